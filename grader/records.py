@@ -1,0 +1,138 @@
+"""The words between the stages: frozen values that say what happened, and their JSON.
+
+A record knows neither torch nor files. `Report.to_json` is the public format
+(`attention-grader/report/v1`, documented in docs/report-format.md); every view is made from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SCHEMA = "attention-grader/report/v1"
+
+Verdict = Literal["passed", "failed", "error", "skipped"]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A place in one of the student's own files. `line` counts from 1; `column` 0 is unknown."""
+
+    file: str
+    line: int
+    source: str
+    column: int = 0
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A small, printable part of a value.
+
+    For a tensor: its whole `shape` and `dtype`, and `values`, a window of at most two dimensions
+    that starts at index `at`. For anything else only `text`. Non-finite numbers are strings.
+    """
+
+    text: str
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    at: tuple[int, ...] = ()
+    values: Any = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an actual value differs from the expected one; `aspect` is the first thing wrong."""
+
+    aspect: Literal["type", "shape", "dtype", "finite", "value", "gradient"]
+    summary: str
+    expected: Excerpt
+    actual: Excerpt
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One test's result, in words for the student. `error` means a fault of the course itself."""
+
+    name: str
+    sentence: str
+    outcome: Verdict
+    points: int
+    max_points: int
+    message: str = ""
+    kind: str = ""
+    expected: Excerpt | None = None
+    actual: Excerpt | None = None
+    where: Frame | None = None
+    printed: str = ""
+    visible: str = "always"
+
+
+@dataclass(frozen=True)
+class ExerciseResult:
+    """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty."""
+
+    name: str
+    title: str
+    points: int
+    max_points: int
+    advice: str
+    tests: tuple[Outcome, ...]
+    diagnosis: dict[str, Any] | None = None
+
+    @property
+    def first_failure(self) -> Outcome | None:
+        """The test to mend first: the first that failed, else the first with an error."""
+        failed = [test for test in self.tests if test.outcome in ("failed", "error")]
+        return failed[0] if failed else None
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is left to mend."""
+        return self.points == self.max_points and self.first_failure is None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything one grading run says about one submission."""
+
+    submission: str
+    seed: int
+    suites: Literal["hidden", "public"]
+    confinement: tuple[str, ...]
+    exercises: tuple[ExerciseResult, ...]
+    notes: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def points(self) -> int:
+        """Points earned over all exercises graded."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    @property
+    def max_points(self) -> int:
+        """Points that could be earned over all exercises graded."""
+        return sum(exercise.max_points for exercise in self.exercises)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every exercise graded passed whole."""
+        return all(exercise.passed for exercise in self.exercises)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether a test failed for a reason of the course's or the grader's own."""
+        return any(test.outcome == "error" for ex in self.exercises for test in ex.tests)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON data, schema `attention-grader/report/v1`."""
+        body = dataclasses.asdict(self)
+        return {
+            "schema": SCHEMA,
+            "submission": body.pop("submission"),
+            "points": self.points,
+            "max_points": self.max_points,
+            **body,
+        }

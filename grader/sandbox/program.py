@@ -1,0 +1,90 @@
+"""A program: source texts that import each other, loaded as modules in a namespace of their own.
+
+The same few lines load a student's files in the worker and the reference solutions in the host,
+so both see the same imports. Nothing is read from disk and `sys.path` is not touched; several
+programs may hold modules of the same name side by side.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec, spec_from_loader
+from types import ModuleType
+from typing import Any
+
+from grader.sandbox.wire import Source
+
+
+class Program(MetaPathFinder, Loader):
+    """Finds and loads the modules of one program."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        self.sources = sources
+        self._modules: dict[str, ModuleType] = {}
+        self._depth = 0
+
+    def load(self, name: str) -> ModuleType:
+        """The module `name`, run if it was not yet; whatever its code raises comes out."""
+        with self.active():
+            if name not in self._modules:
+                spec = self.find_spec(name)
+                assert spec is not None, f"{name} is no module of this program"
+                module = module_from_spec(spec)
+                sys.modules[name] = self._modules[name] = module
+                try:
+                    self.exec_module(module)
+                except BaseException:
+                    del self._modules[name]
+                    sys.modules.pop(name, None)
+                    raise
+            return self._modules[name]
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """While active, `import` finds this program's modules, late imports included."""
+        if self._depth:
+            yield
+            return
+        self._depth += 1
+        saved = {name: sys.modules.pop(name, None) for name in self.sources}
+        sys.modules.update(self._modules)
+        sys.meta_path.insert(0, self)
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            for name, module in saved.items():
+                loaded = sys.modules.pop(name, None)
+                if loaded is not None:
+                    self._modules[name] = loaded
+                if module is not None:
+                    sys.modules[name] = module
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """The import system's question, answered for this program's modules alone."""
+        if fullname not in self.sources:
+            return None
+        return spec_from_loader(fullname, self, origin=self.sources[fullname].file)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Let the import system make an ordinary module."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Compile and run one module's text."""
+        source = self.sources[module.__name__]
+        module.__file__ = source.file
+        linecache.cache[source.file] = (
+            len(source.text),
+            None,
+            source.text.splitlines(keepends=True),
+            source.file,
+        )
+        exec(compile(source.text, source.file, "exec"), module.__dict__)

@@ -1,0 +1,417 @@
+"""The student's code as a test sees it: functions and modules that happen to live elsewhere.
+
+`Student` stands for the student's file, `Remote` for an object in the worker. A call sends plain
+values and gets plain values back; autograd crosses; an argument that the student's code wrote into
+is written into here as well. A test reads as if the code were local.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.errors import Mismatch, StudentFailure
+from grader.records import Frame
+from grader.sandbox import wire
+from grader.sandbox.host import Connection
+from grader.source import forbidden_calls
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds that one call, and all calls of one exercise together, may take."""
+
+    call_seconds: float = 5.0
+    exercise_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One request and its answer, so that a failed test can be replayed on faulty variants."""
+
+    request: Any
+    answer: wire.Answer | None  # None: the worker died or was killed
+
+
+@dataclass
+class Seen:
+    """Which operations ran while the student was watched."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def operations(self) -> int:
+        """How many tensor operations (`aten` kernels) ran."""
+        return sum(n for name, n in self.counts.items() if name.startswith("aten."))
+
+
+class Desk:
+    """Where one submission is examined: its worker, its time, and the record of its calls.
+
+    `connect` gives a fresh worker. Programs are loaded when first asked for, once a worker; one
+    that does not load fails every test with the same error, without being run again.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._loaded: dict[tuple[str, str], wire.Handle] = {}
+        self._broken: dict[tuple[str, str], StudentFailure] = {}
+        self._left: dict[str, float] = {}
+        self._lost = ""
+        self._number = 0
+        self._seed = 0
+        self.layers: tuple[str, ...] = ()
+        self.record: list[Recorded] = []
+        self.printed: list[str] = []
+
+    def begin(self, seed: int) -> None:
+        """A new test: handles of the last one are gone, torch is seeded, the record is empty."""
+        self._seed = seed
+        self._lost = ""
+        self.record, self.printed = [], []
+        self.post(wire.Begin(seed))
+
+    def post(self, request: wire.Begin | wire.Seed) -> None:
+        """Send the worker, if there is one, a request that has no answer."""
+        if self._connection is not None:
+            self._connection.post(request)
+
+    def load(self, student: Student) -> wire.Handle:
+        """The handle of the student's module, loaded if it was not yet."""
+        key = (student.program, student.exercise)
+        if key in self._broken:
+            raise self._broken[key]
+        if self._connection is None:
+            self._connection = self._connect()
+            self._connection.post(wire.Begin(self._seed))
+        if key not in self._loaded:
+            try:
+                reply = self.ask(
+                    student,
+                    wire.Load(
+                        self.number(), student.program, student.exercise, dict(student.sources)
+                    ),
+                )
+            except StudentFailure as failure:
+                self._broken[key] = failure
+                raise
+            assert isinstance(reply.value, wire.Handle)
+            self._loaded[key] = reply.value
+        return self._loaded[key]
+
+    def number(self) -> int:
+        """A number no other request of this desk has."""
+        self._number += 1
+        return self._number
+
+    def ask(self, student: Student, request: Any) -> wire.Reply:
+        """The worker's reply to `request`, or a `StudentFailure`; both are recorded."""
+        if self._lost:
+            raise StudentFailure("Crash", self._lost)
+        if self._connection is None:
+            raise StudentFailure("Crash", "your code is no longer running")
+        limits = student.limits
+        left = self._left.get(student.exercise, limits.exercise_seconds)
+        if left <= 0:
+            raise StudentFailure(
+                "Timeout", f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
+            )
+        start = time.monotonic()
+        answer = None
+        try:
+            answer = self._connection.request(request, min(limits.call_seconds, left))
+        except StudentFailure as failure:
+            self._lost = failure.message
+            self._drop()
+            raise
+        finally:
+            self._left[student.exercise] = left - (time.monotonic() - start)
+            self.record.append(Recorded(request, answer))
+        if answer.printed:
+            self.printed.append(answer.printed)
+        if isinstance(answer, wire.Failure):
+            raise _failure(answer)
+        return answer
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self.layers = self._connection.layers
+            self._connection.close()
+        self._connection = None
+        self._loaded.clear()
+
+    def close(self) -> None:
+        """End the worker."""
+        self._drop()
+
+
+def _failure(answer: wire.Failure) -> StudentFailure:
+    frames = tuple(Frame(f.file, f.line, f.source, f.column, f.function) for f in answer.frames)
+    return StudentFailure(answer.kind, answer.message, frames, tuple(answer.mro))
+
+
+class Student:
+    """The student's module: `student.masked_softmax(X, valid_lens)` calls across the boundary."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        exercise: str,
+        limits: Limits,
+        program: str,
+        sources: Mapping[str, wire.Source],
+        forbidden: tuple[str, ...] = (),
+    ) -> None:
+        self.desk = desk
+        self.exercise = exercise
+        self.limits = limits
+        self.program = program
+        self.sources = sources
+        self.forbidden = forbidden
+        self._seen: Seen | None = None
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self.call(self.desk.load(self).id, name, args, kwargs)
+
+        call.__name__ = name
+        return call
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed torch's generator in the worker."""
+        self.desk.load(self)
+        self.desk.post(wire.Seed(seed))
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[Seen]:
+        """Within, every call notes the operations it dispatches."""
+        self._seen = Seen()
+        try:
+            yield self._seen
+        finally:
+            self._seen = None
+
+    @contextlib.contextmanager
+    def raises(self, *kinds: str) -> Iterator[None]:
+        """The student's code must raise one of `kinds` (names of exception types) within."""
+        wanted = " or ".join(kinds)
+        try:
+            yield
+        except StudentFailure as failure:
+            if failure.kind == "NotImplementedError" or not set(kinds) & set(failure.mro):
+                raise
+        else:
+            raise Mismatch(f"nothing was raised, where {wanted} is expected")
+
+    def forbidden_in_source(self) -> list[Frame]:
+        """Where the student's source names a forbidden call."""
+        source = self.sources[self.exercise]
+        return forbidden_calls(source.text, source.file, self.forbidden)
+
+    def call(self, target: int, name: str | None, args: Any, kwargs: Any) -> Any:
+        """Call a handle in the worker, or its method `name`."""
+        tensors: list[Tensor] = []
+
+        def tensor(value: Tensor) -> wire.Value:
+            tensors.append(value)
+            return wire.pack_tensor(value, keep_layout=True)
+
+        def pack(value: Any) -> wire.Value:
+            return wire.pack(value, tensor, _packed_handle)
+
+        request = wire.Call(
+            id=self.desk.number(),
+            target=target,
+            name=name,
+            args=[pack(value) for value in args],
+            kwargs={key: pack(value) for key, value in kwargs.items()},
+            grad=torch.is_grad_enabled(),
+            watch=self._seen is not None,
+        )
+        reply = self.desk.ask(self, request)
+        for change in reply.changed:
+            if not 0 <= change.place < len(tensors):
+                raise StudentFailure("Protocol", "your code interfered with the grader")
+            tensors[change.place].data = _tensor(change.tensor)
+        if self._seen is not None:
+            self._seen.counts.update(reply.operations)
+        return self._value(reply.value, request.id, tensors)
+
+    def _value(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
+        """A reply's value; tensors that need gradients get a backward that runs in the worker."""
+        if isinstance(value, wire.WireTensor) and not value.requires_grad:
+            return _tensor(value)
+        outputs: list[Tensor] = []
+
+        def tensor(packed: wire.WireTensor) -> Tensor:
+            plain = _tensor(packed)
+            if packed.requires_grad and plain.is_floating_point():
+                outputs.append(plain)
+            return plain
+
+        result = self._unpack(value, tensor)
+        if not outputs:
+            return result
+        anchor = torch.zeros((), requires_grad=True)
+        with torch.enable_grad():
+            crossed = _Crossing.apply(self, call, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
+        swap = {id(plain): joined for plain, joined in zip(outputs, crossed)}
+        return _swapped(result, swap)
+
+    def _unpack(self, value: wire.Value, tensor: Callable[[wire.WireTensor], Tensor]) -> Any:
+        try:
+            return wire.unpack(value, tensor, lambda handle: Remote(self, handle))
+        except wire.Malformed as error:
+            raise StudentFailure("Protocol", f"your code sent a broken value: {error}") from None
+
+    def get(self, target: int, name: str) -> Any:
+        """An attribute of an object in the worker."""
+        reply = self.desk.ask(self, wire.Get(self.desk.number(), target, name))
+        return self._unpack(reply.value, _tensor)
+
+    def inspect(self, target: int) -> list[wire.Entry]:
+        """The parameters and buffers of a module in the worker."""
+        return self.desk.ask(self, wire.Inspect(self.desk.number(), target)).entries
+
+    def backward(self, call: int, grads: tuple[Tensor, ...]) -> list[Tensor | None]:
+        """The gradients of call `call`'s input tensors, given those of its outputs."""
+        packed = [wire.pack_tensor(grad) for grad in grads]
+        reply = self.desk.ask(self, wire.Backward(self.desk.number(), call, packed))
+        return [None if grad is None else _tensor(grad) for grad in reply.grads]
+
+
+class _Crossing(torch.autograd.Function):
+    """Joins the worker's graph to the local one: forward is done, backward asks the worker."""
+
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, student: Student, call: int, outputs: list[Tensor], *inputs: Tensor
+    ) -> tuple[Tensor, ...]:
+        ctx.student, ctx.call = student, call
+        ctx.shapes = [None, *((t.shape, t.dtype) for t in inputs[1:])]
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:  # type: ignore[override]
+        found = [None, *ctx.student.backward(ctx.call, grads)]
+        if len(found) != len(ctx.shapes):
+            raise StudentFailure("Protocol", "your code interfered with the grader")
+        fitting = [
+            grad if grad is not None and (grad.shape, grad.dtype) == shape else None
+            for grad, shape in zip(found, ctx.shapes)
+        ]
+        return None, None, None, *fitting
+
+
+class Remote:
+    """An object that lives in the worker."""
+
+    def __init__(self, student: Student, handle: wire.Handle) -> None:
+        self.student = student
+        self.handle = handle
+
+    @property
+    def type_name(self) -> str:
+        """The name of its type over there."""
+        return self.handle.type_name
+
+    def __repr__(self) -> str:
+        return f"<{self.type_name} of the student>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.student.call(self.handle.id, None, args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.student.get(self.handle.id, name)
+
+    def train(self, mode: bool = True) -> Remote:
+        """Switch to training, as `nn.Module.train`."""
+        self.student.call(self.handle.id, "train", (mode,), {})
+        return self
+
+    def eval(self) -> Remote:
+        """Switch to evaluation, as `nn.Module.eval`."""
+        return self.train(False)
+
+    def to(self, dtype: torch.dtype) -> Remote:
+        """Convert parameters and buffers to `dtype`."""
+        self.student.call(self.handle.id, _CONVERSIONS[dtype], (), {})
+        return self
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and buffers by name."""
+        return self.student.call(self.handle.id, "state_dict", (), {})  # type: ignore[no-any-return]
+
+    def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:
+        """Take over parameters and buffers by name."""
+        self.student.call(self.handle.id, "load_state_dict", (dict(state), strict), {})
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Copies of the parameters by name, with the gradients they have now."""
+        for entry in self.student.inspect(self.handle.id):
+            if entry.is_parameter:
+                parameter = _tensor(entry.tensor).requires_grad_(entry.tensor.requires_grad)
+                if entry.grad is not None:
+                    parameter.grad = _tensor(entry.grad)
+                yield entry.name, parameter
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Copies of the parameters, with the gradients they have now."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """Copies of the buffers by name."""
+        for entry in self.student.inspect(self.handle.id):
+            if not entry.is_parameter:
+                yield entry.name, _tensor(entry.tensor)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """Copies of the buffers."""
+        return (buffer for _, buffer in self.named_buffers())
+
+
+_CONVERSIONS = {
+    torch.float64: "double",
+    torch.float32: "float",
+    torch.float16: "half",
+    torch.bfloat16: "bfloat16",
+}
+
+
+def _packed_handle(value: Any) -> wire.Value:
+    return value.handle if isinstance(value, Remote) else wire.refuse(value)
+
+
+def _tensor(packed: wire.WireTensor) -> Tensor:
+    """A plain tensor out of an answer; only row-major bytes are taken from there."""
+    try:
+        if packed.stride is not None:
+            raise wire.Malformed("strides in an answer")
+        return wire.unpack_tensor(packed)
+    except wire.Malformed as error:
+        raise StudentFailure("Protocol", f"your code sent a broken tensor: {error}") from None
+
+
+def _swapped(value: Any, swap: Mapping[int, Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        return swap.get(id(value), value)
+    if isinstance(value, list):
+        return [_swapped(item, swap) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_swapped(item, swap) for item in value)
+    if isinstance(value, dict):
+        return {key: _swapped(item, swap) for key, item in value.items()}
+    return value

@@ -1,0 +1,56 @@
+"""Watching which operations some code dispatches, whatever it calls them in its source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Watch:
+    """Counts, between enter and exit, `aten.*` kernels and `torch.*` functions by name.
+
+    `counts["aten.bmm"]` is how often the kernel ran; `counts["torch.layer_norm"]` how often the
+    Python-level function was called. Composite functions that dissolve into small kernels (such
+    as `multi_head_attention_forward`) show up by their `torch.*` name alone.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._modes = (_Functions(self.counts), _Kernels(self.counts))
+
+    def __enter__(self) -> Watch:
+        for mode in self._modes:
+            mode.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        for mode in reversed(self._modes):
+            mode.__exit__(*exc)
+
+
+class _Kernels(TorchDispatchMode):  # type: ignore[misc]
+    def __init__(self, counts: Counter[str]) -> None:
+        super().__init__()
+        self._counts = counts
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        self._counts[f"aten.{func.overloadpacket.__name__}"] += 1
+        return func(*args, **(kwargs or {}))
+
+
+class _Functions(TorchFunctionMode):
+    def __init__(self, counts: Counter[str]) -> None:
+        super().__init__()
+        self._counts = counts
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        self._counts[f"torch.{getattr(func, '__name__', func)}"] += 1
+        return func(*args, **(kwargs or {}))

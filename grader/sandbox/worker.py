@@ -1,0 +1,417 @@
+"""The untrusted side: a zygote that imported torch once, and the workers forked from it.
+
+A worker confines itself, then loads the student's files and answers requests. It knows the wire
+and nothing else of the project: no suite, no expected value, no other student's work ever was in
+this process, so there is nothing here to steal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import difflib
+import gc
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from types import ModuleType, TracebackType
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor, nn
+
+from grader.sandbox import wire
+from grader.sandbox.confine import Confinement, confine
+from grader.sandbox.program import Program
+from grader.sandbox.watch import Watch
+
+MAX_PRINTED = 4000  # characters of a test's print output that cross
+MAX_FRAMES = 6  # innermost frames of an error that cross
+GRACE = 0.2  # seconds that an ending worker has before it is killed
+
+
+class Fork(msgspec.Struct, tag="fork", frozen=True):
+    """Host to zygote, with the worker's socket: fork a worker. Answered with its pid."""
+
+    confinement: Confinement
+
+
+class Reap(msgspec.Struct, tag="reap", frozen=True):
+    """Host to zygote: end worker `pid` and say how it ended. Answered with its exit status."""
+
+    pid: int
+    grace: float = 0.0
+
+
+control = msgspec.msgpack.Decoder(Fork | Reap)
+
+
+# --- answering requests -------------------------------------------------------------------------
+
+
+class Missing(Exception):
+    """The file defines no such name."""
+
+
+class Server:
+    """Answers one host's requests: holds programs, handles, and the graphs of recorded calls."""
+
+    def __init__(self) -> None:
+        self._printed = Printed()
+        self._programs: dict[str, Program] = {}
+        self._modules: dict[int, tuple[Any, Program]] = {}  # handles that outlive a test
+        self._handles: dict[int, tuple[Any, Program]] = {}
+        self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        self._next = 1
+
+    def answer(self, request: wire.Request) -> wire.Answer | None:
+        """The answer to one request; an exception of the student's becomes a `Failure`."""
+        if isinstance(request, wire.Begin):
+            self._begin(request.seed)
+            return None
+        if isinstance(request, wire.Seed):
+            torch.manual_seed(request.seed)
+            return None
+        try:
+            with contextlib.redirect_stdout(self._printed):
+                return self._reply(request)
+        except BaseException as error:
+            return self._failure(request.id, error)
+
+    def _reply(self, request: Any) -> wire.Reply:
+        match request:
+            case wire.Load():
+                return self._load(request)
+            case wire.Call():
+                return self._call(request)
+            case wire.Get():
+                target, program = self._resolve(request.target)
+                with program.active():
+                    value = getattr(target, request.name)
+                return self._answer(request.id, value, program, [])
+            case wire.Backward():
+                return self._backward(request)
+            case wire.Inspect():
+                target, _ = self._resolve(request.target)
+                return wire.Reply(id=request.id, entries=list(_entries(target)))
+        raise wire.Malformed(f"no request {request!r}")
+
+    def _begin(self, seed: int) -> None:
+        self._handles.clear()
+        self._graphs.clear()
+        self._printed.clear()
+        torch.manual_seed(seed)
+
+    def _load(self, request: wire.Load) -> wire.Reply:
+        program = self._programs.get(request.program)
+        if program is None:
+            program = self._programs[request.program] = Program(request.sources)
+        module = program.load(request.main)
+        self._modules[self._next] = (module, program)
+        handle = wire.Handle(self._next, "module")
+        self._next += 1
+        return wire.Reply(id=request.id, value=handle, printed=self._printed.take())
+
+    def _resolve(self, number: int) -> tuple[Any, Program]:
+        return self._modules.get(number) or self._handles[number]
+
+    def _call(self, request: wire.Call) -> wire.Reply:
+        target, program = self._resolve(request.target)
+        leaves: list[Tensor] = []
+        inputs: list[Tensor] = []
+
+        def tensor(packed: wire.WireTensor) -> Tensor:
+            leaf = wire.unpack_tensor(packed)
+            if packed.requires_grad:
+                leaf.requires_grad_()
+            leaves.append(leaf)
+            # A non-leaf in the test is a non-leaf here: writing into it in place is as possible.
+            inputs.append(leaf if packed.leaf else leaf.clone())
+            return inputs[-1]
+
+        def handle(packed: wire.Handle) -> Any:
+            return self._resolve(packed.id)[0]
+
+        args = [wire.unpack(value, tensor, handle) for value in request.args]
+        kwargs = {k: wire.unpack(value, tensor, handle) for k, value in request.kwargs.items()}
+        watch = Watch() if request.watch else None
+        with program.active(), torch.set_grad_enabled(request.grad), watch or _nothing():
+            value = _method(target, request.name)(*args, **kwargs)
+        outputs: list[Tensor] = []
+        reply = self._answer(request.id, value, program, outputs)
+        if outputs:
+            self._graphs[request.id] = (leaves, outputs)
+        changed = [
+            wire.Changed(place, now)
+            for place, (before, after) in enumerate(zip(_tensors(request), inputs))
+            if (now := _changed(before, after)) is not None
+        ]
+        return msgspec.structs.replace(
+            reply, changed=changed, operations=dict(watch.counts) if watch else {}
+        )
+
+    def _answer(
+        self, number: int, value: Any, program: Program, outputs: list[Tensor]
+    ) -> wire.Reply:
+        def tensor(out: Tensor) -> wire.Value:
+            try:
+                packed = wire.pack_tensor(out)
+            except wire.Malformed:
+                return self._keep(out, program)
+            if out.requires_grad:
+                outputs.append(out)
+            return packed
+
+        packed = wire.pack(value, tensor, lambda thing: self._keep(thing, program))
+        return wire.Reply(id=number, value=packed, printed=self._printed.take())
+
+    def _keep(self, thing: Any, program: Program) -> wire.Handle:
+        number, self._next = self._next, self._next + 1
+        self._handles[number] = (thing, program)
+        return wire.Handle(number, type(thing).__name__[:80])
+
+    def _backward(self, request: wire.Backward) -> wire.Reply:
+        leaves, outputs = self._graphs[request.call]
+        for leaf in leaves:
+            leaf.grad = None
+        grads = [wire.unpack_tensor(grad) for grad in request.grads]
+        torch.autograd.backward(outputs, grads, retain_graph=True)
+        return wire.Reply(
+            id=request.id,
+            grads=[None if t.grad is None else wire.pack_tensor(t.grad) for t in leaves],
+            printed=self._printed.take(),
+        )
+
+    def _failure(self, number: int, error: BaseException) -> wire.Failure:
+        own = {s.file for p in self._programs.values() for s in p.sources.values() if s.own}
+        return wire.Failure(
+            id=number,
+            kind=type(error).__name__[:80],
+            mro=[base.__name__[:80] for base in type(error).__mro__],
+            message=_text(error),
+            frames=_frames(error, own),
+            printed=self._printed.take(),
+        )
+
+
+def _method(target: Any, name: str | None) -> Any:
+    if name is None:
+        return target
+    if isinstance(target, ModuleType) and name not in vars(target):
+        names = [n for n, v in vars(target).items() if callable(v) and not n.startswith("_")]
+        close = difflib.get_close_matches(name, names, 1, cutoff=0.5)
+        meant = f"; did you mean `{close[0]}`?" if close else ""
+        raise Missing(f"{target.__file__} defines no `{name}`{meant}")
+    return getattr(target, name)
+
+
+def _tensors(request: wire.Call) -> Iterator[wire.WireTensor]:
+    """The tensors among a call's arguments, in the order in which they were unpacked."""
+
+    def walk(value: Any) -> Iterator[wire.WireTensor]:
+        if isinstance(value, wire.WireTensor):
+            yield value
+        elif isinstance(value, wire.WireList | wire.WireTuple):
+            for item in value.items:
+                yield from walk(item)
+        elif isinstance(value, wire.WireDict):
+            for pair in value.pairs:
+                yield from walk(pair[0])
+                yield from walk(pair[1])
+
+    for value in (*request.args, *request.kwargs.values()):
+        yield from walk(value)
+
+
+def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
+    """The argument as the call left it, if the call wrote into it, `.data` included."""
+    if before.stride is None and list(after.shape) == before.shape and after.is_contiguous():
+        size = len(before.data)
+        if not size or ctypes.string_at(after.data_ptr(), size) == before.data:
+            return None
+    now = wire.pack_tensor(after)
+    original = wire.unpack_tensor(before)
+    same_type = original.shape == after.shape and original.dtype == after.dtype
+    same = same_type and wire.pack_tensor(original).data == now.data
+    return None if same else now
+
+
+def _entries(module: nn.Module) -> Iterator[wire.Entry]:
+    for name, parameter in module.named_parameters():
+        grad = None if parameter.grad is None else wire.pack_tensor(parameter.grad)
+        yield wire.Entry(name, True, wire.pack_tensor(parameter), grad)
+    for name, buffer in module.named_buffers():
+        yield wire.Entry(name, False, wire.pack_tensor(buffer))
+
+
+@contextlib.contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+# --- a student's error, as text -----------------------------------------------------------------
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[: wire.MAX_TEXT]
+    except BaseException:
+        return "(its message cannot be shown)"
+
+
+def _frames(error: BaseException, own: set[str]) -> list[wire.WireFrame]:
+    """The places in the student's own files that the error passed through, innermost last."""
+    frames = []
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        code, line = trace.tb_frame.f_code, trace.tb_lineno
+        if code.co_filename in own:
+            source = _line(code.co_filename, line)
+            frames.append(wire.WireFrame(code.co_filename, line, source, 0, code.co_name[:80]))
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename in own:
+        line, column = error.lineno or 1, error.offset or 0
+        frames.append(wire.WireFrame(error.filename, line, _line(error.filename, line), column))
+    return frames[-MAX_FRAMES:]
+
+
+def _line(file: str, line: int) -> str:
+    import linecache
+
+    return linecache.getline(file, line).rstrip()[: wire.MAX_TEXT]
+
+
+class Printed:
+    """What the student's code printed since it was last taken; beyond a cap it is dropped."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything; a new test starts."""
+        self._parts: list[str] = []
+        self._room = MAX_PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep `text` as far as there is room."""
+        if self._room > 0:
+            self._parts.append(text[: self._room])
+            self._room -= len(text)
+            if self._room <= 0:
+                self._parts.append("\n[more output was cut]\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is buffered."""
+
+    def isatty(self) -> bool:
+        """It never is."""
+        return False
+
+    def take(self) -> str:
+        """What was printed since the last `take`."""
+        if not self._parts:
+            return ""
+        text = "".join(self._parts)
+        self._parts.clear()
+        return text
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+
+def serve(connection: socket.socket, layers: list[str]) -> None:
+    """Say which confinement took hold, then answer requests until the host hangs up."""
+    server = Server()
+    connection.sendall(wire.frame(wire.Reply(id=0, value=wire.WireList(list(layers)))))
+    reader = connection.makefile("rb")
+    while header := reader.read(wire.HEADER.size):
+        request = wire.decode_request(reader.read(wire.body_length(header)))
+        answer = server.answer(request)
+        if answer is not None:
+            connection.sendall(_bounded(answer))
+
+
+def _bounded(answer: wire.Answer) -> bytes:
+    try:
+        framed = wire.frame(answer)
+    except (UnicodeEncodeError, RecursionError) as error:
+        framed = _too_odd(answer.id, f"the result cannot be sent: {error}")
+    if len(framed) > wire.MAX_FRAME:
+        framed = _too_odd(answer.id, f"the result is larger than {wire.MAX_FRAME >> 20} MiB")
+    return framed
+
+
+def _too_odd(number: int, message: str) -> bytes:
+    return wire.frame(wire.Failure(number, "ValueError", ["ValueError"], message, []))
+
+
+def zygote(control_socket: socket.socket) -> None:
+    """Fork a worker for every `Fork`, end one for every `Reap`, until the host hangs up."""
+    torch.set_num_threads(1)
+    _warm()
+    gc.collect()
+    gc.freeze()  # the collector would otherwise touch, and so copy, every page in every worker
+    while True:
+        data, fds, _, _ = socket.recv_fds(control_socket, 4096, 1)
+        if not data:
+            return
+        match control.decode(data):
+            case Fork(confinement):
+                pid = os.fork()
+                if pid == 0:
+                    control_socket.close()
+                    _become_worker(socket.socket(fileno=fds[0]), confinement)
+                os.close(fds[0])
+                control_socket.sendall(msgspec.msgpack.encode(pid))
+            case Reap(pid, grace):
+                control_socket.sendall(msgspec.msgpack.encode(_reap(pid, grace)))
+
+
+def _become_worker(connection: socket.socket, confinement: Confinement) -> None:
+    code = 1
+    try:
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in range(3):
+            os.dup2(null, fd)
+        os.close(null)
+        serve(connection, confine(confinement))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _reap(pid: int, grace: float) -> int:
+    """End a worker and everything in its process group; returns its exit status."""
+    end = time.monotonic() + grace
+    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        if time.monotonic() >= end:
+            break
+        time.sleep(0.001)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _warm() -> None:
+    """Run what torch sets up on first use, once here instead of once in every worker."""
+    layer = nn.Linear(2, 2)
+    with Watch():
+        torch.softmax(layer(torch.zeros(1, 2)), dim=-1)
+    with contextlib.suppress(ValueError):
+        raise ValueError
+    program = Program({"_warm": wire.Source("_warm.py", "import torch\n")})
+    program.load("_warm")
+
+
+if __name__ == "__main__":
+    zygote(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,133 @@
+"""What decides the points: masked softmax."""
+
+import pytest
+import torch
+
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_unchanged,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+)
+
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+BATCH, N_QUERIES, N_KEYS = 2, 3, 5
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The masking is your own work, not a torch function that does it all."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([2, 4])
+    assert_written_by_hand(student, lambda: student.masked_softmax(X, lens))
+
+
+@pytest.mark.points(1)
+def test_no_lengths(student, reference, rng):
+    """Without lengths it is the plain softmax over the keys."""
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
+    assert_close(student.masked_softmax(X, None), reference.masked_softmax(X, None))
+
+
+@pytest.mark.points(1)
+def test_a_length_for_each_batch_item(student, reference, rng):
+    """One length a batch item masks the same keys for all its queries."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([2, 4])
+    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+
+
+@pytest.mark.points(2)
+def test_a_length_for_each_query(student, reference, rng):
+    """With one length a query, each row has its own mask."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([[2, 4, 3], [5, 1, 2]])
+    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+
+
+@pytest.mark.points(1)
+def test_shortest_and_longest(student, reference, rng):
+    """Lengths 1 and n_keys: all weight on the first key, and the plain softmax.
+
+    Guards: the lengths at both ends, where an off-by-one shows first.
+    """
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([1, N_KEYS])
+    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+
+
+@pytest.mark.points(2)
+def test_length_zero(student, reference, rng):
+    """A row with nothing to attend to gets zeros, not nan and not uniform weights."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([[0, 2, 1], [3, 0, 0]])
+    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+
+
+@pytest.mark.points(1)
+def test_masked_weights_are_exactly_zero(student, rng):
+    """A padded key has a weight of exactly 0, not merely a small one."""
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
+    weights = student.masked_softmax(X, torch.tensor([3, 2]))
+    largest = max(weights[0, :, 3:].abs().max().item(), weights[1, :, 2:].abs().max().item())
+    expect(largest == 0, f"a padded key has the weight {largest:.3g}")
+
+
+@pytest.mark.points(1)
+def test_scores_of_any_size(student, reference, rng):
+    """Scores of ±1e4, far below -1e6, or padded ones that tower above the rest stay finite."""
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
+    lens = torch.tensor([[2, 4, 3], [5, 1, 2]])
+    towering = X.masked_fill(torch.arange(N_KEYS) >= lens.view(BATCH, N_QUERIES, 1), 1e3)
+    for scores in (X * 1e4, X - 1e7, towering):
+        assert_close(student.masked_softmax(scores, lens), reference.masked_softmax(scores, lens))
+
+
+@pytest.mark.points(1)
+def test_gradients(student, reference, rng):
+    """Gradients reach X, are those of the softmax, and stay finite at length 0."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([[0, 4, 3], [5, 1, 2]])
+    assert_same_gradients(
+        student.masked_softmax, reference.masked_softmax, X, lens, names=("X", "valid_lens")
+    )
+
+
+@pytest.mark.points(1)
+def test_argument_is_left_alone(student, rng):
+    """X is left as it was."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([2, 4])
+    assert_unchanged(student.masked_softmax, X, lens, names=("X", "valid_lens"))
+
+
+@pytest.mark.points(1)
+def test_lengths_as_floats_and_views(student, reference, rng):
+    """Float lengths work, and so does an X that is a transposed view."""
+    X = rng.randn(BATCH, N_KEYS, N_QUERIES).transpose(1, 2)
+    lens = torch.tensor([2.0, 4.0])
+    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+
+
+@pytest.mark.points(1)
+@pytest.mark.parametrize("dtype", [torch.bfloat16], ids=str)
+def test_half_precision(student, reference, rng, dtype):
+    """Weights have the dtype of X, in half precision too."""
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS, dtype=dtype), torch.tensor([0, 4])
+    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+
+
+@pytest.mark.points(1)
+def test_lengths_that_do_not_fit(student, rng):
+    """A length beyond n_keys, or lengths of another shape, raise ValueError."""
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
+    for lens in (torch.tensor([2, N_KEYS + 1]), torch.tensor([2, 3, 4]), torch.ones(N_QUERIES, 2)):
+        with student.raises("ValueError"):
+            student.masked_softmax(X, lens)
+
+
+@pytest.mark.points(1)
+def test_no_python_loops(student, rng):
+    """The number of tensor operations does not grow with batch, queries or keys."""
+    lens = torch.tensor([2, 4, 3, 1, 5])
+    assert_vectorised(
+        student,
+        lambda: student.masked_softmax(rng.randn(2, 3, 5), lens[:2]),
+        lambda: student.masked_softmax(rng.randn(5, 4, 7), lens),
+    )
