@@ -14,13 +14,14 @@ import json
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from grader.errors import CourseError, RequestError
 
 REFERENCE, EXERCISES = "reference", "exercises"
-PUBLIC_COURSE = "course.json"  # in exercises/: what `grader build` writes for the students' copy
+PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Exercise:
     hints: tuple[str, ...] = ()
     call_seconds: float = 5.0
     exercise_seconds: float = 30.0
-    stub_hash: str = ""
+    stub: str = ""
     folder: Path = field(default=Path(), compare=False)
 
     def read(self, file: str) -> str:
@@ -63,6 +64,7 @@ class Course:
     root: Path
     exercises: tuple[Exercise, ...]
     suites: Literal["hidden", "public"]
+    due: datetime | None = None
 
     @property
     def reference(self) -> Path:
@@ -148,7 +150,7 @@ def load_course(root: Path) -> Course:
 
 def _load_reference(root: Path) -> Course:
     folder = root / REFERENCE
-    title = read_toml(folder / "course.toml").get("title", "")
+    settings = read_toml(folder / "course.toml")
     exercises = [
         _exercise(path.parent.name, read_toml(path), path, path.parent)
         for path in folder.glob("*/exercise.toml")
@@ -161,7 +163,10 @@ def _load_reference(root: Path) -> Course:
                 raise CourseError(
                     f"{exercise.folder / 'exercise.toml'}: requires `{needed}`, which is not there"
                 )
-    return Course(str(title), root, tuple(exercises), "hidden")
+    due = settings.get("due")
+    if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
+        raise CourseError(f"{folder / 'course.toml'}: due must be a time with its zone")
+    return Course(str(settings.get("title", "")), root, tuple(exercises), "hidden", due)
 
 
 def _exercise(name: str, data: dict[str, Any], path: Path, folder: Path) -> Exercise:

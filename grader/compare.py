@@ -78,11 +78,8 @@ def _assert_values(
             worst = (actual.double() - expected.double())[wrong].abs().max().item()
             summary += f", by up to {_number(worst)}"
         summary += ")"
-    aspect = "finite" if stray.any() else "value"
-    difference = Difference(
-        aspect, summary, excerpt(expected, near=first), excerpt(actual, near=first)
-    )
-    raise Mismatch(summary, difference)
+    parts = excerpt(expected, near=first), excerpt(actual, near=first)
+    raise Mismatch(summary, Difference("finite" if stray.any() else "value", summary, *parts))
 
 
 def expect(condition: object, message: str) -> None:

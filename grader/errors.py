@@ -1,12 +1,12 @@
 """Every error the grader raises on purpose.
 
-    GraderError                the command stops; the message says what, where and what mends it
-    ├── RequestError           the request is wrong: bad path, unknown name, unreadable file (exit 2)
-    ├── CourseError            the course's own content is wrong, named by file (exit 2)
-    └── InternalError          the grader itself failed (exit 3)
-    CheckFailure               a test's verdict on the student's code, raised inside a suite
-    ├── Mismatch               a value is not what the contract says (with the difference)
-    └── StudentFailure         the student's code raised, hung, crashed or spoke nonsense
+GraderError                the command stops; the message says what, where and what mends it
+├── RequestError           the request is wrong: bad path, unknown name, unreadable file (exit 2)
+├── CourseError            the course's own content is wrong, named by file (exit 2)
+└── InternalError          the grader itself failed (exit 3)
+CheckFailure               a test's verdict on the student's code, raised inside a suite
+├── Mismatch               a value is not what the contract says (with the difference)
+└── StudentFailure         the student's code raised, hung, crashed or spoke nonsense
 """
 
 from __future__ import annotations

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import platform
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TypeVar
 
 from grader import __version__
 from grader.catalog import Course, Exercise
 from grader.records import ExerciseResult, Outcome, Report
-from grader.sandbox.host import Sandbox
+from grader.sandbox.host import Worker
 from grader.sandbox.proxies import Desk
+from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission
-from grader.suite import Suite, points_of
+from grader.suite import Records, SandboxExaminer, Suite, points_of, with_suite
 
+T = TypeVar("T")
+Progress = Callable[[str], None]
 SEED_BITS = 48
 
 
@@ -23,38 +28,62 @@ def fresh_seed() -> int:
     return secrets.randbits(SEED_BITS)
 
 
-def grade(
-    submission: Submission, names: Sequence[str], suite: Suite, sandbox: Sandbox, seed: int
-) -> Report:
-    """Grade the exercises `names` of one submission in a warm suite."""
-    desk = Desk(sandbox.worker)
-    try:
-        results = [
-            _grade_exercise(suite.course[name], submission, suite, desk, seed) for name in names
-        ]
-    finally:
-        desk.close()
-    return Report(
-        submission=submission.name,
-        seed=seed,
-        suites=suite.course.suites,
-        confinement=desk.layers,
-        exercises=tuple(results),
-        notes=submission.notes,
-        versions=versions(),
-        hashes={"course": suite.course.hash, "submission": submission.hash},
-    )
+def silent(name: str) -> None:
+    """The progress of whoever does not watch."""
 
 
-def _grade_exercise(
-    exercise: Exercise, submission: Submission, suite: Suite, desk: Desk, seed: int
-) -> ExerciseResult:
+@dataclass(frozen=True)
+class Slot:
+    """A warm suite and the zygote of its workers: grades one submission after another."""
+
+    suite: Suite
+    zygote: Zygote
+
+    def grade(
+        self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
+    ) -> Report:
+        """Grade the exercises `names` of one submission."""
+        return self.examine(submission, names, seed, progress)[0]
+
+    def examine(
+        self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
+    ) -> tuple[Report, Records]:
+        """As `grade`, with the record of every test's calls across the boundary."""
+        desk = Desk(lambda: Worker(self.zygote))
+        examiner = SandboxExaminer(self.suite, submission, desk, seed)
+        results = []
+        try:
+            for name in names:
+                progress(name)
+                results.append(_grade_exercise(self.suite.course[name], examiner))
+        finally:
+            desk.close()
+        report = Report(
+            submission=submission.name,
+            seed=seed,
+            suites=self.suite.course.suites,
+            confinement=desk.layers,
+            exercises=tuple(results),
+            notes=submission.notes,
+            versions=versions(),
+            hashes={"course": self.suite.course.hash, "submission": submission.hash},
+        )
+        return report, examiner.records
+
+
+def with_slot(course: Course, names: Sequence[str], zygote: Zygote, body: Callable[[Slot], T]) -> T:
+    """Collect the suites of `names` once and give them to `body` as a warm `Slot`."""
+    return with_suite(course, names, lambda suite: body(Slot(suite, zygote)))
+
+
+def _grade_exercise(exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
+    submission, suite = examiner.submission, examiner.suite
     problem = submission.problems.get(exercise.name, "")
     if not problem and exercise.name not in submission.files:
         problem = f"there is no {exercise.name}.py in this submission"
     outcomes: tuple[Outcome, ...] = ()
     if not problem:
-        outcomes = suite.run(suite.examiner(submission, desk, seed), exercise.name)
+        outcomes = suite.run(examiner, exercise.name)
     return ExerciseResult(
         name=exercise.name,
         title=exercise.title,

@@ -83,6 +83,8 @@ class _Resolver(ast.NodeVisitor):
                 return f"{owner}.{name}" if owner else ""
             case ast.Call(func=ast.Name(id="__import__"), args=[ast.Constant(value=str(name)), *_]):
                 return name.partition(".")[0]
-            case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]
+            ):
                 return name
         return ""

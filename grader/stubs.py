@@ -11,7 +11,12 @@ START, END = "# --- solution", "# --- end"
 
 
 def make_stub(exercise: Exercise) -> str:
-    """The stub: the statement as docstring, and `NotImplementedError` in place of each solution."""
+    """The stub: the statement as docstring, and `NotImplementedError` in place of each solution.
+
+    In a students' copy, without solutions, the stub is the one that came with the course.
+    """
+    if exercise.stub:
+        return exercise.stub
     where = exercise.folder / "solution.py"
     text = exercise.read("solution.py")
     statement = exercise.read("statement.md").strip()
@@ -51,5 +56,3 @@ def _blanked(text: str, name: str, where: str) -> str:
     if "NotImplementedError" not in stub:
         raise CourseError(f"{where}: no `{START}` … `{END}`")
     return stub
-
-

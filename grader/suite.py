@@ -50,6 +50,7 @@ PYTEST_ARGUMENTS = (
     "-ppytest_jsonreport.plugin",
     "-pgrader.pytest_plugin",
 )
+Records = dict[tuple[str, str], list[Recorded]]  # (exercise, test) to the test's calls
 OMIT = ["collectors", "log", "traceback", "streams", "warnings", "keywords"]
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}  # need no type in front
 MAX_MESSAGE = 600
@@ -138,7 +139,7 @@ class _Results(JSONReport):  # type: ignore[misc]
         for item, following in zip(items, [*items[1:], None]):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self.pytest_sessionfinish(session)
-        return self.report["tests"]  # type: ignore[no-any-return, index]
+        return self.report["tests"]  # type: ignore[no-any-return]
 
 
 ERROR: pytest.StashKey[BaseException] = pytest.StashKey()
@@ -173,10 +174,6 @@ class Suite:
             self._references[name] = Program(sources).load(name)
         return self._references[name]
 
-    def examiner(self, submission: Submission, desk: Desk, seed: int) -> SandboxExaminer:
-        """Whoever examines `submission` at `desk`, with inputs drawn from `seed`."""
-        return SandboxExaminer(self, submission, desk, seed)
-
 
 class SandboxExaminer:
     """Gives tests the student's code across the boundary, and keeps each test's record."""
@@ -184,8 +181,7 @@ class SandboxExaminer:
     def __init__(self, suite: Suite, submission: Submission, desk: Desk, seed: int) -> None:
         self.suite, self.submission, self.desk = suite, submission, desk
         self._seed = seed
-        self.records: dict[tuple[str, str], list[Recorded]] = {}
-        self.printed: dict[tuple[str, str], str] = {}
+        self.records: Records = {}
 
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
@@ -199,8 +195,7 @@ class SandboxExaminer:
         name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
         limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
         yield Student(self.desk, exercise.name, limits, name, sources, exercise.forbidden)
-        key = (exercise.name, item.name)
-        self.records[key] = self.desk.record
+        self.records[exercise.name, item.name] = self.desk.record
         item.stash[PRINTED] = "".join(self.desk.printed)
 
     @contextlib.contextmanager
@@ -269,8 +264,10 @@ def _account(error: BaseException | None, submission: Submission) -> dict[str, A
     if isinstance(error, StudentFailure):
         message = clean(error.message)
         if error.kind not in PLAIN_KINDS:
-            message = f"your code raised {error.kind}: {message}" if message else (
-                f"your code raised {error.kind}"
+            message = (
+                f"your code raised {error.kind}: {message}"
+                if message
+                else (f"your code raised {error.kind}")
             )
         where = _placed(error.frames[-1], submission) if error.frames else None
         return {"message": message, "kind": clean(error.kind), "where": where}

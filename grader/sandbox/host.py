@@ -1,36 +1,29 @@
-"""The trusted side of the boundary: start the zygote, have workers forked, exchange messages.
+"""The trusted end of a worker's socket: messages out, answers in, and never a moment too long.
 
-Everything a worker can do wrong comes out of `Worker.request` as a `StudentFailure`; everything
-the zygote can do wrong as an `InternalError`, after one try with a fresh zygote.
+Everything a worker can do wrong comes out of `Worker.request` as a `StudentFailure`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
 import time
 from typing import Any, Protocol
 
-import msgspec
-
 from grader.errors import InternalError, StudentFailure
 from grader.sandbox import wire
-from grader.sandbox.confine import Confinement
-from grader.sandbox.worker import GRACE, Fork, Reap
+from grader.sandbox.zygote import CONTROL_SECONDS, Zygote
 
-CONTROL_SECONDS = 60.0  # a zygote that says nothing for so long (importing torch included) is gone
 CHUNK = 1 << 18
+GRACE = 0.2  # seconds a worker that hung up has to end by itself, so that its status can be told
 
 
 class Connection(Protocol):
     """The narrow seam to a worker: one request in, one answer out."""
 
-    layers: tuple[str, ...]
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The confinement that took hold."""
 
     def post(self, request: wire.Begin | wire.Seed) -> None:
         """Send a request that has no answer."""
@@ -42,119 +35,12 @@ class Connection(Protocol):
         """End the worker."""
 
 
-class Sandbox:
-    """One zygote, and the workers forked from it."""
-
-    def __init__(self, confinement: Confinement | None = None) -> None:
-        self._confinement = confinement or Confinement()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._errors: Any = None
-
-    def __enter__(self) -> Sandbox:
-        self.start()
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.close()
-
-    @property
-    def pid(self) -> int | None:
-        """The zygote's process, while it runs."""
-        return self._process.pid if self._process else None
-
-    def start(self) -> None:
-        """Start the zygote; returns at once, torch is imported over there meanwhile."""
-        if self._process is not None:
-            return
-        self._control, theirs = socket.socketpair()
-        self._control.settimeout(CONTROL_SECONDS)
-        self._errors = tempfile.TemporaryFile()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-W", "ignore", "-m", "grader.sandbox.worker"]
-                + [str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                env=_clean_environment(),
-                start_new_session=True,
-            )
-
-    def worker(self) -> Worker:
-        """A fresh worker. A zygote that has died is started again once."""
-        try:
-            return self._fork()
-        except (OSError, EOFError):
-            self.close()
-        try:
-            return self._fork()
-        except (OSError, EOFError) as error:
-            said = self._last_words()
-            raise InternalError(
-                f"the process that runs student code does not start: {said or error!r}",
-                "run `python -c 'import torch'` to see whether torch itself imports",
-            ) from error
-
-    def _fork(self) -> Worker:
-        self.start()
-        assert self._control is not None
-        ours, theirs = socket.socketpair()
-        with theirs:
-            request = msgspec.msgpack.encode(Fork(self._confinement))
-            try:
-                socket.send_fds(self._control, [request], [theirs.fileno()])
-                pid = self._answer()
-            except BaseException:
-                ours.close()
-                raise
-        return Worker(self, ours, pid)
-
-    def reap(self, pid: int, grace: float) -> int | None:
-        """End worker `pid`; its exit status, or None if the zygote is gone and cannot tell."""
-        if self._control is None:
-            return None
-        try:
-            self._control.sendall(msgspec.msgpack.encode(Reap(pid, grace)))
-            return self._answer()
-        except (OSError, EOFError):
-            with contextlib.suppress(OSError):
-                os.killpg(pid, signal.SIGKILL)
-            self.close()
-            return None
-
-    def _answer(self) -> int:
-        assert self._control is not None
-        data = self._control.recv(4096)
-        if not data:
-            raise EOFError("the zygote has ended")
-        return msgspec.msgpack.decode(data, type=int)
-
-    def _last_words(self) -> str:
-        if self._errors is None:
-            return ""
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def close(self) -> None:
-        """End the zygote; its workers end with it."""
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._control = self._process = None
-
-
 class Worker:
     """One worker process: `request` in, answer out, killed when it is late."""
 
-    def __init__(self, sandbox: Sandbox, connection: socket.socket, pid: int) -> None:
-        self.pid = pid
-        self._sandbox = sandbox
-        self._socket = connection
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote = zygote
+        self._socket, self.pid = zygote.fork()
         self._buffer = b""
         self._layers: tuple[str, ...] | None = None
         self._closed = False
@@ -245,15 +131,4 @@ class Worker:
             return None
         self._closed = True
         self._socket.close()
-        return self._sandbox.reap(self.pid, grace)
-
-
-def _clean_environment() -> dict[str, str]:
-    """Nothing of the teacher's environment, and one thread: a fork must not lose others."""
-    return {
-        "PATH": os.defpath,
-        "LANG": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-    }
+        return self._zygote.reap(self.pid, grace)

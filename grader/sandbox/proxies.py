@@ -295,7 +295,7 @@ class _Crossing(torch.autograd.Function):
     """Joins the worker's graph to the local one: forward is done, backward asks the worker."""
 
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, student: Student, call: int, outputs: list[Tensor], *inputs: Tensor
     ) -> tuple[Tensor, ...]:
         ctx.student, ctx.call = student, call
@@ -303,7 +303,7 @@ class _Crossing(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> Any:
         found = [None, *ctx.student.backward(ctx.call, grads)]
         if len(found) != len(ctx.shapes):
             raise StudentFailure("Protocol", "your code interfered with the grader")
@@ -330,6 +330,7 @@ class Remote:
         return f"<{self.type_name} of the student>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it over there."""
         return self.student.call(self.handle.id, None, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -24,17 +24,17 @@ class Watch:
 
     def __enter__(self) -> Watch:
         for mode in self._modes:
-            mode.__enter__()
+            mode.__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *exc: Any) -> None:
         for mode in reversed(self._modes):
-            mode.__exit__(*exc)
+            mode.__exit__(*exc)  # type: ignore[no-untyped-call]
 
 
-class _Kernels(TorchDispatchMode):  # type: ignore[misc]
+class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, counts: Counter[str]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._counts = counts
 
     def __torch_dispatch__(

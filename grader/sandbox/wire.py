@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import msgspec
@@ -280,7 +280,7 @@ def unpack_tensor(wire: WireTensor) -> Tensor:
     return flat.view(wire.shape)
 
 
-def extent(shape: Any, stride: Any) -> int:
+def extent(shape: Sequence[int], stride: Sequence[int]) -> int:
     """How many elements of storage a strided view spans."""
     if 0 in shape:
         return 0
@@ -320,9 +320,7 @@ def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Ha
         return tuple(unpack(item, tensor, handle) for item in value.items)
     if isinstance(value, WireDict):
         try:
-            return {
-                unpack(k, tensor, handle): unpack(v, tensor, handle) for k, v in value.pairs
-            }
+            return {unpack(k, tensor, handle): unpack(v, tensor, handle) for k, v in value.pairs}
         except TypeError as error:
             raise Malformed(f"a dict key cannot be hashed: {error}") from None
     return value
@@ -344,7 +342,7 @@ def frame(message: Request | Answer) -> bytes:
 
 def body_length(header: bytes) -> int:
     """The length a header announces; refuses one beyond the cap before anything is read."""
-    (length,) = HEADER.unpack(header)
+    length: int = HEADER.unpack(header)[0]
     if length > MAX_FRAME:
         raise Malformed(f"a frame of {length} bytes; at most {MAX_FRAME} may cross")
-    return int(length)
+    return length

@@ -24,30 +24,13 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from grader.sandbox import wire
+from grader.sandbox import control, wire
 from grader.sandbox.confine import Confinement, confine
 from grader.sandbox.program import Program
 from grader.sandbox.watch import Watch
 
 MAX_PRINTED = 4000  # characters of a test's print output that cross
 MAX_FRAMES = 6  # innermost frames of an error that cross
-GRACE = 0.2  # seconds that an ending worker has before it is killed
-
-
-class Fork(msgspec.Struct, tag="fork", frozen=True):
-    """Host to zygote, with the worker's socket: fork a worker. Answered with its pid."""
-
-    confinement: Confinement
-
-
-class Reap(msgspec.Struct, tag="reap", frozen=True):
-    """Host to zygote: end worker `pid` and say how it ended. Answered with its exit status."""
-
-    pid: int
-    grace: float = 0.0
-
-
-control = msgspec.msgpack.Decoder(Fork | Reap)
 
 
 # --- answering requests -------------------------------------------------------------------------
@@ -362,16 +345,16 @@ def zygote(control_socket: socket.socket) -> None:
         data, fds, _, _ = socket.recv_fds(control_socket, 4096, 1)
         if not data:
             return
-        match control.decode(data):
-            case Fork(confinement):
+        match control.decode_order(data):
+            case control.Fork(confinement):
                 pid = os.fork()
                 if pid == 0:
                     control_socket.close()
                     _become_worker(socket.socket(fileno=fds[0]), confinement)
                 os.close(fds[0])
-                control_socket.sendall(msgspec.msgpack.encode(pid))
-            case Reap(pid, grace):
-                control_socket.sendall(msgspec.msgpack.encode(_reap(pid, grace)))
+                control_socket.sendall(control.encode(pid))
+            case control.Reap(pid, grace):
+                control_socket.sendall(control.encode(_reap(pid, grace)))
 
 
 def _become_worker(connection: socket.socket, confinement: Confinement) -> None:

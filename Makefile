@@ -1,0 +1,61 @@
+# The interface of this repository. `make help` lists it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CONSTRAINTS := constraints.txt
+# Stamps say what is installed, so that a second run installs nothing.
+USE := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+
+# A CPU build of torch is enough, and a tenth of the size, where one is offered.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
+
+.PHONY: help demo test lint bench build validate deps-system clean
+
+help:
+	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
+	@echo "make test      every test"
+	@echo "make lint      ruff, mypy --strict, import layers"
+	@echo "make bench     how fast, as ratios measured in one run"
+	@echo "make build     write exercises/ from reference/"
+	@echo "make validate  prove the course's content"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(USE): $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	$(PIP_INSTALL) -e .
+	@touch $@
+
+$(DEV): $(USE) pyproject.toml $(CONSTRAINTS)
+	$(PIP_INSTALL) -e ".[dev]"
+	@touch $@
+
+demo: $(USE)
+	@$(BIN)/python examples/demo.py
+
+test: $(DEV)
+	$(BIN)/python -m pytest
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(USE)
+	$(BIN)/python benchmarks/bench.py
+
+build: $(USE)
+	$(BIN)/grader build
+
+validate: $(USE)
+	$(BIN)/grader validate
+
+# Nothing beyond Python and make is needed yet; what tests will need from the system goes here.
+deps-system:
+	@true
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

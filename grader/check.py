@@ -1,0 +1,79 @@
+"""`grader check`: from what was typed to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.catalog import Course, find_course
+from grader.progress import Progress
+from grader.records import Report
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission, discover
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to check: a submission, and which of the course's exercises."""
+
+    course: Course
+    submission: Submission
+    names: tuple[str, ...]
+
+
+def understand(targets: Sequence[str], course_folder: Path | None) -> Request:
+    """Exercise names, files and folders, sorted out; raises `RequestError` for anything else."""
+    course = find_course(course_folder or Path.cwd())
+    names = [t for t in targets if t in course.names and not _is_path(t)]
+    paths = [Path(t) for t in targets if t not in names]
+    if not paths:
+        paths = [students_folder(course)]
+    submission = discover(paths, course)
+    if not names:
+        files_only = all(path.is_file() for path in paths)
+        names = list(submission.paths) if files_only else list(course.names)
+    return Request(course, submission, tuple(name for name in course.names if name in names))
+
+
+def _is_path(target: str) -> bool:
+    return "/" in target or target.endswith(".py")
+
+
+def students_folder(course: Course) -> Path:
+    """The current folder if it holds exercises, else the course's own."""
+    here = Path.cwd()
+    if any((here / f"{name}.py").is_file() for name in course.names):
+        return here
+    return course.student_folder
+
+
+def check(
+    request: Request,
+    seed: int | None = None,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Report:
+    """Grade the request. `progress` is told each exercise before it is graded."""
+    with Zygote() as zygote:  # imports torch over there while the next lines import it here
+        from grader.grading import fresh_seed, with_slot
+
+        seed = fresh_seed() if seed is None else seed
+        report = with_slot(
+            request.course,
+            request.names,
+            zygote,
+            lambda slot: slot.grade(request.submission, request.names, seed, progress),
+        )
+    _remember(request, report)
+    return report
+
+
+def _remember(request: Request, report: Report) -> None:
+    files, paths = request.submission.files, request.submission.paths
+    Progress(request.course.root).remember(
+        {
+            Path(paths[exercise.name]): (files[exercise.name], exercise.points, exercise.max_points)
+            for exercise in report.exercises
+            if exercise.name in files
+        }
+    )

@@ -1,0 +1,260 @@
+"""The command line: what can be typed, and nothing of how it is done.
+
+Every command imports what it needs when it runs, so that `--help` and errors come at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader import __version__
+
+COURSE = click.option(
+    "--course",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The course's folder. Default: this folder or the nearest above it that holds one.",
+)
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="Exit codes: 0 all passed, 1 some checks failed, 2 the request is wrong, "
+    "3 the grader itself failed.",
+)
+@click.version_option(__version__, message="attention-grader %(version)s")
+def commands() -> None:
+    """A course on attention and Transformers that grades itself.
+
+    \b
+    Students:   check   grade my work          hint    a nudge, then a bigger one
+                status  how far I am           reset   start an exercise over
+    Teachers:   build   write exercises/       validate  prove the course's content
+    """
+
+
+@commands.command()
+@click.argument("targets", nargs=-1, metavar="[NAMES|PATHS]...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown", "html"]),
+    default="text",
+    show_default=True,
+    help="How to print the report.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the report to FILE instead of printing it.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**48),
+    metavar="N",
+    help="Draw the random inputs of the tests from seed N. Default: fresh for each run.",
+)
+@COURSE
+def check(
+    targets: tuple[str, ...], form: str, output: Path | None, seed: int | None, course: Path | None
+) -> int:
+    """Grade exercises and say what to mend first.
+
+    \b
+    grader check                      every exercise in this folder, or in exercises/
+    grader check layer_norm           one exercise, by name
+    grader check work/layer_norm.py   one file
+    grader check submissions/s001     a folder of exercise files
+    """
+    from grader import check as checking
+    from grader.reports import FORMATS
+    from grader.visibility import for_student
+
+    request = checking.understand(targets, course)
+    with _counted(len(request.names)) as progress:
+        report = checking.check(request, seed, progress)
+    shown = for_student(report, request.course.due)
+    _deliver(FORMATS[form](shown.to_json()), form, output)
+    if report.has_errors:
+        return 3
+    return 0 if report.passed else 1
+
+
+def _deliver(text: str, form: str, output: Path | None) -> None:
+    """Print a report, or write it where asked; a page is never poured into a terminal."""
+    if output is None and form == "html" and sys.stdout.isatty():
+        output = Path("grader-report.html")
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    from grader.errors import RequestError
+
+    try:
+        output.write_text(click.unstyle(text), "utf-8")
+    except OSError as error:
+        raise RequestError(f"cannot write {output}: {error.strerror}", "--output FILE") from None
+    click.echo(f"wrote {output}", err=True)
+
+
+@contextmanager
+def _counted(total: int) -> Iterator[Any]:
+    """A progress bar on the terminal's error stream, where there is one."""
+    if not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    bar = click.progressbar(
+        length=total,
+        file=sys.stderr,
+        item_show_func=lambda name: name,
+        bar_template="%(bar)s %(info)s",
+    )
+    started = False
+
+    def progress(name: str) -> None:
+        nonlocal started
+        bar.update(1 if started else 0, name)
+        started = True
+
+    with bar:
+        yield progress
+    click.echo("\x1b[1A\x1b[2K", nl=False, file=sys.stderr)
+
+
+@commands.command()
+@click.argument("name")
+@click.option("--all", "everything", is_flag=True, help="Show every hint at once.")
+@COURSE
+def hint(name: str, everything: bool, course: Path | None) -> int:
+    """Show the next hint for an exercise.
+
+    Each call shows one hint more, from a nudge to nearly the answer.
+    """
+    from grader.catalog import find_course
+    from grader.progress import Progress
+
+    found = find_course(course or Path.cwd())
+    exercise = found[name]
+    progress = Progress(found.root)
+    total = len(exercise.hints)
+    count = total if everything else min(progress.hints_shown(name) + 1, total)
+    progress.show_hints(name, count)
+    for number, text in enumerate(exercise.hints[:count], start=1):
+        click.echo(f"{click.style(f'hint {number} of {total}', bold=True)}")
+        click.echo(click.wrap_text(text, 79, "  ", "  "))
+    if count == total and not everything:
+        click.echo("That was the last one.")
+    return 0
+
+
+@commands.command()
+@COURSE
+def status(course: Path | None) -> int:
+    """Show how far each exercise is, as last checked."""
+    from grader.catalog import find_course
+    from grader.check import students_folder
+    from grader.progress import Progress
+    from grader.status import survey
+
+    found = find_course(course or Path.cwd())
+    rows = survey(found, students_folder(found), Progress(found.root))
+    width = max(len(row.name) for row in rows)
+    for row in rows:
+        colour = {"passed": "green", "not started": None}.get(row.state, "yellow")
+        click.echo(
+            f"  {row.name:<{width}}  {row.points:>3} / {row.worth:<3} "
+            f"{click.style(row.state, fg=colour)}"
+        )
+    click.echo(
+        f"  {'total':<{width}}  {sum(row.points for row in rows):>3} / "
+        f"{sum(row.worth for row in rows)}"
+    )
+    following = next((row for row in rows if row.state != "passed"), None)
+    click.echo(f"\n  next: grader check {following.name}" if following else "\n  All done.")
+    return 0
+
+
+@commands.command()
+@click.argument("name")
+@COURSE
+def reset(name: str, course: Path | None) -> int:
+    """Put an exercise's stub back; your file is kept as a copy."""
+    from grader.catalog import find_course
+    from grader.check import students_folder
+    from grader.progress import keep_copy
+    from grader.stubs import make_stub
+
+    found = find_course(course or Path.cwd())
+    exercise = found[name]
+    path = students_folder(found) / f"{name}.py"
+    stub = make_stub(exercise)
+    if path.is_file() and path.read_bytes() != stub.encode():
+        copy = keep_copy(found.root, path)
+        click.echo(f"your file is kept as {_short(copy)}")
+    path.write_text(stub, "utf-8")
+    click.echo(f"{_short(path)} is the stub again")
+    return 0
+
+
+@commands.command()
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
+@COURSE
+def build(only_check: bool, course: Path | None) -> int:
+    """Write exercises/ from reference/: stubs, public tests, the course's README."""
+    from grader import build as building
+    from grader.catalog import find_course
+
+    found = find_course(course or Path.cwd())
+    if only_check:
+        old = building.stale(found)
+        for path in old:
+            click.echo(f"stale: {_short(path)}")
+        click.echo("exercises/ is current" if not old else "run `grader build`")
+        return 1 if old else 0
+    changed, copies = building.write(found)
+    for path in changed:
+        click.echo(f"wrote {_short(path)}")
+    for copy in copies:
+        click.echo(f"an edited exercise is kept as {_short(copy)}")
+    click.echo(f"exercises/ is current: {len(found.exercises)} exercises")
+    return 0
+
+
+@commands.command()
+@click.argument("names", nargs=-1)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
+@COURSE
+def validate(names: tuple[str, ...], seed: int, course: Path | None) -> int:
+    """Prove the course's content both ways.
+
+    References score all points, stubs none; every fault is rejected by its
+    hidden suite and can be told from the others; edits match once; hints,
+    points and generated files are in order; runs repeat bit for bit.
+    """
+    from grader.catalog import find_course
+    from grader.validate import table, validate_course
+
+    found = find_course(course or Path.cwd())
+    chosen = [found[name].name for name in names] or list(found.names)
+    with _counted(len(chosen)) as progress:
+        proofs = validate_course(found, chosen, seed, progress)
+    click.echo(table(proofs))
+    problems = [problem for proof in proofs for problem in proof.problems]
+    for problem in problems:
+        click.echo(click.style("✗ ", fg="red") + problem)
+    return 1 if problems else 0
+
+
+def _short(path: Path) -> str:
+    """A path as one would type it here."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,47 @@
+"""Pages made by Jinja: HTML, where everything is escaped, and Markdown, where we see to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from grader.reports.text import first_failure, state
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@:-])")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("grader.reports"),
+        autoescape=lambda name: bool(name and name.endswith(".html.j2")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["md"] = _markdown
+    environment.filters["fence"] = _fenced
+    environment.globals.update(state=state, first_failure=first_failure)
+    return environment
+
+
+def render(template: str, report: Mapping[str, Any]) -> str:
+    """The report through one of the templates."""
+    return _environment().get_template(template).render(report=report)
+
+
+def _markdown(text: str) -> str:
+    """Text that means itself in Markdown, on one line."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+
+
+def _fenced(text: str, language: str = "text") -> str:
+    """A code block that the text cannot end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,331 @@
+"""`grader validate`: prove the course's content both ways.
+
+The reference scores everything, the stub nothing, every fault is rejected, and no two faults look
+the same. Problems are sentences that name the file to mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from grader.build import stale
+from grader.catalog import Course, Exercise
+from grader.errors import CourseError
+from grader.faults import Fault, load_faults
+from grader.records import Outcome, Report
+from grader.sandbox.zygote import Zygote
+from grader.stubs import make_stub
+from grader.submissions import Submission
+
+if TYPE_CHECKING:
+    from grader.grading import Slot
+    from grader.suite import Records
+
+MIN_HINTS = 3
+COURSE_POINTS = 100
+GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
+
+
+@dataclass
+class Proof:
+    """What was proven of one exercise, and what was not."""
+
+    exercise: Exercise
+    tests: int = 0
+    faults: int = 0
+    caught: int = 0
+    needed: dict[str, list[str]] = field(default_factory=dict)  # test to faults it alone rejects
+    problems: list[str] = field(default_factory=list)
+
+
+def validate_course(
+    course: Course,
+    names: Sequence[str],
+    seed: int,
+    progress: Callable[[str], None] = lambda name: None,
+) -> list[Proof]:
+    """Prove the exercises `names`; whole courses must add up and be built as well."""
+    if course.suites != "hidden":
+        raise CourseError(f"{course.root} has no reference/ to validate")
+    proofs = []
+    with Zygote() as zygote:
+        from grader.grading import with_slot
+
+        def body(slot: Slot) -> None:
+            for name in names:
+                progress(name)
+                proofs.append(Prover(course[name], slot, seed).prove())
+
+        with_slot(course, names, zygote, body)
+    if set(names) == set(course.names):
+        proofs[-1].problems += _whole_course(course)
+    return proofs
+
+
+def _whole_course(course: Course) -> list[str]:
+    problems = [
+        f"{path.relative_to(course.root)}: not what `grader build` would write"
+        for path in stale(course)
+    ]
+    total = sum(exercise.points for exercise in course.exercises)
+    if total != COURSE_POINTS:
+        problems.append(f"the course is worth {total} points, not {COURSE_POINTS}")
+    return problems
+
+
+class Prover:
+    """Proves one exercise in a warm suite."""
+
+    def __init__(self, exercise: Exercise, slot: Slot, seed: int) -> None:
+        self.exercise, self.slot, self.seed = exercise, slot, seed
+        course = slot.suite.course
+        self.solutions = {name: course[name].read("solution.py") for name in course.names}
+
+    def prove(self) -> Proof:
+        """Every step, in the order in which a failure is best understood."""
+        proof = Proof(self.exercise)
+        self._texts(proof)
+        self._reference(proof)
+        self._stub(proof)
+        self._public_suite(proof)
+        self._faults(proof)
+        return proof
+
+    def _file(self, name: str) -> str:
+        return f"reference/{self.exercise.name}/{name}"
+
+    def grade(self, solution: str, seed: int | None = None) -> Report:
+        """The report on `solution` for this exercise, among reference solutions."""
+        return self._examine(solution, self.seed if seed is None else seed)[0]
+
+    def _examine(self, solution: str, seed: int) -> tuple[Report, Records]:
+        files = {**self.solutions, self.exercise.name: solution}
+        return self.slot.examine(Submission("validate", files), [self.exercise.name], seed)
+
+    # --- the content itself ---
+
+    def _texts(self, proof: Proof) -> None:
+        exercise = self.exercise
+        hints = [hint for hint in exercise.hints if hint.strip()]
+        if len(hints) < max(MIN_HINTS, len(exercise.hints)):
+            proof.problems.append(
+                f"{self._file('exercise.toml')}: needs {MIN_HINTS} hints, none empty"
+            )
+        items = self.slot.suite.items.get(exercise.name, [])
+        proof.tests = len(items)
+        from grader.suite import points_of
+
+        total = sum(points_of(item) for item in items)
+        if total != exercise.points:
+            proof.problems.append(
+                f"{self._file('test_hidden.py')}: its tests are worth {total} points, "
+                f"exercise.toml says {exercise.points}"
+            )
+
+    def _reference(self, proof: Proof) -> None:
+        solution = self.solutions[self.exercise.name]
+        first = self.grade(solution)
+        for test in _wrong(first):
+            proof.problems.append(
+                f"{self._file('solution.py')}: fails {test.name}: {test.message} ({test.kind})"
+            )
+        if self.grade(solution) != first:
+            proof.problems.append(f"{self._file('test_hidden.py')}: two runs with one seed differ")
+        for test in _wrong(self.grade(solution, self.seed + 1)):
+            proof.problems.append(
+                f"{self._file('solution.py')}: fails {test.name} with another seed: {test.message}"
+            )
+
+    def _stub(self, proof: Proof) -> None:
+        report = self.grade(make_stub(self.exercise))
+        if report.points:
+            proof.problems.append(
+                f"{self._file('test_hidden.py')}: the stub earns {report.points} points"
+            )
+        for test in _wrong(report):
+            if test.kind != "NotImplementedError":
+                proof.problems.append(
+                    f"{self._file('test_hidden.py')}: on the stub {test.name} fails with "
+                    f"{test.kind or test.message}, not NotImplementedError"
+                )
+
+    def _public_suite(self, proof: Proof) -> None:
+        """Its points add up; that the reference passes it is proven by pytest in the tests."""
+        if not (self.exercise.folder / "test_public.py").is_file():
+            proof.problems.append(f"{self._file('test_public.py')}: missing")
+
+    # --- faults ---
+
+    def _faults(self, proof: Proof) -> None:
+        solution = self.solutions[self.exercise.name]
+        path = self._file("faults.toml")
+        faults = load_faults(self.exercise)
+        proof.faults = len(faults)
+        behaviours: dict[str, Behaviour] = {}
+        for fault in faults:
+            problem = _text_problem(fault, solution)
+            if problem:
+                proof.problems.append(f"{path}: {fault.name}: {problem}")
+                continue
+            report, records = self._examine(fault.apply(solution), self.seed)
+            wrong = _wrong(report)
+            if report.points == report.max_points:
+                proof.problems.append(
+                    f"{self._file('test_hidden.py')}: the fault {fault.name} earns all points"
+                )
+                continue
+            proof.caught += 1
+            if len(wrong) == 1:
+                proof.needed.setdefault(wrong[0].name, []).append(fault.name)
+            behaviours[fault.name] = Behaviour.of(report, records)
+        for first, second in _alike(behaviours):
+            proof.problems.append(f"{path}: {first} and {second} cannot be told apart")
+        self._unneeded(proof)
+
+    def _unneeded(self, proof: Proof) -> None:
+        """A hidden test that is not the only one to reject some fault says what it guards."""
+        for item in self.slot.suite.items.get(self.exercise.name, []):
+            doc = getattr(item, "function", item).__doc__ or ""
+            if not doc.strip():
+                proof.problems.append(
+                    f"{self._file('test_hidden.py')}: {item.name} has no sentence"
+                )
+            if item.name not in proof.needed and GUARDS not in doc:
+                proof.problems.append(
+                    f"{self._file('test_hidden.py')}: no fault needs {item.name}, and its "
+                    f"docstring names no contract that it `{GUARDS}`"
+                )
+
+
+def _wrong(report: Report) -> list[Outcome]:
+    return [
+        test
+        for exercise in report.exercises
+        for test in exercise.tests
+        if test.outcome in ("failed", "error")
+    ]
+
+
+def _text_problem(fault: Fault, solution: str) -> str:
+    count = solution.count(fault.replace)
+    if not fault.replace or count != 1:
+        return f"its text stands {count} times in solution.py, not once"
+    if fault.apply(solution) == solution:
+        return "it changes nothing"
+    for key in ("says", "hint"):
+        if not getattr(fault, key).strip():
+            return f"its `{key}` is empty"
+    return ""
+
+
+# --- telling faults apart -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a faulty solution did in every test: its outcome, and the answers it gave."""
+
+    outcomes: tuple[tuple[str, str, str], ...]
+    answers: Mapping[tuple[str, str], Sequence[Any]]
+
+    @classmethod
+    def of(cls, report: Report, records: Mapping[tuple[str, str], Sequence[Any]]) -> Behaviour:
+        """The behaviour that a report and the record of its calls show."""
+        tests = (test for exercise in report.exercises for test in exercise.tests)
+        return cls(
+            tuple((test.name, test.outcome, test.message) for test in tests),
+            {key: [entry.answer for entry in record] for key, record in records.items()},
+        )
+
+    def same(self, other: Behaviour) -> bool:
+        """Whether nothing that was seen tells the two apart."""
+        if [o[:2] for o in self.outcomes] != [o[:2] for o in other.outcomes]:
+            return False
+        return self.answers.keys() == other.answers.keys() and all(
+            _same_answers(answers, other.answers[key]) for key, answers in self.answers.items()
+        )
+
+
+def _alike(behaviours: Mapping[str, Behaviour]) -> list[tuple[str, str]]:
+    names = list(behaviours)
+    return [
+        (first, second)
+        for place, first in enumerate(names)
+        for second in names[place + 1 :]
+        if behaviours[first].same(behaviours[second])
+    ]
+
+
+def _same_answers(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    return len(first) == len(second) and all(map(_same_answer, first, second))
+
+
+def _same_answer(first: Any, second: Any) -> bool:
+    from grader.sandbox import wire
+
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, wire.Failure):
+        return bool(first.kind == second.kind and first.message == second.message)
+    if isinstance(first, wire.Reply):
+        return (
+            _same_value(first.value, second.value)
+            and len(first.grads) == len(second.grads)
+            and all(map(_same_value, first.grads, second.grads))
+            and [e.name for e in first.entries] == [e.name for e in second.entries]
+            and all(
+                _same_value(a.tensor, b.tensor) and _same_value(a.grad, b.grad)
+                for a, b in zip(first.entries, second.entries)
+            )
+            and len(first.changed) == len(second.changed)
+            and first.operations == second.operations
+        )
+    return bool(first == second)
+
+
+def _same_value(first: Any, second: Any) -> bool:
+    """Equal as far as rounding goes: two ways to compute one thing are one behaviour."""
+    import torch
+
+    from grader.sandbox import wire
+
+    if isinstance(first, wire.WireTensor) and isinstance(second, wire.WireTensor):
+        if (first.dtype, first.shape, first.requires_grad) != (
+            second.dtype,
+            second.shape,
+            second.requires_grad,
+        ):
+            return False
+        return torch.allclose(
+            wire.unpack_tensor(first).double(),
+            wire.unpack_tensor(second).double(),
+            rtol=1e-6,
+            atol=1e-9,
+            equal_nan=True,
+        )
+    if isinstance(first, wire.WireList | wire.WireTuple) and type(first) is type(second):
+        return len(first.items) == len(second.items) and all(
+            map(_same_value, first.items, second.items)
+        )
+    return bool(first == second)
+
+
+def table(proofs: Sequence[Proof]) -> str:
+    """What was proven, as a table."""
+    width = max(len(proof.exercise.name) for proof in proofs)
+    lines = [f"  {'exercise':<{width}}  points  tests  faults  rejected  needed tests  problems"]
+    for proof in proofs:
+        lines.append(
+            f"  {proof.exercise.name:<{width}}  {proof.exercise.points:>6}  {proof.tests:>5}  "
+            f"{proof.faults:>6}  {proof.caught:>8}  {len(proof.needed):>12}  "
+            f"{len(proof.problems):>8}"
+        )
+    lines.append(
+        f"  {'total':<{width}}  {sum(p.exercise.points for p in proofs):>6}  "
+        f"{sum(p.tests for p in proofs):>5}  {sum(p.faults for p in proofs):>6}  "
+        f"{sum(p.caught for p in proofs):>8}  {sum(len(p.needed) for p in proofs):>12}  "
+        f"{sum(len(p.problems) for p in proofs):>8}"
+    )
+    return "\n".join(lines)

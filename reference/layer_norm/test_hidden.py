@@ -1,0 +1,122 @@
+"""What decides the points: layer norm."""
+
+import pytest
+import torch
+
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_unchanged,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    twins,
+)
+
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+BATCH, N_TOKENS, D_MODEL = 2, 5, 7
+SMALL = 0.3  # inputs of this scale show where eps stands; at scale 1 it hardly matters
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The norm is your own work, not a torch function that does it all."""
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
+    assert_written_by_hand(student, lambda: student.LayerNorm(D_MODEL)(x))
+
+
+@pytest.mark.points(1)
+def test_fresh_layer(student):
+    """gamma starts as ones and beta as zeros: two parameters of shape (d_model,), no others."""
+    found = dict(student.LayerNorm(D_MODEL).named_parameters())
+    expect(set(found) == {"gamma", "beta"}, f"the parameters are {', '.join(found) or 'none'}")
+    assert_close(found["gamma"], torch.ones(D_MODEL), "gamma of a fresh layer")
+    assert_close(found["beta"], torch.zeros(D_MODEL), "beta of a fresh layer")
+
+
+@pytest.mark.points(2)
+def test_last_axis(student, reference, rng):
+    """Each token is normalised over its features, scaled by gamma and shifted by beta."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(2)
+def test_eps(student, reference, rng):
+    """eps is the one that was asked for, and it stands inside the root."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=0.1, rng=rng)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_any_number_of_axes(student, reference, rng):
+    """Two axes or four, one token or many: the last axis is the one that counts."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=0.1, rng=rng)
+    for shape in ((3, D_MODEL), (1, 1, D_MODEL), (2, 3, 5, D_MODEL)):
+        x = rng.randn(*shape) * SMALL
+        assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_large_offset(student, reference, rng):
+    """Features around a million are normalised as accurately as features around 0."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL + 1e6
+    assert_close(output_of(theirs, x), output_of(ours, x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.points(1)
+def test_equal_features(student, reference, rng):
+    """A token whose features are all equal gives beta, and finite gradients."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    x[0, 1], x[1, 3] = 2.0, -0.5  # their mean is exact in binary: the variance is 0
+    assert_same_gradients(theirs, ours, x, names=("x",))
+
+
+@pytest.mark.points(1)
+def test_gradients(student, reference, rng):
+    """Gradients flow through the mean and the variance too, to x, gamma and beta."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=0.1, rng=rng)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL
+    assert_same_gradients(theirs, ours, x, names=("x",))
+
+
+@pytest.mark.points(1)
+def test_argument_is_left_alone(student, rng):
+    """x is left as it was.
+
+    Guards: that no argument is written into; values alone can be right all the same.
+    """
+    layer = student.LayerNorm(D_MODEL).to(torch.float64)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) + 1
+    assert_unchanged(lambda x: output_of(layer, x), x, names=("x",))
+
+
+@pytest.mark.points(1)
+def test_views(student, reference, rng):
+    """An x that is a transposed view works like any other."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
+    x = rng.randn(BATCH, D_MODEL, N_TOKENS).transpose(1, 2)
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_half_precision(student, reference, rng):
+    """The output has the dtype of x, in half precision too."""
+    dtype = torch.bfloat16
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng, dtype=dtype)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=dtype)
+    assert_close(output_of(theirs, x), output_of(ours, x), rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.points(1)
+def test_no_python_loops(student, rng):
+    """The number of tensor operations does not grow with batch, tokens or features."""
+    small, large = student.LayerNorm(7), student.LayerNorm(11)
+    x, longer = rng.randn(2, 3, 7, dtype=torch.float32), rng.randn(4, 5, 11, dtype=torch.float32)
+    assert_vectorised(student, lambda: small(x), lambda: large(longer))
