@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import secrets
 from collections.abc import Callable, Sequence
@@ -94,6 +95,7 @@ def _grade_exercise(exercise: Exercise, examiner: SandboxExaminer) -> ExerciseRe
     )
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
     return {

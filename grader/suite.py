@@ -101,15 +101,18 @@ class _Loop:
                 report = self._broken[0]
                 raise CourseError(f"{report.nodeid} does not collect:\n{report.longrepr}")
             results = _Results(session.config)
-            session.config.pluginmanager.register(results, "grader-results")
+            plugins = session.config.pluginmanager
+            plugins.register(results)
             gc.collect()
             gc.freeze()
-            self.result = self.body(Suite(session, results, self.course))
-            self.done = True
+            try:
+                self.result = self.body(Suite(session, results, self.course))
+                self.done = True
+            finally:
+                gc.unfreeze()
+                plugins.unregister(results)
         except BaseException as error:
             self.error = error
-        finally:
-            gc.unfreeze()
         return True
 
     @pytest.hookimpl(optionalhook=True)
@@ -190,7 +193,7 @@ class SandboxExaminer:
         exercise = course[pytest_plugin.exercise_of(item, course)]
         own_parts = item.get_closest_marker("own_parts") is not None
         seed = self.seed(item)
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         self.desk.begin(seed)
         name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
         limits = Limits(exercise.call_seconds, exercise.exercise_seconds)

@@ -57,7 +57,7 @@ class Server:
             self._begin(request.seed)
             return None
         if isinstance(request, wire.Seed):
-            torch.manual_seed(request.seed)
+            torch.default_generator.manual_seed(request.seed)
             return None
         try:
             with contextlib.redirect_stdout(self._printed):
@@ -87,7 +87,7 @@ class Server:
         self._handles.clear()
         self._graphs.clear()
         self._printed.clear()
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
 
     def _load(self, request: wire.Load) -> wire.Reply:
         program = self._programs.get(request.program)

@@ -27,9 +27,9 @@ class CausalAttention(nn.Module):
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.dropout = nn.Dropout(dropout)
-        every_pair = torch.ones(context_length, context_length, dtype=torch.bool)
         # True where a query (row) may attend to a key (column): at or before its own position.
-        self.register_buffer("mask", every_pair.tril())  # (context_length, context_length)
+        every_pair = torch.ones(context_length, context_length)  # (context_length, context_length)
+        self.register_buffer("mask", every_pair.tril().bool())  # (context_length, context_length)
         # --- end
 
     def forward(self, x: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from grader.testing import (
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 BATCH, N_TOKENS, D_MODEL = 2, 5, 7
+DEFAULT_EPS = 1e-5
 SMALL = 0.3  # inputs of this scale show where eps stands; at scale 1 it hardly matters
 
 
@@ -30,8 +31,13 @@ def test_written_by_hand(student, rng):
 @pytest.mark.points(1)
 def test_fresh_layer(student):
     """gamma starts as ones and beta as zeros: two parameters of shape (d_model,), no others."""
-    found = dict(student.LayerNorm(D_MODEL).named_parameters())
-    expect(set(found) == {"gamma", "beta"}, f"the parameters are {', '.join(found) or 'none'}")
+    layer = student.LayerNorm(D_MODEL)
+    found, state = dict(layer.named_parameters()), layer.state_dict()
+    expect(
+        set(found) == {"gamma", "beta"},
+        f"the parameters are {', '.join(found) or 'none'}, where gamma and beta are expected "
+        f"(the state_dict holds {', '.join(state) or 'nothing'})",
+    )
     assert_close(found["gamma"], torch.ones(D_MODEL), "gamma of a fresh layer")
     assert_close(found["beta"], torch.zeros(D_MODEL), "beta of a fresh layer")
 
@@ -55,7 +61,7 @@ def test_eps(student, reference, rng):
 @pytest.mark.points(1)
 def test_any_number_of_axes(student, reference, rng):
     """Two axes or four, one token or many: the last axis is the one that counts."""
-    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=0.1, rng=rng)
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=DEFAULT_EPS, rng=rng)
     for shape in ((3, D_MODEL), (1, 1, D_MODEL), (2, 3, 5, D_MODEL)):
         x = rng.randn(*shape) * SMALL
         assert_close(output_of(theirs, x), output_of(ours, x))
@@ -64,24 +70,24 @@ def test_any_number_of_axes(student, reference, rng):
 @pytest.mark.points(1)
 def test_large_offset(student, reference, rng):
     """Features around a million are normalised as accurately as features around 0."""
-    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=DEFAULT_EPS, rng=rng)
     x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL + 1e6
     assert_close(output_of(theirs, x), output_of(ours, x), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.points(1)
 def test_equal_features(student, reference, rng):
-    """A token whose features are all equal gives beta, and finite gradients."""
-    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    x[0, 1], x[1, 3] = 2.0, -0.5  # their mean is exact in binary: the variance is 0
+    """Tokens whose features are all equal give beta, and finite gradients."""
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=DEFAULT_EPS, rng=rng)
+    halves = rng.randint(-9, 10, BATCH, N_TOKENS, 1) / 2.0  # their mean is exact: the variance is 0
+    x = halves.double().repeat(1, 1, D_MODEL)
     assert_same_gradients(theirs, ours, x, names=("x",))
 
 
 @pytest.mark.points(1)
 def test_gradients(student, reference, rng):
     """Gradients flow through the mean and the variance too, to x, gamma and beta."""
-    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=0.1, rng=rng)
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=DEFAULT_EPS, rng=rng)
     x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL
     assert_same_gradients(theirs, ours, x, names=("x",))
 
@@ -100,7 +106,7 @@ def test_argument_is_left_alone(student, rng):
 @pytest.mark.points(1)
 def test_views(student, reference, rng):
     """An x that is a transposed view works like any other."""
-    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
+    theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=DEFAULT_EPS, rng=rng)
     x = rng.randn(BATCH, D_MODEL, N_TOKENS).transpose(1, 2)
     assert_close(output_of(theirs, x), output_of(ours, x))
 

@@ -35,10 +35,10 @@ class MultiHeadAttention(nn.Module):
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.out_proj = nn.Linear(d_out, d_out)
         self.dropout = nn.Dropout(dropout)
-        every_pair = torch.ones(context_length, context_length, dtype=torch.bool)
         # True where a query (row) may attend to a key (column), the same for every head.
+        every_pair = torch.ones(context_length, context_length)  # (context_length, context_length)
         mask = every_pair.tril() if causal else every_pair  # (context_length, context_length)
-        self.register_buffer("mask", mask)
+        self.register_buffer("mask", mask.bool())  # (context_length, context_length)
         # --- end
 
     def forward(self, x: Tensor) -> Tensor:

@@ -5,7 +5,9 @@ from torch import nn
 
 
 class MultiHeadAttention(nn.Module):
-    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True):
+    def __init__(
+        self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True
+    ):
         super().__init__()
         if d_out % num_heads != 0:
             raise ValueError(f"d_out={d_out} is not a multiple of num_heads={num_heads}")
@@ -30,7 +32,11 @@ class MultiHeadAttention(nn.Module):
         t = x.shape[1]
         if t > len(self.visible):
             raise ValueError(f"{t} tokens do not fit into a context of {len(self.visible)}")
-        Q, K, V = self.heads(self.W_query, x), self.heads(self.W_key, x), self.heads(self.W_value, x)
+        Q, K, V = (
+            self.heads(self.W_query, x),
+            self.heads(self.W_key, x),
+            self.heads(self.W_value, x),
+        )
         s = torch.einsum("bhqd,bhkd->bhqk", Q, K) * self.d**-0.5
         s = torch.where(self.visible[:t, :t], s, -torch.inf)
         e = torch.exp(s - s.detach().amax(-1, keepdim=True))

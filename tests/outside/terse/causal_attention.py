@@ -1,4 +1,5 @@
 """Causal attention around one baddbmm with an additive mask."""
+
 from torch import full, inf, nn
 
 
@@ -13,4 +14,6 @@ class CausalAttention(nn.Module):
         if (n := x.shape[1]) > len(self._bias):
             raise ValueError(f"{n} tokens > context_length {len(self._bias)}")
         q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
-        return self._drop(self._bias[:n, :n].baddbmm(q, k.mT, alpha=q.shape[-1] ** -0.5).softmax(-1)).bmm(v)
+        return self._drop(
+            self._bias[:n, :n].baddbmm(q, k.mT, alpha=q.shape[-1] ** -0.5).softmax(-1)
+        ).bmm(v)

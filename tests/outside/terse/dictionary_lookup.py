@@ -1,4 +1,5 @@
 """Attention and dictionary lookup, one expression each."""
+
 import torch
 
 
@@ -12,4 +13,6 @@ def lookup(entries, key, temp=0.01):
     if key not in entries:
         raise KeyError(key)
     hot = torch.eye(len(entries))
-    return attention(hot[[*entries].index(key), None], hot, hot.new_tensor([*entries.values()]), temp)[0]
+    return attention(
+        hot[[*entries].index(key), None], hot, hot.new_tensor([*entries.values()]), temp
+    )[0]

@@ -1,4 +1,5 @@
 """Masked softmax, two wheres around one softmax."""
+
 import torch
 
 

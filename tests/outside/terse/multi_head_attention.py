@@ -1,9 +1,12 @@
 """Multi-head attention: one baddbmm over batch * heads, beta switching the causal bias off."""
+
 from torch import full, inf, nn
 
 
 class MultiHeadAttention(nn.Module):
-    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True):
+    def __init__(
+        self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True
+    ):
         super().__init__()
         if d_out % num_heads:
             raise ValueError(f"{d_out} % {num_heads} != 0")
@@ -19,5 +22,11 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"{n} tokens > context_length {len(self._future)}")
         cut = lambda y: y.view(b, n, self._h, y.shape[-1] // self._h).transpose(1, 2).flatten(0, 1)
         q, k, v = cut(self.W_query(x)), cut(self.W_key(x)), cut(self.W_value(x))
-        w = self._future[:n, :n].baddbmm(q, k.mT, beta=int(self._causal), alpha=q.shape[-1] ** -0.5).softmax(-1)
-        return self.out_proj(self._drop(w).bmm(v).unflatten(0, (b, self._h)).transpose(1, 2).flatten(2))
+        w = (
+            self._future[:n, :n]
+            .baddbmm(q, k.mT, beta=int(self._causal), alpha=q.shape[-1] ** -0.5)
+            .softmax(-1)
+        )
+        return self.out_proj(
+            self._drop(w).bmm(v).unflatten(0, (b, self._h)).transpose(1, 2).flatten(2)
+        )

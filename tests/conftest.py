@@ -1,0 +1,128 @@
+"""What the grader's own tests share: the course, a tiny course, one zygote for all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import grader.check
+import grader.validate
+from grader.__main__ import run
+from grader.catalog import Course, load_course
+from grader.grading import Slot, with_slot
+from grader.records import ExerciseResult, Report
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission
+
+ROOT = Path(__file__).parent.parent
+TINY = Path(__file__).parent / "tiny"
+
+
+@pytest.fixture(scope="session")
+def course() -> Course:
+    """The real course."""
+    return load_course(ROOT)
+
+
+@pytest.fixture(scope="session")
+def solutions(course: Course) -> dict[str, str]:
+    """The reference solution of every exercise."""
+    return {name: course[name].read("solution.py") for name in course.names}
+
+
+@pytest.fixture(scope="session")
+def zygote() -> Iterator[Zygote]:
+    """One zygote for the whole session: torch is imported once over there."""
+    with Zygote() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def tiny_course() -> Course:
+    """A course of one exercise with short limits."""
+    return load_course(TINY)
+
+
+@pytest.fixture
+def tiny_copy(tmp_path: Path) -> Path:
+    """A copy of the tiny course that a test may change."""
+    root = tmp_path / "tiny"
+    shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+Grade = Callable[..., Report]
+
+
+@pytest.fixture
+def grade(zygote: Zygote) -> Grade:
+    """Grade files (exercise name to text) in a course."""
+
+    def grading(course: Course, files: Mapping[str, str], *names: str, seed: int = 7) -> Report:
+        submission = Submission("s001", files, {name: f"{name}.py" for name in files})
+        chosen = names or course.names
+        return with_slot(course, chosen, zygote, lambda slot: slot.grade(submission, chosen, seed))
+
+    return grading
+
+
+@pytest.fixture
+def grade_tiny(grade: Grade, tiny_course: Course) -> Callable[[str], ExerciseResult]:
+    """Grade one file text in the tiny course."""
+    return lambda text: grade(tiny_course, {"scale": text}).exercises[0]
+
+
+@pytest.fixture(scope="session")
+def tiny_solution(tiny_course: Course) -> str:
+    """The tiny course's reference solution."""
+    return tiny_course["scale"].read("solution.py")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Said]
+
+
+class _Shared:
+    """The session's zygote, for commands that would start and end one of their own."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote = zygote
+
+    def __call__(self) -> _Shared:
+        return self
+
+    def __enter__(self) -> Zygote:
+        return self._zygote
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+@pytest.fixture
+def cli(zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run `grader …` in this process."""
+    for module in (grader.check, grader.validate):
+        monkeypatch.setattr(module, "Zygote", _Shared(zygote))
+
+    def running(*arguments: object) -> Said:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Said(code, captured.out, captured.err)
+
+    return running
+
+
+__all__ = ["Cli", "Grade", "Said", "Slot"]

@@ -1,0 +1,278 @@
+"""Whatever a submission does, it costs only the tests it breaks, and says what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.records import ExerciseResult
+
+GradeTiny = Callable[[str], ExerciseResult]
+
+
+def misbehaving(solution: str, deed: str) -> str:
+    """The reference, except that the factor 3 does `deed`."""
+    lines = "\n".join(f"        {line}" for line in deed.splitlines())
+    broken = solution.replace(
+        "    if factor < 0:", f"    if factor == 3.0:\n{lines}\n    if factor < 0:"
+    )
+    assert broken != solution
+    return broken
+
+
+DEEDS = {
+    "returns None": ("return None", "the output is None, where a tensor is expected"),
+    "returns a tuple": ("return (x, x)", "the output is a tuple of 2, where a tensor is expected"),
+    "returns a number": ("return 3.5", "the output is a number (3.5), where a tensor is expected"),
+    "returns a string": ("return 'x'", "the output is a string ('x')"),
+    "returns an object": ("return nn.Linear(2, 2)", "the output is an object of type Linear"),
+    "returns itself inside": ("a = []; a.append(a); return a", "your code raised RecursionError"),
+    "wrong shape": ("return x.T", "the output has shape (3, 2), where (2, 3) is expected"),
+    "wrong dtype": ("return x.float() * 3", "the output is float32, where float64 is expected"),
+    "complex": ("return x.to(torch.complex128)", "the output is an object of type Tensor"),
+    "nan": ("return x * float('nan')", "the output is nan at [0, 0]"),
+    "wrong values": ("return x * 3.1", "(6 of 6 values differ, by up to"),
+    "raises": ("raise KeyError('lost')", "your code raised KeyError: 'lost'"),
+    "raises a pytest outcome": (
+        "import pytest; pytest.skip('please')",
+        "your code raised Skipped: please",
+    ),
+    "raises what cannot be shown": (
+        "class Odd(Exception):\n    def __str__(self): raise self\nraise Odd",
+        "your code raised Odd: (its message cannot be shown)",
+    ),
+    "sys.exit": ("import sys; sys.exit(0)", "your code raised SystemExit: 0"),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", "your code raised KeyboardInterrupt"),
+    "os._exit": (
+        "import os; os._exit(0)",
+        "your code ended the process it ran in (exit code 0)",
+    ),
+    "replaces its process": (
+        "import os; os.execv('/bin/true', ['true'])",
+        "your code ended the process it ran in (exit code 0)",
+    ),
+    "kills itself": (
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "your code ended the process it ran in",
+    ),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "a segmentation fault"),
+    "loops for ever": ("while True: pass", "your code did not finish within 0.4 seconds"),
+    "sleeps in native code": (
+        "import time; time.sleep(60)",
+        "your code did not finish within 0.4 seconds",
+    ),
+    "ignores signals": (
+        "import signal\n"
+        "for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:\n"
+        "    signal.signal(number, signal.SIG_IGN)\n"
+        "while True: pass",
+        "your code did not finish within 0.4 seconds",
+    ),
+    "swallows everything": (
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "your code did not finish within 0.4 seconds",
+    ),
+    "recurses without end": ("return scale(x, factor)", "your code raised RecursionError"),
+    "recurses in C": (
+        "import sys; sys.setrecursionlimit(10**9)\nf = lambda: f()\nf()",
+        "your code",
+    ),
+    "allocates a lot": ("return torch.zeros(10**12)", "your code raised RuntimeError"),
+    "allocates without end": (
+        "hoard = []\nwhile True: hoard.append(torch.empty(2**26))",
+        "can't allocate memory",
+    ),
+    "answers by itself": (
+        "import os\nfor fd in range(3, 64):\n"
+        "    try: os.write(fd, b'\\x00\\x00\\x00\\x01x')\n    except OSError: pass\nreturn x * 3",
+        "your code interfered with the grader's connection",
+    ),
+    "closes every file": (
+        "import os; os.closerange(0, 1000); return x * 3",
+        "your code ended the process it ran in",
+    ),
+}
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_a_deed_costs_only_the_test_it_breaks(
+    deed: str, grade_tiny: GradeTiny, tiny_solution: str
+) -> None:
+    code, said = DEEDS[deed]
+    result = grade_tiny(misbehaving(tiny_solution, code))
+    outcomes = {test.name: test.outcome for test in result.tests}
+    assert outcomes.pop("test_thrice") == "failed"
+    assert set(outcomes.values()) == {"passed"}
+    assert result.points == 6
+    assert said in result.tests[2].message
+
+
+HARMLESS = {
+    "prints a megabyte": "print('x' * 2**20)",
+    "writes to the descriptors": "import os; os.write(1, b'noise'); os.write(2, b'noise')",
+    "closes stdout": "import os; os.close(0); os.close(1); os.close(2)",
+    "leaves threads running": (
+        "import threading, time\n"
+        "for _ in range(3): threading.Thread(target=time.sleep, args=(60,)).start()"
+    ),
+    "leaves a busy thread": (
+        "import threading\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
+    ),
+    "leaves a process": "import os\nif os.fork() == 0:\n    import time; time.sleep(60); os._exit(0)",
+    "changes the seed": "torch.manual_seed(0)",
+    "turns gradients off": "torch.set_grad_enabled(False)",
+}
+
+
+@pytest.mark.parametrize("deed", HARMLESS)
+def test_a_right_answer_counts_whatever_else_the_code_does(
+    deed: str, grade_tiny: GradeTiny, tiny_solution: str
+) -> None:
+    result = grade_tiny(misbehaving(tiny_solution, HARMLESS[deed]))
+    assert result.passed, result.first_failure
+
+
+def test_print_output_is_shown_and_cut(grade_tiny: GradeTiny, tiny_solution: str) -> None:
+    loud = misbehaving(tiny_solution, "print('my shape', x.shape)\nprint('y' * 2**20)\nreturn x")
+    test = grade_tiny(loud).first_failure
+    assert test is not None
+    assert test.printed.startswith("my shape torch.Size([2, 3])")
+    assert len(test.printed) < 1000
+
+
+def test_terminal_controls_do_not_reach_a_report(grade_tiny: GradeTiny, tiny_solution: str) -> None:
+    nasty = misbehaving(tiny_solution, r"raise ValueError('\x1b[2Jgone\x07 \u202etxet')")
+    test = grade_tiny(nasty).first_failure
+    assert test is not None
+    assert test.message == "your code raised ValueError: gone txet"
+
+
+WHOLE_FILES = {
+    "a syntax error": (
+        "def scale(x, factor:\n    return x\n",
+        "your code raised SyntaxError: '(' was never closed (scale.py, line 1)",
+    ),
+    "a package that is not there": (
+        "import no_such_package\n",
+        "your code raised ModuleNotFoundError: No module named 'no_such_package'",
+    ),
+    "no function": ("x = 1\n", "scale.py defines no `scale`"),
+    "another name": (
+        "def scale_it(x, factor): return x * factor\n",
+        "scale.py defines no `scale`; did you mean `scale_it`?",
+    ),
+    "too few arguments": (
+        "def scale(x): return x\n",
+        "your code raised TypeError: scale() takes 1 positional argument but 2 were given",
+    ),
+    "an exception at import": ("1 / 0\n", "your code raised ZeroDivisionError: division by zero"),
+    "an exit at import": ("import sys; sys.exit()\n", "your code raised SystemExit"),
+    "a crash at import": ("import os; os._exit(4)\n", "(exit code 4)"),
+    "a hang at import": ("while True: pass\n", "your code did not finish within 0.4 seconds"),
+    "a null byte": ("x = '\0'\n", "null bytes"),
+    "an empty file": ("", "scale.py defines no `scale`"),
+}
+
+
+@pytest.mark.parametrize("what", WHOLE_FILES)
+def test_a_file_that_does_not_load_fails_with_its_reason(what: str, grade_tiny: GradeTiny) -> None:
+    text, said = WHOLE_FILES[what]
+    result = grade_tiny(text)
+    assert result.points == 0
+    assert result.first_failure is not None
+    assert said in result.first_failure.message
+
+
+def test_a_syntax_error_has_file_line_and_caret(cli, tiny_copy: Path) -> None:
+    work = tiny_copy / "work"
+    work.mkdir()
+    (work / "scale.py").write_text("def scale(x, factor):\n    return x factor\n")
+    said = cli("check", work, "--course", tiny_copy)
+    assert said.code == 1
+    assert f"{work}/scale.py:2" in said.out
+    lines = said.out.splitlines()
+    at = lines.index("      return x factor")
+    assert lines[at + 1].index("^") == lines[at].index("factor")
+
+
+def test_an_error_names_the_students_line_and_no_other(
+    grade_tiny: GradeTiny, tiny_solution: str
+) -> None:
+    test = grade_tiny(misbehaving(tiny_solution, "x @ x")).first_failure
+    assert test is not None
+    assert test.where is not None
+    assert (test.where.file, test.where.source.strip()) == ("scale.py", "x @ x")
+
+
+# --- what is asked of the command -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "remedy"),
+    [
+        (
+            ["check", "nowhere/at_all"],
+            "there is no file, folder or exercise nowhere/at_all",
+            "try:",
+        ),
+        (["check", "scal"], "did you mean `scale`?", "grader check --help"),
+        (["check", "--seed", "x"], "'x' is not a valid integer", "grader check --help"),
+        (["check", "--format", "pdf"], "'pdf' is not one of", "grader check --help"),
+        (["hint", "skale"], "there is no exercise `skale`; did you mean `scale`?", "grader status"),
+        (["chek"], "No such command 'chek'", "grader --help"),
+        (["check", "--course", "/nonexistent"], "no course at /nonexistent", "--course DIR"),
+    ],
+)
+def test_a_wrong_request_is_one_message_with_a_remedy_and_exit_2(
+    arguments: list[str], said: str, remedy: str, cli, tiny_copy: Path, monkeypatch
+) -> None:
+    monkeypatch.chdir(tiny_copy)
+    result = cli(*arguments)
+    assert result.code == 2
+    assert said in result.err
+    assert remedy in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
+
+
+def test_an_empty_folder_is_a_wrong_request(cli, tiny_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = cli("check", tmp_path / "empty", "--course", tiny_copy)
+    assert result.code == 2
+    assert "no exercise file in" in result.err
+
+
+def test_a_file_of_another_name_is_named_with_what_was_meant(
+    cli, tiny_copy: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "scale1.py").write_text("x = 1\n")
+    result = cli("check", tmp_path / "w", "--course", tiny_copy)
+    assert result.code == 2
+    assert "scale1.py is no exercise file and was left out; did you mean `scale`?" in result.err
+
+
+def test_a_file_that_is_not_utf8_says_which_byte(cli, tiny_copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "scale.py").write_bytes(b"# fine\n# caf\xe9\n")
+    result = cli("check", tmp_path / "w", "--course", tiny_copy)
+    assert result.code == 1
+    assert "scale.py is not UTF-8: byte 0xe9 in line 2" in " ".join(result.out.split())
+
+
+def test_links_are_left_out_and_said_so(cli, tiny_copy: Path, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    work.mkdir()
+    (work / "scale.py").symlink_to(tiny_copy / "reference" / "scale" / "solution.py")
+    result = cli("check", work, "--course", tiny_copy)
+    assert result.code == 2
+    assert "scale.py is a link and was left out" in result.err
+
+
+def test_an_output_that_cannot_be_written_is_said(cli, tiny_copy: Path) -> None:
+    work = tiny_copy / "reference"
+    result = cli("check", work, "--course", tiny_copy, "-o", "/nonexistent/report.json")
+    assert result.code == 2
+    assert "cannot write /nonexistent/report.json" in result.err

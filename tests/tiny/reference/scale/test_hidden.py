@@ -1,0 +1,45 @@
+"""What decides."""
+
+import pytest
+
+from grader.testing import assert_close, assert_same_gradients, assert_written_by_hand, twins
+
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The product is your own."""
+    x = rng.randn(2, 3)
+    assert_written_by_hand(student, lambda: student.scale(x, 2.0))
+
+
+@pytest.mark.points(2)
+def test_twice(student, reference, rng):
+    """The factor 2 doubles.
+
+    Guards: the plain case.
+    """
+    x = rng.randn(2, 3)
+    assert_close(student.scale(x, 2.0), reference.scale(x, 2.0))
+
+
+@pytest.mark.points(2)
+def test_thrice(student, reference, rng):
+    """The factor 3 triples."""
+    x = rng.randn(2, 3)
+    assert_close(student.scale(x, 3.0), reference.scale(x, 3.0))
+
+
+@pytest.mark.points(1)
+def test_negative(student, rng):
+    """A negative factor is a ValueError."""
+    with student.raises("ValueError"):
+        student.scale(rng.randn(3), -1.0)
+
+
+@pytest.mark.points(3)
+def test_module(student, reference, rng):
+    """The module multiplies by its weight, gradients included."""
+    theirs, ours = twins(student.Scale, reference.Scale, 3, rng=rng)
+    assert_same_gradients(theirs, ours, rng.randn(2, 3), names=("x",))
