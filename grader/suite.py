@@ -101,8 +101,8 @@ class _Loop:
                 report = self._broken[0]
                 raise CourseError(f"{report.nodeid} does not collect:\n{report.longrepr}")
             results = _Results(session.config)
-            plugins = session.config.pluginmanager
-            plugins.register(results)
+            session.config.pluginmanager.register(results)
+            results.pytest_sessionstart(session)
             gc.collect()
             gc.freeze()
             try:
@@ -110,7 +110,6 @@ class _Loop:
                 self.done = True
             finally:
                 gc.unfreeze()
-                plugins.unregister(results)
         except BaseException as error:
             self.error = error
         return True
