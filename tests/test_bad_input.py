@@ -120,7 +120,9 @@ HARMLESS = {
     "leaves a busy thread": (
         "import threading\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
     ),
-    "leaves a process": "import os\nif os.fork() == 0:\n    import time; time.sleep(60); os._exit(0)",
+    "leaves a process": (
+        "import os\nif os.fork() == 0:\n    import time; time.sleep(60); os._exit(0)"
+    ),
     "changes the seed": "torch.manual_seed(0)",
     "turns gradients off": "torch.set_grad_enabled(False)",
 }

@@ -86,6 +86,8 @@ class Desk:
 
     def load(self, student: Student) -> wire.Handle:
         """The handle of the student's module, loaded if it was not yet."""
+        if self._lost:
+            raise StudentFailure("Crash", self._lost)
         key = (student.program, student.exercise)
         if key in self._broken:
             raise self._broken[key]
@@ -114,10 +116,8 @@ class Desk:
 
     def ask(self, student: Student, request: Any) -> wire.Reply:
         """The worker's reply to `request`, or a `StudentFailure`; both are recorded."""
-        if self._lost:
-            raise StudentFailure("Crash", self._lost)
         if self._connection is None:
-            raise StudentFailure("Crash", "your code is no longer running")
+            raise StudentFailure("Crash", self._lost or "your code is no longer running")
         limits = student.limits
         left = self._left.get(student.exercise, limits.exercise_seconds)
         if left <= 0:

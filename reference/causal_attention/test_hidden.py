@@ -1,0 +1,164 @@
+"""What decides the points: causal attention."""
+
+import pytest
+import torch
+
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_unchanged,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    twins,
+)
+
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+BATCH, N_TOKENS, CONTEXT, D_IN, D_OUT = 2, 5, 6, 7, 4
+
+
+def pair(student, reference, rng, *, dropout=0.0, **kwargs):
+    """The student's module and the reference's, with the same parameters and this suite's sizes."""
+    classes = student.CausalAttention, reference.CausalAttention
+    return twins(*classes, D_IN, D_OUT, CONTEXT, dropout, rng=rng, **kwargs)
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The attention is your own work, not a torch function that does it all."""
+    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
+    assert_written_by_hand(student, lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)(x))
+
+
+@pytest.mark.points(2)
+def test_causal_attention(student, reference, rng):
+    """The output is that of the formula: project, score, scale, mask, softmax, blend.
+
+    Guards: the formula as a whole, apart from every edge.
+    """
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_one_token_and_a_full_context(student, reference, rng):
+    """A single token gets its own value, and context_length tokens still fit."""
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(1, 1, D_IN)
+    assert_close(output_of(theirs, x), output_of(ours.W_value, x), "the output for a single token")
+    x = rng.randn(3, CONTEXT, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x), "the output for context_length tokens")
+
+
+@pytest.mark.points(2)
+def test_future_is_invisible(student, rng):
+    """Changing later tokens changes no earlier output, however large the change or the scores."""
+    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0).to(torch.float64)
+    W_query, W_value = rng.randn(D_OUT, D_IN), rng.randn(D_OUT, D_IN)
+    # Opposite queries and keys: a token's score with itself is far below 0.
+    layers = {"W_query.weight": W_query, "W_key.weight": -W_query, "W_value.weight": W_value}
+    module.load_state_dict(layers, strict=False)
+    for scale in (1.0, 1e3):
+        x = rng.randn(BATCH, N_TOKENS, D_IN) * scale
+        changed = x.clone()
+        changed[:, 3:] += rng.randn(BATCH, N_TOKENS - 3, D_IN) * 1e3
+        before, after = output_of(module, x)[:, :3], output_of(module, changed)[:, :3]
+        expect(before.isfinite().all(), f"for an x of scale {scale:g} the output is not finite")
+        assert_close(after, before, "the output for the tokens before the change")
+
+
+@pytest.mark.points(1)
+def test_too_many_tokens(student, rng):
+    """More tokens than context_length raise ValueError."""
+    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    with student.raises("ValueError"):
+        output_of(module, rng.randn(BATCH, CONTEXT + 1, D_IN, dtype=torch.float32))
+
+
+@pytest.mark.points(1)
+def test_order_of_creation(student, reference, rng):
+    """W_query, W_key and W_value are created in this order: a seed gives the same layers."""
+    seed = int(rng.randint(0, 10_000, 1))
+    student.manual_seed(seed)
+    theirs = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    torch.manual_seed(seed)
+    ours = reference.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    found = dict(theirs.named_parameters())
+    for name, parameter in ours.named_parameters():
+        expect(name in found, f"there is no parameter {name}")
+        assert_close(found[name], parameter, f"{name} after torch.manual_seed({seed})")
+
+
+@pytest.mark.points(1)
+def test_parts(student, reference, rng):
+    """The three layers have a bias if qkv_bias is True, and the mask is a buffer."""
+    theirs, ours = pair(student, reference, rng, qkv_bias=True)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x), "the output with biases")
+    shapes = [tuple(buffer.shape) for _, buffer in theirs.named_buffers()]
+    found = any(shape[-2:] == (CONTEXT, CONTEXT) for shape in shapes)
+    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; their shapes are {shapes}")
+
+
+@pytest.mark.points(1)
+def test_dropout_in_eval(student, reference, rng):
+    """In eval mode nothing is dropped, whatever the rate."""
+    theirs, ours = pair(student, reference, rng, dropout=0.5)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(2)
+def test_dropout_in_training(student, reference, rng):
+    """In training, weights are dropped at the given rate; the others grow by 1 / (1 - rate)."""
+    n_tokens, rate = 16, 0.3
+    classes = student.CausalAttention, reference.CausalAttention
+    theirs, ours = twins(*classes, 18, 24, 17, rate, rng=rng)
+    x = rng.randn(BATCH, n_tokens, 18) * 0.1
+    # Independent values, fewer than their 24 columns, let the weights be told from the output.
+    inverse = torch.linalg.pinv(output_of(ours.W_value, x))
+    weights = output_of(ours, x) @ inverse
+    seen = output_of(theirs.train(), x) @ inverse
+    dropped = seen.abs() < weights / 2
+    expected = (weights / (1 - rate)).masked_fill(dropped, 0.0)
+    assert_close(seen, expected, "the weights in training (by the output)", atol=1e-6)
+    visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
+    share = dropped[:, visible].double().mean().item()
+    expect(abs(share - rate) < 0.16, f"{share:.0%} of the weights are dropped at rate {rate}")
+
+
+@pytest.mark.points(1)
+def test_gradients(student, reference, rng):
+    """Gradients reach x and all parameters, and are those of the formula."""
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_same_gradients(theirs, ours, x, names=("x",))
+
+
+@pytest.mark.points(1)
+def test_views(student, reference, rng):
+    """x may be a view, such as a transposed tensor, and is left as it was."""
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(BATCH, D_IN, N_TOKENS).transpose(1, 2) * 0.5
+    assert_unchanged(theirs, x, names=("x",))
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_half_precision(student, reference, rng):
+    """The module moves to another dtype with .to(dtype), and gives outputs of that dtype."""
+    theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
+    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.bfloat16) * 0.3
+    assert_close(output_of(theirs, x), output_of(ours, x), atol=0.05)
+
+
+@pytest.mark.points(1)
+def test_no_python_loops(student, rng):
+    """The number of tensor operations does not grow with batch or tokens."""
+    module = student.CausalAttention(D_IN, D_OUT, 9, 0.0)
+    small = rng.randn(2, 3, D_IN, dtype=torch.float32)
+    large = rng.randn(4, 8, D_IN, dtype=torch.float32)
+    assert_vectorised(student, lambda: output_of(module, small), lambda: output_of(module, large))

@@ -1,0 +1,256 @@
+"""What decides the points: the Transformer block."""
+
+import pytest
+import torch
+from torch import nn
+
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_unchanged,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    twins,
+)
+
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+BATCH, N_TOKENS, D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH = 2, 5, 12, 3, 7, 9
+SIZES = (D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH)
+
+
+def blocks(student, reference, rng, **options):
+    """The student's block and the reference's with the same random parameters, in eval mode."""
+    return twins(student.TransformerBlock, reference.TransformerBlock, *SIZES, rng=rng, **options)
+
+
+def zeroed(reference, **values):
+    """A state of zeros but for `values`, whose names have `__` where parameters have a dot."""
+    shapes = reference.TransformerBlock(*SIZES).named_parameters()
+    state = {name: torch.zeros_like(parameter) for name, parameter in shapes}
+    for name, value in values.items():
+        state[name.replace("__", ".")] += value
+    return state
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The block is wired by you, not by a Transformer layer of torch's."""
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
+    assert_written_by_hand(student, lambda: student.TransformerBlock(*SIZES)(x))
+
+
+@pytest.mark.points(1)
+def test_parts(student, reference):
+    """attention, feed_forward, norm1 and norm2, in this order: the same seed, the same weights."""
+    student.manual_seed(123)
+    found = dict(student.TransformerBlock(*SIZES).named_parameters())
+    torch.manual_seed(123)
+    wanted = dict(reference.TransformerBlock(*SIZES).named_parameters())
+    wrong = ", ".join(sorted(set(found) ^ set(wanted)))
+    expect(set(found) == set(wanted), f"these parameters are missing or too many: {wrong}")
+    for name, parameter in wanted.items():
+        assert_close(found[name], parameter, f"{name} of a fresh block")
+
+
+@pytest.mark.points(2)
+def test_pre_norm(student, reference, rng):
+    """norm_first=True: x + attention(norm1(x)), then x + feed_forward(norm2(x)); gradients too."""
+    theirs, ours = blocks(student, reference, rng, dropout=0.3)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) * 0.3
+    assert_same_gradients(theirs, ours, x, names=("x",))
+
+
+@pytest.mark.points(2)
+def test_post_norm(student, reference, rng):
+    """norm_first=False: norm1(x + attention(x)), then norm2(x + feed_forward(x)); gradients too."""
+    theirs, ours = blocks(student, reference, rng, norm_first=False, dropout=0.3)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL) * 0.3
+    assert_same_gradients(theirs, ours, x, names=("x",))
+
+
+@pytest.mark.points(1)
+def test_agrees_with_torch(student, reference, rng):
+    """With the same weights, the block gives what nn.TransformerEncoderLayer gives.
+
+    Guards: the parts under the block too, by a layer that shares no code with them.
+    """
+    future = nn.Transformer.generate_square_subsequent_mask(N_TOKENS, dtype=torch.float64)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    for norm_first in (True, False):
+        theirs, ours = blocks(student, reference, rng, norm_first=norm_first)
+        layer = nn.TransformerEncoderLayer(
+            D_MODEL, NUM_HEADS, D_FF, 0.0, batch_first=True, norm_first=norm_first
+        )
+        layer.double().load_state_dict(torch_names(ours.state_dict()))
+        expected = output_of(layer.eval(), x, src_mask=future)
+        assert_close(output_of(theirs, x), expected, f"the output with norm_first={norm_first}")
+
+
+def torch_names(state):
+    """The block's parameters under the names that torch's encoder layer gives them."""
+    projections = [state[f"attention.{name}.weight"] for name in ("W_query", "W_key", "W_value")]
+    renamed = {
+        "self_attn.in_proj_weight": torch.cat(projections),
+        "self_attn.in_proj_bias": torch.zeros(3 * D_MODEL, dtype=torch.float64),
+    }
+    for kind in ("weight", "bias"):
+        renamed[f"self_attn.out_proj.{kind}"] = state[f"attention.out_proj.{kind}"]
+        for n in (1, 2):
+            renamed[f"linear{n}.{kind}"] = state[f"feed_forward.linear{n}.{kind}"]
+    for n in (1, 2):
+        renamed[f"norm{n}.weight"] = state[f"norm{n}.gamma"]
+        renamed[f"norm{n}.bias"] = state[f"norm{n}.beta"]
+    return renamed
+
+
+@pytest.mark.points(1)
+def test_zeroed_sub_layers(student, reference, rng):
+    """With out_proj and linear2 at zero, a pre-norm block returns x, in training too.
+
+    Guards: the straight path from x to the output.
+    """
+    theirs, ours = blocks(student, reference, rng, dropout=0.4)
+    state = ours.state_dict()
+    names = [
+        f"{layer}.{kind}"
+        for layer in ("attention.out_proj", "feed_forward.linear2")
+        for kind in ("weight", "bias")
+    ]
+    theirs.load_state_dict({name: state[name] * 0 for name in names}, strict=False)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    assert_close(output_of(theirs.train(), x), x)
+
+
+@pytest.mark.points(2)
+def test_dropout_in_pre_norm(student, reference, rng):
+    """In training, what each sub-layer returns is dropped at the given rate, never x itself."""
+    rate = 0.25
+    block = student.TransformerBlock(*SIZES, dropout=rate).to(torch.float64).train()
+    # The sub-layers return their last bias: 1 and 2 once the survivors are scaled.
+    state = zeroed(reference, attention__out_proj__bias=0.75, feed_forward__linear2__bias=1.5)
+    block.load_state_dict(state, strict=False)
+    x = rng.randn(40, N_TOKENS, D_MODEL)
+    added = output_of(block, x) - x
+    steps = added.round().clamp(0, 3)
+    assert_close(added, steps, "what sub-layers of 0.75 and 1.5 add at dropout 0.25")
+    lost = {"attention": steps % 2 == 0, "feed_forward": steps < 2}
+    for name, dropped in lost.items():
+        share = dropped.double().mean().item()
+        expect(
+            abs(share - rate) < 0.06,
+            f"{share:.0%} of what {name} returned was dropped, where about {rate:.0%} are expected",
+        )
+
+
+@pytest.mark.points(1)
+def test_dropout_in_post_norm(student, reference, rng):
+    """In post-norm the sub-layers' output is dropped before the norm: at rate 1, norms remain."""
+    theirs, ours = blocks(student, reference, rng, dropout=1.0, norm_first=False)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    expected = output_of(ours.norm2, output_of(ours.norm1, x))
+    assert_close(output_of(theirs.train(), x), expected)
+
+
+@pytest.mark.points(1)
+def test_parts_get_the_dropout(student, reference, rng):
+    """attention and feed_forward are built with the dropout rate, for what they drop inside."""
+    block = student.TransformerBlock(*SIZES, dropout=0.5, causal=False).train()
+    # Norms return ones. Attention writes the sum of its weights into the first half of the
+    # features, feed_forward the mean of its hidden units into the second: 1 each, but for dropout.
+    half = D_MODEL // 2
+    state = zeroed(
+        reference,
+        norm1__beta=1.0,
+        norm2__beta=1.0,
+        attention__W_value__weight=torch.eye(D_MODEL),
+        attention__out_proj__weight=torch.eye(half, D_MODEL).repeat(2, 1) * above(half),
+        feed_forward__linear1__bias=1.0,
+        feed_forward__linear2__weight=(1 - above(half)) / D_FF,
+    )
+    block.load_state_dict(state, strict=False)
+    output = output_of(block, torch.zeros(4, N_TOKENS, D_MODEL))
+    parts = {"attention": output[..., :half], "feed_forward": output[..., half:]}
+    for name, part in parts.items():
+        whole = (part == 0) | ((part - 2).abs() < 1e-4)
+        expect(not whole.all(), f"nothing is dropped inside {name}")
+
+
+def above(half):
+    """A column of ones over a column of zeros: selects the first half of the features."""
+    return (torch.arange(2 * half) < half)[:, None].float()
+
+
+@pytest.mark.points(2)
+def test_causal_flag(student, reference, rng):
+    """causal=True: nothing sees a later token. causal=False: permuted tokens, permuted outputs."""
+    theirs, _ = twins(
+        student.TransformerBlock, reference.TransformerBlock, *SIZES[:3], N_TOKENS, rng=rng
+    )
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    changed = x.clone()
+    changed[:, 3:] += 1e3 * rng.randn(BATCH, 2, D_MODEL)
+    before, after = output_of(theirs, x), output_of(theirs, changed)
+    assert_close(after[:, :3], before[:, :3], "the output before the tokens that changed")
+    assert_close(output_of(theirs, x[:, :1]), before[:, :1], "the output of the first token alone")
+
+    theirs, _ = blocks(student, reference, rng, causal=False)
+    order = rng.permutation(N_TOKENS)
+    permuted = output_of(theirs, x)[:, order]
+    assert_close(output_of(theirs, x[:, order]), permuted, "the output of permuted tokens")
+
+
+@pytest.mark.points(1)
+def test_context_length(student, rng):
+    """As many tokens as context_length are fine; one more is attention's ValueError."""
+    n_tokens = 6
+    block = student.TransformerBlock(*SIZES[:3], n_tokens)
+    x = rng.randn(1, n_tokens + 1, D_MODEL, dtype=torch.float32)
+    output = output_of(block, x[:, :n_tokens])
+    expect(output.shape == (1, n_tokens, D_MODEL), f"the output's shape is {tuple(output.shape)}")
+    with student.raises("ValueError"):
+        block(x)
+
+
+@pytest.mark.points(1)
+def test_argument_is_left_alone(student, rng):
+    """x is left as it was.
+
+    Guards: that no argument is written into; the output can be right all the same.
+    """
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
+    for norm_first in (True, False):
+        block = student.TransformerBlock(*SIZES, norm_first=norm_first)
+        assert_unchanged(lambda x: output_of(block, x), x, names=("x",))  # noqa: B023
+
+
+@pytest.mark.points(1)
+def test_views_in_half_precision(student, reference, rng):
+    """An x that is a transposed view in bfloat16 gives an output in bfloat16."""
+    theirs, ours = blocks(student, reference, rng, dtype=torch.bfloat16)
+    x = rng.randn(BATCH, D_MODEL, N_TOKENS, dtype=torch.bfloat16).transpose(1, 2)
+    assert_close(output_of(theirs, x), output_of(ours, x), rtol=0.1, atol=0.5)
+
+
+@pytest.mark.points(1)
+def test_no_python_loops(student, rng):
+    """The number of tensor operations does not grow with batch, tokens or heads."""
+    small = student.TransformerBlock(12, 3, 7, 9).to(torch.float64)
+    large = student.TransformerBlock(20, 4, 11, 9).to(torch.float64)
+    x, longer = rng.randn(2, 5, 12), rng.randn(3, 7, 20)
+    assert_vectorised(student, lambda: small(x), lambda: large(longer))
+
+
+@pytest.mark.own_parts
+@pytest.mark.points(0)
+def test_on_your_own_parts(student, reference, rng):
+    """Made of your own attention, norm and feed-forward, the block gives the same.
+
+    Guards: that the student's earlier exercises fit together; what is wrong in one of them has
+    been charged there, so this is worth no points.
+    """
+    theirs, ours = blocks(student, reference, rng)
+    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    assert_close(output_of(theirs, x), output_of(ours, x))

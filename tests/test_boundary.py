@@ -1,0 +1,404 @@
+"""A test of a suite reads as if the student's code were local, and nothing of it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from grader.errors import Mismatch, StudentFailure
+from grader.sandbox import wire
+from grader.sandbox.confine import Confinement
+from grader.sandbox.host import Worker
+from grader.sandbox.proxies import Desk, Limits, Student
+from grader.sandbox.worker import Server
+from grader.sandbox.zygote import Zygote
+
+CODE = """
+import os
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+def softmax(x): return torch.softmax(x, dim=-1)
+def broken_softmax(x): return torch.softmax(x.detach(), dim=-1) * x / x.detach()
+def both(pair, named): return {"sum": pair[0] + named["b"], 7: [pair[1], None]}
+def cut(x): return x.detach() * 2
+def double_in_place(x): return x.mul_(2)
+def double_data(x): x.data.mul_(2); return x
+def reshape(x): x.unsqueeze_(0); return x
+def noise(n): return torch.rand(n)
+def strides(x): return list(x.stride())
+def is_leaf(x): return x.is_leaf, x.requires_grad
+def grad_mode(): return torch.is_grad_enabled()
+def environment(): return dict(os.environ)
+def norm(x): return getattr(F, "layer" + "_norm")(x, x.shape[-1:])
+def attend(x): return F.multi_head_attention_forward
+def keyword(a, *, b=1): return a - b
+def fail(): return helper()
+def helper(): raise LookupError("in the helper")
+class Odd(ValueError): pass
+def odd(): raise Odd("a kind of ValueError")
+class Model(nn.Module):
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.linear = nn.Linear(d_in, d_out)
+        self.register_buffer("mask", torch.ones(d_out))
+        self.drop = nn.Dropout(0.5)
+        self.size = (d_in, d_out)
+    def forward(self, x): return self.drop(self.linear(x)) * self.mask
+"""
+
+
+@pytest.fixture
+def desk(zygote: Zygote) -> Iterator[Desk]:
+    opened = Desk(lambda: Worker(zygote))
+    opened.begin(1)
+    yield opened
+    opened.close()
+
+
+def student_at(desk: Desk, code: str = CODE, forbidden: tuple[str, ...] = ()) -> Any:
+    return Student(desk, "m", Limits(2, 20), "m", {"m": wire.Source("m.py", code)}, forbidden)
+
+
+@pytest.fixture
+def student(desk: Desk) -> Any:
+    return student_at(desk)
+
+
+def doubles(*shape: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(*shape, dtype=torch.float64, generator=generator)
+
+
+# --- values and autograd --------------------------------------------------------------------------
+
+
+def test_structures_cross_both_ways(student: Any) -> None:
+    a, b = doubles(2), doubles(2)
+    result = student.both((a, b), named={"b": b})
+    assert torch.equal(result["sum"], a + b)
+    assert torch.equal(result[7][0], b)
+    assert result[7][1] is None
+    assert student.keyword(5, b=2) == 3
+
+
+def test_backward_fills_local_inputs_and_the_workers_parameters(student: Any) -> None:
+    model = student.Model(3, 2).to(torch.float64).eval()
+    x = doubles(4, 3).requires_grad_()
+    model(x).sum().backward()
+    parameters = dict(model.named_parameters())
+    assert x.grad is not None
+    assert torch.allclose(x.grad, parameters["linear.weight"].sum(dim=0).expand(4, 3))
+    assert torch.allclose(parameters["linear.weight"].grad, x.detach().sum(dim=0).expand(2, 3))
+    assert torch.allclose(parameters["linear.bias"].grad, torch.full((2,), 4.0).double())
+    model.zero_grad()
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_gradcheck_passes_for_right_gradients_and_fails_for_wrong_ones(student: Any) -> None:
+    x = doubles(2, 3).requires_grad_()
+    assert torch.autograd.gradcheck(student.softmax, (x,))
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(student.broken_softmax, (x,))
+
+
+def test_a_graph_that_was_cut_is_cut_here_too(student: Any) -> None:
+    assert not student.cut(doubles(2).requires_grad_()).requires_grad
+
+
+def test_grad_mode_crosses(student: Any) -> None:
+    assert student.grad_mode() is True
+    with torch.no_grad():
+        assert student.grad_mode() is False
+        assert not student.softmax(doubles(2).requires_grad_()).requires_grad
+
+
+def test_two_calls_join_in_one_graph(student: Any) -> None:
+    x = doubles(2, 3).requires_grad_()
+    (student.softmax(student.softmax(x) * 2) ** 2).sum().backward()
+    y = x.detach().clone().requires_grad_()
+    (torch.softmax(torch.softmax(y, -1) * 2, -1) ** 2).sum().backward()
+    assert torch.allclose(x.grad, y.grad)
+
+
+# --- as if it were local --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ["double_in_place", "double_data"])
+def test_an_argument_that_was_written_into_is_changed_here_too(student: Any, function: str) -> None:
+    x = doubles(2, 3).T
+    before = x.clone()
+    getattr(student, function)(x)
+    assert torch.equal(x, before * 2)
+
+
+def test_an_argument_that_was_reshaped_is_reshaped_here_too(student: Any) -> None:
+    x = doubles(2)
+    student.reshape(x)
+    assert x.shape == (1, 2)
+
+
+def test_views_and_leaves_are_the_same_over_there(student: Any) -> None:
+    assert student.strides(doubles(2, 3).T) == [1, 3]
+    assert student.is_leaf(doubles(2)) == (True, False)
+    assert student.is_leaf(doubles(2).requires_grad_()) == (True, True)
+    assert student.is_leaf(doubles(2).requires_grad_() * 1) == (False, True)
+
+
+def test_a_module_has_the_interface_of_a_module(student: Any) -> None:
+    model = student.Model(3, 2).to(torch.float64)
+    assert {name for name, _ in model.named_parameters()} == {"linear.weight", "linear.bias"}
+    assert {name for name, _ in model.named_buffers()} == {"mask"}
+    assert model.size == (3, 2)
+    state = model.state_dict()
+    state["linear.bias"] = torch.zeros(2, dtype=torch.float64)
+    state["linear.weight"] = torch.ones(2, 3, dtype=torch.float64)
+    model.load_state_dict(state)
+    x = torch.ones(4, 3, dtype=torch.float64)
+    assert torch.equal(model.eval()(x), torch.full((4, 2), 3.0).double())
+    assert set(model.train()(torch.ones(50, 3).double()).flatten().tolist()) == {0.0, 6.0}
+    with pytest.raises(StudentFailure, match="Missing key"):
+        model.load_state_dict({})
+
+
+def test_the_seed_decides_what_torch_draws_over_there(student: Any, desk: Desk) -> None:
+    desk.begin(5)
+    first = student.noise(4)
+    assert not torch.equal(student.noise(4), first)
+    desk.begin(5)
+    assert torch.equal(student.noise(4), first)
+    student.manual_seed(9)
+    torch.manual_seed(9)
+    assert torch.equal(student.noise(4), torch.rand(4))
+
+
+# --- watching -------------------------------------------------------------------------------------
+
+
+def test_operations_are_counted_while_watched(student: Any) -> None:
+    with student.watched() as seen:
+        student.softmax(doubles(2, 3))
+    assert seen.counts["aten._softmax"] == 1
+    assert seen.operations >= 1
+
+
+SPELLINGS = {
+    "plain": "import torch\ndef f(x): return torch.nn.functional.layer_norm(x, (3,))",
+    "alias": "import torch.nn.functional as G\ndef f(x): return G.layer_norm(x, (3,))",
+    "from": "from torch.nn.functional import layer_norm as ln\ndef f(x): return ln(x, (3,))",
+    "name": "import torch.nn.functional as F\nln = F.layer_norm\ndef f(x): return ln(x, (3,))",
+    "getattr": (
+        "import torch.nn.functional as F\ndef f(x): return getattr(F, 'layer_norm')(x, (3,))"
+    ),
+    "import_module": (
+        "import importlib\n"
+        "F = importlib.import_module('torch.nn.functional')\n"
+        "def f(x): return F.layer_norm(x, (3,))"
+    ),
+    "class": "from torch import nn\ndef f(x): return nn.LayerNorm(3).double()(x)",
+    "subclass": (
+        "from torch import nn\nclass L(nn.LayerNorm): pass\ndef f(x): return L(3).double()(x)"
+    ),
+}
+DYNAMIC = {
+    "joined": (
+        "import torch.nn.functional as F\ndef f(x): return getattr(F, 'layer' + '_norm')(x, (3,))"
+    ),
+    "vars": (
+        "import torch\n"
+        "norm = vars(torch)['native' + '_layer_norm']\n"
+        "def f(x): return norm(x, (3,), None, None, 1e-5)[0]"
+    ),
+    "eval": (
+        "import torch\n"
+        "def f(x): return eval('torch.native_' + 'layer_norm')(x, (3,), None, None, 1e-5)[0]"
+    ),
+}
+PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_forbidden_call_is_found_in_the_source(spelling: str, desk: Desk) -> None:
+    found = student_at(desk, SPELLINGS[spelling], PATTERNS).forbidden_in_source()
+    assert found
+    assert found[0].function.rpartition(".")[2] in ("layer_norm", "LayerNorm")
+
+
+@pytest.mark.parametrize("spelling", [*SPELLINGS, *DYNAMIC])
+def test_a_forbidden_call_is_found_among_what_is_dispatched(spelling: str, desk: Desk) -> None:
+    student = student_at(desk, {**SPELLINGS, **DYNAMIC}[spelling])
+    with student.watched() as seen:
+        student.f(doubles(2, 3))
+    assert any("layer_norm" in name for name in seen.counts)
+
+
+def test_a_composite_function_is_found_by_its_name(desk: Desk) -> None:
+    code = (
+        "from torch import nn\n"
+        "def f(x): return nn.MultiheadAttention(4, 2, batch_first=True).double()(x, x, x)[0]\n"
+    )
+    student = student_at(desk, code)
+    with student.watched() as seen:
+        student.f(doubles(2, 3, 4))
+    assert "torch.multi_head_attention_forward" in seen.counts
+
+
+def test_what_is_merely_named_alike_is_not_forbidden(desk: Desk) -> None:
+    code = "from layer_norm import LayerNorm\ndef layer_norm(x): return LayerNorm(3)(x)\n"
+    assert student_at(desk, code, PATTERNS).forbidden_in_source() == []
+
+
+# --- errors and limits ----------------------------------------------------------------------------
+
+
+def test_an_error_crosses_as_text_with_the_students_own_frames(student: Any) -> None:
+    with pytest.raises(StudentFailure) as caught:
+        student.fail()
+    failure = caught.value
+    assert (failure.kind, failure.message) == ("LookupError", "in the helper")
+    assert [frame.function for frame in failure.frames] == ["fail", "helper"]
+    assert {frame.file for frame in failure.frames} == {"m.py"}
+    assert failure.frames[-1].source == 'def helper(): raise LookupError("in the helper")'
+
+
+def test_raises_accepts_the_kind_its_subclasses_and_nothing_else(student: Any) -> None:
+    with student.raises("ValueError"):
+        student.odd()
+    with pytest.raises(StudentFailure), student.raises("ValueError"):
+        student.fail()
+    nothing = pytest.raises(Mismatch, match="nothing was raised, where ValueError or TypeError")
+    with nothing, student.raises("ValueError", "TypeError"):
+        student.keyword(1)
+
+
+def test_a_lost_worker_costs_the_rest_of_the_test_and_no_more(desk: Desk) -> None:
+    code = "import os\ndef die(): os._exit(3)\ndef one(): return 1\n"
+    student = student_at(desk, code)
+    with pytest.raises(StudentFailure, match="exit code 3"):
+        student.die()
+    with pytest.raises(StudentFailure, match="exit code 3"):
+        student.one()
+    desk.begin(2)
+    assert student.one() == 1
+
+
+def test_the_time_of_an_exercise_runs_out(zygote: Zygote) -> None:
+    desk = Desk(lambda: Worker(zygote))
+    code = "import time\ndef nap(): time.sleep(60)\ndef one(): return 1\n"
+    sources = {"m": wire.Source("m.py", code)}
+    student: Any = Student(desk, "m", Limits(0.2, 0.3), "m", sources)
+    said = []
+    for _ in range(3):
+        desk.begin(1)
+        with pytest.raises(StudentFailure) as caught:
+            student.nap()
+        said.append(caught.value.message)
+    desk.close()
+    assert "within 0.2 seconds" in said[0]
+    assert said[2] == "the 0.3 seconds of this exercise are used up"
+
+
+def test_the_worker_sees_a_clean_environment(student: Any, monkeypatch: Any) -> None:
+    os.environ["GRADER_TEST_SECRET"] = "x"
+    try:
+        with Zygote() as fresh:
+            desk = Desk(lambda: Worker(fresh))
+            desk.begin(1)
+            seen = student_at(desk).environment()
+            desk.close()
+    finally:
+        del os.environ["GRADER_TEST_SECRET"]
+    assert "GRADER_TEST_SECRET" not in seen
+    assert "HOME" not in seen
+
+
+def test_the_confinement_that_took_hold_is_told(desk: Desk, student: Any) -> None:
+    student.keyword(1)
+    desk.close()
+    assert desk.layers[0] == "separate process"
+
+
+def test_a_zygote_that_died_is_started_again(zygote: Zygote) -> None:
+    with Zygote(Confinement()) as own:
+        first = own.pid
+        assert first is not None
+        os.kill(first, 9)
+        desk = Desk(lambda: Worker(own))
+        desk.begin(1)
+        assert student_at(desk).keyword(1) == 0
+        assert own.pid != first
+        desk.close()
+
+
+def test_calls_are_recorded_with_arguments_and_answers(student: Any, desk: Desk) -> None:
+    student.keyword(5, b=2)
+    call = desk.record[-1]
+    assert isinstance(call.request, wire.Call)
+    assert (call.request.name, call.request.args, call.request.kwargs) == ("keyword", [5], {"b": 2})
+    assert isinstance(call.answer, wire.Reply)
+    assert call.answer.value == 3
+
+
+# --- the seam ------------------------------------------------------------------------------------
+
+
+class InProcess:
+    """A connection without a process: for what does not depend on one."""
+
+    layers = ("none",)
+
+    def __init__(self, tamper: Callable[[wire.Answer], wire.Answer] = lambda a: a) -> None:
+        self._server, self._tamper = Server(), tamper
+
+    def post(self, request: wire.Begin | wire.Seed) -> None:
+        self._server.answer(request)
+
+    def request(self, request: Any, seconds: float) -> wire.Answer:
+        answer = self._server.answer(wire.decode_request(wire.encode(request)))
+        assert answer is not None
+        return self._tamper(wire.decode_answer(wire.encode(answer)))
+
+    def close(self) -> None:
+        pass
+
+
+def test_proxies_work_on_any_connection() -> None:
+    desk = Desk(InProcess)
+    desk.begin(1)
+    x = doubles(2, 3).requires_grad_()
+    student_at(desk).softmax(x)[0, 0].backward()
+    assert x.grad is not None
+
+
+def replaced(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
+    import msgspec
+
+    def tamper(answer: wire.Answer) -> wire.Answer:
+        if isinstance(answer, wire.Reply) and not isinstance(answer.value, wire.Handle):
+            return msgspec.structs.replace(answer, **changes)
+        return answer
+
+    return tamper
+
+
+LIES = {
+    "a broken tensor": {"value": wire.WireTensor("float64", [2], b"\0")},
+    "a strided tensor": {"value": wire.WireTensor("uint8", [1], b"\0", [1])},
+    "a key that cannot be hashed": {"value": wire.WireDict([(wire.WireList([]), 1)])},
+    "a change of an argument that was not there": {
+        "changed": [wire.Changed(9, wire.WireTensor("uint8", [1], b"\0"))]
+    },
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_an_answer_that_lies_is_the_students_failure(lie: str) -> None:
+    desk = Desk(lambda: InProcess(replaced(**LIES[lie])))
+    desk.begin(1)
+    with pytest.raises(StudentFailure, match="your code"):
+        student_at(desk).softmax(doubles(2, 3))
