@@ -80,7 +80,12 @@ def _public_course(course: Course) -> str:
     exercises = [
         _public(replace(exercise, stub=make_stub(exercise))) for exercise in course.exercises
     ]
-    return json.dumps({"title": course.title, "exercises": exercises}, indent=1) + "\n"
+    return (
+        json.dumps(
+            {"title": course.title, "points": course.points, "exercises": exercises}, indent=1
+        )
+        + "\n"
+    )
 
 
 def _public(exercise: Exercise) -> dict[str, object]:

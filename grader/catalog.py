@@ -58,12 +58,13 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Course:
-    """All exercises in teaching order."""
+    """All exercises in teaching order. `points` is what they are worth together."""
 
     title: str
     root: Path
     exercises: tuple[Exercise, ...]
     suites: Literal["hidden", "public"]
+    points: int = 0
     due: datetime | None = None
 
     @property
@@ -143,7 +144,7 @@ def load_course(root: Path) -> Course:
     try:
         data = json.loads(path.read_text("utf-8"))
         exercises = tuple(_exercise(e.pop("name"), e, path, Path()) for e in data["exercises"])
-        return Course(data["title"], root, exercises, "public")
+        return Course(data["title"], root, exercises, "public", data["points"])
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise CourseError(f"{path}: not a course: {error}", "get the file anew") from None
 
@@ -166,7 +167,11 @@ def _load_reference(root: Path) -> Course:
     due = settings.get("due")
     if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
         raise CourseError(f"{folder / 'course.toml'}: due must be a time with its zone")
-    return Course(str(settings.get("title", "")), root, tuple(exercises), "hidden", due)
+    try:
+        title, points = str(settings["title"]), int(settings["points"])
+    except KeyError as error:
+        raise CourseError(f"{folder / 'course.toml'}: missing {error}") from None
+    return Course(title, root, tuple(exercises), "hidden", points, due)
 
 
 def _exercise(name: str, data: dict[str, Any], path: Path, folder: Path) -> Exercise:

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -64,12 +65,22 @@ def with_suite(course: Course, names: Sequence[str], body: Callable[[Suite], T])
     torch.set_num_threads(1)
     loop = _Loop(course, body)
     paths = [str(course.suite(name)) for name in names]
-    code = pytest.main([*PYTEST_ARGUMENTS, f"--rootdir={course.root}", *paths], plugins=[loop])
+    try:
+        code = pytest.main([*PYTEST_ARGUMENTS, f"--rootdir={course.root}", *paths], plugins=[loop])
+    finally:
+        _forget(paths)
     if loop.error is not None:
         raise loop.error
     if not loop.done:
         raise InternalError(f"pytest ended with code {code} before a suite could run")
     return loop.result  # type: ignore[no-any-return]
+
+
+def _forget(paths: Sequence[str]) -> None:
+    """Have the next session read the suites anew, rather than find them among the modules."""
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) in paths:
+            del sys.modules[name]
 
 
 class _Loop:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from grader.suite import Records
 
 MIN_HINTS = 3
-COURSE_POINTS = 100
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
@@ -70,8 +69,10 @@ def _whole_course(course: Course) -> list[str]:
         for path in stale(course)
     ]
     total = sum(exercise.points for exercise in course.exercises)
-    if total != COURSE_POINTS:
-        problems.append(f"the course is worth {total} points, not {COURSE_POINTS}")
+    if total != course.points:
+        problems.append(
+            f"reference/course.toml: says {course.points} points, the exercises add up to {total}"
+        )
     return problems
 
 

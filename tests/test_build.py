@@ -1,0 +1,137 @@
+"""`grader build` makes exercises/ from reference/, and says when it is stale."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.build import stale
+from grader.catalog import Course, load_course
+from grader.errors import CourseError
+from grader.stubs import make_stub
+
+
+def test_the_repositorys_exercises_are_current(course: Course) -> None:
+    assert stale(course) == [], "run `grader build`"
+
+
+def test_check_names_what_is_stale_and_writes_nothing(cli, tiny_copy: Path) -> None:
+    assert cli("build", "--course", tiny_copy).code == 0
+    assert cli("build", "--check", "--course", tiny_copy).code == 0
+    solution = tiny_copy / "reference" / "scale" / "statement.md"
+    solution.write_text(solution.read_text() + "\nOne more promise.\n")
+    (tiny_copy / "exercises" / "tests" / "test_gone.py").write_text("")
+    said = cli("build", "--check", "--course", tiny_copy)
+    assert said.code == 1
+    for file in ("scale.py", "course.json", "test_gone.py"):
+        assert f"{file}\n" in said.out
+    assert "One more promise" not in (tiny_copy / "exercises" / "scale.py").read_text()
+    assert cli("build", "--course", tiny_copy).code == 0
+    assert cli("build", "--check", "--course", tiny_copy).code == 0
+    assert not (tiny_copy / "exercises" / "tests" / "test_gone.py").exists()
+
+
+def test_work_in_exercises_is_kept_before_it_is_overwritten(cli, tiny_copy: Path) -> None:
+    cli("build", "--course", tiny_copy)
+    mine = tiny_copy / "exercises" / "scale.py"
+    mine.write_text("my own work\n")
+    said = cli("build", "--course", tiny_copy)
+    assert "an edited exercise is kept as" in said.out
+    (kept,) = (tiny_copy / ".grader" / "kept").iterdir()
+    assert kept.read_text() == "my own work\n"
+
+
+def test_a_stub_has_the_statement_and_none_of_the_solution(course: Course) -> None:
+    for exercise in course.exercises:
+        stub = make_stub(exercise)
+        assert exercise.read("statement.md").strip() in stub
+        assert "--- solution" not in stub
+        solution = exercise.read("solution.py")
+        inside = solution.split("# --- solution")[1].split("# --- end")[0]
+        assert inside.strip() not in stub
+        for name in exercise.implements:
+            assert f" {name}(" in stub
+        compile(stub, exercise.name, "exec")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("# --- end", "", "`# --- solution`"),
+        ("# --- solution", "# ---", "`# --- end` is not where it can be"),
+    ],
+)
+def test_marks_that_do_not_pair_are_named(tiny_copy: Path, old: str, new: str, said: str) -> None:
+    path = tiny_copy / "reference" / "scale" / "solution.py"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(CourseError, match=r"solution\.py") as caught:
+        make_stub(load_course(tiny_copy)["scale"])
+    assert said in caught.value.message
+
+
+BROKEN_CONTENT = [
+    ("exercise.toml", 'title = "Scale"', "title = ", "exercise.toml"),
+    ("exercise.toml", 'title = "Scale"', "", "missing 'title'"),
+    ("exercise.toml", "points = 8", "point = 8", "unknown key `point`; did you mean `points`?"),
+    (
+        "exercise.toml",
+        "order = 1",
+        'order = 1\nrequires = ["x"]',
+        "requires `x`, which is not there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), BROKEN_CONTENT)
+def test_broken_content_is_named_by_file(
+    cli, tiny_copy: Path, file: str, old: str, new: str, said: str
+) -> None:
+    path = tiny_copy / "reference" / "scale" / file
+    path.write_text(path.read_text().replace(old, new))
+    result = cli("status", "--course", tiny_copy)
+    assert result.code == 2
+    assert "exercise.toml" in result.err
+    assert said in result.err
+
+
+# --- the public suites in an editor ---------------------------------------------------------------
+
+
+def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
+        cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_public_suites_run_as_plain_pytest(
+    course: Course, solutions: dict[str, str], tmp_path: Path
+) -> None:
+    """On the references they pass; on the stubs they fail, in the student's own file."""
+    on_stubs = pytest_in(course.student_folder, "tests", "--tb=short")
+    assert on_stubs.returncode == 1
+    assert " passed" not in on_stubs.stdout
+    assert "NotImplementedError: fill in" in on_stubs.stdout
+    for name, text in solutions.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    solved = pytest_in(course.student_folder, "tests", f"--submission={tmp_path}")
+    assert solved.returncode == 0, solved.stdout
+
+
+def test_a_failure_in_the_editor_is_told_in_the_words_of_a_report(
+    course: Course, solutions: dict[str, str], tmp_path: Path
+) -> None:
+    name = "masked_softmax"
+    wrong = solutions[name].replace("-torch.inf", "0.0")
+    (tmp_path / f"{name}.py").write_text(wrong)
+    test = f"tests/test_{name}.py::test_worked_example"
+    said = pytest_in(course.student_folder, test, f"--submission={tmp_path}").stdout
+    assert "The worked example: scores 1, 2, 3 with valid length 2." in said
+    assert "expected:" in said
+    assert "Traceback" not in said

@@ -1,0 +1,217 @@
+"""`grader check` and the student's other commands, as typed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def work(tiny_copy: Path, cli, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The students' folder of a freshly built tiny course, which is the current folder."""
+    assert cli("build", "--course", tiny_copy).code == 0
+    monkeypatch.chdir(tiny_copy)
+    return tiny_copy / "exercises"
+
+
+def solve(work: Path, *edits: tuple[str, str]) -> None:
+    text = (work.parent / "reference" / "scale" / "solution.py").read_text()
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (work / "scale.py").write_text(text)
+
+
+# --- verdicts and exit codes ----------------------------------------------------------------------
+
+
+def test_the_reference_earns_all_points_and_exit_0(cli, work: Path) -> None:
+    said = cli("check", "reference")
+    assert said.code == 0
+    assert re.search(r"scale\s+8 / 8 .*passed", said.out)
+
+
+def test_the_stub_earns_nothing_and_exit_1(cli, work: Path) -> None:
+    said = cli("check")
+    assert said.code == 1
+    assert re.search(r"scale\s+0 / 8 .*not started", said.out)
+
+
+def test_a_mistake_shows_sentence_difference_and_both_values(cli, work: Path) -> None:
+    solve(work, ("return x * factor", "return x * min(factor, 2)"))
+    said = cli("check", "scale", "--seed", "5")
+    assert said.code == 1
+    assert "scale: The factor 3 triples." in said.out
+    assert "(6 of 6 values differ, by up to" in " ".join(said.out.split())
+    assert "    expected\n" in said.out
+    assert "    yours\n" in said.out
+    assert "grader hint scale" in said.out
+    assert "seed 5" in said.out
+
+
+def test_nothing_of_the_grader_or_a_hidden_test_is_shown(cli, work: Path) -> None:
+    hidden = (work.parent / "reference" / "scale" / "test_hidden.py").read_text()
+    secrets = [
+        line.strip() for line in hidden.splitlines() if "(student" in line or "twins" in line
+    ]
+    assert secrets
+    broken = (("return x * factor", "return undefined"), ("return x * self.weight", "return None"))
+    solve(work, *broken)
+    for form in ("text", "json", "markdown", "html"):
+        said = cli("check", "--format", form)
+        for shown in (said.out, said.err):
+            assert "test_hidden" not in shown
+            assert "grader/" not in shown.replace("attention-grader/report", "")
+            assert "site-packages" not in shown
+            assert not [secret for secret in secrets if secret in shown]
+
+
+def test_a_check_that_needs_a_failed_one_is_skipped_and_says_so(cli, work: Path) -> None:
+    solve(work, ("return x * factor", "return torch.multiply(x, factor)"))
+    report = json.loads(cli("check", "--format", "json").out)
+    gate, *others = report["exercises"][0]["tests"]
+    assert gate["message"] == "torch.multiply does the work that this exercise asks you to write"
+    assert gate["where"]["source"].startswith("return torch.multiply(x, factor)")
+    assert {test["outcome"] for test in others} == {"skipped"}
+    assert {test["message"] for test in others} == {"waits for: The product is your own."}
+    assert report["points"] == 0
+
+
+def test_a_seed_repeats_a_run_bit_for_bit_and_a_fresh_one_differs(cli, work: Path) -> None:
+    solve(work, ("return x * factor", "return x * min(factor, 2)"))
+    first, again = (cli("check", "--format", "json", "--seed", "9").out for _ in range(2))
+    assert first == again
+    fresh, other = (json.loads(cli("check", "--format", "json").out) for _ in range(2))
+    assert fresh["seed"] != other["seed"]
+    assert (
+        fresh["exercises"][0]["tests"][2]["actual"] != other["exercises"][0]["tests"][2]["actual"]
+    )
+
+
+def test_only_what_is_named_is_graded(cli, work: Path) -> None:
+    solve(work)
+    by_name = json.loads(cli("check", "scale", "--format", "json").out)
+    by_file = json.loads(cli("check", "exercises/scale.py", "--format", "json").out)
+    by_folder = json.loads(cli("check", "exercises", "--format", "json").out)
+    assert by_name["points"] == by_file["points"] == by_folder["points"] == 8
+
+
+def test_a_broken_suite_is_the_courses_fault_and_names_the_file(cli, work: Path) -> None:
+    suite = work.parent / "reference" / "scale" / "test_hidden.py"
+    suite.write_text(suite.read_text() + "\nimport no_such_module\n")
+    said = cli("check", "reference")
+    assert said.code == 2
+    assert "scale/test_hidden.py does not collect" in said.err
+    assert "no_such_module" in said.err
+
+
+# --- the json ------------------------------------------------------------------------------------
+
+
+def test_the_json_has_the_documented_keys(cli, work: Path) -> None:
+    solve(work, ("return x * factor", "raise KeyError(factor)"))
+    report = json.loads(cli("check", "--format", "json", "--seed", "3").out)
+    assert report["schema"] == "attention-grader/report/v1"
+    assert {"submission", "seed", "points", "max_points", "versions", "hashes"} <= report.keys()
+    assert report["confinement"][0] == "separate process"
+    exercise = report["exercises"][0]
+    assert {"name", "points", "max_points", "advice", "tests", "diagnosis"} <= exercise.keys()
+    test = next(test for test in exercise["tests"] if test["outcome"] == "failed")
+    documented = "name sentence outcome points max_points message expected actual where"
+    assert set(documented.split()) <= test.keys()
+    assert test["where"]["file"].endswith("scale.py")
+    assert test["where"]["source"].strip().startswith("raise KeyError(factor)")
+
+
+def test_every_key_of_the_json_is_documented(cli, work: Path) -> None:
+    page = (HERE.parent / "docs" / "report-format.md").read_text()
+    solve(work, ("return x * factor", "return x"))
+
+    def keys(value: object, path: str = "") -> set[str]:
+        if isinstance(value, dict) and path not in ("versions", "hashes"):
+            inner = (keys(v, k) for k, v in value.items())
+            return set(value).union(*inner)
+        if isinstance(value, list):
+            return set().union(*(keys(item) for item in value))
+        return set()
+
+    report = json.loads(cli("check", "--format", "json").out)
+    assert {key for key in keys(report) if f"`{key}`" not in page} == set()
+
+
+# --- the students' copy ---------------------------------------------------------------------------
+
+
+def test_without_reference_the_public_tests_grade_and_it_says_so(cli, work: Path) -> None:
+    solve(work)
+    (work.parent / "reference").rename(work.parent.parent / "kept")
+    said = cli("check")
+    assert said.code == 0
+    assert "Graded by the public tests that came with this copy" in said.out
+    assert cli("hint", "scale").out.startswith("hint 1 of 3")
+    assert cli("reset", "scale").code == 0
+    assert "raise NotImplementedError" in (work / "scale.py").read_text()
+
+
+def test_hints_come_one_by_one_and_are_remembered(cli, work: Path) -> None:
+    assert cli("hint", "scale").out.count("hint ") == 1
+    assert cli("hint", "scale").out.count("hint ") == 2
+    last = cli("hint", "scale").out
+    assert "hint 3 of 3" in last
+    assert "x times factor." in last
+    assert "That was the last one." in last
+
+
+def test_status_follows_a_student_through_an_exercise(cli, work: Path) -> None:
+    assert "not started" in cli("status").out
+    solve(work, ("return x * factor", "return x * min(factor, 2)"))
+    assert "changed since it was last checked" in cli("status").out
+    cli("check")
+    assert re.search(r"6 / 8 +checked, not passed", cli("status").out)
+    assert "next: grader check scale" in cli("status").out
+    solve(work)
+    cli("check")
+    said = cli("status").out
+    assert re.search(r"8 / 8 +passed", said)
+    assert "All done." in said
+
+
+def test_reset_keeps_a_copy(cli, work: Path) -> None:
+    solve(work)
+    mine = (work / "scale.py").read_text()
+    said = cli("reset", "scale")
+    kept = Path(re.search(r"kept as (\S+)", said.out).group(1))
+    assert kept.read_text() == mine
+    assert "raise NotImplementedError" in (work / "scale.py").read_text()
+
+
+# --- on its own ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["check", "nowhere/x.py"]])
+def test_help_and_errors_do_not_wait_for_torch(arguments: list[str], work: Path) -> None:
+    code = (
+        "import sys; from grader.__main__ import run; run(sys.argv[1:]); "
+        "sys.exit('torch' in sys.modules or 'pytest' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], check=False, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_installed_command_grades_without_a_terminal(work: Path) -> None:
+    solve(work)
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "check"], check=False, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 80

@@ -1,0 +1,162 @@
+"""`grader validate` proves the content both ways, and every proof can fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.catalog import Course
+from grader.faults import load_faults
+from grader.grading import Slot, with_slot
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission
+from grader.validate import GUARDS, table, validate_course
+
+MIN_FAULTS = 85
+
+
+def test_the_course_is_proven(cli, course: Course) -> None:
+    said = cli("validate")
+    assert said.code == 0, said.out
+    faults = sum(len(load_faults(exercise)) for exercise in course.exercises)
+    assert faults >= MIN_FAULTS
+    assert f"  {faults}  " in said.out.splitlines()[-1]
+
+
+def test_every_hidden_test_is_needed(course: Course, zygote: Zygote) -> None:
+    """Turned into `pass`, a hidden test lets some fault through, or it names what it guards."""
+
+    def body(slot: Slot) -> list[str]:
+        return [
+            f"{name}: {item.name}"
+            for name in course.names
+            for item in slot.suite.items[name]
+            if GUARDS not in (item.function.__doc__ or "")
+            and not lets_a_fault_through(slot, course, name, item)
+        ]
+
+    assert with_slot(course, course.names, zygote, body) == []
+
+
+def lets_a_fault_through(slot: Slot, course: Course, name: str, item: Any) -> bool:
+    solutions = {n: course[n].read("solution.py") for n in course.names}
+    faults = load_faults(course[name])
+
+    def earns_everything(fault: Any) -> bool:
+        files = {**solutions, name: fault.apply(solutions[name])}
+        report = slot.grade(Submission("s001", files), [name], 1)
+        return report.points == report.max_points and report.passed
+
+    original = item.obj
+
+    def nothing(**fixtures: Any) -> None:
+        """Pass."""
+
+    item.obj = nothing
+    try:
+        return any(earns_everything(fault) for fault in faults)
+    finally:
+        item.obj = original
+
+
+def test_the_tiny_course_is_proven_too(cli, tiny_copy: Path) -> None:
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 0, said.out
+    assert "✗" not in said.out
+
+
+BREAKAGES = [
+    ("solution.py", "raise ValueError", "raise TypeError", "solution.py: fails test_negative"),
+    ("test_hidden.py", "@pytest.mark.points(3)", "@pytest.mark.points(4)", "are worth 9 points"),
+    (
+        "test_hidden.py",
+        "student.scale(x, 3.0), reference",
+        "reference.scale(x, 3.0), reference",
+        "test_hidden.py: the fault factor_capped earns all points",
+    ),
+    (
+        "test_hidden.py",
+        "student.scale(x, 3.0), reference",
+        "reference.scale(x, 3.0), reference",
+        "test_hidden.py: the stub earns 2 points",
+    ),
+    (
+        "test_hidden.py",
+        "\n\n    Guards: the plain case.\n    ",
+        "",
+        "no fault needs test_twice",
+    ),
+    (
+        "faults.toml",
+        "if factor < 0:\n",
+        "if factor < 1:\n",
+        "no_exception: its text stands 0 times",
+    ),
+    ("faults.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
+    ("faults.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
+    ("faults.toml", 'hint = "Use an operator."', "", "torch_multiplies: a fault has"),
+    ("exercise.toml", '"x times factor."', '" "', "exercise.toml: needs 3 hints, none empty"),
+    ("exercise.toml", "points = 8", "points = 9", "the exercises add up to 9"),
+    (
+        "test_hidden.py",
+        "    x = rng.randn(2, 3)\n    assert_close(student.scale(x, 3.0)",
+        "    import time\n    x = rng.randn(2, 3)\n"
+        "    assert_close(student.scale(x, 3.0 + time.time() % 1), reference.scale(x, 3.0), 'y')\n"
+        "    assert_close(student.scale(x, 3.0)",
+        "solution.py: fails test_thrice",
+    ),
+    ("statement.md", "x times factor", "x times the factor", "exercises/scale.py: not what"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "problem"), BREAKAGES)
+def test_a_break_in_the_content_is_named_by_file(
+    cli, tiny_copy: Path, file: str, old: str, new: str, problem: str
+) -> None:
+    cli("build", "--course", tiny_copy)
+    path = tiny_copy / "reference" / "scale" / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code != 0
+    assert problem in said.out + said.err
+
+
+def test_two_faults_that_behave_alike_cannot_be_told_apart(cli, tiny_copy: Path) -> None:
+    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    path.write_text(
+        path.read_text()
+        + '\n[[fault]]\nname = "capped_again"\nreplace = "return x * factor"\n'
+        + 'by = "return min(factor, 2.0) * x"\nsays = "s"\nhint = "h"\n'
+    )
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 1
+    assert "factor_capped and capped_again cannot be told apart" in said.out
+
+
+def test_runs_with_one_seed_that_differ_are_told(
+    tiny_copy: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, cli
+) -> None:
+    """A suite that draws from elsewhere than `rng` cannot be replayed."""
+    suite = tiny_copy / "reference" / "scale" / "test_hidden.py"
+    text = suite.read_text().replace(
+        "    x = rng.randn(2, 3)\n    assert_close(student.scale(x, 3.0)",
+        "    import os\n    from grader.testing import expect\n"
+        "    expect(os.urandom(8) == b'', os.urandom(8).hex())\n"
+        "    x = rng.randn(2, 3)\n    assert_close(student.scale(x, 3.0)",
+    )
+    suite.write_text(text)
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--course", tiny_copy)
+    assert "test_hidden.py: two runs with one seed differ" in said.out
+
+
+def test_the_table_adds_up(tiny_course: Course) -> None:
+    proofs = validate_course(tiny_course, ["scale"], 1)
+    assert "total" in table(proofs)
+    assert proofs[0].caught == proofs[0].faults == 4
