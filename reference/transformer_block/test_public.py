@@ -9,7 +9,7 @@ from grader.testing import assert_close, expect, output_of
 SIZES = (12, 3, 7, 9)  # d_model, num_heads, d_ff, context_length
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(3)
 def test_worked_example(student):
     """The worked example: two features, one head, even attention."""
     block = student.TransformerBlock(2, 1, 3, 4)
@@ -58,16 +58,30 @@ def test_zeroed_sub_layers(student, rng):
     assert_close(output_of(block, x), x)
 
 
-@pytest.mark.points(4)
+@pytest.mark.points(3)
+def test_dropout(student, rng):
+    """At dropout 1 the sub-layers add nothing: pre-norm leaves x, post-norm its norms."""
+    x = rng.randn(2, 5, 12, dtype=torch.float32)
+    block = student.TransformerBlock(*SIZES, dropout=1.0).train()
+    assert_close(output_of(block, x), x, "the output in pre-norm")
+    block = student.TransformerBlock(*SIZES, dropout=1.0, norm_first=False).train()
+    norm = nn.LayerNorm(12)  # fresh norms are all alike
+    normed = output_of(norm, output_of(norm, x))
+    assert_close(output_of(block, x), normed, "the output in post-norm")
+
+
+@pytest.mark.points(3)
 @pytest.mark.parametrize("norm_first", [True, False], ids=["pre_norm", "post_norm"])
 def test_agrees_with_torch(student, rng, norm_first):
     """With the same weights, the block gives what torch's encoder layer gives."""
-    block = student.TransformerBlock(*SIZES, norm_first=norm_first, causal=False)
+    block = student.TransformerBlock(*SIZES, dropout=0.3, norm_first=norm_first, causal=False)
     block.to(torch.float64).eval()
+    state = {name: rng.randn(*p.shape) * 0.5 + 0.25 for name, p in block.named_parameters()}
+    block.load_state_dict(state, strict=False)
     layer = nn.TransformerEncoderLayer(
         12, 3, 7, 0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
     )
-    layer.load_state_dict(torch_names(block.state_dict()))
+    layer.load_state_dict(torch_names(state))
     x = rng.randn(2, 5, 12)
     assert_close(output_of(block, x), output_of(layer.eval(), x))
 

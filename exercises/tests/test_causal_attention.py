@@ -1,0 +1,86 @@
+"""What students may see and run: causal attention."""
+
+import pytest
+import torch
+
+from grader.testing import assert_close, expect, output_of
+
+TOKENS = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)
+
+
+@pytest.mark.points(4)
+def test_worked_example(student):
+    """The worked example: the outputs for six tokens, after torch.manual_seed(123)."""
+    student.manual_seed(123)
+    output = output_of(student.CausalAttention(3, 2, 6, 0.0), TOKENS[None])
+    expected = torch.tensor([[-0.4519, 0.2216], [-0.5874, 0.0058], [-0.6300, -0.0632]])
+    assert_close(output[0, :3], expected, "the output for tokens 1 to 3", atol=1e-4)
+    last = torch.tensor([-0.5299, -0.1081])
+    assert_close(output[0, 5], last, "the output for token 6", atol=1e-4)
+
+
+@pytest.mark.points(3)
+def test_worked_weights(student):
+    """The worked example: the weights of tokens 2 and 3, after torch.manual_seed(789)."""
+    student.manual_seed(789)
+    module = student.CausalAttention(3, 2, 6, 0.0)
+    # Tokens 1, 2 and 3 get the values (1, 0), (0, 1) and (0, 0), so an output shows two weights.
+    W_value = torch.linalg.inv(TOKENS[:3])[:, :2].T
+    module.load_state_dict({"W_value.weight": W_value}, strict=False)
+    expected = torch.tensor([[1.0, 0.0], [0.5517, 0.4483], [0.3800, 0.3097]])
+    output = output_of(module, TOKENS[None])
+    assert_close(output[0, :3], expected, "the weights on tokens 1 and 2", atol=2e-4)
+
+
+@pytest.mark.points(2)
+def test_without_learning(student):
+    """Tokens as their own queries, keys and values: the first numbers of the worked example."""
+    module = student.CausalAttention(3, 3, 6, 0.0)
+    same = torch.eye(3)  # a query grows by the root of d_out, which undoes the scale
+    layers = {"W_query.weight": same * 3**0.5, "W_key.weight": same, "W_value.weight": same}
+    module.load_state_dict(layers, strict=False)
+    order = [0, 2, 3, 4, 5, 1]  # the second token comes last, where it sees all others
+    output = output_of(module, TOKENS[None, order])
+    expected = torch.tensor([0.4419, 0.6515, 0.5683])
+    assert_close(output[0, -1], expected, "the output for the last token", atol=1e-4)
+
+
+@pytest.mark.points(3)
+def test_future_is_invisible(student, rng):
+    """Changing a later token changes no earlier output, and fewer tokens are welcome."""
+    module = student.CausalAttention(7, 4, 6, 0.0).to(torch.float64)
+    x = rng.randn(2, 5, 7)
+    changed = x.clone()
+    changed[:, 3:] += 10
+    before, after = output_of(module, x), output_of(module, changed)
+    expect(before.shape == (2, 5, 4), f"the output has shape {tuple(before.shape)}")
+    assert_close(after[:, :3], before[:, :3], "the output for tokens 1 to 3 after the change")
+    expect(not torch.allclose(after[:, 3:], before[:, 3:]), "later outputs did not change either")
+
+
+@pytest.mark.points(2)
+def test_parts(student):
+    """The parameters are those of three linear layers, and the mask is a buffer."""
+    module = student.CausalAttention(7, 4, 6, 0.0)
+    found = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+    wanted = {"W_query.weight": (4, 7), "W_key.weight": (4, 7), "W_value.weight": (4, 7)}
+    expect(found == wanted, f"the parameters are {found}, where {wanted} are expected")
+    shapes = [tuple(buffer.shape) for _, buffer in module.named_buffers()]
+    expect((6, 6) in shapes, f"no buffer has the shape (6, 6) of the mask; the shapes are {shapes}")
+
+
+@pytest.mark.points(1)
+def test_too_many_tokens(student, rng):
+    """More tokens than context_length raise ValueError."""
+    module = student.CausalAttention(7, 4, 6, 0.0)
+    with student.raises("ValueError"):
+        output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))

@@ -1,0 +1,55 @@
+"""What students may see and run: dictionary lookup."""
+
+import pytest
+import torch
+
+from grader.testing import assert_close, expect
+
+ENTRIES = {0: [2, 3], 1: [5, 7], 2: [3, 2]}
+
+
+@pytest.mark.points(3)
+def test_worked_example(student):
+    """The worked example: three keys, and values that show the weights."""
+    Q = torch.tensor([[0.4685, 0.9785]])
+    K = torch.tensor([[0.5539, 0.7239], [0.4111, 0.3878], [0.2376, 0.1264]])
+    expected = torch.tensor([[0.4643, 0.3126, 0.2231]])
+    assert_close(student.attention(Q, K, torch.eye(3)), expected, atol=1e-4)
+
+
+@pytest.mark.points(3)
+def test_lookup(student):
+    """Looking up key 1 finds [5, 7]; with temp 1 it is a blend of all values."""
+    assert_close(student.lookup(ENTRIES, 1), torch.tensor([5.0, 7.0]), atol=1e-4)
+    expected = torch.tensor([3.9403, 5.0925])
+    assert_close(student.lookup(ENTRIES, 1, temp=1.0), expected, atol=1e-4)
+    shifted = {key + 10: value for key, value in ENTRIES.items()}
+    assert_close(student.lookup(shifted, 12), torch.tensor([3.0, 2.0]), atol=1e-4)
+
+
+@pytest.mark.points(2)
+def test_temperature(student, rng):
+    """A temp near 0 picks the value of the best key, a huge one gives the mean of the values."""
+    K, V = torch.eye(5, dtype=torch.float64)[:, :4], rng.randn(5, 6)
+    best = student.attention(K[1:4], K, V, temp=0.01)
+    assert_close(best, V[1:4], "the output with temp 0.01")
+    mean = student.attention(K[1:4], K, V, temp=1e9)
+    assert_close(mean, V.mean(dim=0).expand(3, 6), "the output with temp 1e9")
+
+
+@pytest.mark.points(2)
+def test_leading_axes(student, rng):
+    """Each item along the leading axes is attended to on its own."""
+    Q, K, V = rng.randn(2, 7, 3, 4), rng.randn(2, 7, 5, 4), rng.randn(2, 7, 5, 6)
+    output = student.attention(Q, K, V)
+    expect(output.shape == (2, 7, 3, 6), f"the output has shape {tuple(output.shape)}")
+    assert_close(output[1, 2], student.attention(Q[1, 2], K[1, 2], V[1, 2]), "item [1, 2]")
+
+
+@pytest.mark.points(2)
+def test_misuse(student, rng):
+    """A temp of 0 is a ValueError, an unknown key a KeyError."""
+    with student.raises("ValueError"):
+        student.attention(rng.randn(3, 4), rng.randn(5, 4), rng.randn(5, 6), temp=0)
+    with student.raises("KeyError"):
+        student.lookup(ENTRIES, 3)

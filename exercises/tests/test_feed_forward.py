@@ -1,0 +1,62 @@
+"""What students may see and run: the feed-forward network."""
+
+import pytest
+import torch
+
+from grader.testing import assert_close, expect, output_of
+
+
+@pytest.mark.points(3)
+def test_worked_example(student):
+    """The worked example: two features, three hidden units."""
+    net = student.FeedForward(2, 3)
+    net.load_state_dict(
+        {
+            "linear1.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
+            "linear1.bias": torch.tensor([0.0, 1.0, -5.0]),
+            "linear2.weight": torch.tensor([[1.0, 1.0, 1.0], [0.0, -2.0, 1.0]]),
+            "linear2.bias": torch.tensor([0.5, 1.0]),
+        }
+    )
+    assert_close(output_of(net, torch.tensor([[2.0, 1.0]])), torch.tensor([[4.5, -3.0]]))
+
+
+@pytest.mark.points(2)
+def test_parameters(student):
+    """linear1 leads to d_ff, linear2 back to d_model, and both have a bias."""
+    found = {n: tuple(p.shape) for n, p in student.FeedForward(4, 6).named_parameters()}
+    wanted = {
+        "linear1.weight": (6, 4),
+        "linear1.bias": (6,),
+        "linear2.weight": (4, 6),
+        "linear2.bias": (4,),
+    }
+    expect(found == wanted, f"the parameters are {found}, where {wanted} are expected")
+
+
+@pytest.mark.points(2)
+def test_each_position_alone(student, rng):
+    """Changing one token changes no other token's output, with any number of axes in front."""
+    net = student.FeedForward(4, 6).to(torch.float64)
+    for shape in ((3, 4), (2, 5, 4)):
+        x = rng.randn(*shape)
+        changed = x.clone()
+        changed.view(-1, 4)[-1] += 1
+        before, after = output_of(net, x).view(-1, 4), output_of(net, changed).view(-1, 4)
+        assert_close(after[:-1], before[:-1], "the output of a token that did not change")
+
+
+@pytest.mark.points(2)
+def test_eval_is_deterministic(student, rng):
+    """In eval mode nothing is dropped: two calls give the same."""
+    net = student.FeedForward(4, 6, dropout=0.5).to(torch.float64).eval()
+    x = rng.randn(2, 5, 4)
+    assert_close(output_of(net, x), output_of(net, x), "the output of a second call")
+
+
+@pytest.mark.points(2)
+def test_dropout_on_hidden_units(student, rng):
+    """In training, hidden units are dropped: at rate 1 only the bias of linear2 is left."""
+    net = student.FeedForward(4, 6, dropout=1.0).to(torch.float64).train()
+    bias = net.state_dict()["linear2.bias"]
+    assert_close(output_of(net, rng.randn(2, 5, 4)), bias.expand(2, 5, 4))

@@ -1,0 +1,61 @@
+"""What students may see and run: layer norm."""
+
+import pytest
+import torch
+
+from grader.testing import assert_close, expect, output_of
+
+
+@pytest.mark.points(3)
+def test_worked_example(student):
+    """The worked example: eps 0.5, then gamma and beta."""
+    layer = student.LayerNorm(4, eps=0.5)
+    x = torch.tensor([[1.0, 2.0, 3.0, 6.0]])
+    x_hat = torch.tensor([[-1.0, -0.5, 0.0, 1.5]])
+    assert_close(output_of(layer, x), x_hat, "the output of a fresh layer")
+    gamma, beta = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([10.0, 20.0, 30.0, 40.0])
+    layer.load_state_dict({"gamma": gamma, "beta": beta})
+    assert_close(output_of(layer, x), torch.tensor([[9.0, 19.0, 30.0, 46.0]]))
+
+
+@pytest.mark.points(2)
+def test_parameters(student):
+    """gamma starts as ones and beta as zeros, and there are no other parameters."""
+    found = dict(student.LayerNorm(7).named_parameters())
+    expect(set(found) == {"gamma", "beta"}, f"the parameters are {', '.join(found) or 'none'}")
+    assert_close(found["gamma"], torch.ones(7), "gamma of a fresh layer")
+    assert_close(found["beta"], torch.zeros(7), "beta of a fresh layer")
+
+
+@pytest.mark.points(3)
+def test_mean_and_variance(student, rng):
+    """Every token's features come out with mean 0 and variance 1, whatever their offset."""
+    layer = student.LayerNorm(7, eps=1e-9).to(torch.float64)
+    output = output_of(layer, rng.randn(2, 5, 7) * 3 + 1000)
+    zeros = torch.zeros(2, 5, dtype=torch.float64)
+    assert_close(output.mean(dim=-1), zeros, "the mean of a token", atol=1e-7)
+    assert_close(output.var(dim=-1, correction=0), zeros + 1, "the variance of a token")
+
+
+@pytest.mark.points(2)
+def test_each_token_alone(student, rng):
+    """Changing one token changes no other token's output, with any number of axes in front."""
+    layer = student.LayerNorm(7).to(torch.float64)
+    for shape in ((3, 7), (2, 5, 7), (2, 3, 5, 7)):
+        x = rng.randn(*shape)
+        changed = x.clone()
+        changed.view(-1, 7)[-1] += rng.randn(7)
+        before, after = output_of(layer, x).view(-1, 7), output_of(layer, changed).view(-1, 7)
+        assert_close(after[:-1], before[:-1], "the output of a token that did not change")
+
+
+@pytest.mark.points(3)
+def test_equal_features(student):
+    """A token whose features are all equal gives beta, and a finite gradient."""
+    layer = student.LayerNorm(7)
+    x = torch.full((2, 3, 7), 2.0, requires_grad=True)
+    output = layer(x)
+    assert_close(output, torch.zeros(2, 3, 7))
+    output.pow(3).sum().backward()
+    expect(x.grad is not None, "no gradient reaches x")
+    expect(x.grad.isfinite().all(), "the gradient of x is not finite")

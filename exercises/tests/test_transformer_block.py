@@ -1,0 +1,103 @@
+"""What students may see and run: the Transformer block."""
+
+import pytest
+import torch
+from torch import nn
+
+from grader.testing import assert_close, expect, output_of
+
+SIZES = (12, 3, 7, 9)  # d_model, num_heads, d_ff, context_length
+
+
+@pytest.mark.points(3)
+def test_worked_example(student):
+    """The worked example: two features, one head, even attention."""
+    block = student.TransformerBlock(2, 1, 3, 4)
+    block.load_state_dict(
+        {
+            "attention.W_query.weight": torch.zeros(2, 2),
+            "attention.W_key.weight": torch.zeros(2, 2),
+            "attention.W_value.weight": torch.eye(2),
+            "attention.out_proj.weight": -3 * torch.eye(2),
+            "attention.out_proj.bias": torch.zeros(2),
+            "feed_forward.linear1.weight": torch.eye(3, 2),
+            "feed_forward.linear1.bias": torch.zeros(3),
+            "feed_forward.linear2.weight": 2 * torch.eye(2, 3),
+            "feed_forward.linear2.bias": torch.zeros(2),
+        },
+        strict=False,
+    )
+    x = torch.tensor([[[1.0, 3.0], [5.0, 1.0]]])
+    expected = torch.tensor([[[6.0, 0.0], [7.0, 1.0]]])
+    assert_close(output_of(block, x), expected, atol=1e-4)
+
+
+@pytest.mark.points(2)
+def test_parts(student):
+    """The block has the four parts of the statement, and no other parameters."""
+    found = {name for name, _ in student.TransformerBlock(*SIZES).named_parameters()}
+    wanted = {
+        *(f"attention.{name}.weight" for name in ("W_query", "W_key", "W_value", "out_proj")),
+        "attention.out_proj.bias",
+        *(f"feed_forward.linear{n}.{kind}" for n in (1, 2) for kind in ("weight", "bias")),
+        *(f"norm{n}.{name}" for n in (1, 2) for name in ("gamma", "beta")),
+    }
+    wrong = ", ".join(sorted(found ^ wanted))
+    expect(found == wanted, f"these parameters are missing or too many: {wrong}")
+
+
+@pytest.mark.points(2)
+def test_zeroed_sub_layers(student, rng):
+    """With out_proj and linear2 at zero, a pre-norm block returns x, in training too."""
+    block = student.TransformerBlock(*SIZES, dropout=0.4).to(torch.float64).train()
+    last = ("attention.out_proj", "feed_forward.linear2")
+    names = [f"{layer}.{kind}" for layer in last for kind in ("weight", "bias")]
+    state = block.state_dict()
+    block.load_state_dict({name: torch.zeros_like(state[name]) for name in names}, strict=False)
+    x = rng.randn(2, 5, 12)
+    assert_close(output_of(block, x), x)
+
+
+@pytest.mark.points(3)
+def test_dropout(student, rng):
+    """At dropout 1 the sub-layers add nothing: pre-norm leaves x, post-norm its norms."""
+    x = rng.randn(2, 5, 12, dtype=torch.float32)
+    block = student.TransformerBlock(*SIZES, dropout=1.0).train()
+    assert_close(output_of(block, x), x, "the output in pre-norm")
+    block = student.TransformerBlock(*SIZES, dropout=1.0, norm_first=False).train()
+    norm = nn.LayerNorm(12)  # fresh norms are all alike
+    normed = output_of(norm, output_of(norm, x))
+    assert_close(output_of(block, x), normed, "the output in post-norm")
+
+
+@pytest.mark.points(3)
+@pytest.mark.parametrize("norm_first", [True, False], ids=["pre_norm", "post_norm"])
+def test_agrees_with_torch(student, rng, norm_first):
+    """With the same weights, the block gives what torch's encoder layer gives."""
+    block = student.TransformerBlock(*SIZES, dropout=0.3, norm_first=norm_first, causal=False)
+    block.to(torch.float64).eval()
+    state = {name: rng.randn(*p.shape) * 0.5 + 0.25 for name, p in block.named_parameters()}
+    block.load_state_dict(state, strict=False)
+    layer = nn.TransformerEncoderLayer(
+        12, 3, 7, 0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
+    )
+    layer.load_state_dict(torch_names(state))
+    x = rng.randn(2, 5, 12)
+    assert_close(output_of(block, x), output_of(layer.eval(), x))
+
+
+def torch_names(state):
+    """The block's parameters under the names that torch's encoder layer gives them."""
+    projections = [state[f"attention.{name}.weight"] for name in ("W_query", "W_key", "W_value")]
+    renamed = {
+        "self_attn.in_proj_weight": torch.cat(projections),
+        "self_attn.in_proj_bias": torch.zeros(3 * len(projections[0]), dtype=torch.float64),
+    }
+    for kind in ("weight", "bias"):
+        renamed[f"self_attn.out_proj.{kind}"] = state[f"attention.out_proj.{kind}"]
+        for n in (1, 2):
+            renamed[f"linear{n}.{kind}"] = state[f"feed_forward.linear{n}.{kind}"]
+    for n in (1, 2):
+        renamed[f"norm{n}.weight"] = state[f"norm{n}.gamma"]
+        renamed[f"norm{n}.bias"] = state[f"norm{n}.beta"]
+    return renamed

@@ -1,0 +1,183 @@
+"""What decides the points: multi-head attention."""
+
+import pytest
+import torch
+
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_unchanged,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    twins,
+)
+
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+BATCH, N_TOKENS, CONTEXT, D_IN, HEADS, D_HEAD = 2, 5, 6, 7, 3, 4
+D_OUT = HEADS * D_HEAD
+
+
+def pair(student, reference, rng, *, dropout=0.0, num_heads=HEADS, **kwargs):
+    """The student's module and the reference's, with the same parameters and this suite's sizes."""
+    classes = student.MultiHeadAttention, reference.MultiHeadAttention
+    return twins(*classes, D_IN, D_OUT, CONTEXT, dropout, num_heads, rng=rng, **kwargs)
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The attention is your own work, not a torch function that does it all."""
+    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
+    assert_written_by_hand(
+        student, lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)(x)
+    )
+
+
+@pytest.mark.points(2)
+def test_multi_head_attention(student, reference, rng):
+    """The output is that of the formula: project, split, attend in each head, merge, project.
+
+    Guards: the formula as a whole, apart from every edge.
+    """
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(2)
+def test_not_causal(student, reference, rng):
+    """With causal=False, every token attends to all tokens."""
+    theirs, ours = pair(student, reference, rng, causal=False)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_smallest_and_longest(student, reference, rng):
+    """A batch of 1, a single token and a single head work, and context_length tokens still fit."""
+    theirs, ours = pair(student, reference, rng, num_heads=1)
+    for x in (rng.randn(1, 1, D_IN), rng.randn(3, CONTEXT, D_IN) * 0.5):
+        assert_close(
+            output_of(theirs, x), output_of(ours, x), f"the output for {x.shape[1]} token(s)"
+        )
+
+
+@pytest.mark.points(1)
+def test_future_is_invisible(student, reference, rng):
+    """Changing a later token changes no earlier output, however large the change."""
+    theirs, _ = pair(student, reference, rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    # Of two huge opposite tokens, one towers above the earlier tokens whatever the query is.
+    changed = x.clone()
+    changed[:, 3:] *= torch.tensor([[1e3], [-1e3]], dtype=x.dtype)
+    before, after = output_of(theirs, x)[:, :3], output_of(theirs, changed)[:, :3]
+    assert_close(after, before, "the output for the tokens before the change")
+
+
+@pytest.mark.points(1)
+def test_misuse(student, rng):
+    """Heads that do not divide d_out, and more tokens than context_length, are refused."""
+    with student.raises("ValueError", "AssertionError"):
+        student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, 5)
+    x = rng.randn(BATCH, CONTEXT + 1, D_IN, dtype=torch.float32)
+    module = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
+    with student.raises("ValueError"):
+        output_of(module, x)
+
+
+@pytest.mark.points(1)
+def test_order_of_creation(student, reference, rng):
+    """The four layers are created in the order of the statement: a seed gives the same layers."""
+    seed = int(rng.randint(0, 10_000, 1))
+    student.manual_seed(seed)
+    theirs = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
+    torch.manual_seed(seed)
+    ours = reference.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
+    found = dict(theirs.named_parameters())
+    for name, parameter in ours.named_parameters():
+        expect(name in found, f"there is no parameter {name}")
+        assert_close(found[name], parameter, f"{name} after torch.manual_seed({seed})")
+
+
+@pytest.mark.points(2)
+def test_parts(student, reference, rng):
+    """The projections have a bias if qkv_bias is True, and the mask is a buffer."""
+    theirs, ours = pair(student, reference, rng, qkv_bias=True)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x), "the output with biases")
+    shapes = [tuple(buffer.shape) for _, buffer in theirs.named_buffers()]
+    found = any(shape[-2:] == (CONTEXT, CONTEXT) for shape in shapes)
+    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; their shapes are {shapes}")
+
+
+@pytest.mark.points(1)
+def test_dropout_in_eval(student, reference, rng):
+    """In eval mode nothing is dropped, whatever the rate."""
+    theirs, ours = pair(student, reference, rng, dropout=0.5)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(2)
+def test_dropout_in_training(student, reference, rng):
+    """In training, weights are dropped at the given rate; the others grow by 1 / (1 - rate)."""
+    batch, n_tokens, d_in, d_head, rate = 4, 8, 13, 11, 0.3
+    classes = student.MultiHeadAttention, reference.MultiHeadAttention
+    theirs, ours = twins(*classes, d_in, HEADS * d_head, 9, rate, HEADS, rng=rng)
+    x = rng.randn(batch, n_tokens, d_in) * 0.1
+
+    def heads(tensor):
+        return tensor.view(batch, n_tokens, HEADS, d_head).transpose(1, 2)
+
+    # Independent values, fewer than a head's columns, let the weights be told from the output.
+    W_out, bias = ours.out_proj.weight.detach(), ours.out_proj.bias.detach()
+    inverse = torch.linalg.pinv(heads(output_of(ours.W_value, x)))
+
+    def weights_by(output):
+        return heads(torch.linalg.solve(W_out.T, output - bias, left=False)) @ inverse
+
+    weights = weights_by(output_of(ours, x))
+    seen = weights_by(output_of(theirs.train(), x))
+    dropped = seen.abs() < weights / 2
+    expected = (weights / (1 - rate)).masked_fill(dropped, 0.0)
+    assert_close(seen, expected, "the weights in training (by the output)", atol=1e-6)
+    visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
+    share = dropped[..., visible].double().mean().item()
+    expect(abs(share - rate) < 0.15, f"{share:.0%} of the weights are dropped at rate {rate}")
+
+
+@pytest.mark.points(2)
+def test_gradients(student, reference, rng):
+    """Gradients reach x and all parameters, and are those of the formula."""
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    assert_same_gradients(theirs, ours, x, names=("x",))
+
+
+@pytest.mark.points(1)
+def test_views(student, reference, rng):
+    """x may be a view, such as a transposed tensor, and is left as it was."""
+    theirs, ours = pair(student, reference, rng)
+    x = rng.randn(BATCH, D_IN, N_TOKENS).transpose(1, 2) * 0.5
+    assert_unchanged(theirs, x, names=("x",))
+    assert_close(output_of(theirs, x), output_of(ours, x))
+
+
+@pytest.mark.points(1)
+def test_half_precision(student, reference, rng):
+    """The module moves to another dtype with .to(dtype), and gives outputs of that dtype."""
+    theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
+    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.bfloat16) * 0.2
+    assert_close(output_of(theirs, x), output_of(ours, x), atol=0.1)
+
+
+@pytest.mark.points(1)
+def test_no_python_loops(student, rng):
+    """The number of tensor operations does not grow with batch, heads or tokens."""
+    small = student.MultiHeadAttention(D_IN, 12, 9, 0.0, 3)
+    large = student.MultiHeadAttention(D_IN, 20, 9, 0.0, 5)
+    few = rng.randn(2, 4, D_IN, dtype=torch.float32)
+    many = rng.randn(6, 8, D_IN, dtype=torch.float32)
+    assert_vectorised(student, lambda: output_of(small, few), lambda: output_of(large, many))
