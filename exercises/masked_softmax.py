@@ -23,8 +23,8 @@ floats.
 At the edges
   - Length 0: the row has nothing to attend to. Its weights are zeros (not nan,
     not uniform), and gradients stay finite.
-  - Scores of any size, such as 1e4 or -1e7, give finite weights; a padded score
-    never matters, however large it is.
+  - Scores of any size, such as 1e4 or -1e7, give finite weights; a padded
+    score never matters, however large it is.
   - A length greater than n_keys, or valid_lens of another shape, is a
     ValueError.
   - X is left as it was.

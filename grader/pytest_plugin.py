@@ -20,6 +20,7 @@ from grader.errors import CheckFailure, Mismatch, StudentFailure
 if TYPE_CHECKING:
     from grader.catalog import Course
     from grader.records import Frame
+    from grader.sandbox.program import Program
     from grader.testing import Rng
 
 MARKS = (
@@ -169,6 +170,7 @@ class _Direct:
         self._submission: Path | None = config.getoption("submission")
         self._seed: int = config.getoption("grading_seed")
         self._courses: dict[Path, Course] = {}
+        self._programs: dict[Path, Program] = {}
 
     def _course(self, item: pytest.Item) -> Course:
         from grader.catalog import find_course
@@ -177,28 +179,31 @@ class _Direct:
             self._courses[item.path.parent] = find_course(item.path.parent)
         return self._courses[item.path.parent]
 
+    def _program(self, folder: Path, course: Course) -> Program:
+        from grader.direct import files_in
+        from grader.sandbox.program import Program
+
+        if folder not in self._programs:
+            self._programs[folder] = Program(files_in(folder, course))
+        return self._programs[folder]
+
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Any]:
-        from grader.direct import DirectStudent, files_in
-        from grader.sandbox.program import Program
+        from grader.direct import DirectStudent
 
         course = self._course(item)
         name = exercise_of(item, course)
         folder = self._submission or (
             course.reference if item.path.parent.name == name else item.path.parent.parent
         )
-        program = Program(files_in(folder, course))
+        program = self._program(folder, course)
         with program.active():
             yield DirectStudent(program, name, course[name].forbidden)
 
     @contextlib.contextmanager
     def reference(self, item: pytest.Item) -> Iterator[Any]:
-        from grader.direct import files_in
-        from grader.sandbox.program import Program
-
         course = self._course(item)
-        program = Program(files_in(course.reference, course))
-        yield program.load(exercise_of(item, course))
+        yield self._program(course.reference, course).load(exercise_of(item, course))
 
     def seed(self, item: pytest.Item) -> int:
         return test_seed(self._seed, exercise_of(item, self._course(item)), item.name)

@@ -37,6 +37,11 @@ class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self._counts = counts
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: keeping torch's compiler out would import it, for nearly a second."""
+        return False
+
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
