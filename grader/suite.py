@@ -242,9 +242,11 @@ class SandboxExaminer:
         self.desk.begin(seed)
         name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
         limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
-        yield Student(self.desk, exercise.name, limits, name, sources, exercise.forbidden)
-        self.records[exercise.name, item.name] = self.desk.record
-        item.stash[PRINTED] = "".join(self.desk.printed)
+        try:
+            yield Student(self.desk, exercise.name, limits, name, sources, exercise.forbidden)
+        finally:
+            self.records[exercise.name, item.name] = self.desk.record
+            item.stash[PRINTED] = "".join(self.desk.printed)
 
     @contextlib.contextmanager
     def reference(self, item: pytest.Item) -> Iterator[Any]:

@@ -6,15 +6,17 @@ reads as if everything were local. Every one of them raises a `Mismatch`; none r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from grader.compare import assert_close, expect
+from grader.compare import assert_close, describe, expect
 from grader.errors import CheckFailure, Mismatch, StudentFailure
+from grader.sandbox.modules import adopt
 
 __all__ = [
     "Rng",
@@ -74,27 +76,27 @@ def twins(
 
     Every parameter is drawn anew (none stays at one or zero, where mistakes would hide).
     """
-    theirs, ours = student_class(*args, **kwargs), reference_class(*args, **kwargs)
-    state = {
-        name: rng.randn(*parameter.shape, dtype=dtype) * 0.5 + 0.25
-        for name, parameter in ours.named_parameters()
-    }
-    ours.to(dtype).load_state_dict(state, strict=False)
-    load_parameters(theirs.to(dtype), state)
-    return theirs.eval(), ours.eval()
-
-
-def load_parameters(module: Any, state: dict[str, Tensor]) -> None:
-    """Load parameters by name; a module with other names or shapes fails with a list of its own."""
-    try:
-        module.load_state_dict(state, strict=False)
-    except (StudentFailure, RuntimeError) as failure:
-        if "size mismatch" not in str(failure):
-            raise
-    found = {name: tuple(p.shape) for name, p in module.named_parameters()}
-    wanted = {name: tuple(p.shape) for name, p in state.items()}
+    theirs = student_class(*args, **kwargs)
+    ours = reference_class(*args, **kwargs)
+    found, wanted = _shapes(theirs), _shapes(ours)
     if found != wanted:
         raise Mismatch(f"the parameters are {_listed(found)}, where {_listed(wanted)} are expected")
+    count = sum(math.prod(shape) for shape in wanted.values())
+    values = (rng.randn(count) * 0.5 + 0.25).to(dtype)
+    adopt(ours, values.clone())
+    if isinstance(theirs, nn.Module):
+        adopt(theirs, values)
+    else:
+        theirs.adopt(values)
+    return theirs, ours
+
+
+def _shapes(module: Any) -> dict[str, tuple[int, ...]]:
+    if isinstance(module, nn.Module):
+        return {name: tuple(p.shape) for name, p in module.named_parameters()}
+    if not hasattr(module, "parameter_shapes"):
+        raise Mismatch(f"the class gives {describe(module)}, where an nn.Module is expected")
+    return module.parameter_shapes()  # type: ignore[no-any-return]
 
 
 def _listed(parameters: dict[str, tuple[int, ...]]) -> str:

@@ -162,7 +162,10 @@ def test_a_module_has_the_interface_of_a_module(student: Any) -> None:
     x = torch.ones(4, 3, dtype=torch.float64)
     assert torch.equal(model.eval()(x), torch.full((4, 2), 3.0).double())
     assert set(model.train()(torch.ones(50, 3).double()).flatten().tolist()) == {0.0, 6.0}
+    model.load_state_dict({})
     with pytest.raises(StudentFailure, match="Missing key"):
+        model(x)
+    with student.raises("RuntimeError"):
         model.load_state_dict({})
 
 
@@ -355,7 +358,7 @@ class InProcess:
     def __init__(self, tamper: Callable[[wire.Answer], wire.Answer] = lambda a: a) -> None:
         self._server, self._tamper = Server(), tamper
 
-    def post(self, request: wire.Begin | wire.Seed) -> None:
+    def post(self, request: wire.Quiet) -> None:
         self._server.answer(request)
 
     def request(self, request: Any, seconds: float) -> wire.Answer:

@@ -5,8 +5,10 @@ Everything a worker can do wrong comes out of `Worker.request` as a `StudentFail
 
 from __future__ import annotations
 
-import contextlib
+import math
 import signal
+import socket
+import struct
 import time
 from typing import Any, Protocol
 
@@ -15,6 +17,7 @@ from grader.sandbox import wire
 from grader.sandbox.zygote import CONTROL_SECONDS, Zygote
 
 CHUNK = 1 << 18
+STEP = 0.1  # seconds; the kernel's time limits are set anew only when they change by a step
 GRACE = 0.2  # seconds a worker that hung up has to end by itself, so that its status can be told
 
 
@@ -25,8 +28,8 @@ class Connection(Protocol):
     def layers(self) -> tuple[str, ...]:
         """The confinement that took hold."""
 
-    def post(self, request: wire.Begin | wire.Seed) -> None:
-        """Send a request that has no answer."""
+    def post(self, request: wire.Quiet) -> None:
+        """Send a request that has no answer; at the latest with the next `request`."""
 
     def request(self, request: Any, seconds: float) -> wire.Answer:
         """Send a request and wait for its answer, for `seconds` at most."""
@@ -41,7 +44,8 @@ class Worker:
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
         self._socket, self.pid = zygote.fork()
-        self._buffer = b""
+        self._buffer = self._outbox = b""
+        self._allowed = 0
         self._layers: tuple[str, ...] | None = None
         self._closed = False
 
@@ -55,26 +59,24 @@ class Worker:
             self._layers = tuple(str(layer) for layer in value.items)
         return self._layers
 
-    def post(self, request: wire.Begin | wire.Seed) -> None:
-        """Send a request that has no answer."""
-        with contextlib.suppress(OSError):  # a dead worker shows at the next answer
-            self._socket.settimeout(CONTROL_SECONDS)
-            self._socket.sendall(wire.frame(request))
+    def post(self, request: wire.Quiet) -> None:
+        """Send a request that has no answer, together with the next one that has."""
+        self._outbox += wire.frame(request)
 
     def request(self, request: Any, seconds: float) -> wire.Answer:
         """The answer to `request`; a late, dead or babbling worker is a `StudentFailure`."""
         assert self.layers
         end = time.monotonic() + seconds
-        framed = wire.frame(request)
+        framed = self._outbox + wire.frame(request)
+        self._outbox = b""
         if len(framed) > wire.MAX_FRAME:
             raise InternalError(f"a suite sends {len(framed)} bytes in one call; that is too much")
         try:
-            self._socket.settimeout(seconds)
-            self._socket.sendall(framed)
+            self._send(framed, end)
             answer = self._receive(end)
             if answer.id != request.id or self._buffer:
                 raise wire.Malformed("an answer that was not asked for")
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):
             self.close()
             raise StudentFailure(
                 "Timeout", f"your code did not finish within {seconds:g} seconds"
@@ -87,6 +89,24 @@ class Worker:
                 "Protocol", f"your code interfered with the grader's connection: {error}"
             ) from None
         return answer
+
+    def _send(self, data: bytes, end: float) -> None:
+        self._allow(end - time.monotonic())
+        sent = self._socket.send(data)
+        while sent < len(data):
+            self._allow(end - time.monotonic())
+            sent += self._socket.send(data[sent : sent + CHUNK])
+
+    def _allow(self, seconds: float) -> None:
+        """Let the kernel end a send or a receive after `seconds`: no system call of our own."""
+        if seconds <= 0:
+            raise TimeoutError
+        steps = math.ceil(seconds / STEP)
+        if steps != self._allowed:
+            self._allowed = steps
+            limit = struct.pack("ll", *divmod(int(steps * STEP * 1e6), 1_000_000))
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def _receive(self, end: float) -> wire.Answer:
         size = wire.HEADER.size
@@ -101,10 +121,7 @@ class Worker:
             return
         parts, have = [self._buffer], len(self._buffer)
         while have < count:
-            left = end - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            self._socket.settimeout(left)
+            self._allow(end - time.monotonic())
             part = self._socket.recv(CHUNK)
             if not part:
                 raise EOFError

@@ -26,6 +26,7 @@ class Program(MetaPathFinder, Loader):
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self.sources = sources
         self._modules: dict[str, ModuleType] = {}
+        self._outside: dict[str, ModuleType | None] = {}
         self._depth = 0
 
     def load(self, name: str) -> ModuleType:
@@ -47,25 +48,33 @@ class Program(MetaPathFinder, Loader):
     @contextmanager
     def active(self) -> Iterator[None]:
         """While active, `import` finds this program's modules, late imports included."""
-        if self._depth:
-            yield
-            return
-        self._depth += 1
-        saved = {name: sys.modules.pop(name, None) for name in self.sources}
-        sys.modules.update(self._modules)
-        sys.meta_path.insert(0, self)
+        self.enter()
         try:
             yield
         finally:
-            self._depth -= 1
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-            for name, module in saved.items():
-                loaded = sys.modules.pop(name, None)
-                if loaded is not None:
-                    self._modules[name] = loaded
-                if module is not None:
-                    sys.modules[name] = module
+            self.leave()
+
+    def enter(self) -> None:
+        """Become active; an inner `enter` changes nothing."""
+        self._depth += 1
+        if self._depth == 1:
+            self._outside = {name: sys.modules.pop(name, None) for name in self.sources}
+            sys.modules.update(self._modules)
+            sys.meta_path.insert(0, self)
+
+    def leave(self) -> None:
+        """Undo one `enter`; after the last, other modules of these names are back."""
+        self._depth -= 1
+        if self._depth:
+            return
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for name, module in self._outside.items():
+            loaded = sys.modules.pop(name, None)
+            if loaded is not None:
+                self._modules[name] = loaded
+            if module is not None:
+                sys.modules[name] = module
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """The import system's question, answered for this program's modules alone."""

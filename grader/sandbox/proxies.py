@@ -37,7 +37,7 @@ class Recorded:
     """One request and its answer, so that a failed test can be replayed on faulty variants."""
 
     request: Any
-    answer: wire.Answer | None  # None: the worker died or was killed
+    answer: wire.Answer | None  # None: the call was quiet, or the worker was lost
 
 
 @dataclass
@@ -79,10 +79,15 @@ class Desk:
         self.record, self.printed = [], []
         self.post(wire.Begin(seed))
 
-    def post(self, request: wire.Begin | wire.Seed) -> None:
+    def post(self, request: wire.Quiet) -> None:
         """Send the worker, if there is one, a request that has no answer."""
         if self._connection is not None:
             self._connection.post(request)
+
+    def tell(self, request: wire.Call | wire.Adopt) -> None:
+        """Have a quiet call made; should it fail, the next answer says so."""
+        self.record.append(Recorded(request, None))
+        self.post(request)
 
     def load(self, student: Student) -> wire.Handle:
         """The handle of the student's module, loaded if it was not yet."""
@@ -208,6 +213,7 @@ class Student:
         wanted = " or ".join(kinds)
         try:
             yield
+            self.desk.ask(self, wire.Sync(self.desk.number()))
         except StudentFailure as failure:
             if failure.kind == "NotImplementedError" or not set(kinds) & set(failure.mro):
                 raise
@@ -219,26 +225,14 @@ class Student:
         source = self.sources[self.exercise]
         return forbidden_calls(source.text, source.file, self.forbidden)
 
+    def tell(self, target: int, name: str, *args: Any) -> None:
+        """Call the method `name` of a handle in the worker, without waiting for an answer."""
+        self.desk.tell(self._request(target, name, args, {}, [], quiet=True))
+
     def call(self, target: int, name: str | None, args: Any, kwargs: Any) -> Any:
         """Call a handle in the worker, or its method `name`."""
         tensors: list[Tensor] = []
-
-        def tensor(value: Tensor) -> wire.Value:
-            tensors.append(value)
-            return wire.pack_tensor(value, keep_layout=True)
-
-        def pack(value: Any) -> wire.Value:
-            return wire.pack(value, tensor, _packed_handle)
-
-        request = wire.Call(
-            id=self.desk.number(),
-            target=target,
-            name=name,
-            args=[pack(value) for value in args],
-            kwargs={key: pack(value) for key, value in kwargs.items()},
-            grad=torch.is_grad_enabled(),
-            watch=self._seen is not None,
-        )
+        request = self._request(target, name, args, kwargs, tensors)
         reply = self.desk.ask(self, request)
         for change in reply.changed:
             if not 0 <= change.place < len(tensors):
@@ -247,6 +241,36 @@ class Student:
         if self._seen is not None:
             self._seen.counts.update(reply.operations)
         return self._value(reply.value, request.id, tensors)
+
+    def _request(
+        self,
+        target: int,
+        name: str | None,
+        args: Any,
+        kwargs: Any,
+        tensors: list[Tensor],
+        *,
+        quiet: bool = False,
+    ) -> wire.Call:
+        """A call's message; the tensors among its arguments join `tensors`."""
+
+        def tensor(value: Tensor) -> wire.Value:
+            tensors.append(value)
+            return wire.pack_tensor(value, keep_layout=True)
+
+        def pack(value: Any) -> wire.Value:
+            return wire.pack(value, tensor, _packed_handle)
+
+        return wire.Call(
+            id=self.desk.number(),
+            target=target,
+            name=name,
+            args=[pack(value) for value in args],
+            kwargs={key: pack(value) for key, value in kwargs.items()},
+            grad=torch.is_grad_enabled(),
+            watch=self._seen is not None,
+            quiet=quiet,
+        )
 
     def _value(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
         """A reply's value; tensors that need gradients get a backward that runs in the worker."""
@@ -340,7 +364,7 @@ class Remote:
 
     def train(self, mode: bool = True) -> Remote:
         """Switch to training, as `nn.Module.train`."""
-        self.student.call(self.handle.id, "train", (mode,), {})
+        self.student.tell(self.handle.id, "train", mode)
         return self
 
     def eval(self) -> Remote:
@@ -349,8 +373,21 @@ class Remote:
 
     def to(self, dtype: torch.dtype) -> Remote:
         """Convert parameters and buffers to `dtype`."""
-        self.student.call(self.handle.id, _CONVERSIONS[dtype], (), {})
+        self.student.tell(self.handle.id, _CONVERSIONS[dtype])
         return self
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of the parameters."""
+        self.student.tell(self.handle.id, "zero_grad")
+
+    def adopt(self, values: Tensor) -> None:
+        """Fill the parameters, in the order of their names, from a vector, and take its dtype."""
+        desk = self.student.desk
+        desk.tell(wire.Adopt(desk.number(), self.handle.id, wire.pack_tensor(values)))
+
+    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each parameter by name, as the module was made."""
+        return {name: tuple(shape) for name, shape in self.handle.parameters.items()}
 
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters and buffers by name."""
@@ -358,7 +395,7 @@ class Remote:
 
     def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:
         """Take over parameters and buffers by name."""
-        self.student.call(self.handle.id, "load_state_dict", (dict(state), strict), {})
+        self.student.tell(self.handle.id, "load_state_dict", dict(state), strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Copies of the parameters by name, with the gradients they have now."""

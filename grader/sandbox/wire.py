@@ -76,10 +76,14 @@ class WireDict(msgspec.Struct, tag="d", frozen=True):
 
 
 class Handle(msgspec.Struct, tag="h", frozen=True):
-    """An object that stays in the worker: a module, a function, anything not in the list above."""
+    """An object that stays in the worker: a module, a function, anything not in the list above.
+
+    For an `nn.Module`, `parameters` has the shape of each parameter by name.
+    """
 
     id: int
     type_name: str
+    parameters: dict[str, list[int]] = {}
 
 
 Value = None | bool | int | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
@@ -118,7 +122,10 @@ class Load(msgspec.Struct, tag="load", frozen=True):
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):
-    """Call a handle, or its method `name`. `watch` asks which operations ran."""
+    """Call a handle, or its method `name`. `watch` asks which operations ran.
+
+    A `quiet` call has no answer; if it fails, the next request is answered with its failure.
+    """
 
     id: int
     target: int
@@ -127,6 +134,16 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     kwargs: dict[str, Value]
     grad: bool = True
     watch: bool = False
+    quiet: bool = False
+
+
+class Adopt(msgspec.Struct, tag="adopt", frozen=True):
+    """Fill a module's parameters from a vector, in its dtype; quiet, as a quiet `Call`."""
+
+    id: int
+    target: int
+    values: WireTensor
+    quiet: bool = True
 
 
 class Get(msgspec.Struct, tag="get", frozen=True):
@@ -152,7 +169,16 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
     target: int
 
 
-Request = Begin | Seed | Load | Call | Get | Backward | Inspect
+class Sync(msgspec.Struct, tag="sync", frozen=True):
+    """Ask for nothing but the failure of an earlier quiet call, if there was one."""
+
+    id: int
+
+
+Request = Begin | Seed | Sync | Load | Call | Adopt | Get | Backward | Inspect
+
+
+Quiet = Begin | Seed | Call | Adopt  # what has no answer (a `Call` only if it is quiet)
 
 
 # --- answers, worker to host --------------------------------------------------------------------

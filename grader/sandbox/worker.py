@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import Any
 
@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from grader.sandbox import control, wire
 from grader.sandbox.confine import Confinement, confine
+from grader.sandbox.modules import adopt
 from grader.sandbox.program import Program
 from grader.sandbox.watch import Watch
 
@@ -50,6 +51,8 @@ class Server:
         self._handles: dict[int, tuple[Any, Program]] = {}
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._next = 1
+        self._active: Program | None = None
+        self._owed: wire.Failure | None = None  # of a quiet call, due with the next answer
 
     def answer(self, request: wire.Request) -> wire.Answer | None:
         """The answer to one request; an exception of the student's becomes a `Failure`."""
@@ -59,55 +62,83 @@ class Server:
         if isinstance(request, wire.Seed):
             torch.default_generator.manual_seed(request.seed)
             return None
+        if self._owed is not None:
+            owed, self._owed = self._owed, None
+            return msgspec.structs.replace(owed, id=request.id)
+        quiet = isinstance(request, wire.Call | wire.Adopt) and request.quiet
+        sys.stdout = self._printed
         try:
-            with contextlib.redirect_stdout(self._printed):
-                return self._reply(request)
+            reply = self._reply(request)
+            return None if quiet else reply
         except BaseException as error:
-            return self._failure(request.id, error)
+            failure = self._failure(request.id, error)
+            if not quiet:
+                return failure
+            self._owed = failure
+            return None
+        finally:
+            sys.stdout = sys.__stdout__
 
     def _reply(self, request: Any) -> wire.Reply:
         match request:
-            case wire.Load():
-                return self._load(request)
             case wire.Call():
                 return self._call(request)
+            case wire.Adopt():
+                target, _ = self._resolve(request.target)
+                adopt(target, wire.unpack_tensor(request.values))
+                return wire.Reply(id=request.id)
+            case wire.Load():
+                return self._load(request)
             case wire.Get():
                 target, program = self._resolve(request.target)
-                with program.active():
-                    value = getattr(target, request.name)
-                return self._answer(request.id, value, program, [])
+                self._activate(program)
+                return self._answer(request.id, getattr(target, request.name), program, [])
             case wire.Backward():
                 return self._backward(request)
             case wire.Inspect():
                 target, _ = self._resolve(request.target)
                 return wire.Reply(id=request.id, entries=list(_entries(target)))
+            case wire.Sync():
+                return wire.Reply(id=request.id)
         raise wire.Malformed(f"no request {request!r}")
 
     def _begin(self, seed: int) -> None:
         self._handles.clear()
         self._graphs.clear()
         self._printed.clear()
+        self._owed = None
         torch.default_generator.manual_seed(seed)
 
     def _load(self, request: wire.Load) -> wire.Reply:
         program = self._programs.get(request.program)
         if program is None:
             program = self._programs[request.program] = Program(request.sources)
+        self._activate(program)
         module = program.load(request.main)
         self._modules[self._next] = (module, program)
         handle = wire.Handle(self._next, "module")
         self._next += 1
         return wire.Reply(id=request.id, value=handle, printed=self._printed.take())
 
+    def _activate(self, program: Program) -> None:
+        """Have `import`, late ones included, find the modules of this program alone."""
+        if self._active is not program:
+            if self._active is not None:
+                self._active.leave()
+            program.enter()
+            self._active = program
+
     def _resolve(self, number: int) -> tuple[Any, Program]:
         return self._modules.get(number) or self._handles[number]
 
     def _call(self, request: wire.Call) -> wire.Reply:
         target, program = self._resolve(request.target)
+        sent: list[wire.WireTensor] = []
         leaves: list[Tensor] = []
         inputs: list[Tensor] = []
 
         def tensor(packed: wire.WireTensor) -> Tensor:
+            sent.append(packed)
             leaf = wire.unpack_tensor(packed)
             if packed.requires_grad:
                 leaf.requires_grad_()
@@ -121,24 +152,34 @@ class Server:
 
         args = [wire.unpack(value, tensor, handle) for value in request.args]
         kwargs = {k: wire.unpack(value, tensor, handle) for k, value in request.kwargs.items()}
-        watch = Watch() if request.watch else None
-        with program.active(), torch.set_grad_enabled(request.grad), watch or _nothing():
-            value = _method(target, request.name)(*args, **kwargs)
+        self._activate(program)
+        function = _method(target, request.name)
+        # A constructor computes no answer, and draws its weights with many an operation.
+        watch = Watch() if request.watch and not isinstance(function, type) else None
+        with torch.set_grad_enabled(request.grad), watch or contextlib.nullcontext():
+            value = function(*args, **kwargs)
+        if request.quiet:
+            return wire.Reply(id=request.id)
         outputs: list[Tensor] = []
-        reply = self._answer(request.id, value, program, outputs)
-        if outputs:
-            self._graphs[request.id] = (leaves, outputs)
         changed = [
             wire.Changed(place, now)
-            for place, (before, after) in enumerate(zip(_tensors(request), inputs))
+            for place, (before, after) in enumerate(zip(sent, inputs))
             if (now := _changed(before, after)) is not None
         ]
-        return msgspec.structs.replace(
-            reply, changed=changed, operations=dict(watch.counts) if watch else {}
-        )
+        counts = dict(watch.counts) if watch else {}
+        reply = self._answer(request.id, value, program, outputs, changed, counts)
+        if outputs:
+            self._graphs[request.id] = (leaves, outputs)
+        return reply
 
     def _answer(
-        self, number: int, value: Any, program: Program, outputs: list[Tensor]
+        self,
+        number: int,
+        value: Any,
+        program: Program,
+        outputs: list[Tensor],
+        changed: Sequence[wire.Changed] = (),
+        counts: Mapping[str, int] = {},
     ) -> wire.Reply:
         def tensor(out: Tensor) -> wire.Value:
             try:
@@ -150,12 +191,21 @@ class Server:
             return packed
 
         packed = wire.pack(value, tensor, lambda thing: self._keep(thing, program))
-        return wire.Reply(id=number, value=packed, printed=self._printed.take())
+        return wire.Reply(
+            id=number,
+            value=packed,
+            changed=list(changed),
+            operations=dict(counts),
+            printed=self._printed.take(),
+        )
 
     def _keep(self, thing: Any, program: Program) -> wire.Handle:
         number, self._next = self._next, self._next + 1
         self._handles[number] = (thing, program)
-        return wire.Handle(number, type(thing).__name__[:80])
+        shapes = {}
+        if isinstance(thing, nn.Module):
+            shapes = {name: list(p.shape) for name, p in thing.named_parameters()}
+        return wire.Handle(number, type(thing).__name__[:80], shapes)
 
     def _backward(self, request: wire.Backward) -> wire.Reply:
         leaves, outputs = self._graphs[request.call]
@@ -164,8 +214,9 @@ class Server:
         # The gradient of sum(output * grad) is grad. Handing grads to torch.autograd.backward
         # would do the same, and import a symbolic algebra package first.
         grads = [wire.unpack_tensor(grad) for grad in request.grads]
-        total = torch.stack([(o * g).sum().double() for o, g in zip(outputs, grads, strict=True)]).sum()
-        torch.autograd.backward([total], retain_graph=True)
+        with torch.enable_grad():
+            sums = [(out * grad).sum().double() for out, grad in zip(outputs, grads, strict=True)]
+            torch.stack(sums).sum().backward(retain_graph=True)  # type: ignore[no-untyped-call]
         return wire.Reply(
             id=request.id,
             grads=[None if t.grad is None else wire.pack_tensor(t.grad) for t in leaves],
@@ -195,24 +246,6 @@ def _method(target: Any, name: str | None) -> Any:
     return getattr(target, name)
 
 
-def _tensors(request: wire.Call) -> Iterator[wire.WireTensor]:
-    """The tensors among a call's arguments, in the order in which they were unpacked."""
-
-    def walk(value: Any) -> Iterator[wire.WireTensor]:
-        if isinstance(value, wire.WireTensor):
-            yield value
-        elif isinstance(value, wire.WireList | wire.WireTuple):
-            for item in value.items:
-                yield from walk(item)
-        elif isinstance(value, wire.WireDict):
-            for pair in value.pairs:
-                yield from walk(pair[0])
-                yield from walk(pair[1])
-
-    for value in (*request.args, *request.kwargs.values()):
-        yield from walk(value)
-
-
 def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
     """The argument as the call left it, if the call wrote into it, `.data` included."""
     if before.stride is None and list(after.shape) == before.shape and after.is_contiguous():
@@ -232,11 +265,6 @@ def _entries(module: nn.Module) -> Iterator[wire.Entry]:
         yield wire.Entry(name, True, wire.pack_tensor(parameter), grad)
     for name, buffer in module.named_buffers():
         yield wire.Entry(name, False, wire.pack_tensor(buffer))
-
-
-@contextlib.contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 # --- a student's error, as text -----------------------------------------------------------------
