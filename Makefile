@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test lint bench build validate deps-system clean
+.PHONY: help demo test lint bench build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
 	@echo "make build     write exercises/ from reference/"
+	@echo "make docs      bring the verdicts and tables of the pages up to date"
 	@echo "make validate  prove the course's content"
 
 $(BIN)/python:
@@ -52,6 +53,9 @@ build: $(USE)
 
 validate: $(USE)
 	$(BIN)/grader validate
+
+docs: $(USE)
+	$(BIN)/python docs/build.py
 
 # Nothing beyond Python and make is needed yet; what tests will need from the system goes here.
 deps-system:

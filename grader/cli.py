@@ -229,7 +229,14 @@ def build(only_check: bool, course: Path | None) -> int:
 
 @commands.command()
 @click.argument("names", nargs=-1)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Draw the random inputs from seed N; N + 1 is tried too.",
+)
 @COURSE
 def validate(names: tuple[str, ...], seed: int, course: Path | None) -> int:
     """Prove the course's content both ways.

@@ -24,9 +24,9 @@ def render(report: Mapping[str, Any]) -> str:
 
 
 def first_failure(exercise: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The test to mend first, or None."""
-    wrong = (test for test in exercise["tests"] if test["outcome"] in ("failed", "error"))
-    return next(wrong, None)
+    """The test to mend first, or None; one that costs points comes before one that informs."""
+    wrong = [test for test in exercise["tests"] if test["outcome"] in ("failed", "error")]
+    return min(wrong, key=lambda test: test["points"] == test["max_points"], default=None)
 
 
 def state(exercise: Mapping[str, Any]) -> str:
@@ -34,7 +34,7 @@ def state(exercise: Mapping[str, Any]) -> str:
     failed = [test for test in exercise["tests"] if test["outcome"] in ("failed", "error")]
     if not exercise["tests"]:
         return "not graded"
-    if not failed:
+    if exercise["points"] == exercise["max_points"]:
         return "passed"
     if all(test["kind"] == "NotImplementedError" for test in failed):
         return "not started"
@@ -46,7 +46,7 @@ def _table(report: Mapping[str, Any]) -> Iterator[str]:
     for exercise in report["exercises"]:
         points, worth = exercise["points"], exercise["max_points"]
         cells = BAR * points // worth if worth else 0
-        bar = style("━" * cells, fg="green") + style("━" * (BAR - cells), dim=True)
+        bar = style("█" * cells, fg="green") + style("░" * (BAR - cells), dim=True)
         word = state(exercise)
         colour = {"passed": "green", "not started": None}.get(word, "red")
         score = f"{exercise['name']:<{width}}  {points:>3} / {worth:<3}"

@@ -1,0 +1,163 @@
+"""How fast the grader is, as ratios measured in one run on this machine.
+
+    python benchmarks/bench.py      about a minute; `make bench`
+
+A ratio compares the grader with something that runs beside it here: importing torch, or plain
+pytest. Nothing is asserted; the table says what was reached and what is aimed at.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grader.catalog import Course, load_course
+from grader.grading import Slot, with_slot
+from grader.sandbox.host import Worker
+from grader.sandbox.proxies import Desk, Limits, Student
+from grader.sandbox.wire import Source
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission
+
+ROOT = Path(__file__).parent.parent
+PYTHON = [sys.executable, "-W", "ignore"]
+ROUNDS = 7  # of everything that starts a process; the median counts
+FEW, MANY = 10, 60  # gradings; their difference leaves out what only the start costs
+CALLS = 3000
+
+
+def seconds(command: Sequence[str]) -> float:
+    """Wall time of a command that must succeed."""
+    start = time.perf_counter()
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def interleaved(*commands: Sequence[str]) -> list[float]:
+    """The median wall time of each command, run in turns so that all see the same machine."""
+    times = [[seconds(command) for command in commands] for _ in range(ROUNDS)]
+    return [statistics.median(column) for column in zip(*times)]
+
+
+def cpu_of(command: Sequence[str]) -> float:
+    """CPU seconds, user and system, of a command and all its children."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} failed")
+    return usage.ru_utime + usage.ru_stime
+
+
+def cpu_here() -> float:
+    """CPU seconds of this process and of all children that have ended."""
+    total = 0.0
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        usage = resource.getrusage(who)
+        total += usage.ru_utime + usage.ru_stime
+    return total
+
+
+def cpu_of_grading(course: Course, times: int) -> float:
+    """CPU seconds of a slot that grades the references `times` times, both sides counted."""
+    files = {name: course[name].read("solution.py") for name in course.names}
+    submission = Submission("s001", files)
+
+    def body(slot: Slot) -> None:
+        for _ in range(times):
+            report = slot.grade(submission, course.names, 1)
+            assert report.points == report.max_points
+
+    start = cpu_here()
+    with Zygote() as zygote:
+        with_slot(course, course.names, zygote, body)
+    return cpu_here() - start
+
+
+def cost_of_a_call() -> float:
+    """Seconds that one call with small tensors takes across the boundary, over the direct call."""
+    code = "import torch\ndef f(x): return torch.softmax(x, dim=-1)\n"
+    x = torch.randn(2, 3, 5, dtype=torch.float64)
+    with Zygote() as zygote:
+        desk = Desk(lambda: Worker(zygote))
+        desk.begin(1)
+        student: Any = Student(desk, "m", Limits(5, 600), "m", {"m": Source("m.py", code)})
+        across = per_call(lambda: student.f(x))
+        desk.close()
+    return across - per_call(lambda: torch.softmax(x, dim=-1))
+
+
+def per_call(call: Callable[[], object]) -> float:
+    """Seconds of one call, the median over batches."""
+    for _ in range(CALLS // 10):
+        call()
+    batches = []
+    for _ in range(10):
+        start = time.perf_counter()
+        for _ in range(CALLS // 10):
+            call()
+        batches.append((time.perf_counter() - start) / (CALLS // 10))
+    return statistics.median(batches)
+
+
+def main() -> None:
+    """Measure and print the table."""
+    torch.set_num_threads(1)
+    course = load_course(ROOT)
+    grader = [*PYTHON, "-m", "grader", "check", "--seed", "1"]
+    one = [*grader, "reference/masked_softmax/solution.py"]
+    importing, check_one, check_all = interleaved(
+        [*PYTHON, "-c", "import torch"], one, [*grader, "reference"]
+    )
+    suites = [str(course.suite(name)) for name in course.names]
+    # A student's machine has no development tools, so theirs are left out of plain pytest too.
+    plain = [*PYTHON, "-m", "pytest", "-q", "-p", "no:hypothesispytest", *suites]
+    pytest_cpu = statistics.median(cpu_of(plain) for _ in range(3))
+    few, many = (cpu_of_grading(course, times) for times in (FEW, MANY))
+    grading_cpu = (many - few) / (MANY - FEW)
+    call = cost_of_a_call()
+    rows = [
+        (
+            "`grader check`, one exercise, cold",
+            f"{check_one / importing:.2f} x",
+            "<= 1.6 x",
+            f"{check_one:.2f} s against {importing:.2f} s of `import torch`",
+        ),
+        (
+            f"`grader check`, all {len(course.names)}, cold",
+            f"{check_all / importing:.2f} x",
+            "<= 2.2 x",
+            f"{check_all:.2f} s against {importing:.2f} s of `import torch`",
+        ),
+        (
+            "CPU of a correct submission, warm slot",
+            f"1/{pytest_cpu / grading_cpu:.1f}",
+            "<= 1/20",
+            f"{grading_cpu * 1e3:.0f} ms against {pytest_cpu * 1e3:.0f} ms of `python -m pytest`",
+        ),
+        (
+            "one call across the boundary",
+            f"{call * 1e6:.0f} us",
+            "<= 150 us",
+            "over the direct call, small tensors",
+        ),
+    ]
+    print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, {os.cpu_count()} cores\n")
+    print(f"| {'work':<40} | {'measured':>8} | {'aim':>9} | |")
+    print(f"|{'-' * 42}|{'-' * 9}:|{'-' * 10}:|---|")
+    for work, measured, aim, detail in rows:
+        print(f"| {work:<40} | {measured:>8} | {aim:>9} | {detail} |")
+
+
+if __name__ == "__main__":
+    main()
