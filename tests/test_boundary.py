@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -336,6 +340,39 @@ def test_a_zygote_that_died_is_started_again(zygote: Zygote) -> None:
         assert student_at(desk).keyword(1) == 0
         assert own.pid != first
         desk.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_nothing_stays_behind_when_the_grader_is_killed() -> None:
+    script = (
+        "from grader.sandbox.host import Worker\n"
+        "from grader.sandbox.proxies import Desk, Limits, Student\n"
+        "from grader.sandbox.wire import Source\n"
+        "from grader.sandbox.zygote import Zygote\n"
+        "zygote = Zygote()\n"
+        "worker = Worker(zygote)\n"
+        "print(zygote.pid, worker.pid, flush=True)\n"
+        "desk = Desk(lambda: worker)\n"
+        "code = 'def hang():\\n    while True: pass'\n"
+        "Student(desk, 'm', Limits(600, 600), 'm', {'m': Source('m.py', code)}).hang()\n"
+    )
+    host = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert host.stdout is not None
+    pids = [int(pid) for pid in host.stdout.readline().split()]
+    assert all(running(pid) for pid in pids)
+    host.kill()
+    host.wait()
+    deadline = time.monotonic() + 10
+    while any(map(running, pids)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert [pid for pid in pids if running(pid)] == []
+
+
+def running(pid: int) -> bool:
+    try:
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
 
 
 def test_calls_are_recorded_with_arguments_and_answers(student: Any, desk: Desk) -> None:

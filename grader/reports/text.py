@@ -117,9 +117,8 @@ def _closing(report: Mapping[str, Any]) -> Iterator[str]:
             "the points.",
             2,
         )
-    yield style(
-        f"  seed {report['seed']}   grader check --seed {report['seed']} repeats this run", dim=True
-    )
+    seed = report["seed"]
+    yield style(f"  seed {seed}: with --seed {seed} the same inputs are drawn again", dim=True)
 
 
 def _wrapped(text: str, indent: int, **styles: Any) -> Iterator[str]:

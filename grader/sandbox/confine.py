@@ -5,13 +5,16 @@ Each layer that took hold is named, so that a report can say what a submission w
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 
 import msgspec
 
 PROCESS = "separate process"
 LIMITS = "resource limits"
+PR_SET_PDEATHSIG = 1
 
 
 class Confinement(msgspec.Struct, frozen=True):
@@ -24,9 +27,15 @@ def confine(confinement: Confinement) -> list[str]:
     """Confine this process for good; returns the layers that took hold."""
     layers = [PROCESS]
     if sys.platform == "linux":
+        _die_with_parent()
         _limit_resources(confinement)
         layers.append(LIMITS)
     return layers
+
+
+def _die_with_parent() -> None:
+    """However the zygote ends, nothing that hangs stays behind."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _limit_resources(confinement: Confinement) -> None:
