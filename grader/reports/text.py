@@ -118,7 +118,7 @@ def _closing(report: Mapping[str, Any]) -> Iterator[str]:
             2,
         )
     seed = report["seed"]
-    yield style(f"  seed {seed}: with --seed {seed} the same inputs are drawn again", dim=True)
+    yield style(f"  seed {seed}: repeat with --seed {seed}", dim=True)
 
 
 def _wrapped(text: str, indent: int, **styles: Any) -> Iterator[str]:
