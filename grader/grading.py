@@ -12,12 +12,14 @@ from typing import TypeVar
 
 from grader import __version__
 from grader.catalog import Course, Exercise
+from grader.examiner import Records, SandboxExaminer
+from grader.outcomes import points_of
 from grader.records import ExerciseResult, Outcome, Report
 from grader.sandbox.host import Worker
 from grader.sandbox.proxies import Desk
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission
-from grader.suite import Records, SandboxExaminer, Suite, points_of, with_suite
+from grader.suite import Suite, with_suite
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
@@ -51,12 +53,12 @@ class Slot:
     ) -> tuple[Report, Records]:
         """As `grade`, with the record of every test's calls across the boundary."""
         desk = Desk(lambda: Worker(self.zygote))
-        examiner = SandboxExaminer(self.suite, submission, desk, seed)
+        examiner = SandboxExaminer(self.suite.references, submission, desk, seed)
         results = []
         try:
             for name in names:
                 progress(name)
-                results.append(_grade_exercise(self.suite.course[name], examiner))
+                results.append(_grade_exercise(self.suite.course[name], self.suite, examiner))
         finally:
             desk.close()
         report = Report(
@@ -77,8 +79,8 @@ def with_slot(course: Course, names: Sequence[str], zygote: Zygote, body: Callab
     return with_suite(course, names, lambda suite: body(Slot(suite, zygote)))
 
 
-def _grade_exercise(exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
-    submission, suite = examiner.submission, examiner.suite
+def _grade_exercise(exercise: Exercise, suite: Suite, examiner: SandboxExaminer) -> ExerciseResult:
+    submission = examiner.submission
     problem = submission.problems.get(exercise.name, "")
     if not problem and exercise.name not in submission.files:
         problem = f"there is no {exercise.name}.py in this submission"

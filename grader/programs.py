@@ -7,8 +7,10 @@ replaced by stand-ins on torch's own layers, so that an error is charged where i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import ModuleType
 
 from grader.catalog import Course, Exercise
+from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
 OWN = "own parts"
@@ -23,6 +25,21 @@ def program(
     if not stand_ins:
         return OWN, sources
     return f"{exercise.name} on stand-ins", {**sources, **stand_ins}
+
+
+class References:
+    """The reference modules of a course, loaded in this process, each once."""
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self._modules: dict[str, ModuleType] = {}
+
+    def __getitem__(self, name: str) -> ModuleType:
+        if name not in self._modules:
+            files = {n: self.course[n].read("solution.py") for n in self.course.names}
+            _, sources = program(self.course, self.course[name], files)
+            self._modules[name] = Program(sources).load(name)
+        return self._modules[name]
 
 
 def _stand_ins(course: Course, exercise: Exercise) -> dict[str, Source]:

@@ -1,7 +1,6 @@
 """A warm pytest session: suites collected once, then run against one submission after another.
 
-pytest-json-report makes each run's results; `_Results` and `_outcome` are the one place that knows
-its format. Everything above deals in `Outcome`s.
+pytest-json-report makes each run's results. Everything above deals in `Outcome`s.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ import contextlib
 import gc
 import inspect
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -21,13 +19,12 @@ from pytest_jsonreport.plugin import JSONReport
 
 from grader import pytest_plugin
 from grader.catalog import Course
-from grader.errors import CheckFailure, CourseError, InternalError, Mismatch, StudentFailure
-from grader.programs import program
+from grader.errors import CourseError, InternalError
+from grader.examiner import SandboxExaminer
+from grader.outcomes import EVIDENCE, Evidence, outcome_of
+from grader.programs import References
 from grader.pytest_plugin import EXAMINER, FAILED
-from grader.records import Frame, Outcome
-from grader.sandbox.program import Program
-from grader.sandbox.proxies import Desk, Limits, Recorded, Student
-from grader.submissions import Submission
+from grader.records import Outcome
 from grader.testing import Rng
 
 T = TypeVar("T")
@@ -53,10 +50,7 @@ PYTEST_ARGUMENTS = (
     "-ppytest_jsonreport.plugin",
     "-pgrader.pytest_plugin",
 )
-Records = dict[tuple[str, str], list[Recorded]]  # (exercise, test) to the test's calls
 OMIT = ["collectors", "log", "traceback", "streams", "warnings", "keywords"]
-PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}  # need no type in front
-MAX_MESSAGE = 600
 
 
 def with_suite(course: Course, names: Sequence[str], body: Callable[[Suite], T]) -> T:
@@ -149,7 +143,7 @@ class _Loop:
         """Give the JSON report our own account of a failure."""
         if call.excinfo is None:
             return None
-        item.stash[ERROR] = call.excinfo.value
+        item.stash[EVIDENCE].error = call.excinfo.value
         return {"failed_in": call.when}
 
 
@@ -186,7 +180,6 @@ def _examine(item: pytest.Item) -> None:
         item.obj(**arguments)  # type: ignore[attr-defined]
 
 
-ERROR: pytest.StashKey[BaseException] = pytest.StashKey()
 ARGUMENTS: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
 FIXTURES = {"student", "reference", "rng", "request"}
 
@@ -201,7 +194,7 @@ class Suite:
             self.items.setdefault(pytest_plugin.exercise_of(item, course), []).append(item)
             if isinstance(item, pytest.Function) and set(item.fixturenames) <= FIXTURES:
                 item.stash[ARGUMENTS] = tuple(inspect.signature(item.function).parameters)
-        self._references: dict[str, Any] = {}
+        self.references = References(course)
 
     def run(self, examiner: SandboxExaminer, name: str) -> tuple[Outcome, ...]:
         """The outcomes of exercise `name`'s tests on what `examiner` examines."""
@@ -209,129 +202,9 @@ class Suite:
         config.stash[EXAMINER] = examiner
         config.stash[FAILED] = set()
         items = self.items.get(name, [])
+        for item in items:
+            item.stash[EVIDENCE] = Evidence()
         entries = self._results.of(self._session, items)
         return tuple(
-            _outcome(entry, item, examiner.submission) for entry, item in zip(entries, items)
+            outcome_of(entry, item, examiner.submission) for entry, item in zip(entries, items)
         )
-
-    def reference(self, name: str) -> Any:
-        """The module of the reference solution, loaded once."""
-        if name not in self._references:
-            files = {n: self.course[n].read("solution.py") for n in self.course.names}
-            _, sources = program(self.course, self.course[name], files)
-            self._references[name] = Program(sources).load(name)
-        return self._references[name]
-
-
-class SandboxExaminer:
-    """Gives tests the student's code across the boundary, and keeps each test's record."""
-
-    def __init__(self, suite: Suite, submission: Submission, desk: Desk, seed: int) -> None:
-        self.suite, self.submission, self.desk = suite, submission, desk
-        self._seed = seed
-        self.records: Records = {}
-
-    @contextlib.contextmanager
-    def student(self, item: pytest.Item) -> Iterator[Student]:
-        """The student's module, in a state that no earlier test has touched."""
-        course = self.suite.course
-        exercise = course[pytest_plugin.exercise_of(item, course)]
-        own_parts = item.get_closest_marker("own_parts") is not None
-        seed = self.seed(item)
-        torch.default_generator.manual_seed(seed)
-        self.desk.begin(seed)
-        name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
-        limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
-        try:
-            yield Student(self.desk, exercise.name, limits, name, sources, exercise.forbidden)
-        finally:
-            self.records[exercise.name, item.name] = self.desk.record
-            item.stash[PRINTED] = "".join(self.desk.printed)
-
-    @contextlib.contextmanager
-    def reference(self, item: pytest.Item) -> Iterator[Any]:
-        """The reference solution's module."""
-        yield self.suite.reference(pytest_plugin.exercise_of(item, self.suite.course))
-
-    def seed(self, item: pytest.Item) -> int:
-        """The seed of this test's inputs."""
-        exercise = pytest_plugin.exercise_of(item, self.suite.course)
-        return pytest_plugin.test_seed(self._seed, exercise, item.name)
-
-
-PRINTED: pytest.StashKey[str] = pytest.StashKey()
-
-
-# --- from pytest-json-report's entries to outcomes ------------------------------------------------
-
-
-def points_of(item: pytest.Item) -> int:
-    """What a test is worth: its `points` mark, 1 without."""
-    mark = item.get_closest_marker("points")
-    return int(mark.args[0]) if mark else 1
-
-
-def _outcome(entry: dict[str, Any], item: pytest.Item, submission: Submission) -> Outcome:
-    error = item.stash.get(ERROR, None)
-    if error is not None:
-        del item.stash[ERROR]
-    worth = points_of(item)
-    visible = item.get_closest_marker("visible")
-    verdict = {"passed": "passed", "skipped": "skipped", "failed": "failed"}.get(
-        entry["outcome"], "error"
-    )
-    common: dict[str, Any] = {
-        "name": item.name,
-        "sentence": pytest_plugin.sentence(item),
-        "max_points": worth,
-        "printed": clean(item.stash.get(PRINTED, "")),
-        "visible": visible.args[0] if visible else "always",
-    }
-    if verdict == "passed":
-        return Outcome(outcome="passed", points=worth, **common)
-    if verdict == "skipped":
-        return Outcome(outcome="skipped", points=0, message=str(error), **common)
-    return Outcome(outcome=verdict, points=0, **common, **_account(error, submission))  # type: ignore[arg-type]
-
-
-def _account(error: BaseException | None, submission: Submission) -> dict[str, Any]:
-    """What the student is told of a failure; never pytest's text, never a line of a suite."""
-    if isinstance(error, Mismatch):
-        difference = error.difference
-        return {
-            "message": clean(error.message),
-            "kind": difference.aspect if difference else "property",
-            "expected": difference.expected if difference else None,
-            "actual": difference.actual if difference else None,
-        }
-    if isinstance(error, StudentFailure):
-        message = clean(error.message)
-        if error.kind not in PLAIN_KINDS:
-            message = (
-                f"your code raised {error.kind}: {message}"
-                if message
-                else (f"your code raised {error.kind}")
-            )
-        where = _placed(error.frames[-1], submission) if error.frames else None
-        return {"message": message, "kind": clean(error.kind), "where": where}
-    if isinstance(error, CheckFailure):
-        return {"message": clean(error.message), "kind": "property"}
-    kind = type(error).__name__
-    if isinstance(error, AssertionError):
-        return {"message": "this does not hold for your code", "kind": "property"}
-    text = clean(str(error)).partition("\n")[0]
-    return {"message": f"what your code returned cannot be used here ({text})", "kind": kind}
-
-
-def _placed(frame: Frame, submission: Submission) -> Frame:
-    path = submission.paths.get(frame.file.removesuffix(".py"), frame.file)
-    return Frame(path, frame.line, clean(frame.source), frame.column, clean(frame.function))
-
-
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u202a-\u202e]")
-
-
-def clean(text: str) -> str:
-    """A student's text without terminal controls, at a length that fits a report."""
-    text = _CONTROL.sub("", text)
-    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"

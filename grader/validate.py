@@ -20,8 +20,8 @@ from grader.stubs import make_stub
 from grader.submissions import Submission
 
 if TYPE_CHECKING:
+    from grader.examiner import Records
     from grader.grading import Slot
-    from grader.suite import Records
 
 MIN_HINTS = 3
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
@@ -116,7 +116,7 @@ class Prover:
             )
         items = self.slot.suite.items.get(exercise.name, [])
         proof.tests = len(items)
-        from grader.suite import points_of
+        from grader.outcomes import points_of
 
         total = sum(points_of(item) for item in items)
         if total != exercise.points:

@@ -112,6 +112,17 @@ def test_a_broken_suite_is_the_courses_fault_and_names_the_file(cli, work: Path)
     assert "no_such_module" in said.err
 
 
+def test_a_test_that_breaks_by_itself_is_the_courses_fault(cli, work: Path) -> None:
+    suite = work.parent / "reference" / "scale" / "test_hidden.py"
+    text = suite.read_text()
+    suite.write_text(text.replace("    x = rng.randn(2, 3)\n", "    x = rng.gone(2, 3)\n"))
+    said = cli("check", "reference", "--format", "json")
+    assert said.code == 3
+    tests = json.loads(said.out)["exercises"][0]["tests"]
+    assert "error" in {test["outcome"] for test in tests}
+    assert "the course's own test broke: AttributeError" in said.out
+
+
 # --- the json ------------------------------------------------------------------------------------
 
 

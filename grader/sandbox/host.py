@@ -53,7 +53,10 @@ class Worker:
     def layers(self) -> tuple[str, ...]:
         """The confinement that took hold; the worker says so before it reads the submission."""
         if self._layers is None:
-            hello = self._receive(time.monotonic() + CONTROL_SECONDS)
+            try:
+                hello = self._receive(time.monotonic() + CONTROL_SECONDS)
+            except (EOFError, OSError, wire.Malformed) as error:
+                raise InternalError(f"a worker does not come up: {error!r}") from error
             value = hello.value if isinstance(hello, wire.Reply) else None
             assert isinstance(value, wire.WireList)
             self._layers = tuple(str(layer) for layer in value.items)

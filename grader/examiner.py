@@ -1,0 +1,60 @@
+"""Who examines a submission: gives tests the student's code across the boundary."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from grader import pytest_plugin
+from grader.outcomes import EVIDENCE
+from grader.programs import References, program
+from grader.sandbox import wire
+from grader.sandbox.proxies import Desk, Limits, Recorded, Student
+from grader.submissions import Submission
+
+Records = dict[tuple[str, str], list[Recorded]]  # (exercise, test) to the test's calls
+
+
+class SandboxExaminer:
+    """Gives tests the student's code across the boundary, and keeps each test's record."""
+
+    def __init__(
+        self, references: References, submission: Submission, desk: Desk, seed: int
+    ) -> None:
+        self.submission, self.desk = submission, desk
+        self._references, self._course = references, references.course
+        self._seed = seed
+        self.records: Records = {}
+
+    @contextlib.contextmanager
+    def student(self, item: pytest.Item) -> Iterator[Student]:
+        """The student's module, in a state that no earlier test has touched."""
+        course = self._course
+        exercise = course[pytest_plugin.exercise_of(item, course)]
+        own_parts = item.get_closest_marker("own_parts") is not None
+        seed = self.seed(item)
+        torch.default_generator.manual_seed(seed)
+        self.desk.begin(seed)
+        name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
+        limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
+        try:
+            yield Student(self.desk, exercise.name, limits, name, sources, exercise.forbidden)
+        finally:
+            self.records[exercise.name, item.name] = self.desk.record
+            evidence = item.stash[EVIDENCE]
+            evidence.printed = "".join(self.desk.printed)
+            evidence.called = any(isinstance(r.request, wire.Call) for r in self.desk.record)
+
+    @contextlib.contextmanager
+    def reference(self, item: pytest.Item) -> Iterator[Any]:
+        """The reference solution's module."""
+        yield self._references[pytest_plugin.exercise_of(item, self._course)]
+
+    def seed(self, item: pytest.Item) -> int:
+        """The seed of this test's inputs."""
+        exercise = pytest_plugin.exercise_of(item, self._course)
+        return pytest_plugin.test_seed(self._seed, exercise, item.name)
