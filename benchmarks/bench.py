@@ -22,8 +22,9 @@ import torch
 
 from grader.catalog import Course, load_course
 from grader.grading import Slot, with_slot
+from grader.sandbox.desk import Desk, Limits, Subject
 from grader.sandbox.host import Worker
-from grader.sandbox.proxies import Desk, Limits, Student
+from grader.sandbox.proxies import Student
 from grader.sandbox.wire import Source
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission
@@ -91,7 +92,8 @@ def cost_of_a_call() -> float:
     with Zygote() as zygote:
         desk = Desk(lambda: Worker(zygote))
         desk.begin(1)
-        student: Any = Student(desk, "m", Limits(5, 600), "m", {"m": Source("m.py", code)})
+        subject = Subject("m", "m", {"m": Source("m.py", code)}, Limits(5, 600))
+        student: Any = Student(desk, subject)
         across = per_call(lambda: student.f(x))
         desk.close()
     return across - per_call(lambda: torch.softmax(x, dim=-1))

@@ -13,7 +13,8 @@ from grader import pytest_plugin
 from grader.outcomes import EVIDENCE
 from grader.programs import References, program
 from grader.sandbox import wire
-from grader.sandbox.proxies import Desk, Limits, Recorded, Student
+from grader.sandbox.desk import Desk, Limits, Recorded, Subject
+from grader.sandbox.proxies import Student
 from grader.submissions import Submission
 
 Records = dict[tuple[str, str], list[Recorded]]  # (exercise, test) to the test's calls
@@ -41,8 +42,9 @@ class SandboxExaminer:
         self.desk.begin(seed)
         name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
         limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
+        subject = Subject(exercise.name, name, sources, limits, exercise.forbidden)
         try:
-            yield Student(self.desk, exercise.name, limits, name, sources, exercise.forbidden)
+            yield Student(self.desk, subject)
         finally:
             self.records[exercise.name, item.name] = self.desk.record
             evidence = item.stash[EVIDENCE]

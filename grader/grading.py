@@ -15,8 +15,8 @@ from grader.catalog import Course, Exercise
 from grader.examiner import Records, SandboxExaminer
 from grader.outcomes import points_of
 from grader.records import ExerciseResult, Outcome, Report
+from grader.sandbox.desk import Desk
 from grader.sandbox.host import Worker
-from grader.sandbox.proxies import Desk
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission
 from grader.suite import Suite, with_suite

@@ -16,9 +16,10 @@ import torch
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.confine import Confinement
+from grader.sandbox.desk import Desk, Limits, Subject
 from grader.sandbox.host import Worker
-from grader.sandbox.proxies import Desk, Limits, Student
-from grader.sandbox.worker import Server
+from grader.sandbox.proxies import Student
+from grader.sandbox.server import Server
 from grader.sandbox.zygote import Zygote
 
 CODE = """
@@ -66,7 +67,8 @@ def desk(zygote: Zygote) -> Iterator[Desk]:
 
 
 def student_at(desk: Desk, code: str = CODE, forbidden: tuple[str, ...] = ()) -> Any:
-    return Student(desk, "m", Limits(2, 20), "m", {"m": wire.Source("m.py", code)}, forbidden)
+    sources = {"m": wire.Source("m.py", code)}
+    return Student(desk, Subject("m", "m", sources, Limits(2, 20), forbidden))
 
 
 @pytest.fixture
@@ -298,7 +300,7 @@ def test_the_time_of_an_exercise_runs_out(zygote: Zygote) -> None:
     desk = Desk(lambda: Worker(zygote))
     code = "import time\ndef nap(): time.sleep(60)\ndef one(): return 1\n"
     sources = {"m": wire.Source("m.py", code)}
-    student: Any = Student(desk, "m", Limits(0.2, 0.3), "m", sources)
+    student: Any = Student(desk, Subject("m", "m", sources, Limits(0.2, 0.3)))
     said = []
     for _ in range(3):
         desk.begin(1)
@@ -346,7 +348,8 @@ def test_a_zygote_that_died_is_started_again(zygote: Zygote) -> None:
 def test_nothing_stays_behind_when_the_grader_is_killed() -> None:
     script = (
         "from grader.sandbox.host import Worker\n"
-        "from grader.sandbox.proxies import Desk, Limits, Student\n"
+        "from grader.sandbox.desk import Desk, Limits, Subject\n"
+        "from grader.sandbox.proxies import Student\n"
         "from grader.sandbox.wire import Source\n"
         "from grader.sandbox.zygote import Zygote\n"
         "zygote = Zygote()\n"
@@ -354,7 +357,8 @@ def test_nothing_stays_behind_when_the_grader_is_killed() -> None:
         "print(zygote.pid, worker.pid, flush=True)\n"
         "desk = Desk(lambda: worker)\n"
         "code = 'def hang():\\n    while True: pass'\n"
-        "Student(desk, 'm', Limits(600, 600), 'm', {'m': Source('m.py', code)}).hang()\n"
+        "subject = Subject('m', 'm', {'m': Source('m.py', code)}, Limits(600, 600))\n"
+        "Student(desk, subject).hang()\n"
     )
     host = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert host.stdout is not None

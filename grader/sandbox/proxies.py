@@ -8,7 +8,6 @@ is written into here as well. A test reads as if the code were local.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,24 +19,8 @@ from torch import Tensor
 from grader.errors import Mismatch, StudentFailure
 from grader.records import Frame
 from grader.sandbox import wire
-from grader.sandbox.host import Connection
+from grader.sandbox.desk import Desk, Subject
 from grader.source import forbidden_calls
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Seconds that one call, and all calls of one exercise together, may take."""
-
-    call_seconds: float = 5.0
-    exercise_seconds: float = 30.0
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """One request and its answer, so that a failed test can be replayed on faulty variants."""
-
-    request: Any
-    answer: wire.Answer | None  # None: the call was quiet, or the worker was lost
 
 
 @dataclass
@@ -52,135 +35,11 @@ class Seen:
         return sum(n for name, n in self.counts.items() if name.startswith("aten."))
 
 
-class Desk:
-    """Where one submission is examined: its worker, its time, and the record of its calls.
-
-    `connect` gives a fresh worker. Programs are loaded when first asked for, once a worker; one
-    that does not load fails every test with the same error, without being run again.
-    """
-
-    def __init__(self, connect: Callable[[], Connection]) -> None:
-        self._connect = connect
-        self._connection: Connection | None = None
-        self._loaded: dict[tuple[str, str], wire.Handle] = {}
-        self._broken: dict[tuple[str, str], StudentFailure] = {}
-        self._left: dict[str, float] = {}
-        self._lost = ""
-        self._number = 0
-        self._seed = 0
-        self.layers: tuple[str, ...] = ()
-        self.record: list[Recorded] = []
-        self.printed: list[str] = []
-
-    def begin(self, seed: int) -> None:
-        """A new test: handles of the last one are gone, torch is seeded, the record is empty."""
-        self._seed = seed
-        self._lost = ""
-        self.record, self.printed = [], []
-        self.post(wire.Begin(seed))
-
-    def post(self, request: wire.Quiet) -> None:
-        """Send the worker, if there is one, a request that has no answer."""
-        if self._connection is not None:
-            self._connection.post(request)
-
-    def tell(self, request: wire.Call | wire.Adopt) -> None:
-        """Have a quiet call made; should it fail, the next answer says so."""
-        self.record.append(Recorded(request, None))
-        self.post(request)
-
-    def load(self, student: Student) -> wire.Handle:
-        """The handle of the student's module, loaded if it was not yet."""
-        if self._lost:
-            raise StudentFailure("Crash", self._lost)
-        key = (student.program, student.exercise)
-        if key in self._broken:
-            raise self._broken[key]
-        if self._connection is None:
-            self._connection = self._connect()
-            self._connection.post(wire.Begin(self._seed))
-        if key not in self._loaded:
-            try:
-                reply = self.ask(
-                    student,
-                    wire.Load(
-                        self.number(), student.program, student.exercise, dict(student.sources)
-                    ),
-                )
-            except StudentFailure as failure:
-                self._broken[key] = failure
-                raise
-            assert isinstance(reply.value, wire.Handle)
-            self._loaded[key] = reply.value
-        return self._loaded[key]
-
-    def number(self) -> int:
-        """A number no other request of this desk has."""
-        self._number += 1
-        return self._number
-
-    def ask(self, student: Student, request: Any) -> wire.Reply:
-        """The worker's reply to `request`, or a `StudentFailure`; both are recorded."""
-        if self._connection is None:
-            raise StudentFailure("Crash", self._lost or "your code is no longer running")
-        limits = student.limits
-        left = self._left.get(student.exercise, limits.exercise_seconds)
-        if left <= 0:
-            raise StudentFailure(
-                "Timeout", f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
-            )
-        start = time.monotonic()
-        answer = None
-        try:
-            answer = self._connection.request(request, min(limits.call_seconds, left))
-        except StudentFailure as failure:
-            self._lost = failure.message
-            self._drop()
-            raise
-        finally:
-            self._left[student.exercise] = left - (time.monotonic() - start)
-            self.record.append(Recorded(request, answer))
-        if answer.printed:
-            self.printed.append(answer.printed)
-        if isinstance(answer, wire.Failure):
-            raise _failure(answer)
-        return answer
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            self.layers = self._connection.layers
-            self._connection.close()
-        self._connection = None
-        self._loaded.clear()
-
-    def close(self) -> None:
-        """End the worker."""
-        self._drop()
-
-
-def _failure(answer: wire.Failure) -> StudentFailure:
-    frames = tuple(Frame(f.file, f.line, f.source, f.column, f.function) for f in answer.frames)
-    return StudentFailure(answer.kind, answer.message, frames, tuple(answer.mro))
-
-
 class Student:
     """The student's module: `student.masked_softmax(X, valid_lens)` calls across the boundary."""
 
-    def __init__(
-        self,
-        desk: Desk,
-        exercise: str,
-        limits: Limits,
-        program: str,
-        sources: Mapping[str, wire.Source],
-        forbidden: tuple[str, ...] = (),
-    ) -> None:
-        self.desk = desk
-        self.exercise = exercise
-        self.limits = limits
-        self.program = program
-        self.sources = sources
-        self.forbidden = forbidden
+    def __init__(self, desk: Desk, subject: Subject) -> None:
+        self.desk, self.subject = desk, subject
         self._seen: Seen | None = None
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
@@ -188,14 +47,14 @@ class Student:
             raise AttributeError(name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return self.call(self.desk.load(self).id, name, args, kwargs)
+            return self.call(self.desk.load(self.subject).id, name, args, kwargs)
 
         call.__name__ = name
         return call
 
     def manual_seed(self, seed: int) -> None:
         """Seed torch's generator in the worker."""
-        self.desk.load(self)
+        self.desk.load(self.subject)
         self.desk.post(wire.Seed(seed))
 
     @contextlib.contextmanager
@@ -213,16 +72,21 @@ class Student:
         wanted = " or ".join(kinds)
         try:
             yield
-            self.desk.ask(self, wire.Sync(self.desk.number()))
+            self.desk.ask(self.subject, wire.Sync(self.desk.number()))
         except StudentFailure as failure:
             if failure.kind == "NotImplementedError" or not set(kinds) & set(failure.mro):
                 raise
         else:
             raise Mismatch(f"nothing was raised, where {wanted} is expected")
 
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """Patterns of the names that the exercise forbids."""
+        return self.subject.forbidden
+
     def forbidden_in_source(self) -> list[Frame]:
         """Where the student's source names a forbidden call."""
-        source = self.sources[self.exercise]
+        source = self.subject.sources[self.subject.exercise]
         return forbidden_calls(source.text, source.file, self.forbidden)
 
     def tell(self, target: int, name: str, *args: Any) -> None:
@@ -233,7 +97,7 @@ class Student:
         """Call a handle in the worker, or its method `name`."""
         tensors: list[Tensor] = []
         request = self._request(target, name, args, kwargs, tensors)
-        reply = self.desk.ask(self, request)
+        reply = self.desk.ask(self.subject, request)
         for change in reply.changed:
             if not 0 <= change.place < len(tensors):
                 raise StudentFailure("Protocol", "your code interfered with the grader")
@@ -301,17 +165,17 @@ class Student:
 
     def get(self, target: int, name: str) -> Any:
         """An attribute of an object in the worker."""
-        reply = self.desk.ask(self, wire.Get(self.desk.number(), target, name))
+        reply = self.desk.ask(self.subject, wire.Get(self.desk.number(), target, name))
         return self._unpack(reply.value, _tensor)
 
     def inspect(self, target: int) -> list[wire.Entry]:
         """The parameters and buffers of a module in the worker."""
-        return self.desk.ask(self, wire.Inspect(self.desk.number(), target)).entries
+        return self.desk.ask(self.subject, wire.Inspect(self.desk.number(), target)).entries
 
     def backward(self, call: int, grads: tuple[Tensor, ...]) -> list[Tensor | None]:
         """The gradients of call `call`'s input tensors, given those of its outputs."""
         packed = [wire.pack_tensor(grad) for grad in grads]
-        reply = self.desk.ask(self, wire.Backward(self.desk.number(), call, packed))
+        reply = self.desk.ask(self.subject, wire.Backward(self.desk.number(), call, packed))
         return [None if grad is None else _tensor(grad) for grad in reply.grads]
 
 

@@ -1,0 +1,151 @@
+"""Where one submission is examined: its worker, its time, and the record of its calls."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grader.errors import StudentFailure
+from grader.records import Frame
+from grader.sandbox import wire
+from grader.sandbox.host import Connection
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds that one call, and all calls of one exercise together, may take."""
+
+    call_seconds: float = 5.0
+    exercise_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One request and its answer, so that a failed test can be replayed on faulty variants."""
+
+    request: Any
+    answer: wire.Answer | None  # None: the call was quiet, or the worker was lost
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is examined: the module `exercise` of a program made of `sources`, within limits."""
+
+    exercise: str
+    program: str
+    sources: Mapping[str, wire.Source]
+    limits: Limits = Limits()
+    forbidden: tuple[str, ...] = ()
+
+
+class Desk:
+    """Where one submission is examined: its worker, its time, and the record of its calls.
+
+    `connect` gives a fresh worker. Programs are loaded when first asked for, once a worker; one
+    that does not load fails every test with the same error, without being run again.
+    """
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._loaded: dict[tuple[str, str], wire.Handle] = {}
+        self._broken: dict[tuple[str, str], StudentFailure] = {}
+        self._left: dict[str, float] = {}
+        self._lost = ""
+        self._number = 0
+        self._seed = 0
+        self.layers: tuple[str, ...] = ()
+        self.record: list[Recorded] = []
+        self.printed: list[str] = []
+
+    def begin(self, seed: int) -> None:
+        """A new test: handles of the last one are gone, torch is seeded, the record is empty."""
+        self._seed = seed
+        self._lost = ""
+        self.record, self.printed = [], []
+        self.post(wire.Begin(seed))
+
+    def post(self, request: wire.Quiet) -> None:
+        """Send the worker, if there is one, a request that has no answer."""
+        if self._connection is not None:
+            self._connection.post(request)
+
+    def tell(self, request: wire.Call | wire.Adopt) -> None:
+        """Have a quiet call made; should it fail, the next answer says so."""
+        self.record.append(Recorded(request, None))
+        self.post(request)
+
+    def load(self, subject: Subject) -> wire.Handle:
+        """The handle of the student's module, loaded if it was not yet."""
+        if self._lost:
+            raise StudentFailure("Crash", self._lost)
+        key = (subject.program, subject.exercise)
+        if key in self._broken:
+            raise self._broken[key]
+        if self._connection is None:
+            self._connection = self._connect()
+            self._connection.post(wire.Begin(self._seed))
+        if key not in self._loaded:
+            try:
+                reply = self.ask(
+                    subject,
+                    wire.Load(
+                        self.number(), subject.program, subject.exercise, dict(subject.sources)
+                    ),
+                )
+            except StudentFailure as failure:
+                self._broken[key] = failure
+                raise
+            assert isinstance(reply.value, wire.Handle)
+            self._loaded[key] = reply.value
+        return self._loaded[key]
+
+    def number(self) -> int:
+        """A number no other request of this desk has."""
+        self._number += 1
+        return self._number
+
+    def ask(self, subject: Subject, request: Any) -> wire.Reply:
+        """The worker's reply to `request`, or a `StudentFailure`; both are recorded."""
+        if self._connection is None:
+            raise StudentFailure("Crash", self._lost or "your code is no longer running")
+        limits = subject.limits
+        left = self._left.get(subject.exercise, limits.exercise_seconds)
+        if left <= 0:
+            raise StudentFailure(
+                "Timeout", f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
+            )
+        start = time.monotonic()
+        answer = None
+        try:
+            answer = self._connection.request(request, min(limits.call_seconds, left))
+        except StudentFailure as failure:
+            self._lost = failure.message
+            self._drop()
+            raise
+        finally:
+            self._left[subject.exercise] = left - (time.monotonic() - start)
+            self.record.append(Recorded(request, answer))
+        if answer.printed:
+            self.printed.append(answer.printed)
+        if isinstance(answer, wire.Failure):
+            raise _failure(answer)
+        return answer
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self.layers = self._connection.layers
+            self._connection.close()
+        self._connection = None
+        self._loaded.clear()
+
+    def close(self) -> None:
+        """End the worker."""
+        self._drop()
+
+
+def _failure(answer: wire.Failure) -> StudentFailure:
+    frames = tuple(Frame(f.file, f.line, f.source, f.column, f.function) for f in answer.frames)
+    return StudentFailure(answer.kind, answer.message, frames, tuple(answer.mro))
