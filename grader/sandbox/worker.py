@@ -8,12 +8,14 @@ this process, so there is nothing here to steal.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -23,6 +25,9 @@ from grader.sandbox.confine import Confinement, confine
 from grader.sandbox.program import Program
 from grader.sandbox.server import Server
 from grader.sandbox.watch import Watch
+
+HUGE_PAGE = 2 * 1024 * 1024
+MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 
 
 def serve(connection: socket.socket, layers: list[str]) -> None:
@@ -57,6 +62,8 @@ def zygote(control_socket: socket.socket) -> None:
     _warm()
     gc.collect()
     gc.freeze()  # the collector would otherwise touch, and so copy, every page in every worker
+    if sys.platform == "linux":
+        _use_huge_pages()
     while True:
         data, fds, _, _ = socket.recv_fds(control_socket, 4096, 1)
         if not data:
@@ -99,6 +106,25 @@ def _reap(pid: int, grace: float) -> int:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _use_huge_pages() -> None:
+    """Gather this process's memory in huge pages: a fork copies fewer table entries.
+
+    Torch leaves some 100 MB behind; in huge pages a worker's fork and end cost about half. Where
+    the kernel does not offer it, nothing happens.
+    """
+    libc = ctypes.CDLL(None)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        span, access = line.split()[:2]
+        if access != "rw-p":
+            continue
+        low, high = (int(end, 16) for end in span.split("-"))
+        low = -(-low // HUGE_PAGE) * HUGE_PAGE
+        if size := max(0, high // HUGE_PAGE * HUGE_PAGE - low):
+            where = ctypes.c_void_p(low), ctypes.c_size_t(size)
+            libc.madvise(*where, MADV_HUGEPAGE)
+            libc.madvise(*where, MADV_COLLAPSE)
 
 
 def _warm() -> None:
