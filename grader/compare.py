@@ -113,13 +113,13 @@ def excerpt(value: Any, near: tuple[int, ...] = ()) -> Excerpt:
         return Excerpt(text=describe(value) if not isinstance(value, str) else value[:200])
     value = value.detach()
     at, window = _window(value, near)
-    numbers = _round(window.tolist())
+    numbers = window.tolist()
     return Excerpt(
         text=_grid(numbers),
         shape=tuple(value.shape),
         dtype=_dtype(value),
         at=at,
-        values=numbers,
+        values=_round(numbers),
     )
 
 

@@ -67,8 +67,10 @@ class StudentFailure(CheckFailure):
 
     The error crosses the boundary as text: `kind` is the name of the student's exception type (or
     `Timeout`, `Crash`, `Protocol`), `mro` the names of its base types, `frames` the places in the
-    student's own files, innermost last.
+    student's own files, innermost last. `called` says which call it was, in one line.
     """
+
+    called = ""
 
     def __init__(
         self,

@@ -87,6 +87,7 @@ def _grade_exercise(exercise: Exercise, suite: Suite, examiner: SandboxExaminer)
     outcomes: tuple[Outcome, ...] = ()
     if not problem:
         outcomes = suite.run(examiner, exercise.name)
+        problem = _common_problem(outcomes)
     return ExerciseResult(
         name=exercise.name,
         title=exercise.title,
@@ -95,6 +96,16 @@ def _grade_exercise(exercise: Exercise, suite: Suite, examiner: SandboxExaminer)
         advice=problem,
         tests=outcomes,
     )
+
+
+def _common_problem(outcomes: Sequence[Outcome]) -> str:
+    """What to say of an exercise whose every check fails in one and the same way."""
+    failed = [test for test in outcomes if test.outcome == "failed"]
+    ways = {(test.kind, test.message, test.where) for test in failed}
+    earned = sum(test.points for test in outcomes)
+    if earned or len(failed) < 2 or len(ways) > 1 or failed[0].kind == "NotImplementedError":
+        return ""
+    return "every check fails in the same way"
 
 
 @functools.cache

@@ -89,6 +89,7 @@ def _failure(error: CheckFailure, submission: Submission) -> dict[str, Any]:
         if error.kind not in PLAIN_KINDS:
             colon = ": " if error.message else ""
             account["message"] = clean(f"your code raised {error.kind}{colon}{error.message}")
+        account["called"] = clean(error.called)
         if error.frames:
             account["where"] = _placed(error.frames[-1], submission)
     return account

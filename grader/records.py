@@ -65,6 +65,7 @@ class Outcome:
     expected: Excerpt | None = None
     actual: Excerpt | None = None
     where: Frame | None = None
+    called: str = ""
     printed: str = ""
     visible: str = "always"
 

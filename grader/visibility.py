@@ -24,7 +24,8 @@ def for_student(report: Report, due: datetime | None, now: datetime | None = Non
 def _shown(test: Outcome, over: bool) -> Outcome:
     if test.visible == "always" or (test.visible == "after_due" and over):
         return test
-    bare = replace(test, message="", kind="", expected=None, actual=None, where=None, printed="")
+    bare = replace(test, message="", kind="", expected=None, actual=None, where=None)
+    bare = replace(bare, called="", printed="")
     if test.visible == "after_due":
         return replace(bare, message=LATER if test.outcome == "failed" else "")
     return replace(bare, name="hidden", sentence=HIDDEN_SENTENCE)

@@ -62,8 +62,12 @@ Grade = Callable[..., Report]
 def grade(zygote: Zygote) -> Grade:
     """Grade files (exercise name to text) in a course."""
 
-    def grading(course: Course, files: Mapping[str, str], *names: str, seed: int = 7) -> Report:
-        submission = Submission("s001", files, {name: f"{name}.py" for name in files})
+    def grading(
+        course: Course, files: Mapping[str, str] | Submission, *names: str, seed: int = 7
+    ) -> Report:
+        submission = files
+        if not isinstance(files, Submission):
+            submission = Submission("s001", files, {name: f"{name}.py" for name in files})
         chosen = names or course.names
         return with_slot(course, chosen, zygote, lambda slot: slot.grade(submission, chosen, seed))
 

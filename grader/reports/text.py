@@ -17,8 +17,11 @@ def render(report: Mapping[str, Any]) -> str:
     lines = [*_table(report), ""]
     for exercise in report["exercises"]:
         block = list(_to_mend(exercise))
-        if block:
-            lines += [*block, ""]
+        if len(block) > 1 and lines[-1]:
+            lines.append("")
+        lines += [*block, ""] if len(block) > 1 else block
+    if lines[-1]:
+        lines.append("")
     lines += _closing(report)
     return "\n".join(lines) + "\n"
 
@@ -38,7 +41,9 @@ def state(exercise: Mapping[str, Any]) -> str:
         return "passed"
     if all(test["kind"] == "NotImplementedError" for test in failed):
         return "not started"
-    return f"{len(failed)} of {len(exercise['tests'])} checks fail"
+    waiting = sum(test["outcome"] == "skipped" for test in exercise["tests"])
+    waits = f", {waiting} wait for it" if waiting else ""
+    return f"{len(failed)} of {len(exercise['tests'])} checks fail{waits}"
 
 
 def _table(report: Mapping[str, Any]) -> Iterator[str]:
@@ -57,22 +62,25 @@ def _table(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _to_mend(exercise: Mapping[str, Any]) -> Iterator[str]:
-    if exercise["advice"]:
-        yield style(exercise["name"], bold=True)
-        yield from _wrapped(exercise["advice"], 4)
-        return
-    test = first_failure(exercise)
+    name, test = exercise["name"], first_failure(exercise)
     if test is None or state(exercise) == "not started":
+        if exercise["advice"]:
+            yield from _wrapped(f"{name}: {exercise['advice']}", 0, bold=True)
         return
-    yield from _wrapped(f"{exercise['name']}: {test['sentence']}", 0, bold=True)
+    yield from _wrapped(f"{name}: {exercise['advice'] or test['sentence']}", 0, bold=True)
     if test["message"]:
         yield from _wrapped(test["message"], 4)
     yield from _values(test)
+    if test["called"]:
+        yield from _wrapped(f"called as {test['called']}", 4)
     yield from _place(test["where"])
     if test["printed"]:
         yield "    your code printed:"
         yield from (f"      {row}"[:WIDTH] for row in test["printed"].splitlines()[:5])
-    yield style(f"    grader hint {exercise['name']}", dim=True)
+    if test["max_points"] or exercise["points"] < exercise["max_points"]:
+        yield style(f"    grader hint {name}", dim=True)
+    else:
+        yield "    This check costs no points."
 
 
 def _values(test: Mapping[str, Any]) -> Iterator[str]:
@@ -103,9 +111,13 @@ def _place(where: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"    {where['file']}:{where['line']}"
     source = where["source"].rstrip()
     indent = len(source) - len(source.lstrip())
-    yield f"      {source.strip()}"[:WIDTH]
-    if where["column"] > indent:
-        yield " " * (6 + where["column"] - 1 - indent) + "^"
+    source, caret = source.strip(), where["column"] - 1 - indent
+    if caret > WIDTH - 8:  # keep the place of the error on the screen
+        cut = caret - WIDTH // 2
+        source, caret = "…" + source[cut:], caret - cut + 1
+    yield f"      {source}"[:WIDTH]
+    if caret >= 0:
+        yield " " * (6 + caret) + "^"
 
 
 def _closing(report: Mapping[str, Any]) -> Iterator[str]:

@@ -22,6 +22,8 @@ from grader.sandbox import wire
 from grader.sandbox.desk import Desk, Subject
 from grader.source import forbidden_calls
 
+MAX_ARGUMENT = 40  # characters of an argument in a message
+
 
 @dataclass
 class Seen:
@@ -93,11 +95,15 @@ class Student:
         """Call the method `name` of a handle in the worker, without waiting for an answer."""
         self.desk.tell(self._request(target, name, args, {}, [], quiet=True))
 
-    def call(self, target: int, name: str | None, args: Any, kwargs: Any) -> Any:
-        """Call a handle in the worker, or its method `name`."""
+    def call(self, target: int, name: str | None, args: Any, kwargs: Any, label: str = "") -> Any:
+        """Call a handle in the worker, or its method `name`; `label` names it in messages."""
         tensors: list[Tensor] = []
         request = self._request(target, name, args, kwargs, tensors)
-        reply = self.desk.ask(self.subject, request)
+        try:
+            reply = self.desk.ask(self.subject, request)
+        except StudentFailure as failure:
+            failure.called = _described(name or label, args, kwargs)
+            raise
         for change in reply.changed:
             if not 0 <= change.place < len(tensors):
                 raise StudentFailure("Protocol", "your code interfered with the grader")
@@ -219,7 +225,7 @@ class Remote:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it over there."""
-        return self.student.call(self.handle.id, None, args, kwargs)
+        return self.student.call(self.handle.id, None, args, kwargs, self.type_name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -291,6 +297,20 @@ _CONVERSIONS = {
     torch.float16: "half",
     torch.bfloat16: "bfloat16",
 }
+
+
+def _described(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
+    """A call in one line; a tensor is its dtype and shape."""
+
+    def part(value: Any) -> str:
+        if isinstance(value, Tensor):
+            return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+        text = repr(value)
+        return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "…"
+
+    parts = [part(value) for value in args]
+    parts += [f"{key}={part(value)}" for key, value in kwargs.items()]
+    return f"{name}({', '.join(parts)})"
 
 
 def _packed_handle(value: Any) -> wire.Value:

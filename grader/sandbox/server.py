@@ -128,7 +128,7 @@ class Server:
             sent.append(packed)
             leaf = wire.unpack_tensor(packed)
             if packed.requires_grad:
-                leaf.requires_grad_()
+                leaf = leaf.clone().requires_grad_()  # a leaf of its own, not a view of the bytes
             leaves.append(leaf)
             # A non-leaf in the test is a non-leaf here: writing into it in place is as possible.
             inputs.append(leaf if packed.leaf else leaf.clone())
@@ -259,6 +259,10 @@ def _entries(module: nn.Module) -> Iterator[wire.Entry]:
 
 def _text(error: BaseException) -> str:
     try:
+        if isinstance(error, SyntaxError):  # its place crosses as a frame
+            return str(error.msg)[: wire.MAX_TEXT]
+        if isinstance(error, ModuleNotFoundError):
+            return f"{error}; only installed packages and the course's exercises can be imported"
         return str(error)[: wire.MAX_TEXT]
     except BaseException:
         return "(its message cannot be shown)"

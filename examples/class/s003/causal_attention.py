@@ -1,0 +1,104 @@
+r"""# Causal attention
+
+A model that writes text one token after the other may look back, never ahead.
+Every token gets a query, a key and a value, each from a linear layer of its
+own, and attends to itself and to the tokens before it.
+
+    queries, keys, values = W_query(x), W_key(x), W_value(x)
+
+    scores[b, i, j]  = queries[b, i] . keys[b, j] / sqrt(d_out)
+    weights[b, i, j] = softmax of scores[b, i, :] over the keys j <= i;
+                       0 for j > i
+    output           = dropout(weights) values
+
+Write the class
+
+    CausalAttention(d_in, d_out, context_length, dropout, qkv_bias=False)
+
+    forward(x)     x (batch, n_tokens, d_in) -> (batch, n_tokens, d_out)
+
+Its parts
+  - W_query, W_key and W_value are nn.Linear layers from d_in to d_out, created
+    in this order; they have a bias only if qkv_bias is True. The module has no
+    other parameters.
+  - The mask has the shape (context_length, context_length) and is a buffer
+    (register_buffer), under any name: it moves with the module, and is not
+    trained.
+  - dropout is the rate at which weights are dropped in training; the weights
+    that survive are divided by 1 - dropout. It acts on the weights after the
+    softmax, and on nothing else. In eval mode nothing is dropped.
+
+At the edges
+  - n_tokens may be anything from 1 to context_length. More tokens than that
+    are a ValueError, raised by forward. The batch may have any size.
+  - The first token attends to itself alone: its output is its own value.
+  - Changing a later token, by however much, changes no earlier output, and
+    scores of any size give finite results.
+  - The output has the dtype of x when the module has it too, bfloat16 for
+    example: module.to(dtype) is all it takes.
+  - x may be a view, such as a transposed tensor, and is left as it was.
+  - Gradients reach x and all parameters.
+  - No Python loop over batch or tokens.
+
+Example
+
+    x = tensor([[[0.43, 0.15, 0.89],
+                 [0.55, 0.87, 0.66],
+                 [0.57, 0.85, 0.64],
+                 [0.22, 0.58, 0.33],
+                 [0.77, 0.25, 0.10],
+                 [0.05, 0.80, 0.55]]])
+
+First without learning, mask or scale: the tokens are their own queries, keys
+and values. For the second token,
+
+    scores   0.9544  1.4950  1.4754  0.8434  0.7070  1.0865
+    weights  0.1385  0.2379  0.2333  0.1240  0.1082  0.1581
+    output   0.4419  0.6515  0.5683
+
+The real thing: after torch.manual_seed(789), CausalAttention(3, 2, 6, 0.0)
+gives x the weights
+
+    token 1  1.0000  0       0       0       0       0
+    token 2  0.5517  0.4483  0       0       0       0
+    token 3  0.3800  0.3097  0.3103  0       0       0
+    ...
+    token 6  0.1935  0.1663  0.1666  0.1542  0.1666  0.1529
+
+and after torch.manual_seed(123) it gives the outputs
+
+    token 1  -0.4519   0.2216
+    token 2  -0.5874   0.0058
+    token 3  -0.6300  -0.0632
+    ...
+    token 6  -0.5299  -0.1081
+"""
+
+import torch
+from torch import Tensor, nn
+
+
+class CausalAttention(nn.Module):
+    """Attention of every token over itself and the tokens before it.
+
+    d_in and d_out are the sizes of a token's vector going in and coming out; context_length is
+    the largest number of tokens; dropout is the rate at which attention weights are dropped.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        raise NotImplementedError("fill in causal_attention")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, n_tokens, d_in) → (batch, n_tokens, d_out).
+
+        Raises ValueError for more tokens than context_length.
+        """
+        raise NotImplementedError("fill in causal_attention")

@@ -1,0 +1,49 @@
+r"""# Masked softmax
+
+Sentences in a batch differ in length, so the short ones are padded. A query
+must not attend to padding: its weight is to be exactly 0, and the weights of
+the real keys are to sum to 1.
+
+    weights[b, i, j] = exp(X[b, i, j]) / sum over valid k of exp(X[b, i, k])
+                       if key j is valid for query i, else 0
+
+Write
+
+    masked_softmax(X, valid_lens)
+
+    X           (batch, n_queries, n_keys)   scores, any floating dtype
+    valid_lens  None                          every key is valid
+                (batch,)                      one length a batch item
+                (batch, n_queries)            one length a query
+    returns     (batch, n_queries, n_keys)   weights, dtype of X
+
+Key j is valid for a query when j < its length. Lengths may be integers or
+floats.
+
+At the edges
+  - Length 0: the row has nothing to attend to. Its weights are zeros (not nan,
+    not uniform), and gradients stay finite.
+  - Scores of any size, such as 1e4 or -1e7, give finite weights; a padded
+    score never matters, however large it is.
+  - A length greater than n_keys, or valid_lens of another shape, is a
+    ValueError.
+  - X is left as it was.
+  - No Python loop over batch, queries or keys.
+
+Example
+
+    X = tensor([[[1., 2., 3.]]]), valid_lens = tensor([2])
+    weights = tensor([[[0.2689, 0.7311, 0.0000]]])
+"""
+
+import torch
+from torch import Tensor
+
+
+def masked_softmax(X: Tensor, valid_lens: Tensor | None) -> Tensor:
+    """Softmax over the keys, with weight 0 on every key at or beyond the valid length.
+
+    X is (batch, n_queries, n_keys); valid_lens is None, (batch,) or (batch, n_queries).
+    Returns weights of X's shape and dtype. Raises ValueError for lengths that do not fit.
+    """
+    raise NotImplementedError("fill in masked_softmax")

@@ -1,0 +1,27 @@
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(
+        self, d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(
+            d_model, d_model, context_length, dropout, num_heads, causal=causal
+        )
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.forward = self.pre_norm if norm_first else self.post_norm
+
+    def pre_norm(self, x: Tensor) -> Tensor:
+        x = x + self.dropout(self.attention(self.norm1(x)))
+        return x + self.dropout(self.feed_forward(self.norm2(x)))
+
+    def post_norm(self, x: Tensor) -> Tensor:
+        x = self.norm1(x + self.dropout(self.attention(x)))
+        return self.norm2(x + self.dropout(self.feed_forward(x)))

@@ -1,0 +1,14 @@
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff, dropout=0.0):
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        hidden = self.linear1(x)
+        hidden = hidden * (hidden > 0)
+        return self.linear2(self.dropout(hidden))

@@ -1,0 +1,40 @@
+"""The sample class earns exactly the points that its table says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.catalog import Course
+from grader.submissions import discover
+
+CLASS = Path(__file__).parent.parent / "examples" / "class"
+
+
+def table() -> list[list[str]]:
+    """The cells of the table in the class's README, row by row."""
+    text = (CLASS / "README.md").read_text("utf-8")
+    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line] for line in lines]
+
+
+header, _, *rows = table()
+
+
+def test_the_columns_are_the_exercises_in_course_order(course: Course) -> None:
+    assert header == ["student", "what is in it", *course.names, "total"]
+
+
+def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
+    folders = sorted(path.name for path in CLASS.iterdir() if path.is_dir())
+    assert [row[0] for row in rows] == folders
+
+
+@pytest.mark.parametrize("row", rows, ids=lambda row: row[0])
+def test_a_student_earns_what_the_table_says(row: list[str], course: Course, grade) -> None:
+    student, _, *points, total = row
+    report = grade(course, discover([CLASS / student], course))
+    earned = {exercise.name: exercise.points for exercise in report.exercises}
+    assert earned == dict(zip(course.names, map(int, points), strict=True))
+    assert report.points == int(total)
