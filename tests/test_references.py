@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -26,6 +26,7 @@ OUTSIDE = Path(__file__).parent / "outside"
 STYLES = ("einsum", "separate_heads", "terse")
 STAND_INS = ("feed_forward", "layer_norm", "multi_head_attention")
 PROJECTIONS = ("W_query", "W_key", "W_value")
+DROPPING = ("causal_attention", "multi_head_attention", "feed_forward", "transformer_block")
 SEEDS = range(6)
 
 Leaves = dict[str, Tensor]
@@ -36,6 +37,15 @@ References = dict[str, ModuleType]
 def loaded(texts: dict[str, str], name: str) -> ModuleType:
     """Module `name` of the program that `texts` (module name to text) make up."""
     return Program({key: Source(f"{key}.py", text) for key, text in texts.items()}).load(name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Tensors this small only wait for each other on several threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -194,31 +204,38 @@ def torch_masked_attention(case: Case, leaves: Leaves) -> Tensor:
     return F.scaled_dot_product_attention(X, one_hot, one_hot, attn_mask=mask, scale=1.0)
 
 
-def projected(leaves: Leaves) -> list[Tensor]:
+def biases(case: Case, leaves: Leaves, prefix: str = "") -> list[Tensor] | None:
+    """The biases of queries, keys and values, which are there if qkv_bias is True."""
+    if not case.options.get("qkv_bias"):
+        return None
+    return [leaves[f"{prefix}{name}.bias"] for name in PROJECTIONS]
+
+
+def projected(case: Case, leaves: Leaves) -> list[Tensor]:
     """Queries, keys and values."""
-    pairs = [(leaves[f"{name}.weight"], leaves.get(f"{name}.bias")) for name in PROJECTIONS]
-    return [F.linear(leaves["x"], weight, bias) for weight, bias in pairs]
+    weights = [leaves[f"{name}.weight"] for name in PROJECTIONS]
+    given = biases(case, leaves) or [None, None, None]
+    return [F.linear(leaves["x"], weight, bias) for weight, bias in zip(weights, given)]
 
 
 def torch_causal_attention(case: Case, leaves: Leaves) -> Tensor:
-    return F.scaled_dot_product_attention(*projected(leaves), is_causal=True)
+    return F.scaled_dot_product_attention(*projected(case, leaves), is_causal=True)
 
 
 def torch_heads_side_by_side(case: Case, leaves: Leaves) -> Tensor:
     """One attention for each slice of the columns, then out_proj."""
     d_head = case.options["d_out"] // case.options["num_heads"]
-    heads = zip(*(tensor.split(d_head, dim=-1) for tensor in projected(leaves)))
+    heads = zip(*(tensor.split(d_head, dim=-1) for tensor in projected(case, leaves)))
     causal = case.options["causal"]
     outputs = [F.scaled_dot_product_attention(*head, is_causal=causal) for head in heads]
     output = torch.cat(outputs, dim=-1)  # (batch, n_tokens, d_out)
     return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
 
 
-def in_projection(leaves: Leaves, prefix: str = "") -> Leaves:
+def in_projection(case: Case, leaves: Leaves, prefix: str = "") -> Leaves:
     """W_query, W_key and W_value stacked, under torch's names."""
     weight = torch.cat([leaves[f"{prefix}{name}.weight"] for name in PROJECTIONS])
-    biases = [leaves.get(f"{prefix}{name}.bias") for name in PROJECTIONS]
-    given = [bias for bias in biases if bias is not None]
+    given = biases(case, leaves, prefix)
     bias = torch.cat(given) if given else torch.zeros_like(weight[:, 0])
     return {"in_proj_weight": weight, "in_proj_bias": bias}
 
@@ -234,7 +251,7 @@ def torch_multi_head_attention(case: Case, leaves: Leaves) -> Tensor:
     layer = nn.MultiheadAttention(options["d_out"], options["num_heads"], batch_first=True)
     out_proj = {name: leaves[name] for name in ("out_proj.weight", "out_proj.bias")}
     mask = {"attn_mask": hidden(x, options["causal"]), "need_weights": False}
-    return functional_call(layer, in_projection(leaves) | out_proj, (x, x, x), mask)[0]
+    return functional_call(layer, in_projection(case, leaves) | out_proj, (x, x, x), mask)[0]
 
 
 def torch_layer_norm(case: Case, leaves: Leaves) -> Tensor:
@@ -264,12 +281,12 @@ def torch_encoder_layer(case: Case, leaves: Leaves) -> Tensor:
         norm_first=case.options["norm_first"],
     )
     mask = {"src_mask": hidden(leaves["x"], case.options["causal"])}
-    return functional_call(layer, encoder_names(leaves), (leaves["x"],), mask)
+    return functional_call(layer, encoder_names(case, leaves), (leaves["x"],), mask)
 
 
-def encoder_names(leaves: Leaves) -> Leaves:
+def encoder_names(case: Case, leaves: Leaves) -> Leaves:
     """A block's parameters under the names that nn.TransformerEncoderLayer gives them."""
-    stacked = in_projection(leaves, "attention.")
+    stacked = in_projection(case, leaves, "attention.")
     named = {f"self_attn.{name}": tensor for name, tensor in stacked.items()}
     for kind, ours in (("weight", "gamma"), ("bias", "beta")):
         named[f"self_attn.out_proj.{kind}"] = leaves[f"attention.out_proj.{kind}"]
@@ -382,11 +399,21 @@ def test_masked_softmax_holds_for_scores_of_any_size(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_attention_holds_for_scores_of_any_size(seed: int, references: References) -> None:
-    module = references["dictionary_lookup"]
-    case = lookup_case(Rng(seed), module)
-    leaves = case.leaves | {"Q": case.leaves["Q"] * 1e4}
-    assert_close(case.function(module)(leaves), torch_lookup(case, leaves), "the output")
+@pytest.mark.parametrize(
+    ("name", "leaf", "scale"),
+    [
+        ("dictionary_lookup", "Q", 1e4),
+        ("causal_attention", "x", 1e3),
+        ("multi_head_attention", "x", 1e3),
+    ],
+)
+def test_attention_holds_for_scores_of_any_size(
+    name: str, leaf: str, scale: float, seed: int, references: References
+) -> None:
+    case = CASES[name](Rng(seed), references[name])
+    leaves = case.leaves | {leaf: case.leaves[leaf] * scale}
+    outputs = case.function(references[name])(leaves), ORACLES[name](case, leaves)
+    assert_close(*outputs, "the output", rtol=1e-7, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -396,6 +423,83 @@ def test_a_fresh_layer_norm_is_torchs(seed: int, references: References) -> None
     classes = references["layer_norm"].LayerNorm, nn.LayerNorm
     ours, torchs = (layer(x.shape[-1]).double()(x) for layer in classes)
     assert_close(ours, torchs, "the output of a fresh layer")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_layer_norm_keeps_its_digits_far_from_zero(seed: int, references: References) -> None:
+    case = norm_case(Rng(seed), references["layer_norm"])
+    leaves = case.leaves | {"x": case.leaves["x"] + 1e6}
+    outputs = case.function(references["layer_norm"])(leaves), torch_layer_norm(case, leaves)
+    assert_close(*outputs, "the output", rtol=1e-6, atol=1e-6)
+
+
+BLOCK_LAYERS = (
+    *(f"attention.{name}" for name in (*PROJECTIONS, "out_proj")),
+    "feed_forward.linear1",
+    "feed_forward.linear2",
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("name", "layers"),
+    [
+        ("causal_attention", PROJECTIONS),
+        ("multi_head_attention", (*PROJECTIONS, "out_proj")),
+        ("feed_forward", ("linear1", "linear2")),
+        ("transformer_block", BLOCK_LAYERS),
+    ],
+)
+def test_a_seed_gives_the_linear_layers_in_the_order_stated(
+    name: str, layers: tuple[str, ...], seed: int, references: References
+) -> None:
+    case = CASES[name](Rng(seed), references[name])
+    torch.manual_seed(seed)
+    fresh = getattr(references[name], case.target)(**case.options)
+    torch.manual_seed(seed)
+    for layer in layers:
+        found = fresh.get_submodule(layer)
+        wanted = nn.Linear(found.in_features, found.out_features, found.bias is not None)
+        assert_close(found.weight, wanted.weight, f"the weight of {layer}", rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_feed_forward_drops_hidden_units_as_torch_does(seed: int, references: References) -> None:
+    case = feed_forward_case(Rng(seed), references["feed_forward"])
+    case = replace(case, options=case.options | {"dropout": 0.3})
+    function, at = case.function(references["feed_forward"], training=True), case.leaves
+    torch.manual_seed(seed)
+    found = function(at)
+    torch.manual_seed(seed)
+    units = F.dropout(F.relu(F.linear(at["x"], at["linear1.weight"], at["linear1.bias"])), 0.3)
+    wanted = F.linear(units, at["linear2.weight"], at["linear2.bias"])
+    assert_close(found, wanted, "the output in training")
+
+
+def nothing_left(case: Case, leaves: Leaves) -> Tensor:
+    """What a layer gives if all that it may drop is dropped."""
+    x = leaves["x"]
+    if case.target == "CausalAttention":
+        return x.new_zeros(*x.shape[:-1], case.options["d_out"])
+    if case.target != "TransformerBlock":
+        bias = leaves["out_proj.bias" if case.target == "MultiHeadAttention" else "linear2.bias"]
+        return bias.expand(*x.shape[:-1], -1)
+    if case.options["norm_first"]:
+        return x
+    for n in (1, 2):
+        x = F.layer_norm(x, x.shape[-1:], leaves[f"norm{n}.gamma"], leaves[f"norm{n}.beta"])
+    return x
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", DROPPING)
+def test_at_rate_1_all_that_may_be_dropped_is_dropped(
+    name: str, seed: int, references: References
+) -> None:
+    case = CASES[name](Rng(seed), references[name])
+    case = replace(case, options=case.options | {"dropout": 1.0})
+    output = case.function(references[name], training=True)(case.leaves)
+    assert_close(output, nothing_left(case, case.leaves), "the output in training")
 
 
 def check_gradients(case: Case, module: ModuleType) -> None:
