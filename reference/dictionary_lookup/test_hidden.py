@@ -55,11 +55,16 @@ def test_temp(student, reference, rng):
 @pytest.mark.points(1)
 def test_leading_axes_and_views(student, reference, rng):
     """Q, K and V may have any leading axes, and may be views, such as heads before tokens."""
-    for leading in ((BATCH,), (BATCH, HEADS)):
-        Q, K, V = qkv(rng, *leading)
-        assert_close(student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0))
-    Q, K, V = (tensor.transpose(0, 1) for tensor in (Q, K, V))
+    Q, K, V = qkv(rng, BATCH)
     assert_close(student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0))
+    Q, K, V = (tensor.transpose(0, 1) for tensor in qkv(rng, HEADS, BATCH))
+    assert_close(student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0))
+
+
+@pytest.mark.points(1)
+def test_arguments_are_left_alone(student, rng):
+    """Q, K and V are left as they were."""
+    assert_unchanged(student.attention, *qkv(rng), 0.8, names=("Q", "K", "V", "temp"))
 
 
 @pytest.mark.points(1)
@@ -70,8 +75,9 @@ def test_order_of_pairs(student, rng):
     """
     Q, K, V = qkv(rng)
     order = rng.permutation(N_KEYS)
-    reordered = student.attention(Q, K[order], V[order], 1.0)
-    assert_close(reordered, student.attention(Q, K, V, 1.0), "the output after reordering")
+    pairs = torch.stack([Q, Q]), torch.stack([K, K[order]]), torch.stack([V, V[order]])
+    output, reordered = student.attention(*pairs, 1.0)
+    assert_close(reordered, output, "the output after reordering")
 
 
 @pytest.mark.points(1)
@@ -87,12 +93,6 @@ def test_gradients(student, reference, rng):
     """Gradients reach Q, K and V, and are those of the formula."""
     names = ("Q", "K", "V", "temp")
     assert_same_gradients(student.attention, reference.attention, *qkv(rng), 1.0, names=names)
-
-
-@pytest.mark.points(1)
-def test_arguments_are_left_alone(student, rng):
-    """Q, K and V are left as they were."""
-    assert_unchanged(student.attention, *qkv(rng), 0.8, names=("Q", "K", "V", "temp"))
 
 
 @pytest.mark.points(1)
@@ -128,7 +128,7 @@ def test_lookup(student, reference):
 def test_lookup_of_any_keys(student):
     """The keys of a dictionary may be any ints, in any order, and its values floats."""
     entries = {40: [2.5, 3.0], -3: [5.0, 7.5], 7: [3.0, 2.0], 1: [0.5, 4.0]}
-    for key in (-3, 7, 1):
+    for key in (-3, 1):
         found = student.lookup(entries, key)
         assert_close(found, torch.tensor(entries[key]), f"the value of {key}")
 

@@ -20,9 +20,12 @@ BATCH, N_TOKENS, D_MODEL, D_FF = 2, 5, 4, 7
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The network is your own work, not a part of torch's Transformer."""
+    """The network is your own work, not a part of torch's Transformer.
+
+    Guards: what is forbidden, also where the rest would find something else to mend.
+    """
     x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
-    assert_written_by_hand(student, lambda: student.FeedForward(D_MODEL, D_FF)(x))
+    assert_written_by_hand(student, lambda: output_of(student.FeedForward(D_MODEL, D_FF), x))
 
 
 @pytest.mark.points(1)
@@ -40,7 +43,7 @@ def test_layers(student, reference):
 
 @pytest.mark.points(2)
 def test_values(student, reference, rng):
-    """linear2 of the ReLU of linear1: no other activation, no residual; gradients as they follow."""
+    """linear2 of the ReLU of linear1: no other activation, no residual; the gradients follow."""
     theirs, ours = twins(student.FeedForward, reference.FeedForward, D_MODEL, D_FF, rng=rng)
     assert_same_gradients(theirs, ours, rng.randn(BATCH, N_TOKENS, D_MODEL), names=("x",))
 
@@ -99,4 +102,4 @@ def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, tokens or widths."""
     small, large = student.FeedForward(4, 7), student.FeedForward(6, 9)
     x, longer = rng.randn(2, 3, 4, dtype=torch.float32), rng.randn(4, 5, 6, dtype=torch.float32)
-    assert_vectorised(student, lambda: small(x), lambda: large(longer))
+    assert_vectorised(student, lambda: output_of(small, x), lambda: output_of(large, longer))

@@ -27,10 +27,13 @@ def pair(student, reference, rng, *, dropout=0.0, num_heads=HEADS, **kwargs):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is your own work, not a torch function that does it all."""
+    """The attention is your own work, not a torch function that does it all.
+
+    Guards: what is forbidden, also where the rest would find something else to mend.
+    """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
     assert_written_by_hand(
-        student, lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)(x)
+        student, lambda: output_of(student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x)
     )
 
 
@@ -52,7 +55,7 @@ def test_not_causal(student, reference, rng):
 
 @pytest.mark.points(2)
 def test_sizes(student, reference, rng):
-    """One token, head or sentence is fine; too many tokens, or heads that do not fit, are refused."""
+    """One token, head or sentence is fine; too many tokens, or heads that do not fit, are not."""
     theirs, ours = pair(student, reference, rng, num_heads=1)
     for x in (rng.randn(1, 1, D_IN), rng.randn(3, CONTEXT, D_IN) * 0.5):
         assert_close(
@@ -97,7 +100,7 @@ def test_parts(student, reference, rng):
 
 @pytest.mark.points(3)
 def test_dropout(student, reference, rng):
-    """In training, weights are dropped at the rate and others grow by 1 / (1 - rate); not in eval."""
+    """In training, weights drop out at the rate and others grow by 1 / (1 - rate); in eval none."""
     batch, n_tokens, d_in, d_head, rate = 4, 8, 13, 11, 0.3
     classes = student.MultiHeadAttention, reference.MultiHeadAttention
     theirs, ours = twins(*classes, d_in, HEADS * d_head, 9, rate, HEADS, rng=rng)
@@ -110,7 +113,8 @@ def test_dropout(student, reference, rng):
 
     # Independent values, fewer than a head's columns, let the weights be told from the output.
     W_out, bias = ours.out_proj.weight.detach(), ours.out_proj.bias.detach()
-    inverse = torch.linalg.pinv(heads(output_of(ours.W_value, x)))
+    values = heads(output_of(ours.W_value, x))
+    inverse = values.mT @ torch.linalg.inv(values @ values.mT)
 
     def weights_by(output):
         return heads(torch.linalg.solve(W_out.T, output - bias, left=False)) @ inverse
@@ -131,7 +135,7 @@ def test_argument(student, reference, rng):
     theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
     x = (rng.randn(BATCH, D_IN, N_TOKENS) * 0.2).to(torch.bfloat16).transpose(1, 2)
     before = x.clone()
-    output = theirs(x)
+    output = output_of(theirs, x)
     expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
     assert_close(output, output_of(ours, x), atol=0.1)
 
