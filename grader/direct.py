@@ -46,10 +46,10 @@ class DirectStudent:
         torch.manual_seed(seed)
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[Seen]:
+    def watched(self, *, kernels: bool = True) -> Iterator[Seen]:
         """Within, the operations of every call are noted."""
-        seen = Seen()
-        with Watch() as watch:
+        seen = Seen(kernels=kernels)
+        with Watch(kernels=kernels) as watch:
             yield seen
         seen.counts.update(watch.counts)
 

@@ -26,11 +26,10 @@ def forbidden_calls(text: str, file: str, patterns: Iterable[str]) -> list[Frame
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     lines = text.splitlines()
-    resolver = _Resolver()
-    resolver.visit(tree)
+    found = _Resolver(tree).found
     return [
         Frame(file, line, lines[line - 1].strip() if line <= len(lines) else "", 0, name)
-        for name, line in sorted(resolver.found, key=lambda found: found[1])
+        for name, line in sorted(found, key=lambda found: found[1])
         if any(fnmatchcase(name, pattern) for pattern in patterns)
     ]
 
@@ -40,38 +39,38 @@ def _landmark(pattern: str) -> str:
     return max(re.split(r"[*?\[\].]+", pattern.partition("torch")[2]), key=len)
 
 
-class _Resolver(ast.NodeVisitor):
-    """Collects the full dotted name of everything that leads back to an import."""
+class _Resolver:
+    """Collects, as `found`, the full dotted name of everything that leads back to an import."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: ast.Module) -> None:
         self.names: dict[str, str] = {}
         self.found: set[tuple[str, int]] = set()
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._import(node)
+        for node in nodes:
+            if isinstance(node, ast.Assign):
+                self._assign(node)
+        for node in nodes:
+            if isinstance(node, ast.Attribute | ast.Call):
+                self._note(node)
 
-    def visit_Import(self, node: ast.Import) -> None:
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
-            root = alias.name.partition(".")[0]
-            self.names[alias.asname or root] = alias.name if alias.asname else root
+            if isinstance(node, ast.Import):
+                root = alias.name.partition(".")[0]
+                self.names[alias.asname or root] = alias.name if alias.asname else root
+            else:
+                full = f"{node.module or ''}.{alias.name}"
+                self.names[alias.asname or alias.name] = full
+                self.found.add((full, node.lineno))
 
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        for alias in node.names:
-            full = f"{node.module or ''}.{alias.name}"
-            self.names[alias.asname or alias.name] = full
-            self.found.add((full, node.lineno))
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.generic_visit(node)
+    def _assign(self, node: ast.Assign) -> None:
         full = self._resolve(node.value)
         for target in node.targets:
             if isinstance(target, ast.Name) and full:
                 self.names[target.id] = full
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        self._note(node)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        self._note(node)
-        self.generic_visit(node)
 
     def _note(self, node: ast.expr) -> None:
         full = self._resolve(node)

@@ -30,11 +30,12 @@ class Seen:
     """Which operations ran while the student was watched."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    kernels: bool = True
 
     @property
     def operations(self) -> int:
-        """How many tensor operations (`aten` kernels) ran."""
-        return sum(n for name, n in self.counts.items() if name.startswith("aten."))
+        """How many tensor operations the code asked for (calls of torch's functions)."""
+        return sum(n for name, n in self.counts.items() if name.startswith("torch."))
 
 
 class Student:
@@ -60,9 +61,9 @@ class Student:
         self.desk.post(wire.Seed(seed))
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[Seen]:
-        """Within, every call notes the operations it dispatches."""
-        self._seen = Seen()
+    def watched(self, *, kernels: bool = True) -> Iterator[Seen]:
+        """Within, every call notes the functions it calls and, with `kernels`, what they run."""
+        self._seen = Seen(kernels=kernels)
         try:
             yield self._seen
         finally:
@@ -138,7 +139,7 @@ class Student:
             args=[pack(value) for value in args],
             kwargs={key: pack(value) for key, value in kwargs.items()},
             grad=torch.is_grad_enabled(),
-            watch=self._seen is not None,
+            watch="" if self._seen is None else "all" if self._seen.kernels else "functions",
             quiet=quiet,
         )
 

@@ -142,7 +142,9 @@ class Server:
         self._activate(program)
         function = _method(target, request.name)
         # A constructor computes no answer, and draws its weights with many an operation.
-        watch = Watch() if request.watch and not isinstance(function, type) else None
+        watch = None
+        if request.watch and not isinstance(function, type):
+            watch = Watch(kernels=request.watch == "all")
         with torch.set_grad_enabled(request.grad), watch or contextlib.nullcontext():
             value = function(*args, **kwargs)
         if request.quiet:

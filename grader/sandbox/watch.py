@@ -15,12 +15,14 @@ class Watch:
 
     `counts["aten.bmm"]` is how often the kernel ran; `counts["torch.layer_norm"]` how often the
     Python-level function was called. Composite functions that dissolve into small kernels (such
-    as `multi_head_attention_forward`) show up by their `torch.*` name alone.
+    as `multi_head_attention_forward`) show up by their `torch.*` name alone; what compiled code
+    does, as kernels alone. Without `kernels` only functions are counted, at half the cost.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, kernels: bool = True) -> None:
         self.counts: Counter[str] = Counter()
-        self._modes = (_Functions(self.counts), _Kernels(self.counts))
+        functions = _Functions(self.counts)
+        self._modes = (functions, _Kernels(self.counts)) if kernels else (functions,)
 
     def __enter__(self) -> Watch:
         for mode in self._modes:

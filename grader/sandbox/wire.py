@@ -11,7 +11,7 @@ import ctypes
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import msgspec
 import torch
@@ -122,7 +122,9 @@ class Load(msgspec.Struct, tag="load", frozen=True):
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):
-    """Call a handle, or its method `name`. `watch` asks which operations ran.
+    """Call a handle, or its method `name`.
+
+    `watch` asks which operations ran: the `functions` called, or `all`, the kernels too.
 
     A `quiet` call has no answer; if it fails, the next request is answered with its failure.
     """
@@ -133,7 +135,7 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     args: list[Value]
     kwargs: dict[str, Value]
     grad: bool = True
-    watch: bool = False
+    watch: Literal["", "functions", "all"] = ""
     quiet: bool = False
 
 

@@ -18,13 +18,10 @@ import time
 from pathlib import Path
 
 import torch
-from torch import nn
 
 from grader.sandbox import control, wire
 from grader.sandbox.confine import Confinement, confine
-from grader.sandbox.program import Program
 from grader.sandbox.server import Server
-from grader.sandbox.watch import Watch
 
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
@@ -128,14 +125,45 @@ def _use_huge_pages() -> None:
 
 
 def _warm() -> None:
-    """Run what torch sets up on first use, once here instead of once in every worker."""
-    layer = nn.Linear(2, 2)
-    with Watch():
-        torch.softmax(layer(torch.zeros(1, 2)), dim=-1)
-    with contextlib.suppress(ValueError):
-        raise ValueError
-    program = Program({"_warm": wire.Source("_warm.py", "import torch\n")})
-    program.load("_warm")
+    """Run what torch sets up on first use, once here instead of once in every worker.
+
+    Forward only: a backward pass before the fork would leave autograd's engine unusable after it.
+    """
+    server = Server()
+    server.answer(wire.Begin(0))
+    server.answer(wire.Load(1, "warm", "warm", {"warm": wire.Source("warm.py", WARM)}))
+    for number, dtype in enumerate((torch.float32, torch.float64, torch.bfloat16), start=2):
+        x = wire.pack_tensor(torch.ones(2, 3, 4, dtype=dtype, requires_grad=True))
+        for watch in ("", "functions", "all"):
+            server.answer(wire.Call(number, 1, "warm", [x], {}, watch=watch))
+    server.answer(wire.Call(9, 1, "no_such_name", [], {}))
+
+
+WARM = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Warm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.drop = nn.Dropout(0.5)
+        self.register_buffer("mask", torch.ones(3, 3).tril().bool())
+    def forward(self, x):
+        scores = self.linear(x) @ x.transpose(1, 2) / 2
+        weights = torch.softmax(scores.masked_fill(~self.mask[:3, :3], -torch.inf), dim=-1)
+        return torch.einsum("bij,bjd->bid", self.drop(weights), x)
+
+def warm(x):
+    model = Warm().to(x.dtype)
+    model.load_state_dict(model.state_dict())
+    h = torch.relu(model(x)) + model.eval()(x)
+    h = (h - h.mean(-1, keepdim=True)) / torch.sqrt(h.var(-1, keepdim=True, unbiased=False) + 1)
+    h = F.layer_norm(h.view(2, -1, 3, 4).flatten(2), (12,)).reshape(2, 3, 4)
+    h = F.scaled_dot_product_attention(h, h, h) * (torch.arange(3) < 2)[:, None]
+    return torch.where(h > 0, h, torch.zeros_like(h)).sum(dim=-1).clamp(0, 1)
+"""
 
 
 if __name__ == "__main__":
