@@ -62,12 +62,14 @@ def test_leading_axes_and_views(student, reference, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_blend_of_values")
 def test_arguments_are_left_alone(student, rng):
     """Q, K and V are left as they were."""
     assert_unchanged(student.attention, *qkv(rng), 0.8, names=("Q", "K", "V", "temp"))
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_blend_of_values")
 def test_order_of_pairs(student, rng):
     """Reordering the keys and the values together changes nothing.
 
@@ -96,6 +98,7 @@ def test_gradients(student, reference, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_blend_of_values")
 def test_half_precision(student, reference, rng):
     """The output has the dtype of the inputs, in half precision too."""
     Q, K, V = qkv(rng, scale=0.3, dtype=torch.bfloat16)
@@ -134,6 +137,7 @@ def test_lookup_of_any_keys(student):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_blend_of_values")
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, queries or keys."""
     small = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)

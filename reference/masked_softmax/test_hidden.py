@@ -101,6 +101,7 @@ def test_lengths_as_floats_and_views(student, reference, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_a_length_for_each_batch_item")
 def test_half_precision(student, reference, rng):
     """Weights have the dtype of X, in half precision too."""
     X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS, dtype=torch.bfloat16), torch.tensor([0, 4])
@@ -117,6 +118,7 @@ def test_lengths_that_do_not_fit(student, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_a_length_for_each_batch_item")
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, queries or keys."""
     lens = torch.tensor([2, 4, 3, 1, 5])

@@ -130,6 +130,7 @@ def test_dropout(student, reference, rng):
 
 
 @pytest.mark.points(2)
+@pytest.mark.needs("test_multi_head_attention")
 def test_argument(student, reference, rng):
     """x may be a transposed view in half precision, as the output then is; it is left as it was."""
     theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
@@ -141,6 +142,7 @@ def test_argument(student, reference, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_multi_head_attention")
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, heads or tokens."""
     small = student.MultiHeadAttention(D_IN, 12, 9, 0.0, 3)

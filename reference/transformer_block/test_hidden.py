@@ -193,6 +193,7 @@ def test_attention_gets_its_options(student, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_pre_norm")
 def test_argument(student, rng):
     """x may be a transposed view in bfloat16, like the output then; it is left as it was."""
     x = rng.randn(BATCH, D_MODEL, N_TOKENS, dtype=torch.bfloat16).transpose(1, 2)
@@ -206,6 +207,7 @@ def test_argument(student, rng):
 
 
 @pytest.mark.points(1)
+@pytest.mark.needs("test_pre_norm")
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch or tokens."""
     block = student.TransformerBlock(*SIZES)
