@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -46,7 +45,7 @@ def show(report: Report) -> None:
     PAGES.mkdir(parents=True, exist_ok=True)
     page = PAGES / f"{report.submission}.html"
     page.write_text(FORMATS["html"](report.to_json()), "utf-8")
-    mend = next((e for e in report.exercises if not e.passed and e.name), None)
+    mend = next((e for e in report.exercises if not e.passed), None)
     first = f"first to mend: {mend.name}" if mend else "nothing to mend"
     place = page.relative_to(ROOT)
     print(f"  {report.submission}  {report.points:>3} / {report.max_points}  {place}  {first}")
