@@ -58,9 +58,7 @@ def main() -> None:
     graded = list(reports())
     spent = time.perf_counter() - start
     print(f"\n{len(graded)} submissions in {spent:.1f} seconds; open a page with a double click.")
-    print(
-        f"As a student would: {Path(sys.executable).parent.name}/grader check examples/class/s002"
-    )
+    print("As a student would: .venv/bin/grader check examples/class/s002")
 
 
 if __name__ == "__main__":
