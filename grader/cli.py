@@ -75,10 +75,14 @@ def check(
     grader check submissions/s001     a folder of exercise files
     """
     from grader import check as checking
+    from grader.errors import RequestError
     from grader.reports import FORMATS
     from grader.visibility import for_student
 
     request = checking.understand(targets, course)
+    graded = [Path(path).absolute() for path in request.submission.paths.values()]
+    if output is not None and output.absolute() in graded:
+        raise RequestError(f"{output} is what is being graded", "-o another-file")
     with _counted(len(request.names)) as progress:
         report = checking.check(request, seed, progress)
     shown = for_student(report, request.course.due)

@@ -11,6 +11,7 @@ CheckFailure               a test's verdict on the student's code, raised inside
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -67,10 +68,13 @@ class StudentFailure(CheckFailure):
 
     The error crosses the boundary as text: `kind` is the name of the student's exception type (or
     `Timeout`, `Crash`, `Protocol`), `mro` the names of its base types, `frames` the places in the
-    student's own files, innermost last. `called` says which call it was, in one line.
+    student's own files, innermost last. `called` says which call it was, in one line;
+    `operations` what ran before it failed, where the call was watched.
     """
 
+    loading = False  # whether the student's file could not even be loaded
     called = ""
+    operations: Mapping[str, int] = {}
 
     def __init__(
         self,
@@ -83,3 +87,9 @@ class StudentFailure(CheckFailure):
         self.kind = kind
         self.frames = frames
         self.mro = mro
+
+    def again(self) -> StudentFailure:
+        """The same failure, to be raised anew."""
+        failure = StudentFailure(self.kind, self.message, self.frames, self.mro)
+        failure.loading = self.loading
+        return failure

@@ -12,7 +12,6 @@ import torch
 from grader import pytest_plugin
 from grader.outcomes import EVIDENCE
 from grader.programs import References, program
-from grader.sandbox import wire
 from grader.sandbox.desk import Desk, Limits, Recorded, Subject
 from grader.sandbox.proxies import Student
 from grader.submissions import Submission
@@ -33,7 +32,7 @@ class SandboxExaminer:
 
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
-        """The student's module, in a state that no earlier test has touched."""
+        """The student's module, freshly seeded; its globals live as long as the worker does."""
         course = self._course
         exercise = course[pytest_plugin.exercise_of(item, course)]
         own_parts = item.get_closest_marker("own_parts") is not None
@@ -45,11 +44,12 @@ class SandboxExaminer:
         subject = Subject(exercise.name, name, sources, limits, exercise.forbidden)
         try:
             yield Student(self.desk, subject)
+            self.desk.settle(subject)
         finally:
             self.records[exercise.name, item.name] = self.desk.record
             evidence = item.stash[EVIDENCE]
             evidence.printed = "".join(self.desk.printed)
-            evidence.called = any(isinstance(r.request, wire.Call) for r in self.desk.record)
+            evidence.called = self.desk.called
 
     @contextlib.contextmanager
     def reference(self, item: pytest.Item) -> Iterator[Any]:

@@ -46,13 +46,24 @@ class Slot:
         self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
     ) -> Report:
         """Grade the exercises `names` of one submission."""
-        return self.examine(submission, names, seed, progress)[0]
+        return self._grade(submission, names, seed, progress, keep=False)[0]
 
     def examine(
         self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
     ) -> tuple[Report, Records]:
         """As `grade`, with the record of every test's calls across the boundary."""
-        desk = Desk(lambda: Worker(self.zygote))
+        return self._grade(submission, names, seed, progress, keep=True)
+
+    def _grade(
+        self,
+        submission: Submission,
+        names: Sequence[str],
+        seed: int,
+        progress: Progress,
+        *,
+        keep: bool,
+    ) -> tuple[Report, Records]:
+        desk = Desk(lambda: Worker(self.zygote), keep=keep)
         examiner = SandboxExaminer(self.suite.references, submission, desk, seed)
         results = []
         try:
@@ -92,7 +103,7 @@ def _grade_exercise(exercise: Exercise, suite: Suite, examiner: SandboxExaminer)
         name=exercise.name,
         title=exercise.title,
         points=sum(outcome.points for outcome in outcomes),
-        max_points=sum(points_of(item) for item in suite.items[exercise.name]),
+        max_points=sum(points_of(item) for item in suite.items.get(exercise.name, [])),
         advice=problem,
         tests=outcomes,
     )

@@ -6,19 +6,17 @@ ever gets further than here.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from grader import pytest_plugin
 from grader.errors import CheckFailure, GraderError, Mismatch, StudentFailure
-from grader.records import Frame, Outcome, Verdict
+from grader.records import Excerpt, Frame, Outcome, Verdict, clean
 from grader.submissions import Submission
 
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}  # need no type in front
-MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 
 @dataclass
@@ -83,7 +81,7 @@ def _failure(error: CheckFailure, submission: Submission) -> dict[str, Any]:
     if isinstance(error, Mismatch) and error.difference is not None:
         difference = error.difference
         account["kind"] = difference.aspect
-        account["expected"], account["actual"] = difference.expected, difference.actual
+        account["expected"], account["actual"] = difference.expected, _cleaned(difference.actual)
     elif isinstance(error, StudentFailure):
         account["kind"] = clean(error.kind)
         if error.kind not in PLAIN_KINDS:
@@ -95,16 +93,11 @@ def _failure(error: CheckFailure, submission: Submission) -> dict[str, Any]:
     return account
 
 
+def _cleaned(part: Excerpt) -> Excerpt:
+    return part if part.shape is not None else replace(part, text=clean(part.text))
+
+
 def _placed(frame: Frame, submission: Submission) -> Frame:
     """A place under the path that the file has for whoever reads the report."""
     path = submission.paths.get(frame.file.removesuffix(".py"), frame.file)
     return Frame(path, frame.line, clean(frame.source), frame.column, clean(frame.function))
-
-
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[\u202a-\u202e]")
-
-
-def clean(text: str) -> str:
-    """A student's text without terminal controls, at a length that fits a report."""
-    text = _CONTROL.sub("", text)
-    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"

@@ -112,7 +112,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             if name != item.name and (item.path, name) in failed:
-                pytest.skip(f"waits for: {sentence(item, name)}")
+                pytest.skip(f"waits for: {name}")
 
 
 @pytest.hookimpl(wrapper=True)

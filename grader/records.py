@@ -7,10 +7,12 @@ A record knows neither torch nor files. `Report.to_json` is the public format
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 SCHEMA = "attention-grader/report/v1"
+MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
 
@@ -137,3 +139,15 @@ class Report:
             "max_points": self.max_points,
             **body,
         }
+
+
+_CONTROL = re.compile(
+    r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def clean(text: str) -> str:
+    """A student's text without terminal controls, at a length that fits a report."""
+    text = _CONTROL.sub("", text)
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from typing import Any
 
 from grader.records import Frame
 
@@ -44,6 +45,7 @@ class _Resolver:
 
     def __init__(self, tree: ast.Module) -> None:
         self.names: dict[str, str] = {}
+        self.stars: list[str] = []  # modules of which every name was imported
         self.found: set[tuple[str, int]] = set()
         nodes = list(ast.walk(tree))
         for node in nodes:
@@ -53,7 +55,9 @@ class _Resolver:
             if isinstance(node, ast.Assign):
                 self._assign(node)
         for node in nodes:
-            if isinstance(node, ast.Attribute | ast.Call):
+            if isinstance(node, ast.Attribute | ast.Call) or (
+                self.stars and isinstance(node, ast.Name)
+            ):
                 self._note(node)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -61,6 +65,8 @@ class _Resolver:
             if isinstance(node, ast.Import):
                 root = alias.name.partition(".")[0]
                 self.names[alias.asname or root] = alias.name if alias.asname else root
+            elif alias.name == "*":
+                self.stars.append(node.module or "")
             else:
                 full = f"{node.module or ''}.{alias.name}"
                 self.names[alias.asname or alias.name] = full
@@ -72,7 +78,7 @@ class _Resolver:
             if isinstance(target, ast.Name) and full:
                 self.names[target.id] = full
 
-    def _note(self, node: ast.expr) -> None:
+    def _note(self, node: Any) -> None:
         full = self._resolve(node)
         if full:
             self.found.add((full, node.lineno))
@@ -80,7 +86,8 @@ class _Resolver:
     def _resolve(self, node: ast.expr) -> str:
         match node:
             case ast.Name():
-                return self.names.get(node.id, "")
+                star = f"{self.stars[-1]}.{node.id}" if self.stars else ""
+                return self.names.get(node.id, star)
             case ast.Attribute():
                 owner = self._resolve(node.value)
                 return f"{owner}.{node.attr}" if owner else ""

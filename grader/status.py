@@ -27,7 +27,7 @@ def survey(course: Course, folder: Path, progress: Progress) -> list[Row]:
         path = folder / f"{exercise.name}.py"
         points = 0
         try:
-            text = path.read_text("utf-8")
+            text = path.read_bytes().decode("utf-8-sig")
         except FileNotFoundError:
             state = "no file"
         except (OSError, UnicodeDecodeError):

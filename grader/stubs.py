@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import textwrap
 
 from grader.catalog import Exercise
 from grader.errors import CourseError
@@ -23,7 +24,17 @@ def make_stub(exercise: Exercise) -> str:
     if '"""' in statement or statement.endswith("\\"):
         raise CourseError(f"{exercise.folder / 'statement.md'} cannot stand in a docstring")
     body = _without_docstring(text)
-    return f'r"""{statement}\n"""\n{_blanked(body, exercise.name, str(where))}'
+    docstring = statement + _not_accepted(exercise)
+    return f'r"""{docstring}\n"""\n{_blanked(body, exercise.name, str(where))}'
+
+
+def _not_accepted(exercise: Exercise) -> str:
+    """What the exercise forbids, in words: its patterns without their wildcards."""
+    names = [pattern.removeprefix("torch").strip("*.") for pattern in exercise.forbidden]
+    if not names:
+        return ""
+    listed = f"Write it by hand. Of torch, these are not accepted here: {', '.join(names)}."
+    return "\n\n" + "\n".join(textwrap.wrap(listed, 76))
 
 
 def _without_docstring(text: str) -> str:

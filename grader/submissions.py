@@ -6,12 +6,14 @@ Files are read here and never run. Only the files that the course names are take
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.catalog import Course, did_you_mean
 from grader.errors import RequestError
+from grader.records import clean
 
 MAX_BYTES = 1024 * 1024  # a longer file is no solution to an exercise
 
@@ -43,7 +45,12 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
     notes: list[str] = []
     for path in paths:
         for name, file in _exercise_files(path, course, notes).items():
-            places[name] = str(file)
+            if name in places:
+                raise RequestError(
+                    f"{name} is given twice: {places[name]} and {shown(str(file))}",
+                    "grader check PATH   with one submission at a time",
+                )
+            places[name] = shown(str(file))
             text, problem = _read(file)
             if problem:
                 problems[name] = problem
@@ -77,15 +84,15 @@ def _exercise_files(path: Path, course: Course, notes: list[str]) -> dict[str, P
     found: dict[str, Path] = {}
     for name in course.names:
         for file in (path / f"{name}.py", path / name / "solution.py"):
-            if file.is_symlink():
-                notes.append(f"{file.name} is a link and was left out")
+            if file.is_symlink() or (file.parent.is_symlink() and file.parent != path):
+                notes.append(f"{file.relative_to(path)} is a link and was left out")
             elif file.is_file():
                 found[name] = file
                 break
     for file in sorted(path.glob("*.py")):
         if file.stem not in course.names:
             meant = did_you_mean(file.stem, [n for n in course.names if n not in found])
-            notes.append(f"{file.name} is no exercise file and was left out{meant}")
+            notes.append(f"{shown(file.name)} is no exercise file and was left out{meant}")
     return found
 
 
@@ -106,7 +113,12 @@ def _read(file: Path) -> tuple[str, str]:
         return "", f"{file.name} cannot be read: {error.strerror}"
 
 
+def shown(name: str) -> str:
+    """A file's name as a report can hold it, whatever bytes it is made of."""
+    return clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
+
+
 def _name(paths: Sequence[Path]) -> str:
     path = paths[0].absolute()
     folder = path if path.is_dir() else path.parent
-    return folder.name
+    return shown(folder.name)

@@ -180,8 +180,18 @@ def _examine(item: pytest.Item) -> None:
         item.obj(**arguments)  # type: ignore[attr-defined]
 
 
+def _is_plain(item: pytest.Function) -> bool:
+    """Whether a test uses our fixtures alone, and no mark that is pytest's to heed."""
+    marks = ("skip", "skipif", "xfail", "usefixtures")
+    return (
+        set(inspect.signature(item.obj).parameters) <= FIXTURES
+        and set(item.fixturenames) <= FIXTURES | {"request"}
+        and not any(item.get_closest_marker(mark) for mark in marks)
+    )
+
+
 ARGUMENTS: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
-FIXTURES = {"student", "reference", "rng", "request"}
+FIXTURES = {"student", "reference", "rng"}
 
 
 class Suite:
@@ -192,8 +202,8 @@ class Suite:
         self.items: dict[str, list[pytest.Item]] = {}
         for item in session.items:
             self.items.setdefault(pytest_plugin.exercise_of(item, course), []).append(item)
-            if isinstance(item, pytest.Function) and set(item.fixturenames) <= FIXTURES:
-                item.stash[ARGUMENTS] = tuple(inspect.signature(item.function).parameters)
+            if isinstance(item, pytest.Function) and _is_plain(item):
+                item.stash[ARGUMENTS] = tuple(inspect.signature(item.obj).parameters)
         self.references = References(course)
 
     def run(self, examiner: SandboxExaminer, name: str) -> tuple[Outcome, ...]:

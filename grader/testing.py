@@ -6,6 +6,7 @@ reads as if everything were local. Every one of them raises a `Mismatch`; none r
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -158,14 +159,18 @@ def _weighted_sum(output: Tensor) -> Tensor:
     return (output.double() * weights.view(output.shape)).sum()
 
 
-def assert_unchanged(call: Callable[..., Any], *inputs: Any, names: Sequence[str]) -> None:
-    """Call with `inputs`; none of them may have been written into."""
+def assert_unchanged(
+    student: Any, call: Callable[..., Any], *inputs: Any, names: Sequence[str]
+) -> Any:
+    """Call with `inputs`, none of which may be written into; returns the result."""
     before = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
-    call(*inputs)
+    with student.sharing():
+        result = call(*inputs)
     for name, old, new in zip(names, before, inputs):
         if isinstance(old, Tensor):
             same = old.shape == new.shape and torch.equal(old, new)
             expect(same, f"your code wrote into its argument {name}; work on a new tensor")
+    return result
 
 
 def assert_vectorised(student: Any, small: Callable[[], Any], large: Callable[[], Any]) -> None:
@@ -191,11 +196,8 @@ def assert_written_by_hand(student: Any, *calls: Callable[[], Any]) -> None:
     if found:
         raise StudentFailure("Forbidden", _forbidden(found[0].function), tuple(found[:1]))
     for call in calls:
-        try:
-            with student.watched() as seen:
-                call()
-        except (CheckFailure, Exception):
-            continue
+        with contextlib.suppress(CheckFailure, Exception), student.watched() as seen:
+            call()
         for name in seen.counts:
             plain = "torch." + name.partition(".")[2]
             if any(fnmatchcase(plain, pattern) for pattern in student.forbidden):

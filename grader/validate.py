@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grader.build import stale
-from grader.catalog import Course, Exercise
+from grader.catalog import Course, Exercise, did_you_mean
 from grader.errors import CourseError
 from grader.faults import Fault, load_faults
 from grader.records import Outcome, Report
@@ -191,6 +191,13 @@ class Prover:
         """A hidden test that is not the only one to reject some fault says what it guards."""
         for item in self.slot.suite.items.get(self.exercise.name, []):
             doc = getattr(item, "function", item).__doc__ or ""
+            known = {other.name for other in self.slot.suite.items[self.exercise.name]}
+            for mark in item.iter_markers("needs"):
+                for needed in set(mark.args) - known:
+                    proof.problems.append(
+                        f"{self._file('test_hidden.py')}: {item.name} needs {needed}, "
+                        f"which is not there{did_you_mean(needed, known)}"
+                    )
             if not doc.strip():
                 proof.problems.append(
                     f"{self._file('test_hidden.py')}: {item.name} has no sentence"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,7 +32,7 @@ DEEDS = {
     "returns itself inside": ("a = []; a.append(a); return a", "your code raised RecursionError"),
     "wrong shape": ("return x.T", "the output has shape (3, 2), where (2, 3) is expected"),
     "wrong dtype": ("return x.float() * 3", "the output is float32, where float64 is expected"),
-    "complex": ("return x.to(torch.complex128)", "the output is an object of type Tensor"),
+    "complex": ("return x.to(torch.complex128)", "the output is an object of type complex128"),
     "nan": ("return x * float('nan')", "the output is nan at [0, 0]"),
     "wrong values": ("return x * 3.1", "(6 of 6 values differ, by up to"),
     "raises": ("raise KeyError('lost')", "your code raised KeyError: 'lost'"),
@@ -160,6 +161,14 @@ WHOLE_FILES = {
         "import no_such_package\n",
         "your code raised ModuleNotFoundError: No module named 'no_such_package'",
     ),
+    "an import of the answers": (
+        "from reference.masked_softmax.solution import masked_softmax as scale\n",
+        "No module named 'reference'",
+    ),
+    "an error of the kind that a test waits for": (
+        "raise ValueError('x')\n",
+        "your code raised ValueError: x",
+    ),
     "no function": ("x = 1\n", "scale.py defines no `scale`"),
     "another name": (
         "def scale_it(x, factor): return x * factor\n",
@@ -239,6 +248,45 @@ def test_a_wrong_request_is_one_message_with_a_remedy_and_exit_2(
     assert result.out == ""
 
 
+def test_an_exercise_from_two_places_is_a_wrong_request(cli, tiny_copy: Path) -> None:
+    for name in ("s001", "s002"):
+        (tiny_copy / name).mkdir()
+        (tiny_copy / name / "scale.py").write_text("x = 1\n")
+    result = cli("check", tiny_copy / "s001", tiny_copy / "s002", "--course", tiny_copy)
+    assert result.code == 2
+    assert "scale is given twice" in result.err
+    assert "one submission at a time" in result.err
+
+
+def test_a_report_is_never_written_over_the_work(cli, tiny_copy: Path) -> None:
+    work = tiny_copy / "scale.py"
+    work.write_text("x = 1\n")
+    result = cli("check", work, "--course", tiny_copy, "-o", work)
+    assert result.code == 2
+    assert "is what is being graded" in result.err
+    assert work.read_text() == "x = 1\n"
+
+
+def test_only_an_untouched_stub_is_not_started(cli, tiny_copy: Path) -> None:
+    work = tiny_copy / "scale.py"
+    work.write_text(
+        "from torch import nn\nclass Scale(nn.Module): pass\n"
+        "def scale(x, factor): raise NotImplementedError('later')\n"
+    )
+    said = cli("check", work, "--course", tiny_copy).out
+    assert "not started" not in said
+    assert "your code raised NotImplementedError: later" in said
+
+
+def test_a_complex_or_sparse_tensor_is_called_what_it_is(
+    grade_tiny: GradeTiny, tiny_solution: str
+) -> None:
+    for code, said in (("x.to(torch.complex64)", "complex64"), ("x.to_sparse()", "sparse")):
+        test = grade_tiny(misbehaving(tiny_solution, f"return {code}")).first_failure
+        assert test is not None
+        assert f"{said} tensor" in test.message
+
+
 def test_an_empty_folder_is_a_wrong_request(cli, tiny_copy: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = cli("check", tmp_path / "empty", "--course", tiny_copy)
@@ -271,6 +319,37 @@ def test_links_are_left_out_and_said_so(cli, tiny_copy: Path, tmp_path: Path) ->
     result = cli("check", work, "--course", tiny_copy)
     assert result.code == 2
     assert "scale.py is a link and was left out" in result.err
+
+
+def test_a_linked_folder_is_left_out_too(cli, tiny_copy: Path, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    work.mkdir()
+    (work / "scale").symlink_to(tiny_copy / "reference" / "scale")
+    result = cli("check", work, "--course", tiny_copy)
+    assert result.code == 2
+    assert "scale/solution.py is a link and was left out" in result.err
+
+
+def test_a_file_name_that_is_not_text_does_not_cost_the_report(
+    cli, tiny_copy: Path, tmp_path: Path, tiny_solution: str
+) -> None:
+    work = tmp_path / "w"
+    work.mkdir()
+    (work / "scale.py").write_text(tiny_solution)
+    Path(os.fsdecode(os.fsencode(work) + b"/\xff.py")).write_text("")
+    result = cli("check", work, "--course", tiny_copy, "--format", "json")
+    assert result.code == 0
+    assert "xff.py is no exercise file" in result.out
+
+
+def test_spoiling_the_inputs_earns_nothing(grade_tiny: GradeTiny, tiny_solution: str) -> None:
+    cheat = tiny_solution.replace("    if factor < 0:", "    x.zero_()\n    if factor < 0:")
+    empty = (
+        "import torch\ndef scale(x, factor):\n    x.data = x.new_empty(0)\n    return x.clone()\n"
+    )
+    for text in (cheat, empty):
+        outcomes = {test.name: test.outcome for test in grade_tiny(text).tests}
+        assert (outcomes["test_twice"], outcomes["test_thrice"]) == ("failed", "failed")
 
 
 def test_an_output_that_cannot_be_written_is_said(cli, tiny_copy: Path) -> None:

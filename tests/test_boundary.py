@@ -60,7 +60,7 @@ class Model(nn.Module):
 
 @pytest.fixture
 def desk(zygote: Zygote) -> Iterator[Desk]:
-    opened = Desk(lambda: Worker(zygote))
+    opened = Desk(lambda: Worker(zygote), keep=True)
     opened.begin(1)
     yield opened
     opened.close()
@@ -137,16 +137,50 @@ def test_two_calls_join_in_one_graph(student: Any) -> None:
 
 @pytest.mark.parametrize("function", ["double_in_place", "double_data"])
 def test_an_argument_that_was_written_into_is_changed_here_too(student: Any, function: str) -> None:
-    x = doubles(2, 3).T
-    before = x.clone()
+    base = doubles(2, 3)
+    x, before = base.T, base.T.clone()
     getattr(student, function)(x)
+    assert torch.equal(x, before)
+    with student.sharing():
+        getattr(student, function)(x)
     assert torch.equal(x, before * 2)
+    assert torch.equal(base, before.T * 2)
 
 
-def test_an_argument_that_was_reshaped_is_reshaped_here_too(student: Any) -> None:
+def test_an_argument_that_was_reshaped_is_refused(student: Any) -> None:
     x = doubles(2)
-    student.reshape(x)
-    assert x.shape == (1, 2)
+    with pytest.raises(Mismatch, match="changed the shape"), student.sharing():
+        student.reshape(x)
+    assert x.shape == (2,)
+
+
+def test_the_failure_of_a_quiet_call_is_told_whatever_follows(student: Any, desk: Desk) -> None:
+    model = student.Model(3, 2)
+    model.load_state_dict({"no": torch.zeros(1)})
+    model.train()
+    model.eval()
+    with pytest.raises(StudentFailure, match="Unexpected key"):
+        desk.settle(student.subject)
+    model.load_state_dict({"no": torch.zeros(1)})
+    desk.begin(2)
+    desk.settle(student.subject)
+    assert student.keyword(1) == 0
+
+
+def test_a_signal_without_a_name_is_a_crash_like_any_other(desk: Desk) -> None:
+    code = "import os\ndef die(): os.kill(os.getpid(), 40)\ndef one(): return 1\n"
+    student = student_at(desk, code)
+    with pytest.raises(StudentFailure, match="signal 40"):
+        student.die()
+    desk.begin(2)
+    assert student.one() == 1
+
+
+def test_what_ran_before_an_error_was_seen(desk: Desk) -> None:
+    student = student_at(desk, "import torch\ndef f(x):\n    torch.relu(x)\n    raise ValueError\n")
+    with pytest.raises(StudentFailure), student.watched() as seen:
+        student.f(doubles(2))
+    assert seen.counts["torch.relu"] == 1
 
 
 def test_views_and_leaves_are_the_same_over_there(student: Any) -> None:
@@ -212,6 +246,7 @@ SPELLINGS = {
         "F = importlib.import_module('torch.nn.functional')\n"
         "def f(x): return F.layer_norm(x, (3,))"
     ),
+    "star": "from torch.nn.functional import *\ndef f(x): return layer_norm(x, (3,))",
     "class": "from torch import nn\ndef f(x): return nn.LayerNorm(3).double()(x)",
     "subclass": (
         "from torch import nn\nclass L(nn.LayerNorm): pass\ndef f(x): return L(3).double()(x)"
@@ -410,6 +445,9 @@ class InProcess:
         assert answer is not None
         return self._tamper(wire.decode_answer(wire.encode(answer)))
 
+    def discard(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -447,5 +485,6 @@ LIES = {
 def test_an_answer_that_lies_is_the_students_failure(lie: str) -> None:
     desk = Desk(lambda: InProcess(replaced(**LIES[lie])))
     desk.begin(1)
-    with pytest.raises(StudentFailure, match="your code"):
-        student_at(desk).softmax(doubles(2, 3))
+    student = student_at(desk)
+    with pytest.raises(StudentFailure, match="your code"), student.sharing():
+        student.softmax(doubles(2, 3))

@@ -158,6 +158,15 @@ def test_a_test_that_is_never_visible_is_in_no_view(form: str) -> None:
     assert HIDDEN_SENTENCE in page.replace("\\", "")
 
 
+def test_what_waits_for_a_hidden_test_does_not_tell_its_sentence() -> None:
+    secret = outcome(visible="never", sentence="SECRET", name="test_secret")
+    waits = outcome("skipped", message="waits for: test_secret", name="test_other")
+    open_ = outcome("skipped", message="waits for: test_other", name="test_third")
+    told = for_student(report(secret, waits, open_), None, NOW).exercises[0].tests
+    assert told[1].message == f"waits for: {HIDDEN_SENTENCE}"
+    assert told[2].message == "waits for: Rows sum to one."
+
+
 def test_details_after_the_due_date_wait_for_it() -> None:
     what = report(outcome(visible="after_due", expected=EXCERPT))
     before = for_student(what, NOW + timedelta(days=1), NOW).exercises[0].tests[0]

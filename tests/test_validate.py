@@ -95,6 +95,12 @@ BREAKAGES = [
         "if factor < 1:\n",
         "no_exception: its text stands 0 times",
     ),
+    (
+        "test_hidden.py",
+        'needs("test_written_by_hand")',
+        'needs("test_writen_by_hand")',
+        "needs test_writen_by_hand, which is not there; did you mean `test_written_by_hand`?",
+    ),
     ("faults.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
     ("faults.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
     ("faults.toml", 'hint = "Use an operator."', "", "torch_multiplies: a fault has"),

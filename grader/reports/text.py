@@ -9,6 +9,7 @@ from typing import Any
 from click import style
 
 WIDTH = 79
+PRINTED = 6  # lines of a test's output
 BAR = 10  # cells of an exercise's bar
 
 
@@ -39,7 +40,8 @@ def state(exercise: Mapping[str, Any]) -> str:
         return "not graded"
     if exercise["points"] == exercise["max_points"]:
         return "passed"
-    if all(test["kind"] == "NotImplementedError" for test in failed):
+    stub = f"your code raised NotImplementedError: fill in {exercise['name']}"
+    if not exercise["points"] and all(t["message"] == stub for t in failed if t["max_points"]):
         return "not started"
     waiting = sum(test["outcome"] == "skipped" for test in exercise["tests"])
     waits = f", {waiting} wait for it" if waiting else ""
@@ -76,7 +78,10 @@ def _to_mend(exercise: Mapping[str, Any]) -> Iterator[str]:
     yield from _place(test["where"])
     if test["printed"]:
         yield "    your code printed:"
-        yield from (f"      {row}"[:WIDTH] for row in test["printed"].splitlines()[:5])
+        rows = test["printed"].splitlines()
+        yield from (f"      {row}"[:WIDTH] for row in rows[:PRINTED])
+        if len(rows) > PRINTED:
+            yield f"      … {len(rows) - PRINTED} lines more: --format html shows them"
     if test["max_points"] or exercise["points"] < exercise["max_points"]:
         yield style(f"    grader hint {name}", dim=True)
     else:

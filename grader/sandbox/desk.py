@@ -43,12 +43,13 @@ class Subject:
 class Desk:
     """Where one submission is examined: its worker, its time, and the record of its calls.
 
-    `connect` gives a fresh worker. Programs are loaded when first asked for, once a worker; one
-    that does not load fails every test with the same error, without being run again.
+    `connect` gives a fresh worker; `keep` keeps the record of every call. Programs are loaded when
+    first asked for, once a worker; one that does not load fails every test with the same error,
+    without being run again.
     """
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
-        self._connect = connect
+    def __init__(self, connect: Callable[[], Connection], *, keep: bool = False) -> None:
+        self._connect, self._keep = connect, keep
         self._connection: Connection | None = None
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
@@ -56,6 +57,8 @@ class Desk:
         self._lost = ""
         self._number = 0
         self._seed = 0
+        self._pending = False
+        self.called = False
         self.layers: tuple[str, ...] = ()
         self.record: list[Recorded] = []
         self.printed: list[str] = []
@@ -64,7 +67,10 @@ class Desk:
         """A new test: handles of the last one are gone, torch is seeded, the record is empty."""
         self._seed = seed
         self._lost = ""
-        self.record, self.printed = [], []
+        self.record, self.printed, self.called = [], [], False
+        if self._pending and self._connection is not None:
+            self._connection.discard()
+        self._pending = False
         self.post(wire.Begin(seed))
 
     def post(self, request: wire.Quiet) -> None:
@@ -74,8 +80,19 @@ class Desk:
 
     def tell(self, request: wire.Call | wire.Adopt) -> None:
         """Have a quiet call made; should it fail, the next answer says so."""
-        self.record.append(Recorded(request, None))
+        self._note(request, None)
+        self._pending = True
         self.post(request)
+
+    def settle(self, subject: Subject) -> None:
+        """Wait for quiet calls that no answer has followed: their failure belongs to this test."""
+        if self._pending and self._connection is not None:
+            self.ask(subject, wire.Sync(self.number()))
+
+    def _note(self, request: Any, answer: wire.Answer | None) -> None:
+        self.called = self.called or isinstance(request, wire.Call)
+        if self._keep:
+            self.record.append(Recorded(request, answer))
 
     def load(self, subject: Subject) -> wire.Handle:
         """The handle of the student's module, loaded if it was not yet."""
@@ -83,10 +100,16 @@ class Desk:
             raise StudentFailure("Crash", self._lost)
         key = (subject.program, subject.exercise)
         if key in self._broken:
-            raise self._broken[key]
+            raise self._broken[key].again()
         if self._connection is None:
-            self._connection = self._connect()
-            self._connection.post(wire.Begin(self._seed))
+            connection = self._connect()
+            try:
+                self.layers = connection.layers
+            except BaseException:
+                connection.close()
+                raise
+            connection.post(wire.Begin(self._seed))
+            self._connection = connection
         if key not in self._loaded:
             try:
                 reply = self.ask(
@@ -96,6 +119,7 @@ class Desk:
                     ),
                 )
             except StudentFailure as failure:
+                failure.loading = True
                 self._broken[key] = failure
                 raise
             assert isinstance(reply.value, wire.Handle)
@@ -118,16 +142,19 @@ class Desk:
                 "Timeout", f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
             )
         start = time.monotonic()
+        self._pending = False
         answer = None
         try:
             answer = self._connection.request(request, min(limits.call_seconds, left))
-        except StudentFailure as failure:
-            self._lost = failure.message
+        except BaseException as error:
+            self._lost = "your code is no longer running"
+            if isinstance(error, StudentFailure):
+                self._lost = error.message
             self._drop()
             raise
         finally:
             self._left[subject.exercise] = left - (time.monotonic() - start)
-            self.record.append(Recorded(request, answer))
+            self._note(request, answer)
         if answer.printed:
             self.printed.append(answer.printed)
         if isinstance(answer, wire.Failure):
@@ -135,11 +162,10 @@ class Desk:
         return answer
 
     def _drop(self) -> None:
-        if self._connection is not None:
-            self.layers = self._connection.layers
-            self._connection.close()
-        self._connection = None
+        connection, self._connection = self._connection, None
         self._loaded.clear()
+        if connection is not None:
+            connection.close()
 
     def close(self) -> None:
         """End the worker."""
@@ -148,4 +174,6 @@ class Desk:
 
 def _failure(answer: wire.Failure) -> StudentFailure:
     frames = tuple(Frame(f.file, f.line, f.source, f.column, f.function) for f in answer.frames)
-    return StudentFailure(answer.kind, answer.message, frames, tuple(answer.mro))
+    failure = StudentFailure(answer.kind, answer.message, frames, tuple(answer.mro))
+    failure.operations = answer.operations
+    return failure

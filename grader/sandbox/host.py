@@ -31,6 +31,9 @@ class Connection(Protocol):
     def post(self, request: wire.Quiet) -> None:
         """Send a request that has no answer; at the latest with the next `request`."""
 
+    def discard(self) -> None:
+        """Forget what was posted and not sent yet."""
+
     def request(self, request: Any, seconds: float) -> wire.Answer:
         """Send a request and wait for its answer, for `seconds` at most."""
 
@@ -65,6 +68,10 @@ class Worker:
     def post(self, request: wire.Quiet) -> None:
         """Send a request that has no answer, together with the next one that has."""
         self._outbox += wire.frame(request)
+
+    def discard(self) -> None:
+        """Forget what was posted and not sent yet."""
+        self._outbox = b""
 
     def request(self, request: Any, seconds: float) -> wire.Answer:
         """The answer to `request`; a late, dead or babbling worker is a `StudentFailure`."""
@@ -137,7 +144,8 @@ class Worker:
         if status is None or status == -signal.SIGKILL:
             return "your code ended the process it ran in"
         if status < 0:
-            name = signal.Signals(-status).name
+            known = {number.value: number.name for number in signal.Signals}
+            name = known.get(-status, f"signal {-status}")
             reason = {"SIGSEGV": "a segmentation fault", "SIGABRT": "an abort"}.get(name, name)
             return f"your code crashed the Python interpreter ({reason})"
         return f"your code ended the process it ran in (exit code {status})"

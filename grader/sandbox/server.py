@@ -39,6 +39,7 @@ class Server:
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
         self._next = 1
         self._active: Program | None = None
+        self._watch: Watch | None = None
         self._owed: wire.Failure | None = None  # of a quiet call, due with the next answer
 
     def answer(self, request: wire.Request) -> wire.Answer | None:
@@ -49,10 +50,12 @@ class Server:
         if isinstance(request, wire.Seed):
             torch.default_generator.manual_seed(request.seed)
             return None
+        quiet = isinstance(request, wire.Call | wire.Adopt) and request.quiet
         if self._owed is not None:
+            if quiet:
+                return None  # still owed, to the next request that is answered
             owed, self._owed = self._owed, None
             return msgspec.structs.replace(owed, id=request.id)
-        quiet = isinstance(request, wire.Call | wire.Adopt) and request.quiet
         sys.stdout = self._printed
         try:
             reply = self._reply(request)
@@ -89,6 +92,12 @@ class Server:
                 return wire.Reply(id=request.id)
         raise wire.Malformed(f"no request {request!r}")
 
+    def leave(self) -> None:
+        """Let `import` find the modules of no program."""
+        if self._active is not None:
+            self._active.leave()
+            self._active = None
+
     def _begin(self, seed: int) -> None:
         self._handles.clear()
         self._graphs.clear()
@@ -110,8 +119,7 @@ class Server:
     def _activate(self, program: Program) -> None:
         """Have `import`, late ones included, find the modules of this program alone."""
         if self._active is not program:
-            if self._active is not None:
-                self._active.leave()
+            self.leave()
             program.enter()
             self._active = program
 
@@ -142,9 +150,9 @@ class Server:
         self._activate(program)
         function = _method(target, request.name)
         # A constructor computes no answer, and draws its weights with many an operation.
-        watch = None
+        self._watch = watch = None
         if request.watch and not isinstance(function, type):
-            watch = Watch(kernels=request.watch == "all")
+            self._watch = watch = Watch(kernels=request.watch == "all")
         with torch.set_grad_enabled(request.grad), watch or contextlib.nullcontext():
             value = function(*args, **kwargs)
         if request.quiet:
@@ -194,7 +202,11 @@ class Server:
         shapes = {}
         if isinstance(thing, nn.Module):
             shapes = {name: list(p.shape) for name, p in thing.named_parameters()}
-        return wire.Handle(number, type(thing).__name__[:80], shapes)
+        name = type(thing).__name__[:80]
+        if isinstance(thing, Tensor):
+            dtype = str(thing.dtype).removeprefix("torch.")
+            name = f"{dtype if thing.layout is torch.strided else 'sparse'} tensor"
+        return wire.Handle(number, name, shapes)
 
     def _backward(self, request: wire.Backward) -> wire.Reply:
         leaves, outputs = self._graphs[request.call]
@@ -220,6 +232,7 @@ class Server:
             mro=[base.__name__[:80] for base in type(error).__mro__],
             message=_text(error),
             frames=_frames(error, own),
+            operations=dict(self._watch.counts) if self._watch else {},
             printed=self._printed.take(),
         )
 
@@ -237,7 +250,8 @@ def _method(target: Any, name: str | None) -> Any:
 
 def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
     """The argument as the call left it, if the call wrote into it, `.data` included."""
-    if before.stride is None and list(after.shape) == before.shape and after.is_contiguous():
+    same_kind = after.dtype == wire.DTYPES[before.dtype] and list(after.shape) == before.shape
+    if before.stride is None and same_kind and after.is_contiguous():
         size = len(before.data)
         if not size or ctypes.string_at(after.data_ptr(), size) == before.data:
             return None

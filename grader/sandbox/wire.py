@@ -233,6 +233,7 @@ class Failure(msgspec.Struct, tag="failure", frozen=True):
     message: str
     frames: list[WireFrame]
     printed: str = ""
+    operations: dict[str, int] = {}
 
 
 Answer = Reply | Failure

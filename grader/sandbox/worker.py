@@ -56,6 +56,7 @@ def _too_odd(number: int, message: str) -> bytes:
 def zygote(control_socket: socket.socket) -> None:
     """Fork a worker for every `Fork`, end one for every `Reap`, until the host hangs up."""
     torch.set_num_threads(1)
+    _forget_the_project()
     _warm()
     gc.collect()
     gc.freeze()  # the collector would otherwise touch, and so copy, every page in every worker
@@ -93,6 +94,12 @@ def _become_worker(connection: socket.socket, confinement: Confinement) -> None:
 
 def _reap(pid: int, grace: float) -> int:
     """End a worker and everything in its process group; returns its exit status."""
+    with contextlib.suppress(ChildProcessError):  # a worker of an earlier zygote ended with it
+        return _end(pid, grace)
+    return 0
+
+
+def _end(pid: int, grace: float) -> int:
     end = time.monotonic() + grace
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() >= end:
@@ -103,6 +110,16 @@ def _reap(pid: int, grace: float) -> int:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def _forget_the_project() -> None:
+    """Keep only Python's own folders on the path: an editable install adds the course's root."""
+    homes = [os.path.realpath(home) for home in (sys.prefix, sys.base_prefix)]
+    sys.path[:] = [
+        entry
+        for entry in sys.path
+        if any(os.path.realpath(entry).startswith(home + os.sep) for home in homes)
+    ]
 
 
 def _use_huge_pages() -> None:
@@ -137,6 +154,7 @@ def _warm() -> None:
         for watch in ("", "functions", "all"):
             server.answer(wire.Call(number, 1, "warm", [x], {}, watch=watch))
     server.answer(wire.Call(9, 1, "no_such_name", [], {}))
+    server.leave()
 
 
 WARM = """

@@ -65,7 +65,7 @@ def test_leading_axes_and_views(student, reference, rng):
 @pytest.mark.needs("test_blend_of_values")
 def test_arguments_are_left_alone(student, rng):
     """Q, K and V are left as they were."""
-    assert_unchanged(student.attention, *qkv(rng), 0.8, names=("Q", "K", "V", "temp"))
+    assert_unchanged(student, student.attention, *qkv(rng), 0.8, names=("Q", "K", "V", "temp"))
 
 
 @pytest.mark.points(1)

@@ -200,7 +200,8 @@ def test_argument(student, rng):
     before = x.clone()
     for norm_first in (True, False):
         block = student.TransformerBlock(*SIZES, norm_first=norm_first).to(torch.bfloat16)
-        output = output_of(block, x)
+        with student.sharing():
+            output = output_of(block, x)
         expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
         expect(output.shape == x.shape, f"the output has the shape {tuple(output.shape)}")
         expect(output.dtype == x.dtype, f"x is {x.dtype}, and the output is {output.dtype}")
