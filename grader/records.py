@@ -47,7 +47,7 @@ class Excerpt:
 class Difference:
     """How an actual value differs from the expected one; `aspect` is the first thing wrong."""
 
-    aspect: Literal["type", "shape", "dtype", "finite", "value", "gradient"]
+    aspect: Literal["type", "shape", "dtype", "finite", "value"]
     summary: str
     expected: Excerpt
     actual: Excerpt

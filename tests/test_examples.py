@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.catalog import Course
+from grader.stubs import make_stub
 from grader.submissions import discover
 
 CLASS = Path(__file__).parent.parent / "examples" / "class"
@@ -29,6 +30,11 @@ def test_the_columns_are_the_exercises_in_course_order(course: Course) -> None:
 def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
     folders = sorted(path.name for path in CLASS.iterdir() if path.is_dir())
     assert [row[0] for row in rows] == folders
+
+
+def test_the_untouched_stubs_are_todays_stubs(course: Course) -> None:
+    handed_in = discover([CLASS / "s003"], course).files
+    assert handed_in == {exercise.name: make_stub(exercise) for exercise in course.exercises}
 
 
 @pytest.mark.parametrize("row", rows, ids=lambda row: row[0])

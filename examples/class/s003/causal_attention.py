@@ -72,6 +72,10 @@ and after torch.manual_seed(123) it gives the outputs
     token 3  -0.6300  -0.0632
     ...
     token 6  -0.5299  -0.1081
+
+Write it by hand. Of torch, these are not accepted here: scaled_dot_product,
+MultiheadAttention, multi_head_attention, Transformer, transformer,
+nn.attention.
 """
 
 import torch

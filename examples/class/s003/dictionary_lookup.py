@@ -60,6 +60,10 @@ good as exact. `attention` starts from temp 1, the plain softmax:
     weights = tensor([[0.4643, 0.3126, 0.2231]])
 
 With the identity matrix as V, the output is the weights themselves.
+
+Write it by hand. Of torch, these are not accepted here: scaled_dot_product,
+MultiheadAttention, multi_head_attention, transformer, Transformer,
+nn.attention.
 """
 
 import torch

@@ -49,6 +49,9 @@ Example
     before = tensor([[2., 2., -2.]])     linear1(x)
     hidden = tensor([[2., 2., 0.]])
     net(x) = tensor([[4.5, -3.0]])
+
+Write it by hand. Of torch, these are not accepted here: Transformer,
+transformer_encoder_layer, MLP.
 """
 
 import torch

@@ -46,6 +46,10 @@ Example
 
     with gamma = [1., 2., 3., 4.] and beta = [10., 20., 30., 40.]
     layer(x) = tensor([[9., 19., 30., 46.]])
+
+Write it by hand. Of torch, these are not accepted here: layer_norm,
+LayerNorm, group_norm, GroupNorm, batch_norm, BatchNorm, instance_norm,
+InstanceNorm, rms_norm, RMSNorm.
 """
 
 import torch

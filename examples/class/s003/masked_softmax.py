@@ -34,6 +34,9 @@ Example
 
     X = tensor([[[1., 2., 3.]]]), valid_lens = tensor([2])
     weights = tensor([[[0.2689, 0.7311, 0.0000]]])
+
+Write it by hand. Of torch, these are not accepted here: masked.softmax,
+_masked_softmax, scaled_dot_product.
 """
 
 import torch

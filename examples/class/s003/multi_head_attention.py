@@ -74,6 +74,10 @@ and the output is
     0.2745  0.6584  0.2775  0.8573     1       0       0  0
     0.6672  0.2691  0.6856  0.7828     0.3775  0.6225  0  0
     0.6639  0.4603  0.7505  0.6526     0.7259  0.7259  0  0
+
+Write it by hand. Of torch, these are not accepted here: scaled_dot_product,
+MultiheadAttention, multi_head_attention, Transformer, transformer,
+nn.attention.
 """
 
 import torch

@@ -69,6 +69,10 @@ Example (d_model 2, one head, d_ff 3, pre-norm, causal)
     norm2             = [[1., -1.], [1., -1.]]
     feed_forward      = [[2., 0.], [2., 0.]]
     output            = [[6., 0.], [7., 1.]]     (4 decimals)
+
+Write it by hand. Of torch, these are not accepted here:
+TransformerEncoderLayer, TransformerDecoderLayer, Transformer,
+transformer_encoder_layer, MultiheadAttention, multi_head_attention.
 """
 
 from feed_forward import FeedForward
