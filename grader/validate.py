@@ -153,7 +153,7 @@ class Prover:
                 )
 
     def _public_suite(self, proof: Proof) -> None:
-        """Its points add up; that the reference passes it is proven by pytest in the tests."""
+        """It is there; running it is left to pytest, as students do."""
         if not (self.exercise.folder / "test_public.py").is_file():
             proof.problems.append(f"{self._file('test_public.py')}: missing")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from grader.build import stale
 from grader.catalog import Course, load_course
 from grader.errors import CourseError
+from grader.outcomes import points_of
 from grader.stubs import make_stub
+from grader.suite import Suite, with_suite
 
 
 def test_the_repositorys_exercises_are_current(course: Course) -> None:
@@ -108,6 +111,14 @@ def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
     )
+
+
+def test_the_points_of_a_public_suite_add_up_to_the_exercises(course: Course) -> None:
+    def points(suite: Suite) -> dict[str, int]:
+        return {name: sum(map(points_of, items)) for name, items in suite.items.items()}
+
+    found = with_suite(replace(course, suites="public"), course.names, points)
+    assert found == {exercise.name: exercise.points for exercise in course.exercises}
 
 
 def test_public_suites_run_as_plain_pytest(
