@@ -168,7 +168,7 @@ def test_the_failure_of_a_quiet_call_is_told_whatever_follows(student: Any, desk
 
 
 def test_a_signal_without_a_name_is_a_crash_like_any_other(desk: Desk) -> None:
-    code = "import os\ndef die(): os.kill(os.getpid(), 40)\ndef one(): return 1\n"
+    code = "import signal\ndef die(): signal.raise_signal(40)\ndef one(): return 1\n"
     student = student_at(desk, code)
     with pytest.raises(StudentFailure, match="signal 40"):
         student.die()

@@ -14,12 +14,20 @@ class Fork(msgspec.Struct, tag="fork", frozen=True):
 
 
 class Reap(msgspec.Struct, tag="reap", frozen=True):
-    """End worker `pid`, after `grace` seconds at most. Answered with its exit status."""
+    """End worker `pid`, after `grace` seconds at most. Answered with `Ended`."""
 
     pid: int
     grace: float = 0.0
 
 
+class Ended(msgspec.Struct, frozen=True):
+    """How a worker ended: its exit status and, if it took more than its share, of what."""
+
+    status: int
+    reason: str = ""
+
+
 encode = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(Fork | Reap).decode
-decode_number = msgspec.msgpack.Decoder(int).decode
+decode_pid = msgspec.msgpack.Decoder(int).decode
+decode_ended = msgspec.msgpack.Decoder(Ended).decode

@@ -12,8 +12,10 @@ import struct
 import time
 from typing import Any, Protocol
 
-from grader.errors import InternalError, StudentFailure
+from grader.errors import InternalError, RequestError, StudentFailure
 from grader.sandbox import wire
+from grader.sandbox.confine import Unconfined
+from grader.sandbox.control import Ended
 from grader.sandbox.zygote import CONTROL_SECONDS, Zygote
 
 CHUNK = 1 << 18
@@ -60,9 +62,7 @@ class Worker:
                 hello = self._receive(time.monotonic() + CONTROL_SECONDS)
             except (EOFError, OSError, wire.Malformed) as error:
                 raise InternalError(f"a worker does not come up: {error!r}") from error
-            value = hello.value if isinstance(hello, wire.Reply) else None
-            assert isinstance(value, wire.WireList)
-            self._layers = tuple(str(layer) for layer in value.items)
+            self._layers = _layers_of(hello)
         return self._layers
 
     def post(self, request: wire.Quiet) -> None:
@@ -140,8 +140,13 @@ class Worker:
         self._buffer = b"".join(parts)
 
     def _how_it_ended(self) -> str:
-        status = self._end(GRACE)
-        if status is None or status == -signal.SIGKILL:
+        ended = self._end(GRACE)
+        if ended is None:
+            return "your code ended the process it ran in"
+        if ended.reason:
+            return ended.reason
+        status = ended.status
+        if status == -signal.SIGKILL:
             return "your code ended the process it ran in"
         if status < 0:
             known = {number.value: number.name for number in signal.Signals}
@@ -154,9 +159,25 @@ class Worker:
         """End the worker, now."""
         self._end(0.0)
 
-    def _end(self, grace: float) -> int | None:
+    def _end(self, grace: float) -> Ended | None:
         if self._closed:
             return None
         self._closed = True
         self._socket.close()
         return self._zygote.reap(self.pid, grace)
+
+
+def _layers_of(hello: wire.Answer) -> tuple[str, ...]:
+    """The layers a worker says it is confined by; its refusal to start is raised."""
+    if isinstance(hello, wire.Failure) and hello.kind == Unconfined.__name__:
+        raise RequestError(
+            f"this machine cannot confine other people's code. {hello.message}",
+            "grader doctor   says what to do; --isolation process grades without",
+        )
+    value = hello.value if isinstance(hello, wire.Reply) else None
+    if not isinstance(value, wire.WireList):
+        raise InternalError(
+            f"a worker cannot be confined: {getattr(hello, 'message', 'it says nothing')}",
+            "grader doctor   tries each layer",
+        )
+    return tuple(str(layer) for layer in value.items)

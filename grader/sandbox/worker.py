@@ -11,26 +11,26 @@ import contextlib
 import ctypes
 import gc
 import os
-import signal
+import select
 import socket
 import sys
-import time
 from pathlib import Path
 
 import torch
 
 from grader.sandbox import control, wire
-from grader.sandbox.confine import Confinement, confine
+from grader.sandbox.confine import Confinement, confine, prepare
+from grader.sandbox.keeper import Keeper
 from grader.sandbox.server import Server
 
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
+CONNECTION = 3  # a worker's descriptor for its connection to the host; no other is open
 
 
-def serve(connection: socket.socket, layers: list[str]) -> None:
-    """Say which confinement took hold, then answer requests until the host hangs up."""
+def serve(connection: socket.socket) -> None:
+    """Answer requests until the host hangs up."""
     server = Server()
-    connection.sendall(wire.frame(wire.Reply(id=0, value=wire.WireList(list(layers)))))
     reader = connection.makefile("rb")
     while header := reader.read(wire.HEADER.size):
         request = wire.decode_request(reader.read(wire.body_length(header)))
@@ -53,8 +53,11 @@ def _too_odd(number: int, message: str) -> bytes:
     return wire.frame(wire.Failure(number, "ValueError", ["ValueError"], message, []))
 
 
-def zygote(control_socket: socket.socket) -> None:
-    """Fork a worker for every `Fork`, end one for every `Reap`, until the host hangs up."""
+def zygote(control_socket: socket.socket, root: Path) -> None:
+    """Fork a worker for every `Fork`, end one for every `Reap`, until the host hangs up.
+
+    Beneath `root` each worker gets its private folder.
+    """
     torch.set_num_threads(1)
     _forget_the_project()
     _warm()
@@ -62,54 +65,59 @@ def zygote(control_socket: socket.socket) -> None:
     gc.freeze()  # the collector would otherwise touch, and so copy, every page in every worker
     if sys.platform == "linux":
         _use_huge_pages()
+    prepare()
+    keeper = Keeper(root)
     while True:
+        while not select.select([control_socket], [], [], keeper.pause)[0]:
+            keeper.look()
         data, fds, _, _ = socket.recv_fds(control_socket, 4096, 1)
         if not data:
             return
         match control.decode_order(data):
             case control.Fork(confinement):
-                pid = os.fork()
+                parent, pid = os.getpid(), os.fork()
                 if pid == 0:
-                    control_socket.close()
-                    _become_worker(socket.socket(fileno=fds[0]), confinement)
+                    _become_worker(fds[0], confinement, keeper.folder(os.getpid()), parent)
                 os.close(fds[0])
+                keeper.add(pid)
                 control_socket.sendall(control.encode(pid))
             case control.Reap(pid, grace):
-                control_socket.sendall(control.encode(_reap(pid, grace)))
+                ended = control.Ended(0)
+                with contextlib.suppress(ChildProcessError):  # an earlier zygote's ended with it
+                    ended = control.Ended(*keeper.end(pid, grace))
+                control_socket.sendall(control.encode(ended))
 
 
-def _become_worker(connection: socket.socket, confinement: Confinement) -> None:
+def _become_worker(fd: int, confinement: Confinement, private: Path, parent: int) -> None:
+    """Keep one connection and nothing else of the zygote's, say what confines us, and serve."""
     code = 1
     try:
         os.setsid()
+        os.dup2(fd, CONNECTION)
         null = os.open(os.devnull, os.O_RDWR)
-        for fd in range(3):
-            os.dup2(null, fd)
-        os.close(null)
-        serve(connection, confine(confinement))
-        code = 0
+        for standard in range(3):
+            os.dup2(null, standard)
+        os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
+        with socket.socket(fileno=CONNECTION) as connection:
+            if _confined(connection, confinement, private, parent):
+                serve(connection)
+                code = 0
     finally:
         os._exit(code)
 
 
-def _reap(pid: int, grace: float) -> int:
-    """End a worker and everything in its process group; returns its exit status."""
-    with contextlib.suppress(ChildProcessError):  # a worker of an earlier zygote ended with it
-        return _end(pid, grace)
-    return 0
-
-
-def _end(pid: int, grace: float) -> int:
-    end = time.monotonic() + grace
-    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        if time.monotonic() >= end:
-            break
-        time.sleep(0.001)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def _confined(
+    connection: socket.socket, confinement: Confinement, private: Path, parent: int
+) -> bool:
+    """Whether confinement took hold; the host is told of which layers, or why not."""
+    try:
+        layers = confine(confinement, private, parent)
+    except Exception as error:
+        kind = type(error).__name__
+        connection.sendall(wire.frame(wire.Failure(0, kind, [kind], str(error), [])))
+        return False
+    connection.sendall(wire.frame(wire.Reply(id=0, value=wire.WireList(list(layers)))))
+    return True
 
 
 def _forget_the_project() -> None:
@@ -185,4 +193,4 @@ def warm(x):
 
 
 if __name__ == "__main__":
-    zygote(socket.socket(fileno=int(sys.argv[1])))
+    zygote(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))

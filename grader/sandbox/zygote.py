@@ -29,6 +29,7 @@ class Zygote:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._errors: Any = None
+        self._root: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Zygote:
         self.start()
@@ -49,10 +50,12 @@ class Zygote:
         self._control, theirs = socket.socketpair()
         self._control.settimeout(CONTROL_SECONDS)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
+        # Beneath it each worker's private folder; removed with the zygote, however that ended.
+        self._root = tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True)
         command = [sys.executable, "-I", "-W", "ignore", "-m", "grader.sandbox.worker"]
         with theirs:
             self._process = subprocess.Popen(
-                [*command, str(theirs.fileno())],
+                [*command, str(theirs.fileno()), os.path.realpath(self._root.name)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -84,30 +87,30 @@ class Zygote:
             order = control.encode(control.Fork(self._confinement))
             try:
                 socket.send_fds(self._control, [order], [theirs.fileno()])
-                return ours, self._answer()
+                return ours, control.decode_pid(self._answer())
             except BaseException:
                 ours.close()
                 raise
 
-    def reap(self, pid: int, grace: float) -> int | None:
-        """End worker `pid`; its exit status, or None if the zygote is gone and cannot tell."""
+    def reap(self, pid: int, grace: float) -> control.Ended | None:
+        """End worker `pid`; how it ended, or None if the zygote is gone and cannot tell."""
         if self._control is None:
             return None
         try:
             self._control.sendall(control.encode(control.Reap(pid, grace)))
-            return self._answer()
+            return control.decode_ended(self._answer())
         except (OSError, EOFError):
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
             self.close()
             return None
 
-    def _answer(self) -> int:
+    def _answer(self) -> bytes:
         assert self._control is not None
         data = self._control.recv(4096)
         if not data:
             raise EOFError("the zygote has ended")
-        return control.decode_number(data)
+        return data
 
     def _last_words(self) -> str:
         if self._errors is None:
@@ -123,7 +126,9 @@ class Zygote:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-        self._control = self._process = None
+        if self._root is not None:
+            self._root.cleanup()
+        self._control = self._process = self._root = None
 
 
 def _clean_environment() -> dict[str, str]:
