@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.catalog import Course, find_course
 from grader.progress import Progress
 from grader.records import Report
+from grader.sandbox.confine import Confinement, Isolation
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission, discover
 
@@ -52,9 +53,11 @@ def check(
     request: Request,
     seed: int | None = None,
     progress: Callable[[str], None] = lambda name: None,
+    isolation: Isolation = "auto",
 ) -> Report:
     """Grade the request. `progress` is told each exercise before it is graded."""
-    with Zygote() as zygote:  # imports torch over there while the next lines import it here
+    # The zygote imports torch over there while the next lines import it here.
+    with Zygote(Confinement(isolation)) as zygote:
         from grader.grading import fresh_seed, with_slot
 
         seed = fresh_seed() if seed is None else seed

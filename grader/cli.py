@@ -6,7 +6,7 @@ Every command imports what it needs when it runs, so that `--help` and errors co
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,26 @@ COURSE = click.option(
 )
 
 
+SEED = click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**48),
+    metavar="N",
+    help="Draw the random inputs of the tests from seed N. Default: fresh for each run.",
+)
+
+
+def isolation(default: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """How far the code that is graded is kept from this machine."""
+    return click.option(
+        "--isolation",
+        type=click.Choice(["auto", "confined", "process"]),
+        default=default,
+        show_default=True,
+        help="confined: every layer that `grader doctor` lists, or nothing is run; "
+        "auto: the layers this machine has; process: a separate process only.",
+    )
+
+
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Exit codes: 0 all passed, 1 some checks failed, 2 the request is wrong, "
@@ -35,7 +55,8 @@ def commands() -> None:
     \b
     Students:   check   grade my work          hint    a nudge, then a bigger one
                 status  how far I am           reset   start an exercise over
-    Teachers:   build   write exercises/       validate  prove the course's content
+    Teachers:   batch   grade a class          doctor  is grading safe here?
+                build   write exercises/       validate  prove the course's content
     """
 
 
@@ -56,15 +77,16 @@ def commands() -> None:
     metavar="FILE",
     help="Write the report to FILE instead of printing it.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**48),
-    metavar="N",
-    help="Draw the random inputs of the tests from seed N. Default: fresh for each run.",
-)
+@SEED
+@isolation("auto")
 @COURSE
 def check(
-    targets: tuple[str, ...], form: str, output: Path | None, seed: int | None, course: Path | None
+    targets: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    seed: int | None,
+    isolation: Any,
+    course: Path | None,
 ) -> int:
     """Grade exercises and say what to mend first.
 
@@ -84,12 +106,60 @@ def check(
     if output is not None and output.absolute() in graded:
         raise RequestError(f"{output} is what is being graded", "-o another-file")
     with _counted(len(request.names)) as progress:
-        report = checking.check(request, seed, progress)
+        report = checking.check(request, seed, progress, isolation)
     shown = for_student(report, request.course.due)
     _deliver(FORMATS[form](shown.to_json()), form, output)
     if report.has_errors:
         return 3
     return 0 if report.passed else 1
+
+
+@commands.command()
+@click.argument("submissions", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Where reports/ and grades.csv go.",
+)
+@SEED
+@isolation("confined")
+@COURSE
+def batch(
+    submissions: Path, out: Path, seed: int | None, isolation: Any, course: Path | None
+) -> int:
+    """Grade a folder of submissions: a folder, or a zip, for each student.
+
+    \b
+    grader batch submissions/ --out results/
+    grader batch submissions/ --out results/ --seed 7    the same inputs again
+
+    Every student gets DIR/reports/<name>.html, .md and .json; the marks are in
+    DIR/grades.csv. Other people's code is run confined, or not at all.
+    """
+    from grader import batch as grading
+    from grader.catalog import find_course
+
+    found = find_course(course or Path.cwd())
+    handed = grading.survey(submissions, out)
+    for entry in handed:
+        if entry.left_out:
+            click.echo(f"{_short(entry.path)} {entry.left_out} and was left out", err=True)
+    reports = grading.batch(
+        found, handed, out, seed=seed, isolation=isolation, told=lambda r: click.echo(_verdict(r))
+    )
+    click.echo(f"\n  {len(reports)} graded: marks in {_short(out / grading.GRADES)}")
+    if any(report.has_errors for report in reports):
+        return 3
+    return 0 if all(report.passed for report in reports) else 1
+
+
+def _verdict(report: Any) -> str:
+    """A submission in one line."""
+    wrong = next((exercise for exercise in report.exercises if not exercise.passed), None)
+    first = f"first to mend: {wrong.name}" if wrong else "nothing to mend"
+    return f"  {report.submission}  {report.points:>3} / {report.max_points}  {first}"
 
 
 def _deliver(text: str, form: str, output: Path | None) -> None:

@@ -42,6 +42,14 @@ class Slot:
     suite: Suite
     zygote: Zygote
 
+    def try_confinement(self) -> None:
+        """Have a worker confined, and ended: raises if it cannot be, before anything is graded."""
+        worker = Worker(self.zygote)
+        try:
+            assert worker.layers
+        finally:
+            worker.close()
+
     def grade(
         self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
     ) -> Report:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from grader.files import write_whole
 
 FOLDER = ".grader"
 
@@ -58,10 +59,7 @@ class Progress:
     def _save(self) -> None:
         """Whole or not at all; a folder that cannot be written to costs only the memory."""
         with contextlib.suppress(OSError):
-            self._path.parent.mkdir(exist_ok=True)
-            fresh = self._path.with_suffix(f".{os.getpid()}")
-            fresh.write_text(json.dumps(self._data, indent=1), "utf-8")
-            fresh.replace(self._path)
+            write_whole(self._path, json.dumps(self._data, indent=1))
 
 
 def keep_copy(root: Path, file: Path) -> Path:

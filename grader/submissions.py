@@ -5,17 +5,21 @@ Files are read here and never run. Only the files that the course names are take
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grader.archives import Unreadable, unpacked
 from grader.catalog import Course, did_you_mean
 from grader.errors import RequestError
 from grader.records import clean
 
 MAX_BYTES = 1024 * 1024  # a longer file is no solution to an exercise
+MAX_WRAPPING = 4  # folders around the folder that holds the exercises
+MAX_FOLDERS = 500  # looked at in search of it
 
 
 @dataclass(frozen=True)
@@ -38,35 +42,52 @@ class Submission:
 
 
 def discover(paths: Sequence[Path], course: Course) -> Submission:
-    """The submission made of `paths`: exercise files, or folders that hold them."""
+    """The submission made of `paths`: exercise files, or folders or zips that hold them."""
     files: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: dict[str, str] = {}
     notes: list[str] = []
     for path in paths:
-        for name, file in _exercise_files(path, course, notes).items():
-            if name in places:
-                raise RequestError(
-                    f"{name} is given twice: {places[name]} and {shown(str(file))}",
-                    "grader check PATH   with one submission at a time",
-                )
-            places[name] = shown(str(file))
-            text, problem = _read(file)
-            if problem:
-                problems[name] = problem
-            else:
-                files[name] = text
+        with _opened(path, notes) as opened:
+            for name, file in _exercise_files(opened, course, notes).items():
+                place = path / file.relative_to(opened)
+                if name in places:
+                    raise RequestError(
+                        f"{name} is given twice: {places[name]} and {shown(str(place))}",
+                        "grader check PATH   with one submission at a time",
+                    )
+                places[name] = shown(str(place))
+                text, problem = _read(file)
+                if problem:
+                    problems[name] = problem
+                else:
+                    files[name] = text
     if not places:
         where = ", ".join(str(path) for path in paths)
         raise RequestError(
             f"no exercise file in {where}" + "".join(f"; {note}" for note in notes),
             f"a submission holds files such as {course.names[0]}.py",
         )
-    return Submission(_name(paths), files, places, problems, tuple(notes))
+    return Submission(name_of(paths[0]), files, places, problems, tuple(notes))
+
+
+@contextlib.contextmanager
+def _opened(path: Path, notes: list[str]) -> Iterator[Path]:
+    """The path itself or, of a zip, a folder with what it holds."""
+    if path.suffix != ".zip" or not path.is_file():
+        yield path
+        return
+    try:
+        with unpacked(path, notes) as folder:
+            yield folder
+    except Unreadable as error:
+        raise RequestError(
+            f"{path}: {error}", "zip the exercise files again, or hand in the folder itself"
+        ) from None
 
 
 def _exercise_files(path: Path, course: Course, notes: list[str]) -> dict[str, Path]:
-    """Exercise name to file. A folder may hold `<name>.py` or `<name>/solution.py`."""
+    """Exercise name to file, of a file or of the folder, or a folder in it, that holds them."""
     if path.is_file():
         name = path.parent.name if path.name == "solution.py" else path.stem
         if name not in course.names or path.suffix != ".py":
@@ -81,19 +102,71 @@ def _exercise_files(path: Path, course: Course, notes: list[str]) -> dict[str, P
             f"{did_you_mean(path.name.removesuffix('.py'), course.names)}",
             "grader check --help   shows what can be checked",
         )
+    left_out: list[str] = []
+    for folders in _levels(path):
+        holding = {folder: _files_in(folder, path, course, left_out) for folder in folders}
+        holding = {folder: found for folder, found in holding.items() if found}
+        if len(holding) > 1:
+            names = ", ".join(shown(str(folder.relative_to(path))) for folder in holding)
+            notes.append(f"several folders hold exercises, and none was taken: {names}")
+            break
+        for folder, found in holding.items():
+            if folder != path:
+                notes.append(f"the files are those of {shown(str(folder.relative_to(path)))}/")
+            notes += left_out + _strangers(folder, found, course)
+            return found
+    notes += left_out + _strangers(path, {}, course)
+    return {}
+
+
+def _levels(path: Path) -> Iterator[list[Path]]:
+    """The folder, then the folders in it, and so on: a zip or a clone often wraps its files."""
+    level, seen = [path], 0
+    for _ in range(MAX_WRAPPING):
+        yield level
+        seen += len(level)
+        if seen > MAX_FOLDERS:
+            return
+        level = sorted(
+            Path(entry.path)
+            for folder in level
+            for entry in os.scandir(folder)
+            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "__"))
+        )
+
+
+def _files_in(folder: Path, top: Path, course: Course, left_out: list[str]) -> dict[str, Path]:
+    """The exercise files in one folder: `<name>.py` or `<name>/solution.py`."""
     found: dict[str, Path] = {}
     for name in course.names:
-        for file in (path / f"{name}.py", path / name / "solution.py"):
-            if file.is_symlink() or (file.parent.is_symlink() and file.parent != path):
-                notes.append(f"{file.relative_to(path)} is a link and was left out")
-            elif file.is_file():
+        for file in (folder / f"{name}.py", folder / name / "solution.py"):
+            if not file.exists() and not file.is_symlink():
+                continue
+            if reason := _unwelcome(file, folder):
+                left_out.append(f"{shown(str(file.relative_to(top)))} {reason} and was left out")
+            else:
                 found[name] = file
                 break
-    for file in sorted(path.glob("*.py")):
-        if file.stem not in course.names:
-            meant = did_you_mean(file.stem, [n for n in course.names if n not in found])
-            notes.append(f"{shown(file.name)} is no exercise file and was left out{meant}")
     return found
+
+
+def _unwelcome(file: Path, folder: Path) -> str:
+    """Why a file is not taken: through a link, it could be somebody else's."""
+    if file.is_symlink() or (file.parent.is_symlink() and file.parent != folder):
+        return "is a link"
+    if not file.is_file():
+        return "is no regular file"
+    return "is a hard link (copy it)" if file.stat().st_nlink > 1 else ""
+
+
+def _strangers(folder: Path, found: Mapping[str, Path], course: Course) -> list[str]:
+    """A note on each Python file that is no exercise of this course."""
+    free = [name for name in course.names if name not in found]
+    return [
+        f"{shown(file.name)} is no exercise file and was left out{did_you_mean(file.stem, free)}"
+        for file in sorted(folder.glob("*.py"))
+        if file.stem not in course.names
+    ]
 
 
 def _read(file: Path) -> tuple[str, str]:
@@ -118,7 +191,9 @@ def shown(name: str) -> str:
     return clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
-def _name(paths: Sequence[Path]) -> str:
-    path = paths[0].absolute()
-    folder = path if path.is_dir() else path.parent
-    return shown(folder.name)
+def name_of(path: Path) -> str:
+    """What a submission is called: its folder's name, or its zip's."""
+    path = path.absolute()
+    if path.suffix == ".zip":
+        return shown(path.stem)
+    return shown(path.name if path.is_dir() else path.parent.name)

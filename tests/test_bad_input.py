@@ -52,11 +52,15 @@ DEEDS = {
     ),
     "replaces its process": (
         "import os; os.execv('/bin/true', ['true'])",
-        "your code ended the process it ran in (exit code 0)",
+        "PermissionError: [Errno 1] Operation not permitted; graded code may use no",
     ),
     "kills itself": (
-        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import signal; signal.raise_signal(signal.SIGKILL)",
         "your code ended the process it ran in",
+    ),
+    "starts a process": (
+        "import os; os.fork(); return x * 3",
+        "PermissionError: [Errno 1] Operation not permitted; graded code may use no",
     ),
     "segfault": ("import ctypes; ctypes.string_at(0)", "a segmentation fault"),
     "loops for ever": ("while True: pass", "your code did not finish within 0.4 seconds"),
@@ -120,9 +124,6 @@ HARMLESS = {
     ),
     "leaves a busy thread": (
         "import threading\nthreading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()"
-    ),
-    "leaves a process": (
-        "import os\nif os.fork() == 0:\n    import time; time.sleep(60); os._exit(0)"
     ),
     "changes the seed": "torch.manual_seed(0)",
     "turns gradients off": "torch.set_grad_enabled(False)",

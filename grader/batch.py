@@ -1,0 +1,127 @@
+"""`grader batch`: a folder of submissions, one warm slot, a report and a mark for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.catalog import Course
+from grader.errors import RequestError
+from grader.files import write_whole
+from grader.records import Report
+from grader.reports import FORMATS
+from grader.reports.grades import to_csv
+from grader.sandbox.confine import Confinement, Isolation
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission, discover, name_of, shown
+from grader.visibility import for_student
+
+REPORTS, GRADES = "reports", "grades.csv"
+VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
+IGNORED = ("__MACOSX", "Thumbs.db")
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What was handed in: one submission's place, or why an entry is none."""
+
+    path: Path
+    left_out: str = ""
+
+
+def survey(folder: Path, out: Path) -> list[Handed]:
+    """Every entry of the folder of submissions; raises `RequestError` if there is nothing."""
+    if not folder.is_dir():
+        raise RequestError(f"there is no folder {folder}", "grader batch --help")
+    if out.absolute() == folder.absolute():
+        raise RequestError(f"{out} holds the submissions", "--out another-folder")
+    entries = sorted(folder.iterdir(), key=lambda path: path.name)
+    handed = [
+        Handed(path, _left_out(path))
+        for path in entries
+        if not path.name.startswith(".") and path.name not in IGNORED
+        if path.absolute() != out.absolute()
+    ]
+    if all(entry.left_out for entry in handed):
+        raise RequestError(
+            f"{folder} holds no submissions", "a submission is a folder, or a zip, for each student"
+        )
+    return handed
+
+
+def _left_out(path: Path) -> str:
+    if path.is_symlink():
+        return "is a link"
+    if path.is_dir() or (path.is_file() and path.suffix == ".zip"):
+        return ""
+    return "is neither a folder nor a zip"
+
+
+def batch(
+    course: Course,
+    handed: list[Handed],
+    out: Path,
+    *,
+    seed: int | None,
+    isolation: Isolation,
+    told: Callable[[Report], None],
+) -> list[Report]:
+    """Grade every submission and write its report at once, then the marks; `told` of each."""
+    with Zygote(Confinement(isolation)) as zygote:
+        from grader.grading import Slot, fresh_seed, with_slot
+
+        chosen = fresh_seed() if seed is None else seed
+
+        def body(slot: Slot) -> list[Report]:
+            slot.try_confinement()
+            reports = []
+            for submission in _read(handed, course):
+                report = slot.grade(submission, course.names, chosen)
+                _write(report, course, out)
+                reports.append(report)
+                told(report)
+            return reports
+
+        reports = with_slot(course, course.names, zygote, body)
+    try:
+        write_whole(out / GRADES, to_csv([report.to_json() for report in reports]))
+    except OSError as error:
+        raise RequestError(f"cannot write {out / GRADES}: {error.strerror}", "--out DIR") from None
+    return reports
+
+
+def _read(handed: list[Handed], course: Course) -> Iterator[Submission]:
+    """Each submission in turn; one that cannot be read has its reason for a problem."""
+    taken: set[str] = set()
+    for entry in handed:
+        if entry.left_out:
+            continue
+        name = _fresh(name_of(entry.path), taken)
+        try:
+            found = discover([entry.path], course)
+            yield Submission(name, found.files, found.paths, found.problems, found.notes)
+        except RequestError as error:
+            reason = shown(error.message)
+            yield Submission(name, {}, problems=dict.fromkeys(course.names, reason))
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """A name that can be a file's and is no other submission's."""
+    name = name.replace("/", "_").lstrip(".") or "submission"
+    base, number = name, 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{base}-{number}"
+    taken.add(name.casefold())
+    return name
+
+
+def _write(report: Report, course: Course, out: Path) -> None:
+    data = for_student(report, course.due).to_json()
+    for suffix, form in VIEWS.items():
+        path = out / REPORTS / f"{report.submission}{suffix}"
+        try:
+            write_whole(path, FORMATS[form](data))
+        except OSError as error:
+            raise RequestError(f"cannot write {path}: {error.strerror}", "--out DIR") from None

@@ -1,0 +1,43 @@
+"""What decides. CANARY-HIDDEN-9b27"""
+
+import pytest
+
+from grader.testing import assert_close, assert_same_gradients, assert_written_by_hand, twins
+
+SECRET = "CANARY-CONSTANT-e4a0"
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The weights are your own."""
+    assert_written_by_hand(student, lambda: student.blend(rng.randn(2, 3), rng.randn(3, 4)))
+
+
+@pytest.mark.points(3)
+def test_values(student, reference, rng):
+    """Every row is the weighted average."""
+    scores, values = rng.randn(2, 3), rng.randn(3, 4)
+    assert_close(student.blend(scores, values), reference.blend(scores, values))
+
+
+@pytest.mark.points(2)
+def test_large_scores(student, reference, rng):
+    """Scores of a thousand do not overflow."""
+    scores, values = rng.randn(2, 5) * 1000, rng.randn(5, 3)
+    assert_close(student.blend(scores, values), reference.blend(scores, values))
+
+
+@pytest.mark.points(2)
+def test_equal_scores_give_the_mean(student, rng):
+    """Equal scores give the mean."""
+    values = rng.randn(4, 3)
+    zeros = rng.randn(2, 4) * 0
+    assert_close(student.blend(zeros, values), values.mean(dim=0).expand(2, 3).contiguous())
+
+
+@pytest.mark.points(3)
+def test_module(student, reference, rng):
+    """The module's outputs and gradients are right."""
+    theirs, ours = twins(student.Blend, reference.Blend, 4, rng=rng)
+    assert_same_gradients(theirs, ours, rng.randn(3, 4), names=("x",))
