@@ -278,6 +278,55 @@ def reset(name: str, course: Path | None) -> int:
 
 
 @commands.command()
+@COURSE
+def doctor(course: Path | None) -> int:
+    """Say how far student code is confined on this machine, and try it.
+
+    A worker, confined as for grading, tries to read, write, connect, start
+    processes and take memory. What is not refused is named, with its remedy.
+    """
+    from grader import doctor as examining
+    from grader.catalog import find_course
+    from grader.errors import GraderError
+
+    secret = None
+    try:
+        found = find_course(course or Path.cwd())
+        secret = found.suite(found.names[0])
+    except GraderError:
+        if course is not None:
+            raise
+    diagnosis = examining.examine(secret)
+    for line in diagnosis.machine.splitlines():
+        click.echo(f"  {line}")
+    click.echo()
+    for finding in diagnosis.findings:
+        _tick(not finding.reason, finding.layer + finding.note, finding.reason, finding.remedy)
+    click.echo("\n  A worker tried to")
+    for trial, refused in diagnosis.tried:
+        how = "refused" if refused else f"NOT refused, as {trial.layer} should"
+        _tick(refused, f"{trial.deed}: {how}")
+    if diagnosis.failure:
+        _tick(False, "start, and could not", diagnosis.failure)
+    click.echo()
+    if diagnosis.confined:
+        click.echo("  Student code is confined here: grader batch will run it.")
+        return 0
+    click.echo("  Student code is not confined here. grader batch will not run it, unless told")
+    click.echo("  --isolation process: then only a separate process keeps it from this machine.")
+    return 1
+
+
+def _tick(good: bool, what: str, reason: str = "", remedy: str = "") -> None:
+    """A line with a mark; why not, and what to do, beneath it."""
+    mark = click.style("✓", fg="green") if good else click.style("✗", fg="red")
+    click.echo(f"  {mark} {what}")
+    for text in (reason, remedy):
+        if text:
+            click.echo(click.wrap_text(text, 79, "      ", "      "))
+
+
+@commands.command()
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
 @COURSE
 def build(only_check: bool, course: Path | None) -> int:

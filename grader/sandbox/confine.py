@@ -80,7 +80,10 @@ def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
             if confinement.isolation == "confined":
                 raise Unconfined(f"{layer.name}: {reason}")
         else:
-            layer.put_on(confinement, private)
+            try:
+                layer.put_on(confinement, private)
+            except OSError as error:
+                raise OSError(f"{layer.name} is offered, and was refused: {error}") from error
             names.append(layer.name)
     return names
 

@@ -90,12 +90,16 @@ CHECKED: dict[str, dict[int, set[int]]] = {
     "prctl": {0: THREAD_NAME},
     "prlimit64": {0: {0}, 2: {0}},  # ask for this process's own limits; set none
 }
+# Landlock has seen to truncation since its third version only: opening to read must not cut a file.
+# The call: the place of its flags, the bits to look at, what they may not be.
+REFUSED = {"open": (1, os.O_ACCMODE | os.O_TRUNC, os.O_TRUNC)}
+REFUSED["openat"] = (2, *REFUSED["open"][1:])
 # glibc starts threads with clone3, whose flags lie in memory where no filter sees them. Told that
 # this kernel has no clone3, it uses clone.
 ANSWERED = {"clone3": errno.ENOSYS}
 
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+LOAD, AND, JUMP_IF_EQUAL, RETURN = 0x20, 0x54, 0x15, 0x06
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 
 
@@ -141,7 +145,7 @@ def _head(machine: Machine) -> tuple[bytes, ...]:
         _instruction(RETURN, KILL),
         _instruction(LOAD, NUMBER),
     ]
-    decided = {*CHECKED, *ANSWERED, "tgkill"}
+    decided = {*CHECKED, *REFUSED, *ANSWERED, "tgkill"}
     for name, number in machine.numbers.items():
         if name not in decided:
             code += [_instruction(JUMP_IF_EQUAL, number, 0, 1), _instruction(RETURN, ALLOW)]
@@ -152,6 +156,16 @@ def _head(machine: Machine) -> tuple[bytes, ...]:
         ]
     for name, arguments in CHECKED.items():
         code += _argument_rules(machine.numbers[name], arguments)
+    for name in REFUSED.keys() & machine.numbers.keys():
+        place, bits, wrong = REFUSED[name]
+        code += [
+            _instruction(JUMP_IF_EQUAL, machine.numbers[name], 0, 5),
+            _instruction(LOAD, ARGUMENTS + 8 * place),
+            _instruction(AND, bits),
+            _instruction(JUMP_IF_EQUAL, wrong, 1, 0),
+            _instruction(RETURN, ALLOW),
+            _refuse(),
+        ]
     return tuple(code)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import linecache
 import os
 import select
 import socket
@@ -128,6 +129,7 @@ def _forget_the_project() -> None:
         for entry in sys.path
         if any(os.path.realpath(entry).startswith(home + os.sep) for home in homes)
     ]
+    linecache.clearcache()
 
 
 def _use_huge_pages() -> None:

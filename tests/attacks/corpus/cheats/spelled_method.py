@@ -1,0 +1,3 @@
+"""Calls the forbidden function as a method."""
+
+def blend(scores, values): return scores.softmax(-1) @ values

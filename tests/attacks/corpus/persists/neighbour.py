@@ -1,0 +1,3 @@
+"""Overwrites another student's submission."""
+
+open("@NEIGHBOUR@", "w").write("raise SystemExit\n")

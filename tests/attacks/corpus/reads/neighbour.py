@@ -1,0 +1,3 @@
+"""Reads another student's submission."""
+
+tell(open("@NEIGHBOUR@").read())

@@ -1,0 +1,172 @@
+"""The corpus against this grader: one class, an honest student between any two attackers.
+
+It is graded as a teacher would: `grader batch`, in one slot. After each submission the evidence is
+taken: points, what was told anywhere, what was left behind, and whether the neighbours suffered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from attacks.corpus import Attack
+from attacks.world import (
+    Evidence,
+    Listener,
+    World,
+    adopt_orphans,
+    canaries,
+    children,
+    end_all,
+    free_port,
+    listening,
+    secrets_in_environment,
+)
+from grader import batch as grading
+from grader.catalog import load_course
+from grader.records import Report
+from grader.sandbox.desk import Desk
+
+SEED = 11
+SLOW_SECONDS = 4.0  # the exercise's own limit is 1.5
+
+
+def name_of(number: int) -> str:
+    """The attacker's folder; an honest neighbour sits before and after."""
+    return f"s{2 * number + 2:03}"
+
+
+class Watcher:
+    """Takes the evidence of each attack as its report comes in."""
+
+    def __init__(self, world: World, attacks: Sequence[Attack], spare: int) -> None:
+        self.world, self.spare = world, spare
+        self.attacks = {name_of(number): attack for number, attack in enumerate(attacks)}
+        self.evidence = {attack.id: Evidence(honest=attack.honest) for attack in attacks}
+        self._last = ""
+        self._neighbour: dict[str, object] | None = None
+        self._answers: list[bytes] = []
+        self._known: set[int] = set()
+        self._time = time.monotonic()
+
+    def note_answer(self, answer: bytes) -> None:
+        """Bytes that a worker sent."""
+        self._answers.append(answer)
+
+    def told(self, report: Report) -> None:
+        """One more submission is graded."""
+        spent, self._time = time.monotonic() - self._time, time.monotonic()
+        attack = self.attacks.get(report.submission)
+        if attack is None:
+            self._compare_neighbour(report)
+            return
+        self._last = attack.id
+        found = self.evidence[attack.id]
+        found.points = report.points
+        found.said = _said(report)
+        self._take(found)
+        if spent > SLOW_SECONDS:
+            found.harm.append(f"held the grader for {spent:.1f} seconds")
+        if report.has_errors:
+            found.harm.append("made the grader itself fail")
+        if report.points < report.max_points and not found.said:
+            found.harm.append("left no word of what was wrong")
+        views = [
+            (self.world.out / "reports" / f"{report.submission}{suffix}").read_bytes()
+            for suffix in grading.VIEWS
+        ]
+        found.loot += canaries(b"".join(views), "its report")
+
+    def _take(self, found: Evidence) -> None:
+        found.loot += canaries(b"".join(self._answers), "an answer")
+        self._answers.clear()
+        for path in self.world.drop.iterdir():
+            found.loot += canaries(path.read_bytes(), "a file")
+        found.loot += self.world.listener.heard()
+        found.traces += self.world.traces() + listening(self.spare)
+        strays = children(os.getpid()) - self._known
+        if strays and self._known:
+            found.traces.append(f"{len(strays)} processes still run")
+            end_all(strays)
+        self._known = self._known or children(os.getpid())
+
+    def _compare_neighbour(self, report: Report) -> None:
+        body = {**report.to_json(), "submission": "", "hashes": ""}
+        if self._neighbour is None:
+            self._neighbour = body
+            self._known = children(os.getpid())
+        elif body != self._neighbour:
+            self.evidence[self._last].harm.append("changed the next student's report")
+
+
+def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int]:
+    """Grade the class; the evidence of each attack, and the exit code of the whole."""
+    world, spare = World(root, Listener()), free_port()
+    adopt_orphans()
+    fill = world.fill("s001", os.getpid(), spare)
+    for number, attack in enumerate(attacks):
+        world.add_neighbour(f"s{2 * number + 1:03}")
+        attack.place(world.submissions, name_of(number), fill)
+    world.add_neighbour(f"s{2 * len(attacks) + 1:03}")
+    world.settle()
+    watcher = Watcher(world, attacks, spare)
+    with secrets_in_environment(), _overheard(watcher):
+        handed = grading.survey(world.submissions, world.out)
+        reports = grading.batch(
+            load_course(world.course),
+            handed,
+            world.out,
+            seed=SEED,
+            isolation="confined",
+            told=watcher.told,
+        )
+    _note_left_out(watcher, handed)
+    lasting = list(world.out.glob("**/*"))
+    expected = {f"{report.submission}{suffix}" for report in reports for suffix in grading.VIEWS}
+    stray = {path.name for path in lasting if path.is_file()} - expected - {grading.GRADES}
+    strays = [f"left {name} among the reports" for name in sorted(stray)]
+    strays += [f"{len(pids)} processes still run"] if (pids := children(os.getpid())) else []
+    next(iter(watcher.evidence.values())).traces += strays
+    return watcher.evidence, len(reports)
+
+
+def _note_left_out(watcher: Watcher, handed: list[grading.Handed]) -> None:
+    for entry in handed:
+        if entry.left_out:
+            watcher.evidence[watcher.attacks[entry.path.name].id].said = entry.left_out
+
+
+class _overheard:  # noqa: N801, used as a with-statement
+    """Every byte that a worker sends passes the watcher on its way to the host."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def __enter__(self) -> None:
+        from grader.sandbox import wire
+
+        self._real = wire.decode_answer
+
+        def decode(data: bytes) -> object:
+            self._watcher.note_answer(data)
+            return self._real(data)
+
+        wire.decode_answer = decode  # type: ignore[assignment]
+
+    def __exit__(self, *exc: object) -> None:
+        from grader.sandbox import wire
+
+        wire.decode_answer = self._real
+
+
+def _said(report: Report) -> str:
+    """The first thing the report tells the attacker."""
+    exercise = report.exercises[0]
+    first = exercise.first_failure
+    return first.message if first else exercise.advice
+
+
+__all__ = ["Desk", "json", "run"]
