@@ -53,7 +53,7 @@ def check(
     request: Request,
     seed: int | None = None,
     progress: Callable[[str], None] = lambda name: None,
-    isolation: Isolation = "auto",
+    isolation: Isolation = "process",
 ) -> Report:
     """Grade the request. `progress` is told each exercise before it is graded."""
     # The zygote imports torch over there while the next lines import it here.

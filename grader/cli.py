@@ -35,11 +35,11 @@ def isolation(default: str) -> Callable[[Callable[..., int]], Callable[..., int]
     """How far the code that is graded is kept from this machine."""
     return click.option(
         "--isolation",
-        type=click.Choice(["auto", "confined", "process"]),
+        type=click.Choice(["confined", "process"]),
         default=default,
         show_default=True,
         help="confined: every layer that `grader doctor` lists, or nothing is run; "
-        "auto: the layers this machine has; process: a separate process only.",
+        "process: a separate process is enough, with the layers that are there.",
     )
 
 
@@ -78,7 +78,7 @@ def commands() -> None:
     help="Write the report to FILE instead of printing it.",
 )
 @SEED
-@isolation("auto")
+@isolation("process")
 @COURSE
 def check(
     targets: tuple[str, ...],
@@ -313,7 +313,7 @@ def doctor(course: Path | None) -> int:
         click.echo("  Student code is confined here: grader batch will run it.")
         return 0
     click.echo("  Student code is not confined here. grader batch will not run it, unless told")
-    click.echo("  --isolation process: then only a separate process keeps it from this machine.")
+    click.echo("  --isolation process: then what is marked ✗ is open to every submission.")
     return 1
 
 

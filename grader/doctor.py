@@ -169,7 +169,7 @@ def _try(trials: list[Trial]) -> list[tuple[Trial, bool]]:
 
     sources = {"probe": wire.Source("probe.py", PROBE)}
     subject = Subject("probe", "probe", sources, Limits(10, 100))
-    with Zygote(Confinement("auto")) as zygote, tempfile.NamedTemporaryFile() as outside:
+    with Zygote(Confinement("process")) as zygote, tempfile.NamedTemporaryFile() as outside:
         desk = Desk(lambda: Worker(zygote))
         try:
             results = []

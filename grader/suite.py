@@ -19,7 +19,7 @@ from pytest_jsonreport.plugin import JSONReport
 
 from grader import pytest_plugin
 from grader.catalog import Course
-from grader.errors import CourseError, InternalError
+from grader.errors import CourseError, GraderError, InternalError
 from grader.examiner import SandboxExaminer
 from grader.outcomes import EVIDENCE, Evidence, outcome_of
 from grader.programs import References
@@ -130,7 +130,10 @@ class _Loop:
         if ARGUMENTS not in item.stash:
             return None
         call = pytest.CallInfo.from_call(
-            lambda: _examine(item), "call", reraise=(KeyboardInterrupt, pytest.exit.Exception)
+            lambda: _examine(item),
+            "call",
+            # A grader that cannot grade says so once, rather than fail every test of everybody.
+            reraise=(KeyboardInterrupt, pytest.exit.Exception, GraderError),
         )
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)

@@ -29,7 +29,9 @@ def lack(what: str) -> None:
     machine = seccomp.MACHINES[platform.machine()]
     code = [seccomp._instruction(seccomp.LOAD, seccomp.NUMBER)]
     for call, place, value, answer in MISSING[what]:
-        number = call[platform.machine()] if isinstance(call, dict) else machine.numbers.get(call, call)
+        number = (
+            call[platform.machine()] if isinstance(call, dict) else machine.numbers.get(call, call)
+        )
         refuse = seccomp._instruction(seccomp.RETURN, seccomp.ERRNO | answer)
         checks = [refuse]
         if place is not None:

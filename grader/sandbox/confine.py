@@ -22,7 +22,7 @@ import msgspec
 
 from grader.sandbox import landlock, seccomp
 
-Isolation = Literal["auto", "confined", "process"]
+Isolation = Literal["confined", "process"]
 PROCESS = "separate process"
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
@@ -35,11 +35,11 @@ class Confinement(msgspec.Struct, frozen=True):
     """What a worker may use, and what must hold for it to start.
 
     `memory_bytes` is head-room above what torch has mapped already; `cpu_seconds` a backstop for
-    the day when nobody is left to keep the deadlines. `isolation` is `confined` (every layer, or
-    no worker), `auto` (the layers there are) or `process` (no layer, a separate process only).
+    the day when nobody is left to keep the deadlines. With `isolation` `confined` it is every
+    layer or no worker; with `process` the layers there are, if only the separate process.
     """
 
-    isolation: Isolation = "auto"
+    isolation: Isolation = "process"
     memory_bytes: int = 1024 * MIB
     cpu_seconds: int = 900
     file_bytes: int = 16 * MIB
@@ -73,8 +73,6 @@ def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
     if sys.platform == "linux":
         _die_with(parent)
     names = [PROCESS]
-    if confinement.isolation == "process":
-        return names
     for layer in LAYERS:
         if reason := layer.missing():
             if confinement.isolation == "confined":

@@ -60,6 +60,14 @@ class Keeper:
         return status, self._reasons.pop(pid, "")
 
 
+    def close(self) -> None:
+        """End every worker, and leave nothing on disk."""
+        for pid in list(self._reasons):
+            with contextlib.suppress(ChildProcessError):
+                self.end(pid, 0.0)
+        _remove(self._root)
+
+
 def _excess(pid: int, folder: Path) -> str:
     """What worker `pid` has too much of, or nothing."""
     with contextlib.suppress(OSError):

@@ -73,6 +73,7 @@ def zygote(control_socket: socket.socket, root: Path) -> None:
             keeper.look()
         data, fds, _, _ = socket.recv_fds(control_socket, 4096, 1)
         if not data:
+            keeper.close()
             return
         match control.decode_order(data):
             case control.Fork(confinement):

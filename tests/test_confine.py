@@ -1,0 +1,489 @@
+"""Student code reads Python's own files, writes one folder, computes, and does nothing else."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.errors import StudentFailure
+from grader.sandbox import landlock, seccomp, wire
+from grader.sandbox.confine import LAYERS, PROCESS, Confinement
+from grader.sandbox.desk import Desk, Limits, Subject
+from grader.sandbox.host import Worker
+from grader.sandbox.proxies import Student
+from grader.sandbox.zygote import Zygote
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+HERE = Path(__file__).parent
+X86_64 = platform.machine() == "x86_64"
+
+
+@pytest.fixture(scope="module")
+def confined() -> Iterator[Zygote]:
+    with Zygote(Confinement("confined", memory_bytes=512 << 20)) as zygote:
+        yield zygote
+
+
+@pytest.fixture
+def do(confined: Zygote) -> Iterator[Callable[..., Any]]:
+    """Run a few lines as a student's code would run; what they return."""
+    desk = Desk(lambda: Worker(confined))
+    desk.begin(1)
+
+    def doing(code: str, **values: Any) -> Any:
+        lines = "\n".join(f"    {line}" for line in code.strip().splitlines())
+        text = (
+            f"import ctypes, os, sys, time\nimport torch\ndef deed({', '.join(values)}):\n{lines}\n"
+        )
+        subject = Subject("m", code, {"m": wire.Source("m.py", text)}, Limits(10, 60))
+        student: Any = Student(desk, subject)
+        return student.deed(*values.values())
+
+    yield doing
+    desk.close()
+
+
+def test_every_layer_took_hold_and_is_told(confined: Zygote) -> None:
+    worker = Worker(confined)
+    assert worker.layers == (PROCESS, *(layer.name for layer in LAYERS))
+    worker.close()
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_no_file_but_pythons_own_can_be_read(do: Callable[..., Any], tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    forbidden = [secret, HERE / "conftest.py", "/etc/passwd", "/proc/self/maps", "/proc/1/environ"]
+    for path in map(str, forbidden):
+        with pytest.raises(StudentFailure, match="Permission denied"):
+            do("return open(path).read()", path=path)
+        with pytest.raises(StudentFailure):
+            do("return torch.from_file(path, size=1, dtype=torch.uint8)", path=path)
+    for folder in ("/", "/tmp", str(tmp_path), str(HERE), "/proc", ".."):
+        with pytest.raises(StudentFailure, match="Permission denied"):
+            do("return os.listdir(path)", path=folder)
+    assert do("import json\nreturn open(json.__file__).read(3)") in ('"""', 'r""')
+
+
+def test_one_folder_can_be_written_and_is_gone_afterwards(confined: Zygote) -> None:
+    desk = Desk(lambda: Worker(confined))
+    desk.begin(1)
+    code = (
+        "import os, tempfile\n"
+        "def write():\n"
+        "    with tempfile.NamedTemporaryFile(delete=False) as file: file.write(b'x')\n"
+        "    return os.getcwd(), tempfile.gettempdir(), os.path.expanduser('~'), os.listdir()\n"
+    )
+    student: Any = Student(desk, Subject("m", "m", {"m": wire.Source("m.py", code)}))
+    private, temporary, home, files = student.write()
+    assert private == temporary == home
+    assert len(files) == 1
+    assert (Path(private) / files[0]).read_bytes() == b"x"
+    assert Path(private).stat().st_mode & 0o077 == 0
+    desk.close()
+    assert not Path(private).exists()
+
+
+WRITES = {
+    "a new file": "open(path + '/new', 'w')",
+    "an old file": "open(path + '/old', 'a')",
+    "an old file, cut while it is opened to be read": "os.open(path + '/old', os.O_TRUNC)",
+    "a cut": "os.truncate(path + '/old', 0)",
+    "a folder": "os.mkdir(path + '/new')",
+    "a link": "os.symlink(path, 'link')",
+    "a hard link": "os.link(path + '/old', 'link')",
+    "a FIFO": "os.mkfifo('fifo')",
+    "a socket": "import socket; socket.socket(socket.AF_UNIX).bind('socket')",
+    "a device": "os.mknod('null', 0o20666, os.makedev(1, 3))",
+    "another name": "os.rename(path + '/old', path + '/new')",
+    "no name": "os.unlink(path + '/old')",
+    "a mode": "os.chmod(path + '/old', 0)",
+    "an owner": "os.chown(path + '/old', 1, 1)",
+    "a time": "os.utime(path + '/old', (0, 0))",
+    "an attribute": "os.setxattr(path + '/old', 'user.x', b'x')",
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_nothing_outside_can_be_changed(what: str, do: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("as it was")
+    before = os.stat(tmp_path / "old")
+    site = Path(landlock.__file__).parent
+    for folder in (tmp_path, site):
+        with pytest.raises(StudentFailure) as caught:
+            do(WRITES[what], path=str(folder))
+        assert caught.value.kind in ("PermissionError", "FileNotFoundError")
+    after = os.stat(tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "as it was"
+    assert (before.st_mode, before.st_uid, before.st_mtime_ns) == (
+        *(after.st_mode, after.st_uid, after.st_mtime_ns),
+    )
+
+
+def test_the_python_installation_cannot_be_written(do: Callable[..., Any]) -> None:
+    import msgspec
+
+    place = str(Path(msgspec.__file__).parent / "written-by-a-student")
+    with pytest.raises(StudentFailure, match="Permission denied"):
+        do("open(path, 'w')", path=place)
+    assert not Path(place).exists()
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_an_older_landlock_confines_files_as_well(version: int, tmp_path: Path) -> None:
+    if version > landlock.version():
+        pytest.skip(f"this kernel has Landlock {landlock.version()}")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "outside").write_text("x")
+    script = (
+        "import landlockpy, os, sys\n"
+        "from pathlib import Path\n"
+        "from landlockpy import _syscall\n"
+        f"_syscall.abi_version = lambda: {version}\n"
+        "from grader.sandbox import landlock\n"
+        "top = Path(sys.argv[1])\n"
+        "landlock.restrict(top / 'private')\n"
+        "(top / 'private' / 'mine').write_text('x')\n"
+        "for deed in (lambda: (top / 'outside').read_text(),\n"
+        "             lambda: (top / 'outside').write_text('y'),\n"
+        "             lambda: os.rename(top / 'private' / 'mine', top / 'moved')):\n"
+        "    try: deed()\n"
+        "    except OSError: print('refused')\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.split() == ["refused"] * 3
+
+
+# --- system calls ---------------------------------------------------------------------------------
+
+# What is refused by number, whatever the wrapper: x86-64 and aarch64.
+NUMBERS = {
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    "bind": (49, 200),
+    "connect": (42, 203),
+    "sendmsg": (46, 211),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "wait4": (61, 260),
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+    "pidfd_open": (434, 434),
+    "pidfd_getfd": (438, 438),
+    "pidfd_send_signal": (424, 424),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "io_uring_setup": (425, 425),
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+    "mq_open": (240, 180),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "mount": (165, 40),
+    "open_tree": (428, 428),
+    "fsopen": (430, 430),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "chroot": (161, 51),
+    "pivot_root": (155, 41),
+    "chdir": (80, 49),
+    "openat2": (437, 437),
+    "open_by_handle_at": (304, 265),
+    "inotify_init1": (294, 26),
+    "fanotify_init": (300, 262),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "init_module": (175, 105),
+    "seccomp": (317, 277),
+    "landlock_create_ruleset": (444, 444),
+    "setrlimit": (160, 164),
+    "setuid": (105, 146),
+    "capset": (126, 91),
+    "personality": (135, 92),
+    "setsid": (112, 157),
+    "setpgid": (109, 154),
+    "setpriority": (141, 140),
+    "sched_setscheduler": (144, 119),
+    "reboot": (169, 142),
+    "syslog": (103, 116),
+    "no such call": (999, 999),
+}
+
+
+def test_system_calls_that_are_not_in_the_list_are_refused(do: Callable[..., Any]) -> None:
+    code = (
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "answers = []\n"
+        "for number in numbers:\n"
+        "    ctypes.set_errno(0)\n"
+        "    answers.append((libc.syscall(number, 0, 0, 0, 0, 0, 0), ctypes.get_errno()))\n"
+        "return answers"
+    )
+    numbers = [pair[0 if X86_64 else 1] for pair in NUMBERS.values()]
+    answers = dict(zip(NUMBERS, do(code, numbers=numbers)))
+    assert {name: answer for name, answer in answers.items() if answer != (-1, 1)} == {}
+
+
+REFUSED = {
+    "a process by fork": "os.fork()",
+    "a process by vfork": "ctypes.CDLL(None, use_errno=True).vfork() < 0 or os._exit(0)\n"
+    "raise PermissionError",
+    "a program": "os.posix_spawn('/bin/true', ['true'], {})",
+    "a shell": "import subprocess; subprocess.run(['true'])",
+    "a connection": "import socket; socket.create_connection(('127.0.0.1', PORT))",
+    "a socket pair": "import socket; socket.socketpair()",
+    "a signal to the parent": "os.kill(os.getppid(), 0)",
+    "a signal to itself by kill": "os.kill(os.getpid(), 0)",
+    "a signal to its group": "os.killpg(0, 0)",
+    "a signal when a descriptor is ready": "import fcntl; fcntl.fcntl(0, fcntl.F_SETOWN, 1)",
+    "more memory": "import resource\n"
+    "resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)",
+    "another's limits": "import resource; resource.prlimit(os.getppid(), resource.RLIMIT_CPU)",
+    "to be dumpable": "if ctypes.CDLL(None).prctl(4, 1, 0, 0, 0): raise PermissionError",
+    "to outlive its parent": "if ctypes.CDLL(None).prctl(1, 0, 0, 0, 0): raise PermissionError",
+    "to take input for a terminal": "import fcntl; fcntl.ioctl(0, 0x5412, b'x')",
+    "user namespaces": "if ctypes.CDLL(None).unshare(0x10000000): raise PermissionError",
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_it_cannot_have(what: str, do: Callable[..., Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(StudentFailure) as caught:
+        do(REFUSED[what].replace("PORT", str(server.getsockname()[1])))
+    assert caught.value.kind in ("PermissionError", "OSError", "ValueError")
+
+
+@pytest.mark.skipif(not X86_64, reason="other processors have one way to call")
+def test_system_calls_in_another_processors_way_are_refused(do: Callable[..., Any]) -> None:
+    libc_call = "return ctypes.CDLL(None).syscall(0x40000000 + 39)"
+    assert do(libc_call) == -1
+    # int 0x80 in eax=20 (getpid of 32-bit processors): the filter ends the process.
+    code = (
+        "import mmap\n"
+        "page = mmap.mmap(-1, 4096, prot=7)\n"
+        "page.write(bytes([0xB8, 20, 0, 0, 0, 0xCD, 0x80, 0xC3]))\n"
+        "address = ctypes.addressof(ctypes.c_char.from_buffer(page))\n"
+        "return ctypes.CFUNCTYPE(ctypes.c_int)(address)()"
+    )
+    with pytest.raises(StudentFailure, match=r"crashed|ended the process"):
+        do(code)
+
+
+@pytest.mark.parametrize("machine", seccomp.MACHINES)
+def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
+    places = {
+        "x86_64": "/usr/include/x86_64-linux-gnu/asm/unistd_64.h",
+        "aarch64": "/usr/include/asm-generic/unistd.h",
+    }
+    header = Path(places[machine])
+    if not header.is_file():
+        pytest.skip(f"{header} is missing: apt install linux-libc-dev")
+    found = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
+    numbers = {name: int(number) for name, number in found}
+    if "fstatat" in numbers:  # the kernel's name for it where there is no older one
+        numbers["newfstatat"] = numbers["fstatat"]
+    ours = seccomp.MACHINES[machine].numbers
+    assert ours == {name: numbers[name] for name in ours}
+    lists = [set(entry.numbers) for entry in seccomp.MACHINES.values()]
+    assert lists[1] < lists[0]
+
+
+# --- what must go on working ----------------------------------------------------------------------
+
+WORKS = {
+    "two threads in torch": "torch.set_num_threads(2)\n"
+    "x = torch.randn(300, 300)\nreturn (x @ x).sum()",
+    "threads": "import threading\ndone = []\n"
+    "threads = [threading.Thread(target=done.append, args=(n,)) for n in range(8)]\n"
+    "[t.start() for t in threads]; [t.join() for t in threads]\nreturn len(done)",
+    "autograd": "x = torch.randn(3, requires_grad=True)\n(x ** 2).sum().backward()\nreturn x.grad",
+    "convolution": "return torch.nn.Conv2d(3, 8, 3)(torch.randn(2, 3, 9, 9)).sum()",
+    "recurrence": "return torch.nn.LSTM(4, 5)(torch.randn(3, 2, 4))[0].sum()",
+    "an optimiser": "p = torch.nn.Parameter(torch.randn(4))\n"
+    "(p ** 2).sum().backward()\ntorch.optim.Adam([p]).step()\nreturn p.detach()",
+    "decompositions": "return torch.linalg.svd(torch.randn(9, 7))[1]",
+    "Fourier transforms": "return torch.fft.fft(torch.randn(64)).real",
+    "checkpoints": "from torch.utils.checkpoint import checkpoint\n"
+    "x = torch.randn(3, requires_grad=True)\n"
+    "checkpoint(torch.sin, x, use_reentrant=False).sum().backward()\nreturn x.grad",
+    "loaders": "from torch.utils.data import DataLoader, TensorDataset\n"
+    "return len(list(DataLoader(TensorDataset(torch.randn(10, 2)), batch_size=4)))",
+    "saving and loading": "torch.save({'a': torch.ones(2)}, 'x.pt')\n"
+    "return torch.load('x.pt')['a']",
+    "temporary files": "import tempfile\n"
+    "with tempfile.TemporaryFile() as f: return f.write(b'abc')",
+    "numbers nobody can guess": "import secrets\nreturn len(secrets.token_hex())",
+    "the standard library": "import asyncio, csv, decimal, json, sqlite3, ssl, uuid, lzma\n"
+    "return len(str(uuid.uuid4()))",
+    "sleep": "time.sleep(0.001)\nreturn time.monotonic()",
+}
+
+
+@pytest.mark.parametrize("what", WORKS)
+def test_it_can_use(what: str, do: Callable[..., Any]) -> None:
+    assert do(WORKS[what]) is not None
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("torch.ones(2**30)", "can't allocate memory"),
+        ("hoard = [bytes(2**20) for _ in range(4096)]", "MemoryError|Memory"),
+        ("open('big', 'wb').write(bytes(2**25))", "File too large"),
+        ("held = []\nwhile True: held.append(os.open(os.devnull, 0))", "Too many open files"),
+        (
+            "for n in range(9999):\n"
+            "    with open(f'f{n}', 'wb') as f: f.write(b'x')\ntime.sleep(9)",
+            "more than 256 files",
+        ),
+        (
+            "for n in range(20):\n    open(f'f{n}', 'wb').write(bytes(2**22))\ntime.sleep(9)",
+            "more than 32 MiB of files",
+        ),
+        (
+            "import threading\nthreading.stack_size(65536)\nfor _ in range(200):\n"
+            "    threading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
+            "time.sleep(9)",
+            "more than 64 threads",
+        ),
+    ],
+)
+def test_too_much_is_refused_and_said(code: str, said: str, do: Callable[..., Any]) -> None:
+    with pytest.raises(StudentFailure) as caught:
+        do(code)
+    assert re.search(said, f"{caught.value.kind}: {caught.value.message}")
+
+
+def test_a_worker_may_compute_for_a_limited_time(tmp_path: Path) -> None:
+    with Zygote(Confinement(cpu_seconds=1)) as zygote:
+        desk = Desk(lambda: Worker(zygote))
+        desk.begin(1)
+        source = wire.Source("m.py", "def spin():\n    while True: pass\n")
+        student: Any = Student(desk, Subject("m", "m", {"m": source}, Limits(60, 60)))
+        with pytest.raises(StudentFailure, match="ended the process"):
+            student.spin()
+        desk.close()
+
+
+# --- what is missing ------------------------------------------------------------------------------
+
+
+def lacking(what: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the grader on this kernel, as if it lacked something."""
+    command = [sys.executable, str(HERE / "without.py"), what, sys.executable, "-m", "grader"]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=HERE / "tiny",
+    )
+
+
+DOCTOR = {
+    "landlock": ("✗ Landlock\n      the kernel offers no Landlock", "✗ read the hidden tests: NOT"),
+    "seccomp": ("✗ seccomp\n      the kernel offers no system call", "✗ start a process: NOT"),
+    "limits": ("resource limits is offered, and was refused", "✗ start, and could not"),
+    "privileges": ("no privileges is offered, and was refused", "✗ start, and could not"),
+    "restrict": ("Landlock is offered, and was refused", "✗ start, and could not"),
+}
+
+
+@pytest.mark.parametrize("what", DOCTOR)
+def test_the_doctor_says_what_is_missing(what: str) -> None:
+    said = lacking(what, "doctor")
+    assert said.returncode == 1, said.stderr
+    plain = re.sub(r"\s*\n\s+", "\n      ", said.stdout)
+    for part in DOCTOR[what]:
+        assert part in plain
+    assert "Student code is not confined here" in said.stdout
+    assert "✓ take 8 GiB of memory: refused" in said.stdout or "could not" in said.stdout
+
+
+def test_the_doctor_finds_this_machine_well(cli: Any) -> None:
+    said = cli("doctor")
+    assert said.code == 0, said.out
+    assert "✗" not in said.out
+    assert said.out.count("refused") >= 12
+    assert all(len(line) <= 80 for line in said.out.splitlines())
+
+
+@pytest.mark.parametrize("what", ["landlock", "seccomp"])
+def test_batch_refuses_to_grade_unconfined_unless_told(
+    what: str, tmp_path: Path, tiny_solution: str
+) -> None:
+    (tmp_path / "class" / "s001").mkdir(parents=True)
+    (tmp_path / "class" / "s001" / "scale.py").write_text(tiny_solution)
+    request = ("batch", tmp_path / "class", "--out", tmp_path / "out")
+    said = lacking(what, *request)
+    assert said.returncode == 2
+    assert "this machine cannot confine other people's code" in said.stderr
+    assert "grader doctor" in said.stderr
+    assert "--isolation process" in said.stderr
+    assert not (tmp_path / "out").exists()
+    told = lacking(what, *request, "--isolation", "process")
+    assert told.returncode == 0, told.stderr
+    report = (tmp_path / "out" / "reports" / "s001.json").read_text()
+    assert {"landlock": "Landlock", "seccomp": "seccomp"}[what] not in report.split("exercises")[0]
+
+
+def test_what_is_offered_and_then_refused_grades_nothing(tmp_path: Path) -> None:
+    said = lacking("restrict", "check", HERE / "tiny" / "reference")
+    assert said.returncode == 3
+    assert "Landlock is offered, and was refused" in said.stderr
+
+
+def test_private_folders_lie_in_the_systems_temporary_folder(confined: Zygote) -> None:
+    assert confined._root is not None
+    assert Path(confined._root.name).parent == Path(tempfile.gettempdir())
+
+
+def test_the_worker_holds_no_descriptor_but_its_connection(do: Callable[..., Any]) -> None:
+    code = (
+        "open_ones = []\n"
+        "for fd in range(64):\n"
+        "    try: os.fstat(fd); open_ones.append(fd)\n"
+        "    except OSError: pass\n"
+        "return open_ones"
+    )
+    assert do(code) == [0, 1, 2, 3]
+
+
+def test_an_ordinary_users_capabilities_are_roots_too(do: Callable[..., Any]) -> None:
+    code = (
+        "class Set(ctypes.Structure): _fields_ = [('bits', ctypes.c_uint32 * 6)]\n"
+        "header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), Set()\n"
+        "return ctypes.CDLL(None).capget(header, ctypes.byref(sets)), list(sets.bits)"
+    )
+    result, bits = do(code)
+    assert result == -1 or not any(bits)  # asking is refused as well
+
+
+assert ctypes  # used by the code above, as text
