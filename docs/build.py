@@ -50,7 +50,11 @@ def exercises() -> str:
 def updated(page: str) -> str:
     """A page with its marked parts made anew."""
     makers = {"verdict": verdict, "exercises": exercises}
-    return PART.sub(lambda part: part[1] + makers[part[2]]() + part[3], page)
+    return PART.sub(
+        # What takes minutes to make is kept by a command of its own, such as `make attacks`.
+        lambda part: part[1] + makers[part[2]]() + part[3] if part[2] in makers else part[0],
+        page,
+    )
 
 
 def main() -> int:

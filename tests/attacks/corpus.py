@@ -60,7 +60,7 @@ class Blend(nn.Module):
 
 
 '''
-RIGHT = '''
+RIGHT = """
 import torch
 from torch import nn
 
@@ -77,7 +77,7 @@ class Blend(nn.Module):
 
     def forward(self, x):
         return blend(x @ self.weight @ x.T, x)
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,6 @@ def _from_file(path: Path) -> Attack:
     return _attack(path.parent.name, path.stem, text.split('"""')[1], place)
 
 
-def _attack(
-    family: str, trick: str, doc: str, place: Callable[[Path, str, Fill], None]
-) -> Attack:
+def _attack(family: str, trick: str, doc: str, place: Callable[[Path, str, Fill], None]) -> Attack:
     honest = HONEST.search(doc)
     return Attack(family, trick, doc.strip().split("\n")[0], int(honest[1]) if honest else 0, place)

@@ -162,17 +162,21 @@ def bytecode(folder: Path, name: str, fill: Fill) -> None:
 
 def zip_bomb(folder: Path, name: str, fill: Fill) -> None:
     """A zip of a few kilobytes unpacks to half a gigabyte."""
-    with _zip(folder, name) as archive:
-        with archive.open("blend.py", "w", force_zip64=True) as member:
-            for _ in range(512):
-                member.write(bytes(2**20))
+    with (
+        _zip(folder, name) as archive,
+        archive.open("blend.py", "w", force_zip64=True) as member,
+    ):
+        for _ in range(512):
+            member.write(bytes(2**20))
 
 
 def zip_outside(folder: Path, name: str, fill: Fill) -> None:
     """A zip writes over another student's work through .. and absolute paths."""
     with _zip(folder, name) as archive:
         archive.writestr("blend.py", fill(KIT))
-        archive.writestr("../" + fill.path("neighbour").parent.name + "/blend.py", "raise SystemExit")
+        archive.writestr(
+            "../" + fill.path("neighbour").parent.name + "/blend.py", "raise SystemExit"
+        )
         archive.writestr(str(fill.path("neighbour")), "raise SystemExit")
         archive.writestr("a/../../" * 5 + "blend.py", "raise SystemExit")
 

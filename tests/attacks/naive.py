@@ -7,7 +7,9 @@ a program, this file is that interpreter.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
 import json
 import os
 import resource
@@ -22,9 +24,14 @@ from typing import Any
 
 NAMES = ("s001", "s002", "s003")
 POINTS = {"test_values": 3, "test_large_scores": 2, "test_mean": 2, "test_module": 3}
-HANGS_AFTER = 2.5  # seconds for three submissions, which take about 0.2
+HANGS_AFTER = 1.5  # seconds for three submissions, which take about 0.2
 MUCH_MEMORY = 1200 * 2**20
 CEILING = 4 * 2**30  # of the naive process, so that a flood harms no more than it must
+
+PYTEST = (
+    *("-q", "--tb=short", "--disable-plugin-autoload", "-p", "no:cacheprovider"),
+    *("-p", "pytest_metadata.plugin", "-p", "pytest_jsonreport.plugin", "--json-report"),
+)
 
 TESTS = '''
 """What decides. CANARY-HIDDEN-9b27"""
@@ -81,7 +88,8 @@ class Server:
                 text=True,
                 start_new_session=True,
             )
-        assert self._process.stdin and self._process.stdout
+        assert self._process.stdin
+        assert self._process.stdout
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(f"{root}\n")
             self._process.stdin.flush()
@@ -121,6 +129,7 @@ def _serve() -> None:
     import torch
 
     torch.set_num_threads(1)
+    _warm()
     for line in sys.stdin:
         here, there = os.pipe()
         supervisor = os.fork()
@@ -134,6 +143,25 @@ def _serve() -> None:
         _stop(supervisor)
         gone = {"harm": ["killed or stopped the process that had started the grader"]}
         print(answer.decode() or json.dumps({"traces": [], "said": "", **gone}), flush=True)
+
+
+def _warm() -> None:
+    """Use once what every fork would otherwise have to import."""
+    from tempfile import TemporaryDirectory
+
+    import pytest
+    import torch
+
+    with TemporaryDirectory() as folder:
+        quiet = os.dup(1)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        (Path(folder) / "test_warm.py").write_text("def test_one(): assert [1] == [2]\n")
+        pytest.main([*PYTEST, f"--json-report-file={folder}/warm.json", f"{folder}/test_warm.py"])
+        os.dup2(quiet, 1)
+    torch.testing.assert_close(torch.ones(1), torch.ones(1))
+    gc.collect()
+    gc.freeze()
 
 
 def _within(pipe: Any, seconds: float) -> bytes:
@@ -162,6 +190,7 @@ def _supervise(root: Path) -> dict[str, Any]:
     if grader == 0:
         os.setsid()
         _grade(root)
+        atexit._run_exitfuncs()
         os._exit(0)
     harm, traces = [], []
     end = time.monotonic() + HANGS_AFTER
@@ -217,10 +246,7 @@ def _grade(root: Path) -> None:
         for module in ("blend", "reference_blend", "test_hidden", "conftest"):
             sys.modules.pop(module, None)
         sys.path.insert(0, str(folder))
-        pytest.main(
-            ["-q", "--disable-plugin-autoload", "-p", "pytest_metadata.plugin", "--tb=short"]
-            + ["-p", "pytest_jsonreport.plugin", "-p", "no:cacheprovider", "--json-report", f"--json-report-file={out / name}.json", "test_hidden.py"]
-        )
+        pytest.main([*PYTEST, f"--json-report-file={out / name}.json", "test_hidden.py"])
         sys.path.remove(str(folder))
 
 

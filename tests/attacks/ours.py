@@ -6,7 +6,6 @@ taken: points, what was told anywhere, what was left behind, and whether the nei
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -25,13 +24,13 @@ from attacks.world import (
     listening,
     secrets_in_environment,
 )
+
 from grader import batch as grading
 from grader.catalog import load_course
 from grader.records import Report
-from grader.sandbox.desk import Desk
 
 SEED = 11
-SLOW_SECONDS = 4.0  # the exercise's own limit is 1.5
+SLOW_SECONDS = 4.0  # the exercise's own limit is 1
 
 
 def name_of(number: int) -> str:
@@ -167,6 +166,3 @@ def _said(report: Report) -> str:
     exercise = report.exercises[0]
     first = exercise.first_failure
     return first.message if first else exercise.advice
-
-
-__all__ = ["Desk", "json", "run"]

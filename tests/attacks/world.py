@@ -94,7 +94,9 @@ class World:
         """What an attacker changed or left behind since the last look; it is put right."""
         now = self._picture()
         changed = sorted(set(now) ^ set(self._kept))
-        changed += sorted(path for path in set(now) & set(self._kept) if now[path] != self._kept[path])
+        changed += sorted(
+            path for path in set(now) & set(self._kept) if now[path] != self._kept[path]
+        )
         left = [f"left {Path(path).relative_to(self.root)}" for path in changed]
         for path in self.drop.iterdir():
             path.unlink()
@@ -124,23 +126,27 @@ class Listener:
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind(("127.0.0.1", self.port))
         self._unix = socket.socket(socket.AF_UNIX)
-        self.abstract = f"grader-attacks-{os.getpid()}"
+        self.abstract = f"grader-attacks-{self.port}"
         self._unix.bind(f"\0{self.abstract}")
         self._unix.listen()
-        for hear in (self._udp_hears, lambda: self._hears(self._tcp), lambda: self._hears(self._unix)):
+        for hear in (
+            self._udp_hears,
+            lambda: self._hears(self._tcp),
+            lambda: self._hears(self._unix),
+        ):
             threading.Thread(target=hear, daemon=True).start()
 
     def _hears(self, server: socket.socket) -> None:
         while True:
             with suppress(OSError), server.accept()[0] as line:
                 line.settimeout(1)
-                self._heard.append(b"")
-                while data := line.recv(65536):
-                    self._heard[-1] += data
+                data = line.recv(65536)
+                self._heard.append(data)
 
     def _udp_hears(self) -> None:
         while True:
-            self._heard.append(self._udp.recv(65536))
+            data = self._udp.recv(65536)
+            self._heard.append(data)
 
     def heard(self) -> list[str]:
         """What arrived since the last time this was asked."""

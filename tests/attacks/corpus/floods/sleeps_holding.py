@@ -2,5 +2,5 @@
 
 import time
 def blend(scores, values):
-    time.sleep(0.45)
+    time.sleep(0.35)
     return values.new_zeros(scores.shape[0], values.shape[1])

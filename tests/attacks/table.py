@@ -1,0 +1,112 @@
+"""`make attacks`: the whole corpus against this grader and against plain pytest, as a table.
+
+    python tests/attacks/table.py [--ours] [--write]
+
+`--ours` leaves plain pytest out; `--write` keeps the table in docs/security.md. The exit code is 1
+if an attack won against this grader.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
+
+from attacks import against_naive, ours  # noqa: E402
+from attacks.corpus import Attack, load  # noqa: E402
+from attacks.world import Evidence  # noqa: E402
+
+PAGE = HERE.parent.parent / "docs" / "security.md"
+MARKS = ("<!-- begin: attacks -->\n", "<!-- end: attacks -->\n")
+REMAINS = "remains"  # the family of what is known to be possible, told in the page
+
+
+def rows(
+    attacks: Sequence[Attack], mine: Mapping[str, Evidence], naive: Mapping[str, Evidence]
+) -> Iterator[str]:
+    """The table, in Markdown: first by family, then every trick."""
+    yield "| family | attacks | win against plain pytest | win here |"
+    yield "|---|--:|--:|--:|"
+    families = sorted({attack.family for attack in attacks} - {REMAINS})
+    counts = [_count(attacks, family, mine, naive) for family in families]
+    for family, (total, theirs, here) in zip(families, counts):
+        yield f"| {family} | {total} | {theirs} | {here} |"
+    total, theirs, here = (sum(column) for column in zip(*counts))
+    yield f"| **all** | **{total}** | **{theirs}** | **{here}** |"
+    for family in [*families, REMAINS]:
+        yield ""
+        yield f"### {family}"
+        yield ""
+        yield "| the trick | against plain pytest | here |"
+        yield "|---|---|---|"
+        for attack in attacks:
+            if attack.family == family:
+                here_, there = (_in_words(found.get(attack.id)) for found in (mine, naive))
+                yield f"| {attack.says} | {there} | {here_} |"
+
+
+def _count(
+    attacks: Sequence[Attack],
+    family: str,
+    mine: Mapping[str, Evidence],
+    naive: Mapping[str, Evidence],
+) -> tuple[int, int, int]:
+    chosen = [attack.id for attack in attacks if attack.family == family]
+    theirs = sum(bool(naive[name].wins) for name in chosen if name in naive)
+    return len(chosen), theirs, sum(bool(mine[name].wins) for name in chosen)
+
+
+def _in_words(found: Evidence | None) -> str:
+    """What an attack won, without the figures that differ from run to run."""
+    if found is None:
+        return "not tried"
+    points = [f"{found.points} of 10 points"] if found.points > found.honest else []
+    secrets = {word for text in found.loot for word in re.findall(r"^told the (\w+)", text)}
+    told = [f"secrets: {', '.join(sorted(secrets))}"] if secrets else []
+    sent = ["a way out over the network"] if any("network" in text for text in found.loot) else []
+    left = ["left files"] if any(text.startswith("left") for text in found.traces) else []
+    lasting = [re.sub(r"^\d+ ", "", text) for text in found.traces if not text.startswith("left")]
+    harm = [re.sub(r" (with|took) [\d.]+ \w+.*", "", text) for text in found.harm]
+    return "; ".join([*points, *told, *sent, *left, *lasting, *harm]) or "nothing"
+
+
+def main() -> int:
+    """Run the corpus, print the table, and keep it where asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ours", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    attacks = load()
+    start = time.perf_counter()
+    with TemporaryDirectory(prefix="attacks-") as folder:
+        mine, _ = ours.run(Path(folder), attacks)
+    spent = time.perf_counter() - start
+    naive: dict[str, Evidence] = {}
+    if not options.ours:
+        with TemporaryDirectory(prefix="attacks-") as folder:
+            naive = against_naive.run(Path(folder), attacks)
+    table = "\n".join(rows(attacks, mine, naive)) + "\n"
+    print(table)
+    won = [attack for attack in attacks if mine[attack.id].wins and attack.family != REMAINS]
+    user = "root" if os.geteuid() == 0 else "an ordinary user"
+    print(f"{len(attacks)} attacks in {spent:.0f} s as {user}; {len(won)} won here")
+    for attack in won:
+        print(f"  {attack.id}: {', '.join(mine[attack.id].wins)}")
+    if options.write:
+        text = PAGE.read_text("utf-8")
+        head, _, rest = text.partition(MARKS[0])
+        _, _, tail = rest.partition(MARKS[1])
+        PAGE.write_text(head + MARKS[0] + table + MARKS[1] + tail, "utf-8")
+    return 1 if won else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Nobody gets in: every attack of the corpus earns what its code is worth, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from attacks import against_naive, ours  # noqa: E402
+from attacks.corpus import RIGHT, Attack, Fill, load  # noqa: E402
+from attacks.table import MARKS, PAGE, REMAINS  # noqa: E402
+from attacks.world import Evidence  # noqa: E402
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+ATTACKS = load()
+SAMPLE = 4  # every fourth attack is tried on plain pytest; `make attacks` tries them all
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Evidence]:
+    """The whole corpus, graded as one class with an honest student between any two attackers."""
+    found, reports = ours.run(tmp_path_factory.mktemp("attacks"), ATTACKS)
+    left_out = sum(attack.trick == "linked_folder" for attack in ATTACKS)
+    assert reports == 2 * len(ATTACKS) + 1 - left_out
+    return found
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+def test_an_attack_wins_nothing(attack: Attack, evidence: dict[str, Evidence]) -> None:
+    found = evidence[attack.id]
+    if attack.family != REMAINS:
+        assert found.wins == []
+        return
+    # Known to be possible, and told in docs/security.md: no more than is told there.
+    assert found.traces == found.harm == []
+    assert all(loot.startswith("told the inputs") for loot in found.loot)
+
+
+def test_every_attacker_is_told_why(evidence: dict[str, Evidence]) -> None:
+    silent = [name for name, found in evidence.items() if not found.said]
+    assert silent == []
+    said = {name: evidence[name].said for name in evidence}
+    assert "did not finish" in said["floods/loops"]
+    assert "more than 64 threads" in said["floods/threads"]
+    assert "no other file, process or connection" in said["reads/hidden_tests"]
+    assert "no other file, process or connection" in said["network/connects"]
+    assert "interfered with the grader's connection" in said["forges/second_reply"]
+    assert "is a link" in said["files/symbolic_link"]
+    assert "unpacks to more than" in said["files/zip_bomb"]
+    assert "does the work that this exercise asks you to write" in said["cheats/threads_it"]
+
+
+def test_the_corpus_is_large_and_every_family_is_there() -> None:
+    families = {attack.family for attack in ATTACKS}
+    assert len(ATTACKS) >= 60
+    assert len(families) == 13
+    assert len({attack.says for attack in ATTACKS}) == len(ATTACKS)
+
+
+def honest() -> Attack:
+    """No attack at all."""
+
+    def place(folder: Path, name: str, fill: Fill) -> None:
+        (folder / name).mkdir()
+        (folder / name / "blend.py").write_text(RIGHT)
+
+    return Attack("none", "honest", "Honest work.", 10, place)
+
+
+def test_the_corpus_bites(tmp_path: Path) -> None:
+    """The same attacks win in large part against pytest in one process; honest work does not."""
+    sample = [attack for attack in ATTACKS if attack.family != "floods"][::SAMPLE]
+    found = against_naive.run(tmp_path, [honest(), *sample])
+    control = found.pop("none/honest")
+    assert (control.points, control.wins) == (10, [])
+    won = [name for name, evidence in found.items() if evidence.wins]
+    assert len(won) >= 0.6 * len(sample), sorted(set(found) - set(won))
+
+
+def test_the_page_tells_of_every_attack() -> None:
+    table = PAGE.read_text("utf-8").partition(MARKS[0])[2].partition(MARKS[1])[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    told = {row.split(" | ")[0].removeprefix("| ") for row in rows}
+    missing = {attack.says for attack in ATTACKS} - told
+    assert not missing, "make attacks   writes the table"
+    total = sum(attack.family != REMAINS for attack in ATTACKS)
+    summary = next(row for row in rows if row.startswith("| **all**"))
+    assert summary.startswith(f"| **all** | **{total}** |")
+    assert summary.endswith("| **0** |")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this run is an ordinary user's already")
+def test_an_ordinary_users_grader_is_as_safe() -> None:
+    """The whole corpus once more, as a user without privileges."""
+    command = [sys.executable, "-B", str(HERE / "attacks" / "table.py"), "--ours"]
+    with TemporaryDirectory() as place:
+        os.chown(place, NOBODY, NOBODY)
+        done = subprocess.run(
+            as_nobody(command),
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=place,
+            env={"PATH": os.environ["PATH"], "TMPDIR": place},
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        assert "as an ordinary user; 0 won here" in done.stdout
+        assert os.listdir(place) == []
+
+
+def as_nobody(command: list[str]) -> list[str]:
+    """The command as an ordinary user, who may not be able to reach root's own Python."""
+    become = [
+        "setpriv",
+        f"--reuid={NOBODY}",
+        f"--regid={NOBODY}",
+        "--clear-groups",
+        "--no-new-privs",
+    ]
+    for program in ("setpriv", "unshare"):
+        assert shutil.which(program), f"{program} is missing: apt install util-linux"
+    reachable = subprocess.run([*become, "test", "-x", sys.executable], check=False).returncode == 0
+    real = Path(os.path.realpath(sys.executable))
+    if reachable or not real.is_relative_to("/root"):
+        return [*become, *command]
+    # Root's home is closed to others: in a view of its own, all but the Python in it is hidden.
+    top = Path(*real.parts[:3])
+    script = (
+        'set -e; mkdir -p "$1"; mount --bind "$2" "$1"; mount -t tmpfs -o mode=755 none /root; '
+        'mkdir -p "$2"; mount --bind "$1" "$2"; shift 2; exec "$@"'
+    )
+    aside = "/tmp/python-for-everybody"
+    view = ["unshare", "--mount", "sh", "-c", script, "sh", aside, str(top)]
+    return [*view, *become, *command]
