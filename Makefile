@@ -11,13 +11,14 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test lint bench build validate docs deps-system clean
+.PHONY: help demo test lint bench attacks build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
 	@echo "make test      every test"
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
+	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts and tables of the pages up to date"
 	@echo "make validate  prove the course's content"
@@ -47,6 +48,9 @@ lint: $(DEV)
 
 bench: $(USE)
 	$(BIN)/python benchmarks/bench.py
+
+attacks: $(DEV)
+	$(BIN)/python -W ignore tests/attacks/table.py --write
 
 build: $(USE)
 	$(BIN)/grader build

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import csv
+import hashlib
+import html
+import io
 import re
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grader.records import Excerpt, ExerciseResult, Frame, Outcome, Report
 from grader.reports import FORMATS
+from grader.reports.grades import cell, to_csv
 from grader.visibility import HIDDEN_SENTENCE, LATER, for_student
 
 NASTY = "<script>alert(1)</script> & `x` *y* [z](javascript:1) | ~~~ ``` \" '"
@@ -82,22 +90,126 @@ class Page(HTMLParser):
         self.links += [value or "" for key, value in attrs if key in ("href", "src")]
 
 
-def test_html_shows_a_students_text_as_text_and_loads_nothing() -> None:
-    where = Frame(NASTY, 1, NASTY)
-    page = shown(
-        "html",
-        report(
-            outcome(message=NASTY, printed=NASTY, where=where, actual=Excerpt(NASTY)),
-            advice=NASTY,
-            submission=NASTY,
-            notes=(NASTY,),
-        ),
+BREAKOUTS = (
+    NASTY,
+    "</pre></div></section><script>alert(1)</script>",
+    "\"><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "</style><style>*{display:none}</style>",
+    "</title><base href=//evil.example><meta http-equiv=refresh content=0>",
+    "<!--", "--><script>", "<![CDATA[", "<svg/onload=alert(1)>", "<iframe srcdoc='<script>'>",
+    "{{ 7 * 7 }}{% include 'x' %}",
+    "javascript:alert(1)", "&lt;script&gt;alert(1)", "\u2028<script>\u2029", "\x00<scr\x00ipt>",
+    "\ud800<b>", "<b>\u202e</b>", "<math><mtext></form><form action=//evil.example>",
+)  # fmt: skip
+
+
+def full_of(text: str) -> Report:
+    """A report in which everything that a student can write is `text`."""
+    where = Frame(text, 1, text, 0, text)
+    test = outcome(
+        message=text,
+        kind=text,
+        printed=text,
+        called=text,
+        where=where,
+        expected=Excerpt(text),
+        actual=Excerpt(text, values=[[text]]),
     )
-    parsed = Page(page)
-    assert "script" not in parsed.tags
-    assert parsed.links == ["#scale"]
-    assert "default-src 'none'" in page
-    assert page.count("&lt;script&gt;") >= 6
+    return report(test, advice=text, submission=text, notes=(text,))
+
+
+class Shape(HTMLParser):
+    """What a page is made of, without its text: tags, attributes, comments, declarations."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.parts: list[Any] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.parts.append((tag, [name for name, _ in attrs]))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.parts.append(f"/{tag}")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        self.parts.append(f"!{data}")
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+@pytest.mark.parametrize("text", BREAKOUTS, ids=range(len(BREAKOUTS)))
+def test_no_text_breaks_out_of_a_page(text: str) -> None:
+    harmless, page = shown("html", full_of("harmless")), shown("html", full_of(text))
+    assert Shape(page).parts == Shape(harmless).parts
+    assert [tag for tag, _ in filter(lambda p: isinstance(p, tuple), Shape(page).parts)].count(
+        "script"
+    ) == 0
+    assert Page(page).links == ["#scale"]
+    if "\x00" not in text:
+        assert text in Shape(page).text  # and all of it can be read
+
+
+@settings(derandomize=True, max_examples=60, deadline=None, database=None)
+@given(st.text(alphabet=st.sampled_from("<>\"'&`/!-[]=; \n\tabcsriptonx{}%\\"), max_size=80))
+def test_no_made_up_text_breaks_out_either(text: str) -> None:
+    page, harmless = shown("html", full_of(text)), shown("html", full_of("harmless"))
+    optional = {"p", "pre", "br", "h3", "span"}  # what is left out where there is no text
+
+    def kept(parts: list[Any]) -> list[Any]:
+        names = [part if isinstance(part, str) else part[0] for part in parts]
+        return [name for name in names if name.lstrip("/") not in optional]
+
+    assert kept(Shape(page).parts) == kept(Shape(harmless).parts)
+
+
+def test_a_page_may_run_and_load_nothing() -> None:
+    page = shown("html", FAILED)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert policy
+    assert style
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert html.unescape(policy[1]).split("; ") == [
+        "default-src 'none'",
+        f"style-src 'sha256-{digest}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    assert " style=" not in page
+    assert "http" not in re.sub(r"http-equiv", "", page)
+
+
+@pytest.mark.parametrize("text", BREAKOUTS, ids=range(len(BREAKOUTS)))
+def test_no_text_becomes_markup_in_markdown(text: str) -> None:
+    from markdown_it import MarkdownIt
+
+    made = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+    page, harmless = shown("markdown", full_of(text)), shown("markdown", full_of("harmless"))
+    assert Shape(made.render(page)).parts == Shape(made.render(harmless)).parts
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "'=1", "\n=1")
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_no_cell_of_the_marks_is_a_formula(name: str) -> None:
+    made = to_csv([{**FAILED.to_json(), "submission": name}])
+    header, row = csv.reader(io.StringIO(made, newline=""))
+    assert header == ["submission", "points", "max_points", "scale"]
+    assert row[1:] == ["2", "4", "2"]
+    assert row[0].endswith(name)
+    assert row[0][0] == "'"
+
+
+def test_a_plain_name_is_left_alone() -> None:
+    assert cell("s001") == "s001"
+    assert cell('O\'Neil, "x"') == 'O\'Neil, "x"'
 
 
 def test_markdown_keeps_a_students_text_from_becoming_markup() -> None:

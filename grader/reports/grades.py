@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+FORMULA = tuple("=+-@＝＋－＠'\t\r\n")
 
 
 def to_csv(reports: Sequence[Mapping[str, Any]]) -> str:
@@ -26,4 +26,5 @@ def to_csv(reports: Sequence[Mapping[str, Any]]) -> str:
 
 def cell(text: str) -> str:
     """A text that a spreadsheet takes for text: a leading apostrophe where it would compute."""
-    return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
+    visible = text.lstrip(" \u00a0\u200b\u200c\u200d\u2060\ufeff")
+    return f"'{text}" if visible.startswith(FORMULA) else text

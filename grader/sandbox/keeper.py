@@ -59,7 +59,6 @@ class Keeper:
         _remove(self.folder(pid))
         return status, self._reasons.pop(pid, "")
 
-
     def close(self) -> None:
         """End every worker, and leave nothing on disk."""
         for pid in list(self._reasons):
