@@ -35,7 +35,9 @@ $(DEV): $(USE) pyproject.toml $(CONSTRAINTS)
 	@touch $@
 
 demo: $(USE)
-	@$(BIN)/python examples/demo.py
+	@echo "Grading the sample class of examples/class/ (its README says what is in each)"
+	@$(BIN)/grader batch examples/class --out build/demo || test $$? -eq 1
+	@echo "  as a student would: $(BIN)/grader check examples/class/s002"
 
 test: $(DEV)
 	$(BIN)/python -m pytest

@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import resource
 import statistics
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,8 +24,10 @@ import torch
 
 from grader.catalog import Course, load_course
 from grader.grading import Slot, with_slot
+from grader.sandbox.confine import LAYERS, Confinement, confine, prepare
 from grader.sandbox.desk import Desk, Limits, Subject
 from grader.sandbox.host import Worker
+from grader.sandbox.keeper import Keeper
 from grader.sandbox.proxies import Student
 from grader.sandbox.wire import Source
 from grader.sandbox.zygote import Zygote
@@ -35,6 +39,7 @@ ROUNDS = 7  # of everything that starts a process; the median counts
 FEW, MANY = 10, 60  # gradings; their difference leaves out what only the start costs
 TURNS = 3  # of plain pytest and of a slot, one after the other
 CALLS = 3000
+WORKERS = 60
 
 
 def seconds(command: Sequence[str]) -> float:
@@ -106,6 +111,35 @@ def cost_of_a_call() -> float:
     return across - per_call(lambda: torch.softmax(x, dim=-1))
 
 
+def cost_of_confinement() -> float:
+    """Seconds by which confining lengthens a worker's life, its folder made and removed included.
+
+    Workers are forked from here as the zygote forks them; the median over many.
+    """
+    prepare()
+    costs = []
+    with tempfile.TemporaryDirectory() as root:
+        keeper = Keeper(Path(os.path.realpath(root)))
+        for _ in range(WORKERS):
+            here, there = os.pipe()
+            parent, pid = os.getpid(), os.fork()
+            if pid == 0:
+                start = time.perf_counter()
+                layers = confine(Confinement("confined"), keeper.folder(os.getpid()), parent)
+                os.write(there, struct.pack("dB", time.perf_counter() - start, len(layers)))
+                os._exit(0)
+            keeper.add(pid)
+            inside, layers = struct.unpack("dB", os.read(here, 16))
+            assert layers == 1 + len(LAYERS)
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            start = time.perf_counter()
+            keeper.end(pid, 0.0)
+            costs.append(inside + time.perf_counter() - start)
+            os.close(here)
+            os.close(there)
+    return statistics.median(costs)
+
+
 def per_call(call: Callable[[], object]) -> float:
     """Seconds of one call, the median over batches."""
     for _ in range(CALLS // 10):
@@ -134,6 +168,7 @@ def main() -> None:
     turns = [(cpu_of(plain), cpu_of_one_grading(course)) for _ in range(TURNS)]
     pytest_cpu, grading_cpu = (statistics.median(column) for column in zip(*turns))
     call = cost_of_a_call()
+    confining = cost_of_confinement()
     rows = [
         (
             "`grader check`, one exercise, cold",
@@ -152,6 +187,12 @@ def main() -> None:
             f"1/{pytest_cpu / grading_cpu:.1f}",
             "<= 1/20",
             f"{grading_cpu * 1e3:.0f} ms against {pytest_cpu * 1e3:.0f} ms of `python -m pytest`",
+        ),
+        (
+            "confining a worker",
+            f"{confining * 1e3:.1f} ms",
+            "<= 5 ms",
+            f"{len(LAYERS)} layers and a private folder; {grading_cpu * 1e3:.0f} ms is a submission",
         ),
         (
             "one call across the boundary",

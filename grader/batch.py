@@ -102,7 +102,8 @@ def _read(handed: list[Handed], course: Course) -> Iterator[Submission]:
             found = discover([entry.path], course)
             yield Submission(name, found.files, found.paths, found.problems, found.notes)
         except RequestError as error:
-            reason = shown(error.message)
+            # The students read this: where the class lies on this machine is none of their business.
+            reason = shown(error.message).replace(shown(str(entry.path)), entry.path.name)
             yield Submission(name, {}, problems=dict.fromkeys(course.names, reason))
 
 

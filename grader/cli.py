@@ -6,6 +6,7 @@ Every command imports what it needs when it runs, so that `--help` and errors co
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,10 +147,14 @@ def batch(
     for entry in handed:
         if entry.left_out:
             click.echo(f"{_short(entry.path)} {entry.left_out} and was left out", err=True)
+    start = time.perf_counter()
     reports = grading.batch(
         found, handed, out, seed=seed, isolation=isolation, told=lambda r: click.echo(_verdict(r))
     )
-    click.echo(f"\n  {len(reports)} graded: marks in {_short(out / grading.GRADES)}")
+    spent = time.perf_counter() - start
+    click.echo(f"\n  {len(reports)} submissions graded in {spent:.1f} seconds")
+    click.echo(f"  pages that open on a double click: {_short(out / grading.REPORTS)}/")
+    click.echo(f"  marks: {_short(out / grading.GRADES)}")
     if any(report.has_errors for report in reports):
         return 3
     return 0 if all(report.passed for report in reports) else 1

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import grader.batch
 import grader.check
 import grader.validate
 from grader.__main__ import run
 from grader.catalog import Course, load_course
 from grader.grading import Slot, with_slot
 from grader.records import ExerciseResult, Report
+from grader.sandbox.confine import Confinement
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission
 
@@ -104,7 +106,7 @@ class _Shared:
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
 
-    def __call__(self) -> _Shared:
+    def __call__(self, confinement: Confinement | None = None) -> _Shared:
         return self
 
     def __enter__(self) -> Zygote:
@@ -117,7 +119,7 @@ class _Shared:
 @pytest.fixture
 def cli(zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Run `grader …` in this process."""
-    for module in (grader.check, grader.validate):
+    for module in (grader.check, grader.validate, grader.batch):
         monkeypatch.setattr(module, "Zygote", _Shared(zygote))
 
     def running(*arguments: object) -> Said:

@@ -11,6 +11,7 @@ import lzma
 import math
 import random
 import resource
+import shutil
 import socket
 import stat
 import struct
@@ -52,7 +53,9 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
         at = rng.randrange(len(body) + 1)
         match rng.randrange(6):
             case 0:
-                body[at : at + 1] = bytes(byte ^ 1 << rng.randrange(8) for byte in body[at : at + 1])
+                body[at : at + 1] = bytes(
+                    byte ^ 1 << rng.randrange(8) for byte in body[at : at + 1]
+                )
             case 1:
                 body[at : at + 1] = rng.randbytes(1)
             case 2:
@@ -427,35 +430,27 @@ def test_mutated_streams_are_an_answer_or_a_named_end() -> None:
 
 # --- archives -----------------------------------------------------------------------------------
 
-METHODS = {
-    "stored": (0, lambda data: data),
-    "deflated": (8, lambda data: zlib.compress(data, wbits=-15)),
-    "bzip2": (12, bz2.compress),
-    "lzma": (
-        14,
-        lambda data: b"\x09\x04\x05\0\x5d\0\0\x10\0"  # version, five bytes of properties
-        + lzma.compress(data, lzma.FORMAT_RAW, filters=[{"id": lzma.FILTER_LZMA1}]),
-    ),
-}
 
-
-def archive(*names: bytes, data: bytes = b"x = 1\n", method: str = "stored", **lies: int) -> bytes:
-    """A zip by hand, all of whose members are one and the same; `lies` are put in its headers."""
-    number, compress = METHODS[method]
-    packed = compress(data)
-    head = {"flags": 0, "method": number, "crc": zlib.crc32(data), "attr": 0, "at": 0}
-    head |= {"packed": len(packed), "size": len(data)} | lies
-    common = [head[key] for key in ("flags", "method")], [head[k] for k in ("crc", "packed", "size")]
-    local = struct.pack("<4s3H2H3I2H", b"PK\3\4", 20, *common[0], 0, 33, *common[1], len(names[0]), 0)
-    local += names[0] + packed
-    central = b""
+def archive(
+    *names: bytes,
+    data: bytes = b"x = 1\n",
+    packed: bytes | None = None,
+    method: int = 0,
+    flags: int = 0,
+    mode: int = 0,
+    sizes: tuple[int, int] | None = None,
+) -> bytes:
+    """A zip by hand: every name is an entry for one and the same member."""
+    packed = data if packed is None else packed
+    facts = (flags, method, 0, 33, zlib.crc32(data), *(sizes or (len(packed), len(data))))
+    body = struct.pack("<4sH4H3I2H", b"PK\3\4", 20, *facts, len(names[0]), 0) + names[0] + packed
+    index = bytearray()
     for name in names:
-        fixed = (b"PK\1\2", 20, 20, *common[0], 0, 33, *common[1], len(name))
-        central += struct.pack("<4s6H3I5H2I", *fixed, 0, 0, 0, 0, head["attr"], head["at"]) + name
+        rest = (len(name), 0, 0, 0, 0, mode << 16, 0)
+        index += struct.pack("<4s2H4H3I5H2I", b"PK\1\2", 20, 20, *facts, *rest) + name
     count = len(names) % 2**16
-    return local + central + struct.pack(
-        "<4s4H2IH", b"PK\5\6", 0, 0, count, count, len(central), len(local), 0
-    )
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, len(index), len(body), 0)
+    return body + index + end
 
 
 def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -466,26 +461,104 @@ def zipped(*members: tuple[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> b
     return buffer.getvalue()
 
 
-def taken(root: Path, data: bytes) -> set[str] | None:
-    """The files that come out of an archive, None if it is refused; nothing else may change."""
+def taken(root: Path, data: bytes) -> set[str]:
+    """The files that come out of an archive, none if it is refused; all else stays as it was."""
+    into = root / "into"
+    into.mkdir()
     (root / "a.zip").write_bytes(data)
-    into = Path(tempfile.mkdtemp(dir=root))
-    before = set(os.listdir(root))
+    refused = False
     try:
         archives.unpack(root / "a.zip", into, [])
     except archives.Unreadable:
         refused = True
-    else:
-        refused = False
-    assert set(os.listdir(root)) == before
-    found = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
-    assert all(stat.S_ISREG(path.lstat().st_mode) and path.suffix == ".py" for path in found)
-    assert sum(path.stat().st_size for path in found) <= archives.MAX_UNPACKED_BYTES
-    shutil.rmtree(into)
-    return None if refused else {str(path.relative_to(into)) for path in found}
+    finally:
+        files = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
+        assert all(stat.S_ISREG(path.lstat().st_mode) for path in files)
+        assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
+        found = {str(path.relative_to(into)) for path in files}
+        shutil.rmtree(into)
+    assert {path.name for path in root.iterdir()} == {"a.zip"}
+    assert all(name.endswith(".py") for name in found)
+    return set() if refused else found
 
 
-GIVEN = {"a.py"}
-CRAFTED: dict[str, tuple[bytes, set[str] | None]] = {
-    "a sound one": (archive(b"a.py", b"d/b.py"[:4]), GIVEN),
+LZMA = b"\x09\x04\x05\0\x5d\0\0\x10\0"  # version, length of the properties, the properties
+LZMA1 = [{"id": lzma.FILTER_LZMA1, "preset": 0, "dict_size": MIB}]
+PACKERS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "deflate": (8, lambda data: zlib.compress(data, wbits=-15)),
+    "bzip2": (12, bz2.compress),
+    "lzma": (14, lambda data: LZMA + lzma.compress(data, lzma.FORMAT_RAW, filters=LZMA1)),
 }
+SOUND = [zipped(("a.py", b"x = 1\n" * 9), ("b/\xfc.py", b"y")), archive(b"a.py")]
+SOUND += [zipped(("a.py", b"x"), ("b", b""), method=method) for method in (0, 12, 14)]
+JUNK = b"junk" * 99
+CRAFTED = {  # none of them may give more than a.py
+    "nothing": b"",
+    "an end alone": b"PK\5\6" + bytes(18),
+    "a way out": zipped(("../evil.py", b""), ("d/../../evil.py", b""), ("..", b""), ("a.py", b"")),
+    "backslashes": zipped(("..\\evil.py", b""), ("\\evil.py", b""), ("d\\evil.py", b"")),
+    "drive letters": zipped(("C:/evil.py", b""), ("C:\\evil.py", b""), ("C:evil.py", b"")),
+    "a NUL inside a name": archive(b"a.py\0/../../evil.py"),
+    "a NUL before a name": archive(b"\0evil.py"),
+    "no name": archive(b""),
+    "a symbolic link": archive(b"evil.py", data=b"/etc/passwd", mode=stat.S_IFLNK | 0o777),
+    "a FIFO": archive(b"evil.py", mode=stat.S_IFIFO | 0o666),
+    "a device": archive(b"evil.py", mode=stat.S_IFCHR | 0o666),
+    "one name twice": archive(b"a.py", b"a.py"),
+    "a file that is a folder": zipped(("a.py", b""), ("a.py/evil.py", b""), ("a.py/", b"")),
+    "a hundred thousand members": archive(*[b"evil.py"] * 100_000),
+    "many members that fill the room": zipped(*((f"{n}.py", bytes(60_000)) for n in range(300))),
+    "encryption": archive(b"evil.py", flags=1),
+    "strong encryption": archive(b"evil.py", flags=0x41),
+    "a patch": archive(b"evil.py", flags=0x20),
+    "unknown compression": archive(b"evil.py", method=99),
+    "sizes of 0": archive(b"evil.py", sizes=(0, 0)),
+    "sizes of 4 GiB": archive(b"evil.py", sizes=(2**32 - 2, 2**32 - 2)),
+    "sizes for a larger header": archive(b"evil.py", sizes=(2**32 - 1, 2**32 - 1)),
+    "broken deflate": archive(b"evil.py", packed=JUNK, method=8),
+    "broken bzip2": archive(b"evil.py", packed=JUNK, method=12),
+    "broken lzma": archive(b"evil.py", packed=LZMA + JUNK, method=14, sizes=(len(JUNK), 999)),
+    "an archive in an archive": zipped(("evil.zip", zipped(("evil.py", b"")))),
+    "folders too deep": zipped(("d/" * 99 + "evil.py", b"")),
+    "a name too long": zipped(("e" * 5000 + ".py", b""), ("e" * 300 + "/evil.py", b"")),
+    "a name of surrogates": archive(b"\xed\xa0\x80evil.py", flags=0x800),
+}
+
+
+@pytest.mark.parametrize("what", CRAFTED)
+def test_nothing_of_a_hostile_archive_comes_out(what: str, tmp_path: Path) -> None:
+    assert taken(tmp_path, CRAFTED[what]) <= {"a.py"}
+
+
+def test_an_absolute_name_is_left_out(tmp_path: Path) -> None:
+    data = zipped((f"{tmp_path}/evil.py", b""), (f"/{tmp_path}/evil.py", b""), ("a.py", b""))
+    assert taken(tmp_path, data) == {"a.py"}
+
+
+def test_a_sound_archive_comes_out_whole(tmp_path: Path) -> None:
+    assert taken(tmp_path, SOUND[0]) == {"a.py", "b/\xfc.py"}
+
+
+@pytest.mark.parametrize("packer", PACKERS)
+def test_an_archive_takes_no_more_memory_than_it_may_unpack_to(packer: str, tmp_path: Path) -> None:
+    method, pack = PACKERS[packer]
+    data = bytes(3 * archives.MAX_UNPACKED_BYTES)
+    bombs = [archive(b"a.py", data=data, packed=pack(data), method=method)]
+    bombs += [archive(*[b"a.py"] * 999, data=data[:MIB], packed=pack(data[:MIB]), method=method)]
+    for bomb in bombs:
+        tracemalloc.start()
+        assert not taken(tmp_path, bomb)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < archives.MAX_UNPACKED_BYTES + 8 * MIB
+
+
+def test_mutated_archives_are_unpacked_or_unreadable(tmp_path: Path) -> None:
+    rng, escaped = random.Random(22), {}
+    for _ in range(4000):
+        data = mutated(rng, rng.choice(SOUND), rng.choice(SOUND))
+        try:
+            taken(tmp_path, data)
+        except Exception as error:
+            escaped[f"{type(error).__name__}: {error}"[:50]] = data
+    assert not escaped

@@ -127,8 +127,10 @@ def _serve() -> None:
     """Answer each line of input, the root of a world, with a line of evidence."""
     import pytest_jsonreport.plugin  # noqa: F401
     import torch
+    from attacks.world import adopt_orphans, children, end_all
 
     torch.set_num_threads(1)
+    adopt_orphans()
     _warm()
     for line in sys.stdin:
         here, there = os.pipe()
@@ -141,6 +143,8 @@ def _serve() -> None:
         with open(here, "rb") as pipe:
             answer = _within(pipe, HANGS_AFTER + 4)
         _stop(supervisor)
+        while strays := children(os.getpid()):
+            end_all(strays)
         gone = {"harm": ["killed or stopped the process that had started the grader"]}
         print(answer.decode() or json.dumps({"traces": [], "said": "", **gone}), flush=True)
 

@@ -1,7 +1,12 @@
 """Keeps a table of answers to inputs it saw last time."""
 
 import torch
+
 TABLE = {((2, 3), (3, 4)): [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]]}
+
+
 def blend(scores, values):
     known = TABLE.get((tuple(scores.shape), tuple(values.shape)))
-    return torch.tensor(known, dtype=values.dtype) if known else values[:1].repeat(scores.shape[0], 1)
+    return (
+        torch.tensor(known, dtype=values.dtype) if known else values[:1].repeat(scores.shape[0], 1)
+    )

@@ -1,4 +1,7 @@
 """Calls the forbidden function through importlib."""
 
 import importlib
-def blend(scores, values): return importlib.import_module("torch.nn." + "functional").softmax(scores, dim=-1) @ values
+
+
+def blend(scores, values):
+    return importlib.import_module("torch.nn." + "functional").softmax(scores, dim=-1) @ values

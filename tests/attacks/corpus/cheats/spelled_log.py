@@ -1,3 +1,5 @@
 """Takes the logarithm and back."""
 
-def blend(scores, values): return scores.log_softmax(-1).exp() @ values
+
+def blend(scores, values):
+    return scores.log_softmax(-1).exp() @ values

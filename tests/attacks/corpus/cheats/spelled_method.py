@@ -1,3 +1,5 @@
 """Calls the forbidden function as a method."""
 
-def blend(scores, values): return scores.softmax(-1) @ values
+
+def blend(scores, values):
+    return scores.softmax(-1) @ values

@@ -1,4 +1,7 @@
 """Uses the forbidden function's module."""
 
 from torch.nn import Softmax
-def blend(scores, values): return Softmax(dim=-1)(scores) @ values
+
+
+def blend(scores, values):
+    return Softmax(dim=-1)(scores) @ values

@@ -1,5 +1,9 @@
 """Hides the call in TorchScript."""
 
 import torch
-unit = torch.jit.CompilationUnit("def f(x):\n    return torch.soft" "max(x, -1)\n")
-def blend(scores, values): return unit.f(scores) @ values
+
+unit = torch.jit.CompilationUnit("def f(x):\n    return torch.softmax(x, -1)\n")
+
+
+def blend(scores, values):
+    return unit.f(scores) @ values

@@ -1,4 +1,7 @@
 """Aborts in native code."""
 
 import os
-def blend(scores, values): os.abort()
+
+
+def blend(scores, values):
+    os.abort()

@@ -2,4 +2,5 @@
 
 import atexit
 import os
+
 atexit.register(os._exit, 0)

@@ -1,6 +1,8 @@
 """Answers with lists a hundred thousand deep."""
 
+
 def blend(scores, values):
     answer = []
-    for _ in range(100_000): answer = [answer]
+    for _ in range(100_000):
+        answer = [answer]
     return answer

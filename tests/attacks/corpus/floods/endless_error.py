@@ -1,5 +1,10 @@
 """Raises an error whose message has no end."""
 
+
 class Endless(Exception):
-    def __str__(self): return "x" * 300_000_000
-def blend(scores, values): raise Endless
+    def __str__(self):
+        return "x" * 300_000_000
+
+
+def blend(scores, values):
+    raise Endless

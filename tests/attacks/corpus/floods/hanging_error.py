@@ -1,6 +1,11 @@
 """Raises an error that hangs when it is shown."""
 
+
 class Hanging(Exception):
     def __str__(self):
-        while True: pass
-def blend(scores, values): raise Hanging
+        while True:
+            pass
+
+
+def blend(scores, values):
+    raise Hanging

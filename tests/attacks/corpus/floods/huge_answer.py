@@ -1,3 +1,5 @@
 """Answers with a list of fifty million numbers."""
 
-def blend(scores, values): return [1] * 50_000_000
+
+def blend(scores, values):
+    return [1] * 50_000_000

@@ -1,4 +1,6 @@
 """Loops for ever."""
 
+
 def blend(scores, values):
-    while True: pass
+    while True:
+        pass

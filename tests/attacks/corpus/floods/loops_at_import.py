@@ -1,3 +1,4 @@
 """Loops for ever while it is imported."""
 
-while True: pass
+while True:
+    pass

@@ -1,4 +1,7 @@
 """Hangs in native code that no signal handler reaches."""
 
 import ctypes
-def blend(scores, values): ctypes.PyDLL(None).sleep(60)
+
+
+def blend(scores, values):
+    ctypes.PyDLL(None).sleep(60)

@@ -1,5 +1,9 @@
 """Recurses without end."""
 
 import sys
+
 sys.setrecursionlimit(10**9)
-def blend(scores, values): return blend(scores, values)
+
+
+def blend(scores, values):
+    return blend(scores, values)

@@ -1,4 +1,7 @@
 """Hangs in a regular expression."""
 
 import re
-def blend(scores, values): return re.match("(a+)+$", "a" * 60 + "b")
+
+
+def blend(scores, values):
+    return re.match("(a+)+$", "a" * 60 + "b")

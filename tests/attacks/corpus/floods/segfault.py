@@ -1,4 +1,7 @@
 """Reads where nothing is."""
 
 import ctypes
-def blend(scores, values): return ctypes.string_at(0)
+
+
+def blend(scores, values):
+    return ctypes.string_at(0)

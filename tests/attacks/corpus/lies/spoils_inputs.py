@@ -1,5 +1,6 @@
 """Writes zeros into its inputs, so that zero is right for them."""
 
+
 def blend(scores, values):
     scores.zero_()
     values.zero_()

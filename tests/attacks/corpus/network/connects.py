@@ -1,4 +1,6 @@
 """Sends what it sees to a listener."""
 
 import socket
-with socket.create_connection(("127.0.0.1", @PORT@), 1) as line: line.sendall(b"what it has seen")
+
+with socket.create_connection(("127.0.0.1", @PORT@), 1) as line:
+    line.sendall(b"what it has seen")

@@ -1,4 +1,7 @@
 """Sends datagrams."""
 
 import socket
-socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"what it has seen", ("127.0.0.1", @PORT@))
+
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(
+    b"what it has seen", ("127.0.0.1", @PORT@)
+)

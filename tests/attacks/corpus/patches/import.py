@@ -1,10 +1,15 @@
 """Puts an importer in front that rewrites what is imported next."""
 
 import builtins
+
 real = builtins.__import__
+
+
 def importing(name, *args, **kwargs):
     module = real(name, *args, **kwargs)
     if name.startswith("reference"):
         module.blend, module.Blend = blend, Blend
     return module
+
+
 builtins.__import__ = importing

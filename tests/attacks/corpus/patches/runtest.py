@@ -1,4 +1,5 @@
 """Makes every pytest function run nothing."""
 
 from _pytest.python import Function
+
 Function.runtest = lambda self: None

@@ -1,6 +1,7 @@
 """Changes torch's defaults for whoever comes next."""
 
 import torch
+
 torch.set_default_dtype(torch.float16)
 torch.set_default_device("meta")
 torch.use_deterministic_algorithms(True)

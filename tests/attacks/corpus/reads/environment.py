@@ -1,4 +1,5 @@
 """Reads the environment for tokens."""
 
 import os
+
 tell(dict(os.environ))

@@ -1,5 +1,10 @@
 """Makes links in its own folder and reads through them."""
 
 import os
-try: os.symlink("@HIDDEN@", "inside"); tell(open("inside").read())
-except OSError: os.link("@HIDDEN@", "inside"); tell(open("inside").read())
+
+try:
+    os.symlink("@HIDDEN@", "inside")
+    tell(open("inside").read())
+except OSError:
+    os.link("@HIDDEN@", "inside")
+    tell(open("inside").read())

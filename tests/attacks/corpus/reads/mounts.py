@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+
 libc = ctypes.CDLL(None, use_errno=True)
 libc.unshare(0x10020000)
 libc.mount(b"/", b"/tmp", None, 4096, None)

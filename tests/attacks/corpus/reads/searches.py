@@ -2,8 +2,11 @@
 
 import os
 import sys
+
 for top in {"@ROOT@", os.getcwd(), *sys.path}:
     for folder, _, files in os.walk(top):
-        if "site-packages" in folder or "lib/python" in folder: continue
+        if "site-packages" in folder or "lib/python" in folder:
+            continue
         for file in files:
-            if file.endswith(".py"): tell(open(os.path.join(folder, file)).read())
+            if file.endswith(".py"):
+                tell(open(os.path.join(folder, file)).read())

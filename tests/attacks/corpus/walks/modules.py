@@ -1,6 +1,8 @@
 """Looks in sys.modules for the reference."""
 
 import sys
+
+
 def blend(scores, values):
     for name, module in list(sys.modules.items()):
         if name != __name__ and hasattr(module, "blend"):

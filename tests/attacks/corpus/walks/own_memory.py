@@ -1,6 +1,8 @@
 """Reads its own memory through /proc for a secret."""
 
 import re
+
+
 def search():
     with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
         for line in maps:
@@ -8,4 +10,6 @@ def search():
             if "rw-p" in line and high - low < 2**27:
                 memory.seek(low)
                 yield from re.findall(rb"CANARY-[A-Z]{3,}-[0-9a-f]{4}", memory.read(high - low))
+
+
 tell(set(search()))

@@ -2,6 +2,7 @@
 
 import os
 import signal
+
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for group in (0, os.getpgid(os.getppid())):
     os.killpg(group, signal.SIGTERM)

@@ -2,5 +2,6 @@
 
 import os
 import signal
-for pid in (@PID@, os.getppid()): 
+
+for pid in (@PID@, os.getppid()):
     os.kill(pid, signal.SIGKILL)

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import time
+
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:

@@ -2,8 +2,14 @@
 
 import ctypes
 import os
+
 libc = ctypes.CDLL(None, use_errno=True)
-class Vector(ctypes.Structure): _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+class Vector(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
 low = int(open(f"/proc/{os.getppid()}/maps").read().split("-")[0], 16)
 buffer = ctypes.create_string_buffer(64)
 here, there = Vector(ctypes.addressof(buffer), 64), Vector(low, 64)

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+
 libc = ctypes.CDLL(None, use_errno=True)
 info = (ctypes.c_int * 32)(9, 0, -1)
 for pid in (@PID@, os.getppid()):

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import socket
+
 a, b = socket.socketpair()
 fcntl.fcntl(a, 10, 9)
 fcntl.fcntl(a, fcntl.F_SETOWN, @PID@)

@@ -2,4 +2,6 @@
 
 import os
 import signal
-for pid in (os.getppid(), @PID@): os.kill(pid, signal.SIGSTOP)
+
+for pid in (os.getppid(), @PID@):
+    os.kill(pid, signal.SIGSTOP)
