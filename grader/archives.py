@@ -1,4 +1,4 @@
-"""Opening a zip that a stranger made: Python files alone, within limits, nothing outside.
+"""Opening a zip that a stranger made: exercise files alone, within limits, nothing outside.
 
 A member that is a link, lies outside, is encrypted or is an archive itself is left out and named.
 An archive that is too large, too full or unpacks to far more than it is, is not opened at all.
@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 MIB = 1 << 20
 MAX_ARCHIVE_BYTES = 64 * MIB
 MAX_MEMBERS = 2000
-MAX_MEMBER_BYTES = 2 * MIB
-MAX_UNPACKED_BYTES = 16 * MIB
+MAX_MEMBER_BYTES = 8 * MIB
+MAX_UNPACKED_BYTES = 32 * MIB
 MAX_RATIO = 200  # unpacked to packed bytes, of what is larger than SMALL
 SMALL = 64 * 1024
 MAX_DEPTH = 12  # folders in folders
-TAKEN = (".py",)
+TAKEN = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".xz", ".bz2")
 BROKEN = (
     *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, OverflowError),
@@ -37,14 +37,14 @@ class Unreadable(Exception):
 
 @contextlib.contextmanager
 def unpacked(archive: Path, notes: list[str]) -> Iterator[Path]:
-    """A folder with the archive's Python files, while the block lasts. May raise `Unreadable`."""
+    """A folder with the archive's exercise files, while the block lasts. May raise `Unreadable`."""
     with TemporaryDirectory(prefix="grader-zip-") as name:
         unpack(archive, Path(name), notes)
         yield Path(name)
 
 
 def unpack(archive: Path, into: Path, notes: list[str]) -> None:
-    """Write the archive's Python files beneath `into`; what is left out is added to `notes`."""
+    """Write the archive's exercise files beneath `into`; what is left out joins `notes`."""
     try:
         if archive.stat().st_size > MAX_ARCHIVE_BYTES:
             raise Unreadable(f"the archive is larger than {MAX_ARCHIVE_BYTES // MIB} MiB")

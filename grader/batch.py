@@ -102,7 +102,7 @@ def _read(handed: list[Handed], course: Course) -> Iterator[Submission]:
             found = discover([entry.path], course)
             yield Submission(name, found.files, found.paths, found.problems, found.notes)
         except RequestError as error:
-            # The students read this: where the class lies on this machine is none of their business.
+            # Students read this: where the class lies on this machine is not for them.
             reason = shown(error.message).replace(shown(str(entry.path)), entry.path.name)
             yield Submission(name, {}, problems=dict.fromkeys(course.names, reason))
 

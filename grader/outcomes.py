@@ -13,7 +13,9 @@ import pytest
 
 from grader import pytest_plugin
 from grader.errors import CheckFailure, GraderError, Mismatch, StudentFailure
+from grader.notebook import cell_of
 from grader.records import Excerpt, Frame, Outcome, Verdict, clean
+from grader.sandbox.cells import NOTEBOOK
 from grader.submissions import Submission
 
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}  # need no type in front
@@ -99,5 +101,9 @@ def _cleaned(part: Excerpt) -> Excerpt:
 
 def _placed(frame: Frame, submission: Submission) -> Frame:
     """A place under the path that the file has for whoever reads the report."""
-    path = submission.paths.get(frame.file.removesuffix(".py"), frame.file)
-    return Frame(path, frame.line, clean(frame.source), frame.column, clean(frame.function))
+    name = frame.file.rpartition(".")[0]
+    path, line = submission.paths.get(name, frame.file), frame.line
+    if frame.file.endswith(NOTEBOOK):
+        cell, line = cell_of(submission.files.get(name, ""), line)
+        path = f"{path}, cell {cell}"
+    return Frame(path, line, clean(frame.source), frame.column, clean(frame.function))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from grader.catalog import Course, Exercise
+from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
@@ -20,7 +21,10 @@ def program(
     course: Course, exercise: Exercise, files: Mapping[str, str], *, own_parts: bool = False
 ) -> tuple[str, dict[str, Source]]:
     """The name and the source texts of the program that grades `exercise` with `files`."""
-    sources = {name: Source(f"{name}.py", text) for name, text in files.items()}
+    sources = {
+        name: Source(f"{name}{NOTEBOOK if text.startswith(CELL) else '.py'}", text)
+        for name, text in files.items()
+    }
     stand_ins = {} if own_parts else _stand_ins(course, exercise)
     if not stand_ins:
         return OWN, sources

@@ -15,9 +15,13 @@ from pathlib import Path
 from grader.archives import Unreadable, unpacked
 from grader.catalog import Course, did_you_mean
 from grader.errors import RequestError
+from grader.notebook import Unreadable as NoNotebook
+from grader.notebook import read_notebook
 from grader.records import clean
+from grader.sandbox.cells import NOTEBOOK
 
 MAX_BYTES = 1024 * 1024  # a longer file is no solution to an exercise
+MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024  # with its outputs and pictures
 MAX_WRAPPING = 4  # folders around the folder that holds the exercises
 MAX_FOLDERS = 500  # looked at in search of it
 
@@ -90,7 +94,7 @@ def _exercise_files(path: Path, course: Course, notes: list[str]) -> dict[str, P
     """Exercise name to file, of a file or of the folder, or a folder in it, that holds them."""
     if path.is_file():
         name = path.parent.name if path.name == "solution.py" else path.stem
-        if name not in course.names or path.suffix != ".py":
+        if name not in course.names or path.suffix not in (".py", NOTEBOOK):
             raise RequestError(
                 f"{path} is no exercise of this course{did_you_mean(name, course.names)}",
                 "grader status   lists the exercises",
@@ -136,17 +140,20 @@ def _levels(path: Path) -> Iterator[list[Path]]:
 
 
 def _files_in(folder: Path, top: Path, course: Course, left_out: list[str]) -> dict[str, Path]:
-    """The exercise files in one folder: `<name>.py` or `<name>/solution.py`."""
+    """The exercise files in one folder: a module, a solution in a folder, or a notebook."""
     found: dict[str, Path] = {}
     for name in course.names:
-        for file in (folder / f"{name}.py", folder / name / "solution.py"):
+        for place in (f"{name}.py", f"{name}/solution.py", f"{name}{NOTEBOOK}"):
+            file = folder / place
             if not file.exists() and not file.is_symlink():
                 continue
-            if reason := _unwelcome(file, folder):
+            reason = _unwelcome(file, folder)
+            if name in found:
+                reason = f"is {name} once more"
+            if reason:
                 left_out.append(f"{shown(str(file.relative_to(top)))} {reason} and was left out")
             else:
                 found[name] = file
-                break
     return found
 
 
@@ -171,11 +178,15 @@ def _strangers(folder: Path, found: Mapping[str, Path], course: Course) -> list[
 
 def _read(file: Path) -> tuple[str, str]:
     """A file's text, or in the second place why it cannot be read."""
+    notebook = file.suffix == NOTEBOOK
+    most = MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES
     try:
-        if file.stat().st_size > MAX_BYTES:
-            return "", f"{file.name} is larger than {MAX_BYTES >> 20} MiB"
+        if file.stat().st_size > most:
+            return "", f"{file.name} is larger than {most >> 20} MiB"
         data = file.read_bytes()
-        return data.decode("utf-8-sig"), ""
+        return read_notebook(data) if notebook else data.decode("utf-8-sig"), ""
+    except NoNotebook as error:
+        return "", f"{file.name} {error}; save it again in Jupyter"
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         return "", (

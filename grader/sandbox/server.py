@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from grader.sandbox import wire
+from grader.sandbox.cells import BROKEN
 from grader.sandbox.modules import adopt
 from grader.sandbox.program import Program
 from grader.sandbox.watch import Watch
@@ -244,7 +245,8 @@ def _method(target: Any, name: str | None) -> Any:
         names = [n for n, v in vars(target).items() if callable(v) and not n.startswith("_")]
         close = difflib.get_close_matches(name, names, 1, cutoff=0.5)
         meant = f"; did you mean `{close[0]}`?" if close else ""
-        raise Missing(f"{target.__file__} defines no `{name}`{meant}")
+        broken = "".join(f"; {cell}" for cell in vars(target).get(BROKEN, ())[:3])
+        raise Missing(f"{target.__file__} defines no `{name}`{meant}{broken}")
     return getattr(target, name)
 
 

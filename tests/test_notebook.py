@@ -1,0 +1,138 @@
+"""A notebook is graded as a file would be: cell by cell, and whatever is wrong with a cell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.notebook import Unreadable, cell_of, read_notebook
+
+TINY = Path(__file__).parent / "tiny"
+
+
+def notebook(*cells: str) -> bytes:
+    made: dict[str, Any] = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {},
+        "cells": [
+            {"cell_type": "markdown", "metadata": {}, "source": "# Scale", "id": "m"},
+            *(
+                {
+                    "cell_type": "code",
+                    "metadata": {},
+                    "source": cell.splitlines(keepends=True),
+                    "outputs": [],
+                    "execution_count": None,
+                    "id": f"c{number}",
+                }
+                for number, cell in enumerate(cells)
+            ),
+        ],
+    }
+    return json.dumps(made).encode()
+
+
+@pytest.fixture
+def check(cli: Any, tmp_path: Path, tiny_solution: str) -> Callable[..., Any]:
+    """Grade a notebook made of cells; each may hold @SOLUTION@."""
+
+    def checking(*cells: str) -> tuple[int, dict[str, Any]]:
+        data = notebook(*(cell.replace("@SOLUTION@", tiny_solution) for cell in cells))
+        (tmp_path / "scale.ipynb").write_bytes(data)
+        said = cli("check", tmp_path, "--course", TINY, "--format", "json", "--seed", 3)
+        return said.code, json.loads(said.out)
+
+    return checking
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("@SOLUTION@",),
+        ("%matplotlib inline\n!pip install torch\n", "@SOLUTION@", "scale?\nx = !ls\n"),
+        ("%%time\n@SOLUTION@",),
+        ("%%capture out\n@SOLUTION@", "out.show()"),
+        ("%%bash\nrm -rf /\n", "%%html\n<b>", "@SOLUTION@"),
+        ("this is no Python", "@SOLUTION@", "1 / 0", "def later(:"),
+        ("@SOLUTION@", "raise KeyError('a demo that fails')"),
+        ("", "  ", "@SOLUTION@", "%%\n", "%%time"),
+    ],
+)
+def test_a_right_notebook_earns_all_points(
+    cells: tuple[str, ...], check: Callable[..., Any]
+) -> None:
+    code, report = check(*cells)
+    assert (code, report["points"]) == (0, 8), report["exercises"][0]["tests"]
+
+
+def test_an_error_is_placed_in_its_cell(check: Callable[..., Any]) -> None:
+    code, report = check("import torch\n", "@SOLUTION@", "def scale(x, factor):\n    return nope\n")
+    assert code == 1
+    where = next(test["where"] for test in report["exercises"][0]["tests"] if test["where"])
+    assert where["file"].endswith("scale.ipynb, cell 3")
+    assert (where["line"], where["source"].strip()) == (2, "return nope")
+
+
+def test_a_name_that_a_broken_cell_should_have_defined_names_the_cell(
+    check: Callable[..., Any],
+) -> None:
+    _, report = check("import torch\n", "def scale(x, factor:\n    return x\n")
+    message = report["exercises"][0]["tests"][1]["message"]
+    assert "scale.ipynb defines no `scale`" in message
+    assert "cell 2 raised SyntaxError: '(' was never closed in its line 1" in message
+
+
+def test_a_broken_cell_hides_no_forbidden_call(check: Callable[..., Any]) -> None:
+    code, report = check(
+        "(", "@SOLUTION@", "import torch\ndef scale(x, f): return torch.multiply(x, f)"
+    )
+    assert code == 1
+    assert "torch.multiply does the work" in report["exercises"][0]["tests"][0]["message"]
+
+
+def test_a_file_beside_the_notebook_counts_and_is_said(
+    check: Callable[..., Any], tmp_path: Path, tiny_solution: str
+) -> None:
+    (tmp_path / "scale.py").write_text(tiny_solution)
+    code, report = check("def scale(x, f): return None")
+    assert code == 0
+    assert "scale.ipynb is scale once more and was left out" in report["notes"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "is no notebook that can be read"),
+        (b"[]", "is no notebook that can be read"),
+        (b"{}", "is no notebook that can be read"),
+        (b"null", "is no notebook that can be read"),
+        (b"\xff\xfe{}", "is not UTF-8"),
+        (b"[" * 100_000, "is no notebook that can be read"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "cells": 3}', "is no notebook that can be read"),
+        (b'{"nbformat": 99, "nbformat_minor": 0, "cells": []}', "is no notebook"),
+        (notebook("x").replace(b'"source"', b'"sauce"'), "is no notebook"),
+    ],
+)
+def test_what_is_no_notebook_is_said(data: bytes, said: str) -> None:
+    with pytest.raises(Unreadable, match=said):
+        read_notebook(data)
+
+
+def test_older_notebooks_are_read() -> None:
+    worksheet = {
+        "cells": [{"cell_type": "code", "input": ["x = 1"], "language": "python", "outputs": []}]
+    }
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {}, "worksheets": [worksheet]}
+    assert "x = 1" in read_notebook(json.dumps(old).encode())
+
+
+def test_lines_are_counted_within_cells() -> None:
+    text = read_notebook(b"\xef\xbb\xbf" + notebook("a = 1\nb = 2", "c = 3"))
+    lines = text.splitlines()
+    assert cell_of(text, lines.index("b = 2") + 1) == (1, 2)
+    assert cell_of(text, lines.index("c = 3") + 1) == (2, 1)
