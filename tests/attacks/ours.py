@@ -105,6 +105,7 @@ def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int
     """Grade the class; the evidence of each attack, and the exit code of the whole."""
     world, spare = World(root, Listener()), free_port()
     adopt_orphans()
+    before = children(os.getpid())
     fill = world.fill("s001", os.getpid(), spare)
     for number, attack in enumerate(attacks):
         world.add_neighbour(f"s{2 * number + 1:03}")
@@ -127,7 +128,7 @@ def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int
     expected = {f"{report.submission}{suffix}" for report in reports for suffix in grading.VIEWS}
     stray = {path.name for path in lasting if path.is_file()} - expected - {grading.GRADES}
     strays = [f"left {name} among the reports" for name in sorted(stray)]
-    strays += [f"{len(pids)} processes still run"] if (pids := children(os.getpid())) else []
+    strays += [f"{len(pids)} processes still run"] if (pids := children(os.getpid()) - before) else []
     next(iter(watcher.evidence.values())).traces += strays
     return watcher.evidence, len(reports)
 
