@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ sys.path.insert(0, str(HERE))
 from attacks import against_naive, ours  # noqa: E402
 from attacks.corpus import RIGHT, Attack, Fill, load  # noqa: E402
 from attacks.table import MARKS, PAGE, REMAINS  # noqa: E402
-from attacks.world import Evidence  # noqa: E402
+from attacks.world import Evidence, Listener, World, free_port  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 ATTACKS = load()
@@ -81,6 +82,20 @@ def test_every_attacker_is_told_why(evidence: dict[str, Evidence]) -> None:
     assert "is a link" in said["files/symbolic_link"]
     assert "unpacks to more than" in said["files/zip_bomb"]
     assert "does the work that this exercise asks you to write" in said["cheats/threads_it"]
+
+
+TYPICAL = ("ends/leaves_at_import", "files/fifo", "floods/segfault", "forges/oversized")
+
+
+def test_the_command_ends_as_for_any_class(cli: Any, tmp_path: Path) -> None:
+    """An attack is a submission that fails, not a failure of the grader."""
+    world = World(tmp_path, Listener())
+    fill = world.fill("s001", os.getpid(), free_port())
+    for number, attack in enumerate(attack for attack in ATTACKS if attack.id in TYPICAL):
+        attack.place(world.submissions, f"s{number:03}", fill)
+    said = cli("batch", world.submissions, "--out", world.out, "--course", world.course)
+    assert (said.code, said.err) == (1, "")
+    assert said.out.count("  0 / 10  first to mend: blend") == len(TYPICAL)
 
 
 def test_the_corpus_is_large_and_every_family_is_there() -> None:

@@ -450,7 +450,9 @@ def taken(root: Path, data: bytes) -> set[str]:
         refused = True
     finally:
         files = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
-        assert all(stat.S_ISREG(path.lstat().st_mode) and path.suffix == ".py" for path in files)
+        assert all(
+            stat.S_ISREG(path.lstat().st_mode) and path.suffix in archives.TAKEN for path in files
+        )
         assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
         shutil.rmtree(into)
     assert [path.name for path in root.iterdir()] == ["a.zip"]
@@ -475,7 +477,7 @@ CRAFTED = {  # none of them may give more than a.py
     "a file that is a folder": zipped({"a.py": b"", "a.py/evil.py": b"", "a.py/": b""}),
     "a hundred thousand members": archive(*[b"evil.py"] * 100_000),
     "members that overlap": archive(*[b"evil.py"] * 999, data=bytes(60_000)),
-    "members that fill the room": zipped({f"{n}.py": bytes(60_000) for n in range(300)}),
+    "members that fill the room": zipped({f"{n}.py": bytes(60_000) for n in range(600)}),
     "encryption": archive(b"evil.py", flags=1),
     "strong encryption": archive(b"evil.py", flags=0x41),
     "a patch": archive(b"evil.py", flags=0x20),
@@ -505,7 +507,7 @@ def test_what_an_archive_places_elsewhere_is_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", [8, 12, 14], ids=["deflate", "bzip2", "lzma"])
 def test_a_bomb_takes_no_more_memory_than_an_archive_may(method: int, tmp_path: Path) -> None:
-    bomb = zipped({"a.py": bytes(4 * archives.MAX_UNPACKED_BYTES)}, method)
+    bomb = zipped({"a.py": bytes(3 * archives.MAX_UNPACKED_BYTES)}, method)
     tracemalloc.start()
     try:
         assert not taken(tmp_path, bomb)
@@ -516,7 +518,7 @@ def test_a_bomb_takes_no_more_memory_than_an_archive_may(method: int, tmp_path: 
 
 def test_mutated_archives_are_unpacked_or_unreadable(tmp_path: Path) -> None:
     rng, escaped = Random(22), {}
-    for _ in range(4000):
+    for _ in range(2500):
         data = mutated(rng, rng.choice(SOUND), rng.choice(SOUND))
         try:
             taken(tmp_path, data)

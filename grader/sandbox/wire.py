@@ -17,7 +17,7 @@ import msgspec
 import torch
 from torch import Tensor
 
-MAX_FRAME = 64 * 1024 * 1024  # bytes; a longer frame is refused before it is read
+MAX_FRAME = 8 * 1024 * 1024  # bytes, refused before they are read; decoded, up to 25 times as much
 MAX_TEXT = 4000  # characters of a student's message, type name or source line that cross
 HEADER = struct.Struct(">I")
 
