@@ -16,13 +16,14 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
 MIB = 1 << 20
-MAX_ARCHIVE_BYTES = 64 * MIB
+MAX_ARCHIVE_BYTES = 16 * MIB
 MAX_MEMBERS = 2000
 MAX_MEMBER_BYTES = 8 * MIB
 MAX_UNPACKED_BYTES = 32 * MIB
 MAX_RATIO = 200  # unpacked to packed bytes, of what is larger than SMALL
 SMALL = 64 * 1024
 MAX_DEPTH = 12  # folders in folders
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others unpack without a limit
 TAKEN = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".xz", ".bz2")
 BROKEN = (
@@ -55,7 +56,7 @@ def unpack(archive: Path, into: Path, notes: list[str]) -> None:
             room = MAX_UNPACKED_BYTES
             for member in members:
                 path = PurePosixPath(member.filename)
-                if member.is_dir() or path.suffix not in (*TAKEN, *ARCHIVES):
+                if not member.filename or member.is_dir() or path.suffix not in (*TAKEN, *ARCHIVES):
                     continue
                 if reason := _unwelcome(member, path):
                     notes.append(f"{_shown(path)} {reason} and was left out")
@@ -78,6 +79,8 @@ def _unwelcome(member: zipfile.ZipInfo, path: PurePosixPath) -> str:
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
         return "is a link" if kind == stat.S_IFLNK else "is no regular file"
+    if member.compress_type not in METHODS:
+        return "is compressed in an unusual way"
     return "is encrypted" if member.flag_bits & 1 else ""
 
 

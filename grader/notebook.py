@@ -14,7 +14,9 @@ from typing import Any
 from grader.sandbox.cells import CELL
 
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
-BROKEN = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+MAX_MAGICS = 50  # lines of IPython's in a cell; each makes IPython read the whole cell anew
+MAX_CELL = 20_000  # characters of a cell that has any
+BROKEN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError)
 
 
 class Unreadable(Exception):
@@ -32,6 +34,7 @@ def read_notebook(data: bytes) -> str:
             cells = read(text, as_version=4)["cells"]
         sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
         codes = [_parsing(_python("".join(source))) for source in sources]
+        "".join(codes).encode()  # JSON can hold half a character, which no file and no wire can
     except UnicodeDecodeError:
         raise Unreadable("is not UTF-8, as notebooks are") from None
     except (*BROKEN, nbformat.ValidationError) as error:
@@ -56,11 +59,18 @@ def _python(cell: str) -> str:
         if magic not in RUNS_ITS_BODY:
             return "".join(f"# {line}\n" for line in cell.splitlines())
         cell = f"# {head}\n{body}"
+    magics = sum(_is_magic(line.strip()) for line in cell.splitlines())
+    if magics > MAX_MAGICS or (magics and len(cell) > MAX_CELL):
+        return cell
     try:
         transformed: str = TransformerManager().transform_cell(cell)  # type: ignore[no-untyped-call]
     except SyntaxError:
         return cell
     return transformed
+
+
+def _is_magic(line: str) -> bool:
+    return bool(line) and (line[0] in "%!?" or line[-1] == "?")
 
 
 def _parsing(cell: str) -> str:

@@ -106,4 +106,4 @@ def _placed(frame: Frame, submission: Submission) -> Frame:
     if frame.file.endswith(NOTEBOOK):
         cell, line = cell_of(submission.files.get(name, ""), line)
         path = f"{path}, cell {cell}"
-    return Frame(path, line, clean(frame.source), frame.column, clean(frame.function))
+    return Frame(clean(path), line, clean(frame.source), frame.column, clean(frame.function))

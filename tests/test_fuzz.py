@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import io
 import itertools
 import math
 import resource
-import shutil
 import socket
-import stat
-import struct
 import threading
 import time
-import tracemalloc
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -29,7 +22,7 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from grader import archives, testing
+from grader import testing
 from grader.errors import CheckFailure, Mismatch, StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.desk import Desk, Subject
@@ -170,9 +163,13 @@ def test_a_dict_whose_keys_collide_costs_hardly_more_than_another() -> None:
         keys = itertools.product(numbers, repeat=4)
         pairs = [(wire.WireTuple(list(key)), None) for key in keys]
         body = wire.encode(Reply(1, wire.WireDict(pairs)))
+        gc.collect()
+        gc.disable()
         began = time.process_time()
         read(body)
-        return time.process_time() - began
+        spent = time.process_time() - began
+        gc.enable()
+        return spent
 
     prime = 2**61 - 1  # the hash of its multiples is 0
     assert seconds(range(-4 * prime, 5 * prime, prime)) < 5 * seconds(range(9))
@@ -373,7 +370,7 @@ STREAMS = {  # what arrives, whether the stream then ends, and what that is
     "nothing": (b"", False, "Timeout"),
     "half a header": (GOOD[:2], False, "Timeout"),
     "half an answer": (GOOD[:60], False, "Timeout"),
-    "a length and no more": (wire.HEADER.pack(wire.MAX_FRAME), False, "Timeout"),
+    "a length and no more": (wire.HEADER.pack(MIB), False, "Timeout"),
     "no answer at all": (b"", True, "Crash"),
     "half a header and the end": (GOOD[:2], True, "Crash"),
     "half an answer and the end": (GOOD[:60], True, "Crash"),
@@ -406,122 +403,3 @@ def test_bytes_that_drip_are_waited_for_no_longer_than_others() -> None:
 
     threading.Thread(target=drip, daemon=True).start()
     assert pipe.ends_as() == "Timeout"
-
-
-# --- archives -----------------------------------------------------------------------------------
-
-
-def archive(
-    *names: bytes,
-    data: bytes = b"x = 1\n",
-    method: int = 0,
-    flags: int = 0,
-    mode: int = 0,
-    sizes: tuple[int, int] | None = None,
-) -> bytes:
-    """A zip by hand: every name is an entry for one and the same member."""
-    facts = (flags, method, 0, 33, zlib.crc32(data), *(sizes or (len(data), len(data))))
-    body = struct.pack("<4sH4H3I2H", b"PK\3\4", 20, *facts, len(names[0]), 0) + names[0] + data
-    index = bytearray()
-    for name in names:
-        rest = (len(name), 0, 0, 0, 0, mode << 16, 0)
-        index += struct.pack("<4s2H4H3I5H2I", b"PK\1\2", 20, 20, *facts, *rest) + name
-    count = len(names) % 2**16
-    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, len(index), len(body), 0)
-    return body + index + end
-
-
-def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as file:
-        for name, data in members.items():
-            file.writestr(name, data)
-    return buffer.getvalue()
-
-
-def taken(root: Path, data: bytes) -> set[str]:
-    """The files that come out of an archive, none if it is refused; all else stays as it was."""
-    into, refused = root / "into", False
-    into.mkdir()
-    (root / "a.zip").write_bytes(data)
-    try:
-        archives.unpack(root / "a.zip", into, [])
-    except archives.Unreadable:
-        refused = True
-    finally:
-        files = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
-        assert all(
-            stat.S_ISREG(path.lstat().st_mode) and path.suffix in archives.TAKEN for path in files
-        )
-        assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
-        shutil.rmtree(into)
-    assert [path.name for path in root.iterdir()] == ["a.zip"]
-    return set() if refused else {str(path.relative_to(into)) for path in files}
-
-
-SOUND = [zipped({"a.py": b"x = 1\n" * 9, "b/\xfc.py": b"y"}, method) for method in (0, 8, 12, 14)]
-JUNK = b"\x09\x04\x05\0" + b"junk" * 99  # begins as LZMA does in a zip
-CRAFTED = {  # none of them may give more than a.py
-    "nothing": b"",
-    "an end alone": b"PK\5\6" + bytes(18),
-    "ways out": zipped({"../evil.py": b"", "d/../../evil.py": b"", "..": b"", "a.py": b""}),
-    "backslashes": zipped({"..\\evil.py": b"", "\\evil.py": b"", "d\\evil.py": b""}),
-    "drive letters": zipped({"C:/evil.py": b"", "C:\\evil.py": b"", "C:evil.py": b""}),
-    "a NUL inside a name": archive(b"a.py\0/../../evil.py"),
-    "a NUL before a name": archive(b"\0evil.py"),
-    "no name": archive(b""),
-    "a symbolic link": archive(b"evil.py", data=b"/etc/passwd", mode=stat.S_IFLNK | 0o777),
-    "a FIFO": archive(b"evil.py", mode=stat.S_IFIFO | 0o666),
-    "a device": archive(b"evil.py", mode=stat.S_IFCHR | 0o666),
-    "one name twice": archive(b"a.py", b"a.py"),
-    "a file that is a folder": zipped({"a.py": b"", "a.py/evil.py": b"", "a.py/": b""}),
-    "a hundred thousand members": archive(*[b"evil.py"] * 100_000),
-    "members that overlap": archive(*[b"evil.py"] * 999, data=bytes(60_000)),
-    "members that fill the room": zipped({f"{n}.py": bytes(60_000) for n in range(600)}),
-    "encryption": archive(b"evil.py", flags=1),
-    "strong encryption": archive(b"evil.py", flags=0x41),
-    "a patch": archive(b"evil.py", flags=0x20),
-    "unknown compression": archive(b"evil.py", method=99),
-    "sizes of 0": archive(b"evil.py", sizes=(0, 0)),
-    "sizes of 4 GiB": archive(b"evil.py", sizes=(2**32 - 2, 2**32 - 2)),
-    "sizes for a larger header": archive(b"evil.py", sizes=(2**32 - 1, 2**32 - 1)),
-    "broken deflate": archive(b"evil.py", data=JUNK, method=8),
-    "broken bzip2": archive(b"evil.py", data=JUNK, method=12),
-    "broken lzma": archive(b"evil.py", data=JUNK, method=14),
-    "an archive in an archive": zipped({"evil.zip": zipped({"evil.py": b""})}),
-    "folders too deep": zipped({"d/" * 99 + "evil.py": b""}),
-    "names too long": zipped({"e" * 5000 + ".py": b"", "e" * 300 + "/evil.py": b""}),
-    "a name of surrogates": archive(b"\xed\xa0\x80evil.py", flags=0x800),
-}
-
-
-@pytest.mark.parametrize("what", CRAFTED)
-def test_nothing_of_a_hostile_archive_comes_out(what: str, tmp_path: Path) -> None:
-    assert taken(tmp_path, CRAFTED[what]) <= {"a.py"}
-
-
-def test_what_an_archive_places_elsewhere_is_left_out(tmp_path: Path) -> None:
-    names = (f"{tmp_path}/evil.py", f"/{tmp_path}/evil.py", "a.py", "b/\xfc.py")
-    assert taken(tmp_path, zipped(dict.fromkeys(names, b""))) == {"a.py", "b/\xfc.py"}
-
-
-@pytest.mark.parametrize("method", [8, 12, 14], ids=["deflate", "bzip2", "lzma"])
-def test_a_bomb_takes_no_more_memory_than_an_archive_may(method: int, tmp_path: Path) -> None:
-    bomb = zipped({"a.py": bytes(3 * archives.MAX_UNPACKED_BYTES)}, method)
-    tracemalloc.start()
-    try:
-        assert not taken(tmp_path, bomb)
-        assert tracemalloc.get_traced_memory()[1] < 2 * archives.MAX_UNPACKED_BYTES
-    finally:
-        tracemalloc.stop()
-
-
-def test_mutated_archives_are_unpacked_or_unreadable(tmp_path: Path) -> None:
-    rng, escaped = Random(22), {}
-    for _ in range(2500):
-        data = mutated(rng, rng.choice(SOUND), rng.choice(SOUND))
-        try:
-            taken(tmp_path, data)
-        except Exception as error:
-            escaped[f"{type(error).__name__}: {error}"[:50]] = data
-    assert not escaped

@@ -286,10 +286,7 @@ class Remote:
         """Copies of the parameters by name, with the gradients they have now."""
         for entry in self.student.inspect(self.handle.id):
             if entry.is_parameter:
-                parameter = _tensor(entry.tensor).requires_grad_(entry.tensor.requires_grad)
-                if entry.grad is not None:
-                    parameter.grad = _tensor(entry.grad)
-                yield entry.name, parameter
+                yield entry.name, _parameter(entry)
 
     def parameters(self) -> Iterator[Tensor]:
         """Copies of the parameters, with the gradients they have now."""
@@ -321,8 +318,10 @@ def _write_back(changed: list[wire.Changed], tensors: list[Tensor]) -> None:
         old, new = tensors[change.place], _tensor(change.tensor)
         if (old.shape, old.dtype) != (new.shape, new.dtype):
             raise Mismatch("your code changed the shape or the dtype of its argument")
-        with torch.no_grad():
+        try:
             old.detach().copy_(new)
+        except RuntimeError:  # an expanded view: no code can write into it
+            raise StudentFailure("Protocol", "your code interfered with the grader") from None
 
 
 def _described(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
@@ -351,6 +350,17 @@ def _tensor(packed: wire.WireTensor) -> Tensor:
         return wire.unpack_tensor(packed)
     except wire.Malformed as error:
         raise StudentFailure("Protocol", f"your code sent a broken tensor: {error}") from None
+
+
+def _parameter(entry: wire.Entry) -> Tensor:
+    parameter = _tensor(entry.tensor)
+    grad = None if entry.grad is None else _tensor(entry.grad)
+    try:
+        parameter.requires_grad_(entry.tensor.requires_grad)
+        parameter.grad = grad
+    except RuntimeError as error:
+        raise StudentFailure("Protocol", f"your code sent a broken parameter: {error}") from None
+    return parameter
 
 
 def _swapped(value: Any, swap: Mapping[int, Tensor]) -> Any:

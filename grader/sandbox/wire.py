@@ -11,13 +11,16 @@ import ctypes
 import math
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import msgspec
 import torch
 from torch import Tensor
 
-MAX_FRAME = 8 * 1024 * 1024  # bytes, refused before they are read; decoded, up to 25 times as much
+MAX_FRAME = 4 * 1024 * 1024  # bytes, refused before they are read; decoded, up to 50 times as much
+MAX_DEPTH = 64  # lists in lists
+MAX_ITEMS = 100_000  # in one value, tensors counted as one
+MAX_KEYS = 1000  # of a dict, unless all are strings: hashes can be made to collide
 MAX_TEXT = 4000  # characters of a student's message, type name or source line that cross
 HEADER = struct.Struct(">I")
 
@@ -86,7 +89,8 @@ class Handle(msgspec.Struct, tag="h", frozen=True):
     parameters: dict[str, list[int]] = {}
 
 
-Value = None | bool | int | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
 
 
 # --- requests, host to worker -----------------------------------------------------------------
@@ -259,7 +263,7 @@ def _decode(decoder: Any, data: bytes) -> Any:
     try:
         return decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"not a message of the wire: {error}") from None
+        raise Malformed(f"not a message of the wire: {str(error)[:200]}") from None
 
 
 # --- tensors ------------------------------------------------------------------------------------
@@ -294,9 +298,12 @@ def unpack_tensor(wire: WireTensor) -> Tensor:
         raise Malformed(f"no dtype {wire.dtype[:40]!r}")
     if len(wire.shape) > 16 or any(not 0 <= size < 2**40 for size in wire.shape):
         raise Malformed(f"no tensor has shape {tuple(wire.shape[:17])}")
+    if math.prod(max(size, 1) for size in wire.shape) > MAX_FRAME:  # empty ones have a size, too
+        raise Malformed(f"a tensor of shape {tuple(wire.shape)} is too large")
     count = math.prod(wire.shape)
     if wire.stride is not None:
-        if len(wire.stride) != len(wire.shape) or any(step < 0 for step in wire.stride):
+        fitting = len(wire.stride) == len(wire.shape)
+        if not fitting or any(not 0 <= step < 2**40 for step in wire.stride):
             raise Malformed("strides do not fit the shape")
         count = extent(wire.shape, wire.stride)
     if len(wire.data) != count * dtype.itemsize:
@@ -339,20 +346,37 @@ def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], V
 
 def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Handle], Any]) -> Any:
     """A Python value from the wire. `tensor` builds tensors, `handle` resolves handles."""
-    if isinstance(value, WireTensor):
+    if isinstance(value, WireTensor):  # as most are
         return tensor(value)
-    if isinstance(value, Handle):
-        return handle(value)
-    if isinstance(value, WireList):
-        return [unpack(item, tensor, handle) for item in value.items]
-    if isinstance(value, WireTuple):
-        return tuple(unpack(item, tensor, handle) for item in value.items)
-    if isinstance(value, WireDict):
-        try:
-            return {unpack(k, tensor, handle): unpack(v, tensor, handle) for k, v in value.pairs}
-        except TypeError as error:
-            raise Malformed(f"a dict key cannot be hashed: {error}") from None
-    return value
+    left = MAX_ITEMS
+
+    def inner(value: Any, depth: int) -> Any:
+        nonlocal left
+        left -= 1
+        if depth > MAX_DEPTH or left < 0:
+            raise Malformed(f"more than {MAX_DEPTH} lists in lists, or {MAX_ITEMS} items")
+        if isinstance(value, WireTensor):
+            return tensor(value)
+        if isinstance(value, Handle):
+            return handle(value)
+        if isinstance(value, WireList):
+            return [inner(item, depth + 1) for item in value.items]
+        if isinstance(value, WireTuple):
+            return tuple([inner(item, depth + 1) for item in value.items])
+        if isinstance(value, WireDict):
+            return _dict(value.pairs, lambda item: inner(item, depth + 1))
+        return value
+
+    return inner(value, 0)
+
+
+def _dict(pairs: list[tuple[Value, Value]], item: Callable[[Value], Any]) -> dict[Any, Any]:
+    if len(pairs) > MAX_KEYS and not all(isinstance(key, str) for key, _ in pairs):
+        raise Malformed(f"a dict of {len(pairs)} keys that are not strings")
+    try:
+        return {item(key): item(value) for key, value in pairs}
+    except TypeError as error:
+        raise Malformed(f"a dict key cannot be hashed: {error}") from None
 
 
 def refuse(value: Any) -> NoReturn:

@@ -1,0 +1,206 @@
+"""Whatever file a student hands in, it is read or named unreadable, within bounds."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import stat
+import struct
+import time
+import tracemalloc
+import zipfile
+import zlib
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from grader import archives, notebook
+
+MIB = 1 << 20
+TOKENS = [b"\xdd\xff\xff\xff\xff", b"\xff" * 9, b'{"', b"[[[[", b"\\ud800", b"PK\x05\x06"]
+
+
+def mutated(rng: Random, data: bytes, other: bytes) -> bytes:
+    body = bytearray(data)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(body) + 1)
+        again, tail = body[at : at + 40] * rng.randint(1, 9), other[rng.randrange(len(other)) :]
+        new = rng.choice((b"", rng.randbytes(1), rng.choice(TOKENS), again, tail))
+        body[at : at + rng.choice((0, 1, 1, 4, 9999))] = new
+    return bytes(body)
+
+
+# --- archives -----------------------------------------------------------------------------------
+
+
+def archive(
+    *names: bytes,
+    data: bytes = b"x = 1\n",
+    method: int = 0,
+    flags: int = 0,
+    mode: int = 0,
+    sizes: tuple[int, int] | None = None,
+) -> bytes:
+    """A zip by hand: every name is an entry for one and the same member."""
+    facts = (flags, method, 0, 33, zlib.crc32(data), *(sizes or (len(data), len(data))))
+    body = struct.pack("<4sH4H3I2H", b"PK\3\4", 20, *facts, len(names[0]), 0) + names[0] + data
+    index = bytearray()
+    for name in names:
+        rest = (len(name), 0, 0, 0, 0, mode << 16, 0)
+        index += struct.pack("<4s2H4H3I5H2I", b"PK\1\2", 20, 20, *facts, *rest) + name
+    count = len(names) % 2**16
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, len(index), len(body), 0)
+    return body + index + end
+
+
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return buffer.getvalue()
+
+
+def taken(root: Path, data: bytes) -> set[str]:
+    """The files that come out of an archive, none if it is refused; all else stays as it was."""
+    into, refused = root / "into", False
+    into.mkdir()
+    (root / "a.zip").write_bytes(data)
+    try:
+        archives.unpack(root / "a.zip", into, [])
+    except archives.Unreadable:
+        refused = True
+    finally:
+        files = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
+        assert all(
+            stat.S_ISREG(path.lstat().st_mode) and path.suffix in archives.TAKEN for path in files
+        )
+        assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
+        shutil.rmtree(into)
+    assert [path.name for path in root.iterdir()] == ["a.zip"]
+    return set() if refused else {str(path.relative_to(into)) for path in files}
+
+
+SOUND = [zipped({"a.py": b"x = 1\n" * 9, "b/\xfc.py": b"y"}, method) for method in (0, 8, 12, 14)]
+JUNK = b"\x09\x04\x05\0" + b"junk" * 99  # begins as LZMA does in a zip
+CRAFTED = {  # none of them may give more than a.py
+    "nothing": b"",
+    "an end alone": b"PK\5\6" + bytes(18),
+    "ways out": zipped({"../evil.py": b"", "d/../../evil.py": b"", "..": b"", "a.py": b""}),
+    "backslashes": zipped({"..\\evil.py": b"", "\\evil.py": b"", "d\\evil.py": b""}),
+    "drive letters": zipped({"C:/evil.py": b"", "C:\\evil.py": b"", "C:evil.py": b""}),
+    "a NUL inside a name": archive(b"a.py\0/../../evil.py"),
+    "a NUL before a name": archive(b"\0evil.py"),
+    "no name": archive(b""),
+    "a symbolic link": archive(b"evil.py", data=b"/etc/passwd", mode=stat.S_IFLNK | 0o777),
+    "a FIFO": archive(b"evil.py", mode=stat.S_IFIFO | 0o666),
+    "a device": archive(b"evil.py", mode=stat.S_IFCHR | 0o666),
+    "one name twice": archive(b"a.py", b"a.py"),
+    "a file that is a folder": zipped({"a.py": b"", "a.py/evil.py": b"", "a.py/": b""}),
+    "a hundred thousand members": archive(*[b"evil.py"] * 100_000),
+    "members that overlap": archive(*[b"evil.py"] * 999, data=bytes(60_000)),
+    "members that fill the room": zipped({f"{n}.py": bytes(60_000) for n in range(600)}),
+    "encryption": archive(b"evil.py", flags=1),
+    "strong encryption": archive(b"evil.py", flags=0x41),
+    "a patch": archive(b"evil.py", flags=0x20),
+    "unknown compression": archive(b"evil.py", method=99),
+    "sizes of 0": archive(b"evil.py", sizes=(0, 0)),
+    "sizes of 4 GiB": archive(b"evil.py", sizes=(2**32 - 2, 2**32 - 2)),
+    "sizes for a larger header": archive(b"evil.py", sizes=(2**32 - 1, 2**32 - 1)),
+    "broken deflate": archive(b"evil.py", data=JUNK, method=8),
+    "broken bzip2": archive(b"evil.py", data=JUNK, method=12),
+    "broken lzma": archive(b"evil.py", data=JUNK, method=14),
+    "an archive in an archive": zipped({"evil.zip": zipped({"evil.py": b""})}),
+    "folders too deep": zipped({"d/" * 99 + "evil.py": b""}),
+    "names too long": zipped({"e" * 5000 + ".py": b"", "e" * 300 + "/evil.py": b""}),
+    "a name of surrogates": archive(b"\xed\xa0\x80evil.py", flags=0x800),
+}
+
+
+@pytest.mark.parametrize("what", CRAFTED)
+def test_nothing_of_a_hostile_archive_comes_out(what: str, tmp_path: Path) -> None:
+    assert taken(tmp_path, CRAFTED[what]) <= {"a.py"}
+
+
+def test_what_an_archive_places_elsewhere_is_left_out(tmp_path: Path) -> None:
+    names = (f"{tmp_path}/evil.py", f"/{tmp_path}/evil.py", "a.py", "b/\xfc.py")
+    assert taken(tmp_path, zipped(dict.fromkeys(names, b""))) == {"a.py", "b/\xfc.py"}
+
+
+@pytest.mark.parametrize("method", [8, 12, 14], ids=["deflate", "bzip2", "lzma"])
+def test_a_bomb_takes_no_more_memory_than_an_archive_may(method: int, tmp_path: Path) -> None:
+    bomb = zipped({"a.py": bytes(3 * archives.MAX_UNPACKED_BYTES)}, method)
+    tracemalloc.start()
+    try:
+        assert not taken(tmp_path, bomb)
+        assert tracemalloc.get_traced_memory()[1] < 2 * archives.MAX_UNPACKED_BYTES
+    finally:
+        tracemalloc.stop()
+
+
+def test_mutated_archives_are_unpacked_or_unreadable(tmp_path: Path) -> None:
+    rng, escaped = Random(22), {}
+    for _ in range(2500):
+        data = mutated(rng, rng.choice(SOUND), rng.choice(SOUND))
+        try:
+            taken(tmp_path, data)
+        except Exception as error:
+            escaped[f"{type(error).__name__}: {error}"[:50]] = data
+    assert not escaped
+
+
+# --- notebooks ----------------------------------------------------------------------------------
+
+
+def cells(*sources: Any) -> bytes:
+    shown = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    made = [{**shown, "id": f"c{number}", "source": text} for number, text in enumerate(sources)]
+    return json.dumps(
+        {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": made}, indent=1
+    ).encode()
+
+
+SOUND_NOTEBOOKS = [cells("import torch\n%time x\n", ["def f(x):\n", "    return x\n"], "!ls\n(")]
+HOSTILE_NOTEBOOKS = {
+    "many magics": cells("!ls\n" * 5000),
+    "magics in a long cell": cells("!ls\n" * 100 + "x = 1\n" * 20_000),
+    "half a character": cells("x = '\ud800'"),
+    "a version that is none": SOUND_NOTEBOOKS[0].replace(
+        b'"nbformat_minor": 5', b'"nbformat_minor": {}'
+    ),
+    "nested lists": cells([[["x"]]]),
+    "a source of numbers": cells([1, 2]),
+    "brackets": cells("(" * 50_000),
+    "a long expression": cells("x = " + "-" * 100_000 + "1"),
+    "null bytes": cells("x = '\0'"),
+    "its own markers": cells("# %% notebook cell 99\nx = 1\n# %% notebook cell x\n"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE_NOTEBOOKS)
+def test_a_hostile_notebook_is_read_or_unreadable_in_a_moment(what: str) -> None:
+    start = time.process_time()
+    assert readable(HOSTILE_NOTEBOOKS[what]) in (True, False)
+    assert time.process_time() - start < 3
+
+
+def readable(data: bytes) -> bool:
+    """Whether the notebook can be read; whatever comes out of the reader can be sent."""
+    try:
+        notebook.read_notebook(data).encode()
+    except notebook.Unreadable:
+        return False
+    return True
+
+
+def test_mutated_notebooks_are_read_or_unreadable() -> None:
+    rng = Random(5)
+    read = [
+        readable(mutated(rng, rng.choice(SOUND_NOTEBOOKS), rng.choice(SOUND_NOTEBOOKS)))
+        for _ in range(1500)
+    ]
+    assert True in read
+    assert False in read
