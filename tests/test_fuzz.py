@@ -54,8 +54,6 @@ def mutated(rng: Random, data: bytes, other: bytes) -> bytes:
 def a_tensor(rng: Random) -> dict[str, Any]:
     wild = rng.random() < 0.3
     shape = [rng.choice(WILD) if wild else rng.randrange(4) for _ in range(rng.randrange(4))]
-    if 0 in shape and max(shape) > MIB:
-        shape = [2**39, 2**39, 0]  # an excerpt of (2**39, 0) would take all of the memory
     dtype = rng.choice([*wire.DTYPES, "object"] if wild else ["float32", "int64", "bool"])
     size = math.prod(shape) * getattr(wire.DTYPES.get(dtype), "itemsize", 1)
     data = rng.choice((b"\0", b"\xff")) * (size if 0 <= size < 999 else 8)

@@ -128,7 +128,9 @@ def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int
     expected = {f"{report.submission}{suffix}" for report in reports for suffix in grading.VIEWS}
     stray = {path.name for path in lasting if path.is_file()} - expected - {grading.GRADES}
     strays = [f"left {name} among the reports" for name in sorted(stray)]
-    strays += [f"{len(pids)} processes still run"] if (pids := children(os.getpid()) - before) else []
+    strays += (
+        [f"{len(pids)} processes still run"] if (pids := children(os.getpid()) - before) else []
+    )
     next(iter(watcher.evidence.values())).traces += strays
     return watcher.evidence, len(reports)
 
