@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
+from grader.records import clean
+
 MIB = 1 << 20
 MAX_ARCHIVE_BYTES = 16 * MIB
 MAX_MEMBERS = 2000
@@ -106,4 +108,4 @@ def _write(place: Path, data: bytes, notes: list[str]) -> None:
 
 
 def _shown(text: object) -> str:
-    return str(text).encode("utf-8", "backslashreplace").decode()[:200]
+    return clean(str(text).encode("utf-8", "backslashreplace").decode())[:200]

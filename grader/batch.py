@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from grader.submissions import Submission, discover, name_of, shown
 from grader.visibility import for_student
 
 REPORTS, GRADES = "reports", "grades.csv"
+MAX_NAME = 120  # bytes; what is longer is cut
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 IGNORED = ("__MACOSX", "Thumbs.db")
 
@@ -93,29 +96,36 @@ def batch(
 
 def _read(handed: list[Handed], course: Course) -> Iterator[Submission]:
     """Each submission in turn; one that cannot be read has its reason for a problem."""
-    taken: set[str] = set()
-    for entry in handed:
-        if entry.left_out:
-            continue
-        name = _fresh(name_of(entry.path), taken)
+    taken = [entry.path for entry in handed if not entry.left_out]
+    for path, name in zip(taken, _names(taken)):
         try:
-            found = discover([entry.path], course)
+            found = discover([path], course)
             yield Submission(name, found.files, found.paths, found.problems, found.notes)
-        except RequestError as error:
+        except (RequestError, OSError) as error:
             # Students read this: where the class lies on this machine is not for them.
-            reason = shown(error.message).replace(shown(str(entry.path)), entry.path.name)
+            reason = shown(str(error)).replace(shown(str(path)), path.name)
             yield Submission(name, {}, problems=dict.fromkeys(course.names, reason))
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    """A name that can be a file's and is no other submission's."""
-    name = name.replace("/", "_").lstrip(".") or "submission"
-    base, number = name, 1
-    while name.casefold() in taken:
-        number += 1
-        name = f"{base}-{number}"
-    taken.add(name.casefold())
-    return name
+def _names(paths: Sequence[Path]) -> list[str]:
+    """What each submission is called. A name that can be a file's is its own; any other gets a
+    mark made from all of it, so that nobody is given a neighbour's name by cleaning or cutting.
+    """
+    plain = {path.name for path in paths if path.is_dir() and _is_plain(path.name)}
+    names = []
+    for path in paths:
+        name = name_of(path)
+        if path.name not in plain and (name in plain or name in names or not _is_plain(path.stem)):
+            mark = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
+            short = os.fsencode(name)[:MAX_NAME].decode("utf-8", "ignore").strip(". ")
+            name = f"{short or 'submission'}-{mark}"
+        names.append(name)
+    return names
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name is printable, short enough and nothing that cleaning would change."""
+    return shown(name) == name and name.isprintable() and len(os.fsencode(name)) <= MAX_NAME
 
 
 def _write(report: Report, course: Course, out: Path) -> None:

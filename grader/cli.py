@@ -141,12 +141,13 @@ def batch(
     """
     from grader import batch as grading
     from grader.catalog import find_course
+    from grader.submissions import shown
 
     found = find_course(course or Path.cwd())
     handed = grading.survey(submissions, out)
     for entry in handed:
         if entry.left_out:
-            click.echo(f"{_short(entry.path)} {entry.left_out} and was left out", err=True)
+            click.echo(f"{shown(_short(entry.path))} {entry.left_out} and was left out", err=True)
     start = time.perf_counter()
     reports = grading.batch(
         found, handed, out, seed=seed, isolation=isolation, told=lambda r: click.echo(_verdict(r))

@@ -14,8 +14,8 @@ from typing import Any
 from grader.sandbox.cells import CELL
 
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
-MAX_MAGICS = 50  # lines of IPython's in a cell; each makes IPython read the whole cell anew
-MAX_CELL = 20_000  # characters of a cell that has any
+# Each line of IPython's makes IPython read its whole cell anew: lines times characters, in all.
+MAX_READING = 500_000
 BROKEN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError)
 
 
@@ -33,7 +33,8 @@ def read_notebook(data: bytes) -> str:
         with warnings.catch_warnings(action="ignore"):  # of what it mends by itself
             cells = read(text, as_version=4)["cells"]
         sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-        codes = [_parsing(_python("".join(source))) for source in sources]
+        read_at_most = _Budget(MAX_READING)
+        codes = [_parsing(_python("".join(source), read_at_most)) for source in sources]
         "".join(codes).encode()  # JSON can hold half a character, which no file and no wire can
     except UnicodeDecodeError:
         raise Unreadable("is not UTF-8, as notebooks are") from None
@@ -49,7 +50,7 @@ def cell_of(text: str, line: int) -> tuple[int, int]:
     return len(starts), line - starts[-1] if starts else line
 
 
-def _python(cell: str) -> str:
+def _python(cell: str, budget: _Budget) -> str:
     """One cell as plain Python."""
     from IPython.core.inputtransformer2 import TransformerManager
 
@@ -60,13 +61,25 @@ def _python(cell: str) -> str:
             return "".join(f"# {line}\n" for line in cell.splitlines())
         cell = f"# {head}\n{body}"
     magics = sum(_is_magic(line.strip()) for line in cell.splitlines())
-    if magics > MAX_MAGICS or (magics and len(cell) > MAX_CELL):
+    if not magics or not budget.allows(magics * len(cell)):
         return cell
     try:
         transformed: str = TransformerManager().transform_cell(cell)  # type: ignore[no-untyped-call]
     except SyntaxError:
         return cell
     return transformed
+
+
+class _Budget:
+    """So much work, and no more."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def allows(self, work: int) -> bool:
+        """Whether there is room for so much more, which is then taken."""
+        self._left -= work
+        return self._left >= 0
 
 
 def _is_magic(line: str) -> bool:

@@ -40,6 +40,9 @@ def _landmark(pattern: str) -> str:
     return max(re.split(r"[*?\[\].]+", pattern.partition("torch")[2]), key=len)
 
 
+MAX_PARTS = 12  # of a dotted name; a longer one is none of torch's
+
+
 class _Resolver:
     """Collects, as `found`, the full dotted name of everything that leads back to an import."""
 
@@ -84,18 +87,29 @@ class _Resolver:
             self.found.add((full, node.lineno))
 
     def _resolve(self, node: ast.expr) -> str:
+        """The full dotted name of what `node` names, or nothing; no name has many parts."""
+        parts: list[str] = []
+        while len(parts) < MAX_PARTS:
+            match node:
+                case ast.Attribute(attr=name, value=owner):
+                    pass
+                case ast.Call(
+                    func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=str(name)), *_]
+                ):
+                    pass
+                case _:
+                    root = self._root(node)
+                    long = root.count(".") + len(parts) > MAX_PARTS
+                    return "" if long or not root else ".".join([root, *reversed(parts)])
+            parts.append(name)
+            node = owner
+        return ""
+
+    def _root(self, node: ast.expr) -> str:
         match node:
             case ast.Name():
                 star = f"{self.stars[-1]}.{node.id}" if self.stars else ""
                 return self.names.get(node.id, star)
-            case ast.Attribute():
-                owner = self._resolve(node.value)
-                return f"{owner}.{node.attr}" if owner else ""
-            case ast.Call(
-                func=ast.Name(id="getattr"), args=[owner_node, ast.Constant(value=str(name)), *_]
-            ):
-                owner = self._resolve(owner_node)
-                return f"{owner}.{name}" if owner else ""
             case ast.Call(func=ast.Name(id="__import__"), args=[ast.Constant(value=str(name)), *_]):
                 return name.partition(".")[0]
             case ast.Call(

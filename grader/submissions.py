@@ -23,6 +23,7 @@ from grader.sandbox.cells import NOTEBOOK
 MAX_BYTES = 1024 * 1024  # a longer file is no solution to an exercise
 MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024  # with its outputs and pictures
 MAX_WRAPPING = 4  # folders around the folder that holds the exercises
+MAX_NOTES = 20  # on files that were left out
 MAX_FOLDERS = 500  # looked at in search of it
 
 
@@ -169,11 +170,13 @@ def _unwelcome(file: Path, folder: Path) -> str:
 def _strangers(folder: Path, found: Mapping[str, Path], course: Course) -> list[str]:
     """A note on each Python file that is no exercise of this course."""
     free = [name for name in course.names if name not in found]
-    return [
+    strangers = [file for file in sorted(folder.glob("*.py")) if file.stem not in course.names]
+    notes = [
         f"{shown(file.name)} is no exercise file and was left out{did_you_mean(file.stem, free)}"
-        for file in sorted(folder.glob("*.py"))
-        if file.stem not in course.names
+        for file in strangers[:MAX_NOTES]
     ]
+    more = len(strangers) - len(notes)
+    return [*notes, f"{more} more files are no exercise files"] if more else notes
 
 
 def _read(file: Path) -> tuple[str, str]:
@@ -199,7 +202,8 @@ def _read(file: Path) -> tuple[str, str]:
 
 def shown(name: str) -> str:
     """A file's name as a report can hold it, whatever bytes it is made of."""
-    return clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    text = clean(os.fsencode(name).decode("utf-8", "backslashreplace"))
+    return " ".join(text.split()) if not text.isprintable() else text
 
 
 def name_of(path: Path) -> str:

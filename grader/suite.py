@@ -10,7 +10,7 @@ import gc
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -25,6 +25,7 @@ from grader.outcomes import EVIDENCE, Evidence, outcome_of
 from grader.programs import References
 from grader.pytest_plugin import EXAMINER, FAILED
 from grader.records import Outcome
+from grader.sandbox.confine import mapped_bytes
 from grader.testing import Rng
 
 T = TypeVar("T")
@@ -50,6 +51,7 @@ PYTEST_ARGUMENTS = (
     "-ppytest_jsonreport.plugin",
     "-pgrader.pytest_plugin",
 )
+HEADROOM_BYTES = 2 * 1024**3  # of memory for the trusted side, above what it has mapped
 OMIT = ["collectors", "log", "traceback", "streams", "warnings", "keywords"]
 
 
@@ -113,7 +115,8 @@ class _Loop:
             gc.collect()
             gc.freeze()
             try:
-                self.result = self.body(Suite(session, results, self.course))
+                with _bounded_memory():
+                    self.result = self.body(Suite(session, results, self.course))
                 self.done = True
             finally:
                 gc.unfreeze()
@@ -146,7 +149,10 @@ class _Loop:
         """Give the JSON report our own account of a failure."""
         if call.excinfo is None:
             return None
-        item.stash[EVIDENCE].error = call.excinfo.value
+        error: BaseException | None = call.excinfo.value
+        item.stash[EVIDENCE].error = error
+        while error is not None:
+            error.__traceback__, error = None, error.__cause__ or error.__context__
         return {"failed_in": call.when}
 
 
@@ -167,6 +173,25 @@ class _Results(JSONReport):  # type: ignore[misc]
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self.pytest_sessionfinish(session)
         return self.report["tests"]  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _bounded_memory() -> Iterator[None]:
+    """Have a test fail that computes something huge from what a student returned."""
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    ceiling = mapped_bytes() + HEADROOM_BYTES
+    if before[0] != resource.RLIM_INFINITY:
+        ceiling = min(ceiling, before[0])
+    resource.setrlimit(resource.RLIMIT_AS, (ceiling, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _examine(item: pytest.Item) -> None:
@@ -217,7 +242,11 @@ class Suite:
         items = self.items.get(name, [])
         for item in items:
             item.stash[EVIDENCE] = Evidence()
-        entries = self._results.of(self._session, items)
-        return tuple(
-            outcome_of(entry, item, examiner.submission) for entry, item in zip(entries, items)
-        )
+        try:
+            entries = self._results.of(self._session, items)
+            return tuple(
+                outcome_of(entry, item, examiner.submission) for entry, item in zip(entries, items)
+            )
+        finally:
+            for item in items:  # an error holds on to its test's tensors and answers
+                del item.stash[EVIDENCE]

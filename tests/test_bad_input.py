@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+from grader.catalog import Course, load_course
+from grader.grading import Slot, with_slot
 from grader.records import ExerciseResult
+from grader.sandbox.zygote import Zygote
+from grader.source import forbidden_calls
+from grader.submissions import Submission
 
 GradeTiny = Callable[[str], ExerciseResult]
 
@@ -358,3 +367,64 @@ def test_an_output_that_cannot_be_written_is_said(cli, tiny_copy: Path) -> None:
     result = cli("check", work, "--course", tiny_copy, "-o", "/nonexistent/report.json")
     assert result.code == 2
     assert "cannot write /nonexistent/report.json" in result.err
+
+
+LONG = {  # what takes a reader long, or deep: each is read in a moment, or not at all
+    "a chain of attributes": "import torch as a\ndef f(): return a" + ".b" * 1500,
+    "many chains": "import torch as a\n" + ("def f(): return a" + ".b" * 900 + "\n") * 60,
+    "a name that grows": "import torch as a\n" + "a = a.b\n" * 12_000,
+    "nested getattr": "import torch as a\nx = lambda: "
+    + "getattr(" * 80
+    + "a"
+    + ", 'b')" * 80
+    + "\n",
+}
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_reading_a_source_is_neither_long_nor_deep(what: str) -> None:
+    start = time.process_time()
+    assert forbidden_calls(f"{LONG[what]}\n# multiply", "x.py", ["torch*.multiply"]) == []
+    assert time.process_time() - start < 1
+
+
+def test_a_test_that_computes_something_huge_from_an_answer_fails(
+    tiny_copy: Path, grade: Callable[..., Any], tiny_solution: str
+) -> None:
+    suite = tiny_copy / "reference" / "scale" / "test_hidden.py"
+    suite.write_text(
+        suite.read_text()
+        + """
+
+def test_huge(student, rng):
+    \"\"\"A sum with itself.\"\"\"
+    x = student.scale(rng.randn(2, 3), 5.0)
+    assert (x + x.T).sum() < 0
+"""
+    )
+    huge = misbehaving(tiny_solution, "pass").replace("factor == 3.0", "factor == 5.0")
+    huge = huge.replace("pass\n", "return torch.zeros(200_000, 1, dtype=torch.int8)\n", 1)
+    result = grade(load_course(tiny_copy), {"scale": huge}).exercises[0]
+    outcomes = {test.name: test.outcome for test in result.tests}
+    assert outcomes.pop("test_huge") == "failed"
+    assert set(outcomes.values()) == {"passed"}
+    assert "what your code returned cannot be used here" in result.tests[-1].message
+
+
+def test_a_failed_test_keeps_nothing_of_what_it_held(
+    tiny_course: Course, zygote: Zygote, tiny_solution: str
+) -> None:
+    """A class of wrong answers takes no more memory than one."""
+    wrong = misbehaving(tiny_solution, "return torch.zeros(400_000, dtype=torch.float64)")
+
+    def large_tensors() -> int:
+        found = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor]
+        return sum(tensor.numel() > 100_000 for tensor in found)
+
+    def body(slot: Slot) -> None:
+        for _ in range(3):
+            report = slot.grade(Submission("s001", {"scale": wrong}), ["scale"], 1)
+            assert report.points == 6
+        assert large_tensors() == 0
+
+    with_slot(tiny_course, ["scale"], zygote, body)

@@ -84,15 +84,17 @@ def test_a_report_says_why_nothing_was_graded(
     assert str(handed_in) not in json.dumps(report)
 
 
-def test_names_that_differ_in_case_alone_keep_a_report_each(
-    cli: Any, tmp_path: Path, tiny_solution: str
-) -> None:
-    for name in ("s001", "S001", "=1+1"):
+def test_nobody_takes_a_neighbours_name(cli: Any, tmp_path: Path, tiny_solution: str) -> None:
+    long = "n" * 250
+    for name in ("s001", "S001", "=1+1", "\x01s001", "bob\nbob  10 of 10", long):
         (tmp_path / "class" / name).mkdir(parents=True)
         (tmp_path / "class" / name / "scale.py").write_text(tiny_solution)
     assert batch(cli, tmp_path / "class").code == 0
     reports = {path.stem for path in (tmp_path / "out" / "reports").glob("*.json")}
-    assert reports == {"S001", "s001-2", "=1+1"}
+    assert {"S001", "s001", "=1+1"} < reports
+    marked = {name.rpartition("-")[0] for name in reports - {"S001", "s001", "=1+1"}}
+    assert marked == {"s001", "bob bob 10 of 10", "n" * 120}
+    assert json.loads((tmp_path / "out" / "reports" / "s001.json").read_text())["points"] == 8
     assert "'=1+1,8,8,8" in (tmp_path / "out" / "grades.csv").read_text()
 
 
@@ -143,3 +145,35 @@ def test_nothing_of_the_environment_reaches_a_report(
     batch(cli, handed_in)
     for path in (handed_in.parent / "out").rglob("*.*"):
         assert "SECRET-TOKEN-VALUE" not in path.read_text()
+
+
+def test_a_submission_that_cannot_be_opened_stops_nobody(
+    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from grader import batch as grading
+
+    real = grading.discover
+
+    def denied(paths: list[Path], course: Any) -> Any:
+        if paths[0].name == "s002":
+            raise PermissionError(13, "Permission denied", str(paths[0]))
+        return real(paths, course)
+
+    monkeypatch.setattr(grading, "discover", denied)
+    assert batch(cli, handed_in).code == 1
+    report = json.loads((handed_in.parent / "out" / "reports" / "s002.json").read_text())
+    assert "Permission denied: 's002'" in report["exercises"][0]["advice"]
+    assert (handed_in.parent / "out" / "reports" / "s006.json").exists()
+
+
+def test_what_was_left_out_is_told_in_a_few_lines(
+    cli: Any, tmp_path: Path, tiny_solution: str
+) -> None:
+    (tmp_path / "class" / "s001").mkdir(parents=True)
+    (tmp_path / "class" / "s001" / "scale.py").write_text(tiny_solution)
+    for number in range(300):
+        (tmp_path / "class" / "s001" / f"stray{number}.py").write_text("")
+    batch(cli, tmp_path / "class")
+    report = json.loads((tmp_path / "out" / "reports" / "s001.json").read_text())
+    assert len(report["notes"]) == 21
+    assert report["notes"][-1] == "280 more files are no exercise files"

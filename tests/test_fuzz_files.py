@@ -167,6 +167,7 @@ SOUND_NOTEBOOKS = [cells("import torch\n%time x\n", ["def f(x):\n", "    return 
 HOSTILE_NOTEBOOKS = {
     "many magics": cells("!ls\n" * 5000),
     "magics in a long cell": cells("!ls\n" * 100 + "x = 1\n" * 20_000),
+    "magics in many long cells": cells(*["a," * 9000 + "\n" + "%x\n" * 49] * 60),
     "half a character": cells("x = '\ud800'"),
     "a version that is none": SOUND_NOTEBOOKS[0].replace(
         b'"nbformat_minor": 5', b'"nbformat_minor": {}'

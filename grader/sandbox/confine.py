@@ -125,6 +125,12 @@ def _limit_resources(confinement: Confinement, _: Path) -> None:
 
 @cache
 def _mapped_bytes() -> int:
+    """As measured once, in the zygote: a worker starts as its copy."""
+    return mapped_bytes()
+
+
+def mapped_bytes() -> int:
+    """Bytes of address space this process uses now."""
     with open("/proc/self/statm") as statm:
         return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -170,7 +176,7 @@ LAYERS = (
     Layer(
         "Landlock",
         landlock.missing,
-        lambda _, private: landlock.restrict(private),
+        lambda _, private: landlock.restrict(private, may_remove=bool(seccomp.missing())),
         "boot a kernel of 5.13 or later with `landlock` in its `lsm=` list; "
         "in a container, allow the landlock_* system calls",
     ),

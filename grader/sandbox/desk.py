@@ -56,6 +56,7 @@ class Desk:
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
         self._left: dict[str, float] = {}
+        self._mark = time.monotonic()  # up to here, time has been charged to its exercise
         self._lost = ""
         self._number = 0
         self._seed = 0
@@ -69,6 +70,7 @@ class Desk:
         """A new test: handles of the last one are gone, torch is seeded, the record is empty."""
         self._seed = seed
         self._lost = ""
+        self._mark = time.monotonic()
         self.record, self.printed, self.called = [], [], False
         if self._pending and self._connection is not None:
             self._connection.discard()
@@ -139,12 +141,11 @@ class Desk:
         if self._connection is None:
             raise StudentFailure("Crash", self._lost or "your code is no longer running")
         limits = subject.limits
-        left = self._left.get(subject.exercise, limits.exercise_seconds)
+        left = self._charge(subject)
         if left <= 0:
             raise StudentFailure(
                 "Timeout", f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
             )
-        start = time.monotonic()
         self._pending = False
         answer = None
         try:
@@ -156,7 +157,7 @@ class Desk:
             self._drop()
             raise
         finally:
-            self._left[subject.exercise] = left - (time.monotonic() - start)
+            self._charge(subject)
             self._note(request, answer)
         room = MAX_PRINTED - sum(map(len, self.printed))
         if answer.printed and room > 0:
@@ -164,6 +165,14 @@ class Desk:
         if isinstance(answer, wire.Failure):
             raise _failure(answer)
         return answer
+
+    def _charge(self, subject: Subject) -> float:
+        """Seconds that are left to the exercise; what a test does with an answer counts as well."""
+        now = time.monotonic()
+        left = self._left.get(subject.exercise, subject.limits.exercise_seconds)
+        left -= now - self._mark
+        self._left[subject.exercise], self._mark = left, now
+        return left
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

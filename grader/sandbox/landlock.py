@@ -35,14 +35,19 @@ def missing() -> str:
     return "" if version() else "the kernel offers no Landlock (5.13 or later, and lsm=landlock)"
 
 
-def restrict(private: Path) -> None:
-    """Confine this thread, and those it starts, to the folders above, for good."""
+def restrict(private: Path, *, may_remove: bool) -> None:
+    """Confine this thread, and those it starts, to the folders above, for good.
+
+    What has no name and is held open, nobody could count: so files may not be removed, where
+    somebody else pretends that they were. Without that, temporary files would not work at all.
+    """
     from landlockpy import AccessFS, Ruleset, Scope
 
     read = AccessFS.READ_FILE | AccessFS.READ_DIR
     # No folder can be made, so that counting what lies in the private one is one short look.
-    write = read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE
-    keep = write | AccessFS.MAKE_REG | AccessFS.REMOVE_FILE
+    keep = read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG
+    if may_remove:
+        keep |= AccessFS.REMOVE_FILE
     with Ruleset(scoped=Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET) as ruleset:
         for path in readable():
             ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)

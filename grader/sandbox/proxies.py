@@ -22,6 +22,7 @@ from grader.sandbox import wire
 from grader.sandbox.desk import Desk, Subject
 from grader.source import forbidden_calls
 
+MAX_OUTPUTS = 256  # tensors that need gradients, in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
 
 
@@ -172,6 +173,8 @@ class Student:
         result = self._unpack(value, tensor)
         if not outputs:
             return result
+        if len(outputs) > MAX_OUTPUTS:
+            raise StudentFailure("Protocol", f"your code returned {len(outputs)} tensors at once")
         anchor = torch.zeros((), requires_grad=True)
         with torch.enable_grad():
             crossed = _Crossing.apply(self, call, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]

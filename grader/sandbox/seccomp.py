@@ -43,7 +43,7 @@ X86_64 = Machine(
         open 2 openat 257 close 3 stat 4 fstat 5 lstat 6 newfstatat 262 statx 332
         access 21 faccessat 269 faccessat2 439 readlink 89 readlinkat 267 getcwd 79 getdents64 217
         dup 32 dup2 33 dup3 292 fcntl 72 ioctl 16 ftruncate 77
-        rename 82 renameat 264 renameat2 316 unlink 87 unlinkat 263
+        unlink 87 unlinkat 263
         mmap 9 munmap 11 mprotect 10 mremap 25 madvise 28 brk 12
         futex 202 set_robust_list 273 rseq 334 set_tid_address 218 membarrier 324
         sched_yield 24 sched_getaffinity 204 getcpu 309 arch_prctl 158
@@ -63,7 +63,7 @@ AARCH64 = Machine(
         openat 56 close 57 fstat 80 newfstatat 79 statx 291
         faccessat 48 faccessat2 439 readlinkat 78 getcwd 17 getdents64 61
         dup 23 dup3 24 fcntl 25 ioctl 29 ftruncate 46
-        renameat 38 renameat2 276 unlinkat 35
+        unlinkat 35
         mmap 222 munmap 215 mprotect 226 mremap 216 madvise 233 brk 214
         futex 98 set_robust_list 99 rseq 293 set_tid_address 96 membarrier 283
         sched_yield 124 sched_getaffinity 123 getcpu 168
@@ -78,25 +78,32 @@ AARCH64 = Machine(
 )
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
 
-# A call whose arguments decide: for each argument named by its place, the values it may have.
+# A call whose arguments decide: for each argument named by its place, the values it may have and,
+# where only some bits matter, which.
 THREAD = {0x3D0F00, 0x7D0F00}  # the flags with which glibc and musl start a thread
 DESCRIPTOR = {0, 1, 2, 3, 4, 1030}  # fcntl: duplicate, get and set flags; no owner, no lease
 TERMINAL = {0x5401, 0x5413, 0x5450, 0x5451}  # ioctl: is it a terminal, its size, close on exec
 THREAD_NAME = {15, 16}  # prctl: set and get
+# Landlock has seen to truncation since its third version only: a file may be cut where it may be
+# written, and not by opening it to read, or for nothing. Nor may a file be made without a name.
+WITHOUT_NAME = 0o20000000  # __O_TMPFILE
+OPEN_BITS = os.O_ACCMODE | os.O_TRUNC | WITHOUT_NAME
+WRITING = {os.O_WRONLY, os.O_RDWR}
+OPENING = {os.O_RDONLY, *WRITING, *(mode | os.O_TRUNC for mode in WRITING)}
 CHECKED: dict[str, dict[int, set[int]]] = {
     "clone": {0: THREAD},
     "fcntl": {1: DESCRIPTOR},
     "ioctl": {1: TERMINAL},
     "prctl": {0: THREAD_NAME},
     "prlimit64": {0: {0}, 2: {0}},  # ask for this process's own limits; set none
+    "open": {1: OPENING},
+    "openat": {2: OPENING},
 }
-# Landlock has seen to truncation since its third version only: opening to read must not cut a file.
-# The call: the place of its flags, the bits to look at, what they may not be.
-REFUSED = {"open": (1, os.O_ACCMODE | os.O_TRUNC, os.O_TRUNC)}
-REFUSED["openat"] = (2, *REFUSED["open"][1:])
-# glibc starts threads with clone3, whose flags lie in memory where no filter sees them. Told that
-# this kernel has no clone3, it uses clone.
-ANSWERED = {"clone3": errno.ENOSYS}
+BITS = {"open": OPEN_BITS, "openat": OPEN_BITS}
+# What is answered without being done. glibc starts threads with clone3, whose flags lie in memory
+# where no filter sees them; told that this kernel has no clone3, it uses clone. Files that are
+# removed stay until the worker ends: nobody can count what has no name and is still held open.
+ANSWERED = {"clone3": errno.ENOSYS, "unlink": 0, "unlinkat": 0}
 
 ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 LOAD, AND, JUMP_IF_EQUAL, RETURN = 0x20, 0x54, 0x15, 0x06
@@ -145,48 +152,45 @@ def _head(machine: Machine) -> tuple[bytes, ...]:
         _instruction(RETURN, KILL),
         _instruction(LOAD, NUMBER),
     ]
-    decided = {*CHECKED, *REFUSED, *ANSWERED, "tgkill"}
+    decided = {*CHECKED, *ANSWERED, "tgkill"}
     for name, number in machine.numbers.items():
         if name not in decided:
             code += [_instruction(JUMP_IF_EQUAL, number, 0, 1), _instruction(RETURN, ALLOW)]
     for name, answer in ANSWERED.items():
-        code += [
-            _instruction(JUMP_IF_EQUAL, machine.numbers[name], 0, 1),
-            _instruction(RETURN, ERRNO | answer),
-        ]
+        if name in machine.numbers:
+            number = machine.numbers[name]
+            code += [
+                _instruction(JUMP_IF_EQUAL, number, 0, 1),
+                _instruction(RETURN, ERRNO | answer),
+            ]
     for name, arguments in CHECKED.items():
-        code += _argument_rules(machine.numbers[name], arguments)
-    for name in REFUSED.keys() & machine.numbers.keys():
-        place, bits, wrong = REFUSED[name]
-        code += [
-            _instruction(JUMP_IF_EQUAL, machine.numbers[name], 0, 5),
-            _instruction(LOAD, ARGUMENTS + 8 * place),
-            _instruction(AND, bits),
-            _instruction(JUMP_IF_EQUAL, wrong, 1, 0),
-            _instruction(RETURN, ALLOW),
-            _refuse(),
-        ]
+        if name in machine.numbers:
+            code += _argument_rules(machine.numbers[name], arguments, BITS.get(name))
     return tuple(code)
 
 
-def _argument_rules(number: int, arguments: Mapping[int, Iterable[int]]) -> list[bytes]:
+def _argument_rules(
+    number: int, arguments: Mapping[int, Iterable[int]], bits: int | None = None
+) -> list[bytes]:
     """Allow call `number` if each argument has one of its values; else fall to the refusal."""
     checks: list[bytes] = []
     for place, values in arguments.items():
-        checks += _one_of(place, sorted(values))
+        checks += _one_of(place, sorted(values), bits)
     body = [*checks, _instruction(RETURN, ALLOW)]
     return [_instruction(JUMP_IF_EQUAL, number, 0, len(body)), *body]
 
 
-def _one_of(place: int, values: list[int]) -> list[bytes]:
-    """Go on behind these instructions if a 64-bit argument is one of `values`, else refuse."""
+def _one_of(place: int, values: list[int], bits: int | None) -> list[bytes]:
+    """Go on behind these instructions if an argument is one of `values`, else refuse.
+
+    All 64 bits count, or those of the lower 32 that are in `bits`.
+    """
     low = ARGUMENTS + 8 * place
-    code = [
-        _instruction(LOAD, low + 4),
-        _instruction(JUMP_IF_EQUAL, 0, 1, 0),
-        _refuse(),
-        _instruction(LOAD, low),
-    ]
+    if bits is None:
+        upper = [_instruction(LOAD, low + 4), _instruction(JUMP_IF_EQUAL, 0, 1, 0), _refuse()]
+        code = [*upper, _instruction(LOAD, low)]
+    else:
+        code = [_instruction(LOAD, low), _instruction(AND, bits)]
     for index, value in enumerate(values):
         code.append(_instruction(JUMP_IF_EQUAL, value, len(values) - index, 0))
     return [*code, _refuse()]

@@ -20,6 +20,7 @@ from torch import Tensor
 MAX_FRAME = 4 * 1024 * 1024  # bytes, refused before they are read; decoded, up to 50 times as much
 MAX_DEPTH = 64  # lists in lists
 MAX_ITEMS = 100_000  # in one value, tensors counted as one
+MAX_ENTRIES = 2000  # parameters, gradients, names of operations: of a message's own lists
 MAX_KEYS = 1000  # of a dict, unless all are strings: hashes can be made to collide
 MAX_TEXT = 4000  # characters of a student's message, type name or source line that cross
 HEADER = struct.Struct(">I")
@@ -46,6 +47,13 @@ class Malformed(ValueError):
 # --- values ---------------------------------------------------------------------------------
 
 
+Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Sizes = Annotated[list[int], msgspec.Meta(max_length=16)]  # a tensor's shape or strides
+Items = msgspec.Meta(max_length=MAX_ITEMS)
+Many = msgspec.Meta(max_length=MAX_ENTRIES)
+Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
+
+
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
     """A tensor as bytes in row-major order; with `stride`, as the storage behind a strided view.
 
@@ -53,9 +61,9 @@ class WireTensor(msgspec.Struct, tag="t", frozen=True):
     """
 
     dtype: str
-    shape: list[int]
+    shape: Sizes
     data: bytes
-    stride: list[int] | None = None
+    stride: Sizes | None = None
     requires_grad: bool = False
     leaf: bool = True
 
@@ -63,19 +71,19 @@ class WireTensor(msgspec.Struct, tag="t", frozen=True):
 class WireList(msgspec.Struct, tag="l", frozen=True):
     """A list."""
 
-    items: list[Value]
+    items: Annotated[list[Value], Items]
 
 
 class WireTuple(msgspec.Struct, tag="u", frozen=True):
     """A tuple."""
 
-    items: list[Value]
+    items: Annotated[list[Value], Items]
 
 
 class WireDict(msgspec.Struct, tag="d", frozen=True):
     """A dict, as pairs, so that keys need not be strings."""
 
-    pairs: list[tuple[Value, Value]]
+    pairs: Annotated[list[tuple[Value, Value]], Items]
 
 
 class Handle(msgspec.Struct, tag="h", frozen=True):
@@ -86,10 +94,9 @@ class Handle(msgspec.Struct, tag="h", frozen=True):
 
     id: int
     type_name: str
-    parameters: dict[str, list[int]] = {}
+    parameters: Annotated[dict[str, Sizes], Many] = {}
 
 
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
 
 
@@ -211,33 +218,33 @@ class Reply(msgspec.Struct, tag="reply", frozen=True):
 
     id: int
     value: Value = None
-    changed: list[Changed] = []
-    entries: list[Entry] = []
-    grads: list[WireTensor | None] = []
-    operations: dict[str, int] = {}
-    printed: str = ""
+    changed: Annotated[list[Changed], Many] = []
+    entries: Annotated[list[Entry], Many] = []
+    grads: Annotated[list[WireTensor | None], Many] = []
+    operations: Annotated[dict[str, int], Many] = {}
+    printed: Text = ""
 
 
 class WireFrame(msgspec.Struct, frozen=True):
     """A place in one of the student's files."""
 
-    file: str
-    line: int
-    source: str
-    column: int = 0
-    function: str = ""
+    file: Text
+    line: Int64
+    source: Text
+    column: Int64 = 0
+    function: Text = ""
 
 
 class Failure(msgspec.Struct, tag="failure", frozen=True):
     """The student's code raised: type name, names of the base types, message and frames as text."""
 
     id: int
-    kind: str
-    mro: list[str]
-    message: str
-    frames: list[WireFrame]
-    printed: str = ""
-    operations: dict[str, int] = {}
+    kind: Text
+    mro: Annotated[list[Text], Many]
+    message: Text
+    frames: Annotated[list[WireFrame], Many]
+    printed: Text = ""
+    operations: Annotated[dict[str, int], Many] = {}
 
 
 Answer = Reply | Failure
@@ -333,6 +340,8 @@ def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], V
     kind = type(value)
     if value is None or kind in (bool, float, str) or (kind is int and -(2**63) <= value < 2**63):
         return value  # type: ignore[no-any-return]
+    if isinstance(value, list | tuple | dict) and len(value) > MAX_ITEMS:
+        raise Malformed(f"a {kind.__name__} of {len(value)} items cannot cross")
     if isinstance(value, list):
         return WireList([pack(item, tensor, other) for item in value])
     if isinstance(value, tuple):
