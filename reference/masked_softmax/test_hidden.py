@@ -68,6 +68,7 @@ def test_masked_weights_are_exactly_zero(student, rng):
     weights = student.masked_softmax(X, torch.tensor([3, 2]))
     largest = max(weights[0, :, 3:].abs().max().item(), weights[1, :, 2:].abs().max().item())
     expect(largest == 0, f"a padded key has the weight {largest:.3g}")
+    expect((weights[0, :, :3] > 0).all(), "a key that is not padded has no weight")
 
 
 @pytest.mark.points(1)

@@ -126,7 +126,9 @@ def test_dropout_in_pre_norm(student, rng):
     state["attention.out_proj.bias"] += 0.75
     state["feed_forward.linear2.bias"] += 1.5
     block.load_state_dict(state, strict=False)
-    added = output_of(block, x) - x
+    output = output_of(block, x)
+    expect(output.shape == x.shape, f"the output has the shape {tuple(output.shape)}")
+    added = output - x
     steps = added.round().clamp(0, 3)
     assert_close(added, steps, "what sub-layers of 0.75 and 1.5 add at dropout 0.25")
     lost = {"attention": steps % 2 == 0, "feed_forward": steps < 2}
@@ -164,6 +166,7 @@ def test_parts_get_the_dropout(student):
     for name, part in parts.items():
         whole = (part == 0) | ((part - 2).abs() < 1e-4)
         expect(not whole.all(), f"nothing is dropped inside {name}")
+        expect((part != part[0, 0, 0]).any(), "the output is the same for every token")
 
 
 def above(half):
@@ -188,6 +191,7 @@ def test_attention_gets_its_options(student, rng):
     changed[:, 3:] *= -1e3
     before, after = output_of(block, torch.cat([x, changed])).chunk(2)
     assert_close(after[:, :3], before[:, :3], "the output before the tokens that changed")
+    expect((after != before).any(), "the output is the same whatever x is")
     with student.raises("ValueError"):
         output_of(block, torch.cat([x, x[:, :1]], dim=1))
 
