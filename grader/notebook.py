@@ -16,6 +16,7 @@ from grader.sandbox.cells import CELL
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
 # Each line of IPython's makes IPython read its whole cell anew: lines times characters, in all.
 MAX_READING = 500_000
+MAX_CODE = 256 * 1024  # characters; parsing more takes seconds
 BROKEN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError)
 
 
@@ -33,6 +34,8 @@ def read_notebook(data: bytes) -> str:
         with warnings.catch_warnings(action="ignore"):  # of what it mends by itself
             cells = read(text, as_version=4)["cells"]
         sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        if sum(len(line) for source in sources for line in source) > MAX_CODE:
+            raise Unreadable(f"holds more than {MAX_CODE // 1024} KiB of code")
         read_at_most = _Budget(MAX_READING)
         codes = [_parsing(_python("".join(source), read_at_most)) for source in sources]
         "".join(codes).encode()  # JSON can hold half a character, which no file and no wire can

@@ -20,7 +20,7 @@ from grader.notebook import read_notebook
 from grader.records import clean
 from grader.sandbox.cells import NOTEBOOK
 
-MAX_BYTES = 1024 * 1024  # a longer file is no solution to an exercise
+MAX_BYTES = 256 * 1024  # a longer file is no solution to an exercise
 MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024  # with its outputs and pictures
 MAX_WRAPPING = 4  # folders around the folder that holds the exercises
 MAX_NOTES = 20  # on files that were left out
@@ -185,7 +185,7 @@ def _read(file: Path) -> tuple[str, str]:
     most = MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES
     try:
         if file.stat().st_size > most:
-            return "", f"{file.name} is larger than {most >> 20} MiB"
+            return "", f"{file.name} is larger than {most >> 10} KiB"
         data = file.read_bytes()
         return read_notebook(data) if notebook else data.decode("utf-8-sig"), ""
     except NoNotebook as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import zipfile
@@ -127,6 +128,29 @@ def long_expression(folder: Path, name: str, fill: Fill) -> None:
     _files(folder, name, fill, blend="softmax = " + "-" * 100_000 + "1")
 
 
+def attribute_chain(folder: Path, name: str, fill: Fill) -> None:
+    """The work holds a chain of attributes so long that whoever resolves it recurses."""
+    chain = "import torch as softmax\nnever = lambda: softmax" + ".b" * 2000 + "\n"
+    _files(folder, name, fill, blend=KIT + chain)
+
+
+def growing_name(folder: Path, name: str, fill: Fill) -> None:
+    """In the work a name grows with every line, for whoever follows what it stands for."""
+    growing = "def never():\n    import torch as softmax\n" + "    softmax = softmax.b\n" * 20_000
+    _files(folder, name, fill, blend=KIT + growing)
+
+
+def notebook_of_magics(folder: Path, name: str, fill: Fill) -> None:
+    """The work is a notebook of long cells full of magics."""
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    source = "a," * 9000 + "\n" + "%x\n" * 49
+    cells = [{**cell, "id": f"c{number}", "source": source} for number in range(100)]
+    (folder / name).mkdir()
+    (folder / name / "blend.ipynb").write_text(
+        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+    )
+
+
 def null_bytes(folder: Path, name: str, fill: Fill) -> None:
     """The work is full of null bytes and of what is not UTF-8."""
     _files(folder, name, fill)
@@ -219,6 +243,16 @@ def zip_broken(folder: Path, name: str, fill: Fill) -> None:
 LAYOUTS = (
     *(conftest, pytest_ini, sitecustomize, shadow_modules, pth_file, public_tests),
     *(symbolic_link, linked_folder, hard_link, fifo, device, folder_for_a_file, huge_file),
-    *(deep_source, long_expression, null_bytes, strange_names, many_folders, bytecode),
+    *(
+        deep_source,
+        long_expression,
+        null_bytes,
+        attribute_chain,
+        growing_name,
+        notebook_of_magics,
+        strange_names,
+        many_folders,
+        bytecode,
+    ),
     *(zip_bomb, zip_outside, zip_link, zip_in_zip, zip_of_nothing, zip_broken),
 )

