@@ -63,9 +63,11 @@ validate: $(USE)
 docs: $(USE)
 	$(BIN)/python docs/build.py
 
-# Nothing beyond Python and make is needed yet; what tests will need from the system goes here.
+# What tests ask of the system: to become an ordinary user, and the kernel's own numbers.
+SYSTEM := util-linux linux-libc-dev
 deps-system:
-	@true
+	@command -v setpriv >/dev/null && command -v unshare >/dev/null && test -f /usr/include/asm-generic/unistd.h \
+	    || { apt-get update -qq && apt-get install -y -qq $(SYSTEM); }
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -70,27 +70,29 @@ def batch(
     isolation: Isolation,
     told: Callable[[Report], None],
 ) -> list[Report]:
-    """Grade every submission and write its report at once, then the marks; `told` of each."""
+    """Grade every submission and write its report at once; `told` of each.
+
+    The marks are written at the end, also when that comes early.
+    """
+    reports: list[Report] = []
     with Zygote(Confinement(isolation)) as zygote:
         from grader.grading import Slot, fresh_seed, with_slot
 
         chosen = fresh_seed() if seed is None else seed
 
-        def body(slot: Slot) -> list[Report]:
+        def body(slot: Slot) -> None:
             slot.try_confinement()
-            reports = []
             for submission in _read(handed, course):
                 report = slot.grade(submission, course.names, chosen)
-                _write(report, course, out)
+                _write_report(report, course, out)
                 reports.append(report)
                 told(report)
-            return reports
 
-        reports = with_slot(course, course.names, zygote, body)
-    try:
-        write_whole(out / GRADES, to_csv([report.to_json() for report in reports]))
-    except OSError as error:
-        raise RequestError(f"cannot write {out / GRADES}: {error.strerror}", "--out DIR") from None
+        try:
+            with_slot(course, course.names, zygote, body)
+        finally:
+            if reports:
+                _write(out / GRADES, to_csv([report.to_json() for report in reports]))
     return reports
 
 
@@ -128,11 +130,14 @@ def _is_plain(name: str) -> bool:
     return shown(name) == name and name.isprintable() and len(os.fsencode(name)) <= MAX_NAME
 
 
-def _write(report: Report, course: Course, out: Path) -> None:
+def _write_report(report: Report, course: Course, out: Path) -> None:
     data = for_student(report, course.due).to_json()
     for suffix, form in VIEWS.items():
-        path = out / REPORTS / f"{report.submission}{suffix}"
-        try:
-            write_whole(path, FORMATS[form](data))
-        except OSError as error:
-            raise RequestError(f"cannot write {path}: {error.strerror}", "--out DIR") from None
+        _write(out / REPORTS / f"{report.submission}{suffix}", FORMATS[form](data))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise RequestError(f"cannot write {path}: {error.strerror}", "--out DIR") from None

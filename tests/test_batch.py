@@ -177,3 +177,20 @@ def test_what_was_left_out_is_told_in_a_few_lines(
     report = json.loads((tmp_path / "out" / "reports" / "s001.json").read_text())
     assert len(report["notes"]) == 21
     assert report["notes"][-1] == "280 more files are no exercise files"
+
+
+def test_what_was_graded_before_a_stop_is_kept(
+    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from grader import cli as commands
+
+    def stopping(report: Any) -> str:
+        if report.submission == "s003":
+            raise KeyboardInterrupt
+        return str(report.submission)
+
+    monkeypatch.setattr(commands, "_verdict", stopping)
+    said = batch(cli, handed_in)
+    assert (said.code, said.err.splitlines()[-1]) == (130, "grader: stopped")
+    rows = list(csv.DictReader((handed_in.parent / "out" / "grades.csv").open()))
+    assert [row["submission"] for row in rows] == ["s001", "s002", "s003"]
