@@ -94,8 +94,8 @@ def check(
     \b
     grader check                      every exercise in this folder, or in exercises/
     grader check layer_norm           one exercise, by name
-    grader check work/layer_norm.py   one file
-    grader check submissions/s001     a folder of exercise files
+    grader check work/layer_norm.py   one file, or a notebook of that name
+    grader check submissions/s001     a folder or a zip of exercise files
     """
     from grader import check as checking
     from grader.errors import RequestError
