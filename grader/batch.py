@@ -14,6 +14,7 @@ from grader.files import write_whole
 from grader.records import Report
 from grader.reports import FORMATS
 from grader.reports.grades import to_csv
+from grader.sandbox import landlock
 from grader.sandbox.confine import Confinement, Isolation
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission, discover, name_of, shown
@@ -74,6 +75,8 @@ def batch(
 
     The marks are written at the end, also when that comes early.
     """
+    if isolation == "confined":
+        _refuse_readable(course)
     reports: list[Report] = []
     with Zygote(Confinement(isolation)) as zygote:
         from grader.grading import Slot, fresh_seed, with_slot
@@ -94,6 +97,16 @@ def batch(
             if reports:
                 _write(out / GRADES, to_csv([report.to_json() for report in reports]))
     return reports
+
+
+def _refuse_readable(course: Course) -> None:
+    """Student code may read the Python installation: no course may lie in it."""
+    for folder in landlock.readable() if landlock.version() else ():
+        if course.root.resolve().is_relative_to(folder):
+            raise RequestError(
+                f"the course lies in {folder}, where student code may read",
+                "move the course out of the Python installation",
+            )
 
 
 def _read(handed: list[Handed], course: Course) -> Iterator[Submission]:

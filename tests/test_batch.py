@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from grader.sandbox import landlock
+
 TINY = Path(__file__).parent / "tiny"
 
 
@@ -194,3 +196,13 @@ def test_what_was_graded_before_a_stop_is_kept(
     assert (said.code, said.err.splitlines()[-1]) == (130, "grader: stopped")
     rows = list(csv.DictReader((handed_in.parent / "out" / "grades.csv").open()))
     assert [row["submission"] for row in rows] == ["s001", "s002", "s003"]
+
+
+def test_a_course_that_student_code_could_read_is_refused(
+    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "readable", lambda: ("/usr/lib", str(TINY.parent)))
+    said = batch(cli, handed_in)
+    assert said.code == 2
+    assert f"the course lies in {TINY.parent}, where student code may read" in said.err
+    assert batch(cli, handed_in, "--isolation", "process").code == 1

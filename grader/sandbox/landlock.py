@@ -20,6 +20,8 @@ WHAT_TORCH_ASKS = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache
 @functools.cache
 def version() -> int:
     """The kernel's Landlock ABI; 0 where there is none."""
+    if sys.platform != "linux":
+        return 0
     import landlockpy
 
     try:
