@@ -12,15 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from attacks import against_naive, ours
+from attacks.corpus import RIGHT, Attack, Fill, load
+from attacks.table import MARKS, PAGE, REMAINS
+from attacks.world import Evidence, Listener, World, free_port
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-
-from attacks import against_naive, ours  # noqa: E402
-from attacks.corpus import RIGHT, Attack, Fill, load  # noqa: E402
-from attacks.table import MARKS, PAGE, REMAINS  # noqa: E402
-from attacks.world import Evidence, Listener, World, free_port  # noqa: E402
-
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 ATTACKS = load()
 SAMPLE = 4  # every fourth attack is tried on plain pytest; `make attacks` tries them all

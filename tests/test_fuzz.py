@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
+from fuzzing import mutated
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -33,19 +34,7 @@ from grader.sandbox.wire import Reply
 MIB = 1 << 20
 WILD = (0, 1, -1, 255, 2**31, 2**39, 2**40 - 1, 2**40, 2**63 - 1, 2**64 - 1, -(2**63))
 NAMES = ("", "w", "torch.add", "\0", "\x1b[2J", "é" * 300)
-TOKENS = [b"\xdd\xff\xff\xff\xff", b"\xdf\x7f\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xcf" * 9]
-TOKENS += [b"\xcb\x7f\xf8" + bytes(6), b"\xa3\xed\xa0\x80", b"\xa1\xff", b"\xd6", b"\x90", b"\xc0"]
 encode = msgspec.msgpack.Encoder().encode
-
-
-def mutated(rng: Random, data: bytes, other: bytes) -> bytes:
-    body = bytearray(data)
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(len(body) + 1)
-        again, tail = body[at : at + 40] * rng.randint(1, 9), other[rng.randrange(len(other)) :]
-        new = rng.choice((b"", rng.randbytes(1), rng.choice(TOKENS), again, tail))
-        body[at : at + rng.choice((0, 1, 1, 4, 9999))] = new
-    return bytes(body)
 
 
 # --- answers, as the plain data they are encoded from -------------------------------------------

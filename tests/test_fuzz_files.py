@@ -16,21 +16,11 @@ from random import Random
 from typing import Any
 
 import pytest
+from fuzzing import mutated
 
 from grader import archives, notebook
 
 MIB = 1 << 20
-TOKENS = [b"\xdd\xff\xff\xff\xff", b"\xff" * 9, b'{"', b"[[[[", b"\\ud800", b"PK\x05\x06"]
-
-
-def mutated(rng: Random, data: bytes, other: bytes) -> bytes:
-    body = bytearray(data)
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(len(body) + 1)
-        again, tail = body[at : at + 40] * rng.randint(1, 9), other[rng.randrange(len(other)) :]
-        new = rng.choice((b"", rng.randbytes(1), rng.choice(TOKENS), again, tail))
-        body[at : at + rng.choice((0, 1, 1, 4, 9999))] = new
-    return bytes(body)
 
 
 # --- archives -----------------------------------------------------------------------------------
