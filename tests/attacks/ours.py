@@ -30,7 +30,7 @@ from grader.catalog import load_course
 from grader.records import Report
 
 SEED = 11
-SLOW_SECONDS = 4.0  # the exercise's own limit is 1
+SLOW_SECONDS = 6.0  # the exercise's own limit is 1.6
 
 
 def name_of(number: int) -> str:
