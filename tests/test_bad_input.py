@@ -71,6 +71,10 @@ DEEDS = {
         "import os; os.fork(); return x * 3",
         "PermissionError: [Errno 1] Operation not permitted; graded code may use no",
     ),
+    "opens a file of its own": (
+        "return torch.load('weights.pt')",
+        "No such file or directory: 'weights.pt'; graded code may use no other file",
+    ),
     "segfault": ("import ctypes; ctypes.string_at(0)", "a segmentation fault"),
     "loops for ever": ("while True: pass", "your code did not finish within 0.4 seconds"),
     "sleeps in native code": (

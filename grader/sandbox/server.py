@@ -281,7 +281,7 @@ def _text(error: BaseException) -> str:
             return str(error.msg)[: wire.MAX_TEXT]
         if isinstance(error, ModuleNotFoundError):
             return f"{error}; only installed packages and the course's exercises can be imported"
-        if isinstance(error, PermissionError):
+        if isinstance(error, PermissionError | FileNotFoundError):
             return f"{error}; graded code may use no other file, process or connection"
         return str(error)[: wire.MAX_TEXT]
     except BaseException:
