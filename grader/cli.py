@@ -32,7 +32,7 @@ SEED = click.option(
 )
 
 
-def isolation(default: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def isolation_from(default: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """How far the code that is graded is kept from this machine."""
     return click.option(
         "--isolation",
@@ -79,7 +79,7 @@ def commands() -> None:
     help="Write the report to FILE instead of printing it.",
 )
 @SEED
-@isolation("process")
+@isolation_from("process")
 @COURSE
 def check(
     targets: tuple[str, ...],
@@ -125,7 +125,7 @@ def check(
     help="Where reports/ and grades.csv go.",
 )
 @SEED
-@isolation("confined")
+@isolation_from("confined")
 @COURSE
 def batch(
     submissions: Path, out: Path, seed: int | None, isolation: Any, course: Path | None
@@ -307,7 +307,7 @@ def doctor(course: Path | None) -> int:
         click.echo(f"  {line}")
     click.echo()
     for finding in diagnosis.findings:
-        _tick(not finding.reason, finding.layer + finding.note, finding.reason, finding.remedy)
+        _tick(not finding.reason, finding.layer, finding.reason, finding.remedy)
     click.echo("\n  A worker tried to")
     for trial, refused in diagnosis.tried:
         how = "refused" if refused else f"NOT refused, as {trial.layer} should"

@@ -16,7 +16,6 @@ from typing import Any
 
 from grader import __version__
 from grader.errors import GraderError, InternalError, StudentFailure
-from grader.sandbox import landlock
 from grader.sandbox.confine import LAYERS, PROCESS, Confinement
 from grader.sandbox.zygote import Zygote
 
@@ -98,7 +97,6 @@ class Finding:
     """Whether a layer is there: `reason` says why not, `remedy` what to do."""
 
     layer: str
-    note: str = ""
     reason: str = ""
     remedy: str = ""
 
@@ -134,20 +132,22 @@ def examine(secret: Path | None) -> Diagnosis:
     findings = [Finding(PROCESS)]
     for layer in LAYERS:
         reason = layer.missing()
-        note = f", version {landlock.version()}" if layer.name == "Landlock" and not reason else ""
-        findings.append(Finding(layer.name, note, reason, layer.remedy if reason else ""))
+        name = layer.name if reason else layer.name + layer.detail()
+        findings.append(Finding(name, reason, layer.remedy if reason else ""))
     try:
-        tried, failure = _try(_trials(secret)), ""
+        tried, failure = (
+            _try(secret or Path(__file__), "the hidden tests" if secret else "a file"),
+            "",
+        )
     except GraderError as error:
         tried, failure = [], error.message
     return Diagnosis(_machine(), tuple(findings), tuple(tried), failure)
 
 
-def _trials(secret: Path | None) -> list[Trial]:
-    outside = str(secret or Path(__file__))
+def _trials(secret: str, what: str, outside: str) -> list[Trial]:
     return [
-        Trial("read the hidden tests" if secret else "read a file", "Landlock", "read", outside),
-        Trial("write a file outside its folder", "Landlock", "write", "@outside"),
+        Trial(f"read {what}", "Landlock", "read", secret),
+        Trial("write a file outside its folder", "Landlock", "write", outside),
         Trial("list the files of this machine", "Landlock", "list_root"),
         Trial("look into another process", "Landlock", "look_into_parent"),
         Trial("open a socket", "seccomp", "open_socket"),
@@ -161,7 +161,8 @@ def _trials(secret: Path | None) -> list[Trial]:
     ]
 
 
-def _try(trials: list[Trial]) -> list[tuple[Trial, bool]]:
+def _try(secret: Path, what: str) -> list[tuple[Trial, bool]]:
+    """Each trial, and whether it was refused; `what` says what the file `secret` is."""
     from grader.sandbox import wire
     from grader.sandbox.desk import Desk, Limits, Subject
     from grader.sandbox.host import Worker
@@ -173,10 +174,9 @@ def _try(trials: list[Trial]) -> list[tuple[Trial, bool]]:
         desk = Desk(lambda: Worker(zygote))
         try:
             results = []
-            for trial in trials:
+            for trial in _trials(str(secret), what, outside.name):
                 desk.begin(0)
-                argument = outside.name if trial.argument == "@outside" else trial.argument
-                arguments = [argument] if argument else []
+                arguments = [trial.argument] if trial.argument else []
                 results.append((trial, _refused(Student(desk, subject), trial, arguments)))
             return results
         finally:

@@ -39,7 +39,13 @@ class SandboxExaminer:
         seed = self.seed(item)
         torch.default_generator.manual_seed(seed)
         self.desk.begin(seed)
-        name, sources = program(course, exercise, self.submission.files, own_parts=own_parts)
+        name, sources = program(
+            course,
+            exercise,
+            self.submission.files,
+            self.submission.paths,
+            own_parts=own_parts,
+        )
         limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
         subject = Subject(exercise.name, name, sources, limits, exercise.forbidden)
         try:

@@ -38,6 +38,8 @@ def read_notebook(data: bytes) -> str:
             raise Unreadable(f"holds more than {MAX_CODE // 1024} KiB of code")
         read_at_most = _Budget(MAX_READING)
         codes = [_parsing(_python("".join(source), read_at_most)) for source in sources]
+        # A line that names a cell, within a cell, would begin one that no search has seen as code.
+        codes = [f"\n{code}".replace(f"\n{CELL}", f"\n#{CELL}")[1:] for code in codes]
         "".join(codes).encode()  # JSON can hold half a character, which no file and no wire can
     except UnicodeDecodeError:
         raise Unreadable("is not UTF-8, as notebooks are") from None
@@ -48,7 +50,7 @@ def read_notebook(data: bytes) -> str:
 
 def cell_of(text: str, line: int) -> tuple[int, int]:
     """The cell, and the line in it, of a line of the whole text; both count from 1."""
-    lines = text.splitlines()[:line]
+    lines = text.split("\n")[:line]
     starts = [number for number, here in enumerate(lines, start=1) if here.startswith(CELL)]
     return len(starts), line - starts[-1] if starts else line
 

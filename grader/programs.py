@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 
 from grader.catalog import Course, Exercise
-from grader.sandbox.cells import CELL, NOTEBOOK
+from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
@@ -18,11 +18,19 @@ OWN = "own parts"
 
 
 def program(
-    course: Course, exercise: Exercise, files: Mapping[str, str], *, own_parts: bool = False
+    course: Course,
+    exercise: Exercise,
+    files: Mapping[str, str],
+    paths: Mapping[str, str] = {},
+    *,
+    own_parts: bool = False,
 ) -> tuple[str, dict[str, Source]]:
-    """The name and the source texts of the program that grades `exercise` with `files`."""
+    """The name and the source texts of the program that grades `exercise` with `files`.
+
+    `paths` says where they were found, and so which of them are notebooks.
+    """
     sources = {
-        name: Source(f"{name}{NOTEBOOK if text.startswith(CELL) else '.py'}", text)
+        name: Source(f"{name}{NOTEBOOK if paths.get(name, '').endswith(NOTEBOOK) else '.py'}", text)
         for name, text in files.items()
     }
     stand_ins = {} if own_parts else _stand_ins(course, exercise)

@@ -67,6 +67,7 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
                     problems[name] = problem
                 else:
                     files[name] = text
+    notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more"] if len(notes) > MAX_NOTES else []
     if not places:
         where = ", ".join(str(path) for path in paths)
         raise RequestError(
@@ -170,13 +171,11 @@ def _unwelcome(file: Path, folder: Path) -> str:
 def _strangers(folder: Path, found: Mapping[str, Path], course: Course) -> list[str]:
     """A note on each Python file that is no exercise of this course."""
     free = [name for name in course.names if name not in found]
-    strangers = [file for file in sorted(folder.glob("*.py")) if file.stem not in course.names]
-    notes = [
+    return [
         f"{shown(file.name)} is no exercise file and was left out{did_you_mean(file.stem, free)}"
-        for file in strangers[:MAX_NOTES]
+        for file in sorted(folder.glob("*.py"))
+        if file.stem not in course.names
     ]
-    more = len(strangers) - len(notes)
-    return [*notes, f"{more} more files are no exercise files"] if more else notes
 
 
 def _read(file: Path) -> tuple[str, str]:

@@ -178,7 +178,7 @@ def test_what_was_left_out_is_told_in_a_few_lines(
     batch(cli, tmp_path / "class")
     report = json.loads((tmp_path / "out" / "reports" / "s001.json").read_text())
     assert len(report["notes"]) == 21
-    assert report["notes"][-1] == "280 more files are no exercise files"
+    assert report["notes"][-1] == "and 280 more"
 
 
 def test_what_was_graded_before_a_stop_is_kept(

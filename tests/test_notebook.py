@@ -95,6 +95,27 @@ def test_a_broken_cell_hides_no_forbidden_call(check: Callable[..., Any]) -> Non
     assert "torch.multiply does the work" in report["exercises"][0]["tests"][0]["message"]
 
 
+HIDDEN = '''text = """
+# %% notebook cell 2
+import torch
+def scale(x, factor): return torch.multiply(x, factor)
+# %% notebook cell 3
+"""
+'''
+
+
+def test_no_line_that_looks_like_a_cells_beginning_begins_one(
+    check: Callable[..., Any], cli: Any, tmp_path: Path, tiny_solution: str
+) -> None:
+    """What a search of the source sees as text does not run as code."""
+    code, report = check("@SOLUTION@", HIDDEN)
+    assert (code, report["points"]) == (0, 8)
+    (tmp_path / "file").mkdir()
+    text = f"# %% notebook cell 1\n{tiny_solution}\n{HIDDEN}"
+    (tmp_path / "file" / "scale.py").write_text(text)
+    assert cli("check", tmp_path / "file", "--course", TINY).code == 0
+
+
 def test_a_file_beside_the_notebook_counts_and_is_said(
     check: Callable[..., Any], tmp_path: Path, tiny_solution: str
 ) -> None:

@@ -58,6 +58,7 @@ class Layer:
     missing: Callable[[], str]
     put_on: Callable[[Confinement, Path], None]
     remedy: str
+    detail: Callable[[], str] = str  # what more there is to say of it, where it is there
 
 
 def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
@@ -93,8 +94,8 @@ def prepare() -> None:
 
         _mapped_bytes()
         landlock.readable()
-        for layer in LAYERS:
-            layer.missing()
+        landlock.version()
+        seccomp.prepare()
 
 
 def _die_with(parent: int) -> None:
@@ -179,6 +180,7 @@ LAYERS = (
         lambda _, private: landlock.restrict(private, may_remove=bool(seccomp.missing())),
         "boot a kernel of 5.13 or later with `landlock` in its `lsm=` list; "
         "in a container, allow the landlock_* system calls",
+        lambda: f", version {landlock.version()}",
     ),
     Layer(
         "seccomp",

@@ -106,16 +106,16 @@ class Program(MetaPathFinder, Loader):
 
 def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
     """Run one cell after the other, as a notebook does; says which of them failed, and how."""
-    lines = source.text.splitlines(keepends=True)
+    lines = source.text.split("\n")
     starts = [n for n, line in enumerate(lines) if line.startswith(CELL)]
     for start, end in zip(starts, [*starts[1:], len(lines)]):
         # Lines keep their numbers in the whole text.
-        text = "\n" * start + "".join(lines[start:end])
+        text = "\n" * start + "\n".join(lines[start:end])
         try:
             exec(compile(text, source.file, "exec"), namespace)
         except Exception as error:
-            name = lines[start].removeprefix("# %% notebook ").strip()
-            yield f"{name} raised {type(error).__name__}: {str(error)[:200]}"
+            number = lines[start].removeprefix(CELL)
+            yield f"cell {number} raised {type(error).__name__}: {str(error)[:200]}"
 
 
 class _NoShell:

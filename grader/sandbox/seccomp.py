@@ -114,6 +114,7 @@ class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
 
 
+@functools.cache
 def missing() -> str:
     """Why no filter can be installed here, or an empty string."""
     if sys.platform != "linux":
@@ -125,6 +126,12 @@ def missing() -> str:
     if ctypes.get_errno() == errno.EFAULT:
         return ""
     return "the kernel offers no system call filter (CONFIG_SECCOMP_FILTER)"
+
+
+def prepare() -> None:
+    """Assemble once what the filters of all workers share."""
+    if not missing():
+        _head(MACHINES[platform.machine()])
 
 
 def restrict() -> None:

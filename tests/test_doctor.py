@@ -1,0 +1,79 @@
+"""What a machine lacks is found, said, and enough to grade nobody else's code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+HERE = Path(__file__).parent
+
+
+def lacking(what: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the grader on this kernel, as if it lacked something."""
+    command = [sys.executable, str(HERE / "without.py"), what, sys.executable, "-m", "grader"]
+    return subprocess.run(
+        [*command, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=HERE / "tiny",
+    )
+
+
+DOCTOR = {
+    "landlock": ("✗ Landlock\n      the kernel offers no Landlock", "✗ read the hidden tests: NOT"),
+    "seccomp": ("✗ seccomp\n      the kernel offers no system call", "✗ start a process: NOT"),
+    "limits": ("resource limits is offered, and was refused", "✗ start, and could not"),
+    "privileges": ("no privileges is offered, and was refused", "✗ start, and could not"),
+    "restrict": ("Landlock is offered, and was refused", "✗ start, and could not"),
+}
+
+
+@pytest.mark.parametrize("what", DOCTOR)
+def test_the_doctor_says_what_is_missing(what: str) -> None:
+    said = lacking(what, "doctor")
+    assert said.returncode == 1, said.stderr
+    plain = re.sub(r"\s*\n\s+", "\n      ", said.stdout)
+    for part in DOCTOR[what]:
+        assert part in plain
+    assert "Student code is not confined here" in said.stdout
+    assert "✓ take 8 GiB of memory: refused" in said.stdout or "could not" in said.stdout
+
+
+def test_the_doctor_finds_this_machine_well(cli: Any) -> None:
+    said = cli("doctor")
+    assert said.code == 0, said.out
+    assert "✗" not in said.out
+    assert said.out.count("refused") >= 12
+    assert all(len(line) <= 80 for line in said.out.splitlines())
+
+
+@pytest.mark.parametrize("what", ["landlock", "seccomp"])
+def test_batch_refuses_to_grade_unconfined_unless_told(
+    what: str, tmp_path: Path, tiny_solution: str
+) -> None:
+    (tmp_path / "class" / "s001").mkdir(parents=True)
+    (tmp_path / "class" / "s001" / "scale.py").write_text(tiny_solution)
+    request = ("batch", tmp_path / "class", "--out", tmp_path / "out")
+    said = lacking(what, *request)
+    assert said.returncode == 2
+    assert "this machine cannot confine other people's code" in said.stderr
+    assert "grader doctor" in said.stderr
+    assert "--isolation process" in said.stderr
+    assert not (tmp_path / "out").exists()
+    told = lacking(what, *request, "--isolation", "process")
+    assert told.returncode == 0, told.stderr
+    report = (tmp_path / "out" / "reports" / "s001.json").read_text()
+    assert {"landlock": "Landlock", "seccomp": "seccomp"}[what] not in report.split("exercises")[0]
+
+
+def test_what_is_offered_and_then_refused_grades_nothing(tmp_path: Path) -> None:
+    said = lacking("restrict", "check", HERE / "tiny" / "reference")
+    assert said.returncode == 3
+    assert "Landlock is offered, and was refused" in said.stderr
