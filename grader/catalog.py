@@ -37,6 +37,8 @@ class Exercise:
     requires: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    idea: str = ""
     call_seconds: float = 5.0
     exercise_seconds: float = 30.0
     stub: str = ""

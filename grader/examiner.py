@@ -12,11 +12,11 @@ import torch
 from grader import pytest_plugin
 from grader.outcomes import EVIDENCE
 from grader.programs import References, program
-from grader.sandbox.desk import Desk, Limits, Recorded, Subject
+from grader.sandbox.desk import Desk, Limits, Record, Subject
 from grader.sandbox.proxies import Student
 from grader.submissions import Submission
 
-Records = dict[tuple[str, str], list[Recorded]]  # (exercise, test) to the test's calls
+Records = dict[str, Record]  # test to its calls
 
 
 class SandboxExaminer:
@@ -28,7 +28,8 @@ class SandboxExaminer:
         self.submission, self.desk = submission, desk
         self._references, self._course = references, references.course
         self._seed = seed
-        self.records: Records = {}
+        self.records: Records = {}  # of the exercise that was examined last
+        self._examined = ""
 
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
@@ -36,6 +37,8 @@ class SandboxExaminer:
         course = self._course
         exercise = course[pytest_plugin.exercise_of(item, course)]
         own_parts = item.get_closest_marker("own_parts") is not None
+        if exercise.name != self._examined:
+            self._examined, self.records = exercise.name, {}
         seed = self.seed(item)
         torch.default_generator.manual_seed(seed)
         self.desk.begin(seed)
@@ -52,7 +55,8 @@ class SandboxExaminer:
             yield Student(self.desk, subject)
             self.desk.settle(subject)
         finally:
-            self.records[exercise.name, item.name] = self.desk.record
+            if not own_parts:  # on a student's own parts, answers are not this exercise's alone
+                self.records[item.name] = self.desk.record
             evidence = item.stash[EVIDENCE]
             evidence.printed = "".join(self.desk.printed)
             evidence.called = self.desk.called

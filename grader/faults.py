@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from grader.catalog import Exercise, read_toml
 from grader.errors import CourseError
 
-KEYS = ("name", "replace", "by", "says", "hint")
+KEYS = ("name", "fails", "replace", "by", "says", "hint")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One mistake: the edit that makes it, what it is (`says`), and where to look (`hint`)."""
+    """One mistake: the edit that makes it, what it is (`says`), and where to look (`hint`).
+
+    `fails` names the hidden tests that reject it. Tests are functions of the answers they get, so
+    a submission that fails others has made another mistake. `like` names a fault that no answer
+    tells from this one, if there is one.
+    """
 
     name: str
+    fails: frozenset[str]
     replace: str
     by: str
     says: str
     hint: str
+    like: str = ""
 
     def apply(self, solution: str) -> str:
         """The solution with this mistake in it."""
@@ -31,8 +38,9 @@ def load_faults(exercise: Exercise) -> tuple[Fault, ...]:
     faults = []
     for number, data in enumerate(read_toml(path).get("fault", []), start=1):
         name = data.get("name", f"fault {number}")
-        if set(data) != set(KEYS):
-            wrong = sorted(set(data) ^ set(KEYS))[0]
+        if set(data) - {"like"} != set(KEYS):
+            wrong = sorted((set(data) - {"like"}) ^ set(KEYS))[0]
             raise CourseError(f"{path}: {name}: a fault has {', '.join(KEYS)}; see `{wrong}`")
-        faults.append(Fault(**{key: str(data[key]) for key in KEYS}))
+        texts = {key: str(value) for key, value in data.items() if key != "fails"}
+        faults.append(Fault(fails=frozenset(data["fails"]), **texts))
     return tuple(faults)

@@ -6,15 +6,16 @@ import functools
 import platform
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TypeVar
 
 from grader import __version__
 from grader.catalog import Course, Exercise
+from grader.diagnosis import Diagnostician
 from grader.examiner import Records, SandboxExaminer
 from grader.outcomes import points_of
-from grader.records import ExerciseResult, Outcome, Report
+from grader.records import Diagnosis, ExerciseResult, Outcome, Report
 from grader.sandbox.desk import Desk
 from grader.sandbox.host import Worker
 from grader.sandbox.zygote import Zygote
@@ -41,6 +42,7 @@ class Slot:
 
     suite: Suite
     zygote: Zygote
+    _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
 
     def try_confinement(self) -> None:
         """Have a worker confined, and ended: raises if it cannot be, before anything is graded."""
@@ -54,30 +56,19 @@ class Slot:
         self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
     ) -> Report:
         """Grade the exercises `names` of one submission."""
-        return self._grade(submission, names, seed, progress, keep=False)[0]
+        return self.examine(submission, names, seed, progress)[0]
 
     def examine(
         self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
     ) -> tuple[Report, Records]:
-        """As `grade`, with the record of every test's calls across the boundary."""
-        return self._grade(submission, names, seed, progress, keep=True)
-
-    def _grade(
-        self,
-        submission: Submission,
-        names: Sequence[str],
-        seed: int,
-        progress: Progress,
-        *,
-        keep: bool,
-    ) -> tuple[Report, Records]:
-        desk = Desk(lambda: Worker(self.zygote), keep=keep)
+        """As `grade`, with the record of the last exercise's calls across the boundary."""
+        desk = Desk(lambda: Worker(self.zygote))
         examiner = SandboxExaminer(self.suite.references, submission, desk, seed)
         results = []
         try:
             for name in names:
                 progress(name)
-                results.append(_grade_exercise(self.suite.course[name], self.suite, examiner))
+                results.append(self._exercise(self.suite.course[name], examiner))
         finally:
             desk.close()
         report = Report(
@@ -92,29 +83,40 @@ class Slot:
         )
         return report, examiner.records
 
+    def _exercise(self, exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
+        submission = examiner.submission
+        problem = submission.problems.get(exercise.name, "")
+        if not problem and exercise.name not in submission.files:
+            problem = f"there is no {exercise.name}.py in this submission"
+        outcomes: tuple[Outcome, ...] = ()
+        if not problem:
+            outcomes = self.suite.run(examiner, exercise.name)
+            problem = _common_problem(outcomes)
+        return ExerciseResult(
+            name=exercise.name,
+            title=exercise.title,
+            points=sum(outcome.points for outcome in outcomes),
+            max_points=sum(points_of(item) for item in self.suite.items.get(exercise.name, [])),
+            advice=problem,
+            tests=outcomes,
+            diagnosis=self.diagnosis(exercise, outcomes, examiner.records),
+        )
+
+    def diagnosis(
+        self, exercise: Exercise, outcomes: Sequence[Outcome], records: Records
+    ) -> Diagnosis | None:
+        """Which known mistake is in an exercise that failed, from the record of its tests."""
+        course = self.suite.course
+        if course.suites != "hidden" or all(test.outcome != "failed" for test in outcomes):
+            return None
+        if exercise.name not in self._diagnosticians:
+            self._diagnosticians[exercise.name] = Diagnostician(course, exercise)
+        return self._diagnosticians[exercise.name].diagnose(outcomes, records)
+
 
 def with_slot(course: Course, names: Sequence[str], zygote: Zygote, body: Callable[[Slot], T]) -> T:
     """Collect the suites of `names` once and give them to `body` as a warm `Slot`."""
     return with_suite(course, names, lambda suite: body(Slot(suite, zygote)))
-
-
-def _grade_exercise(exercise: Exercise, suite: Suite, examiner: SandboxExaminer) -> ExerciseResult:
-    submission = examiner.submission
-    problem = submission.problems.get(exercise.name, "")
-    if not problem and exercise.name not in submission.files:
-        problem = f"there is no {exercise.name}.py in this submission"
-    outcomes: tuple[Outcome, ...] = ()
-    if not problem:
-        outcomes = suite.run(examiner, exercise.name)
-        problem = _common_problem(outcomes)
-    return ExerciseResult(
-        name=exercise.name,
-        title=exercise.title,
-        points=sum(outcome.points for outcome in outcomes),
-        max_points=sum(points_of(item) for item in suite.items.get(exercise.name, [])),
-        advice=problem,
-        tests=outcomes,
-    )
 
 
 def _common_problem(outcomes: Sequence[Outcome]) -> str:

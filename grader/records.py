@@ -73,6 +73,41 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Explanation:
+    """One mistake, or two at once, by the names of its faults: what it is, and where to look."""
+
+    faults: tuple[str, ...]
+    says: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class WrongStep:
+    """The first stage of the computation that differs; `says` where it first does, and how."""
+
+    stage: str
+    says: str
+    expected: Excerpt
+    actual: Excerpt
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Which known mistake an exercise's answers are those of.
+
+    `faults` is empty where it is none of them. `tests` names the failed tests that show it: of
+    each fault those that show this one. `tie` holds other explanations that fit as well.
+    """
+
+    faults: tuple[str, ...]
+    says: str
+    hint: str
+    tests: tuple[tuple[str, ...], ...] = ()
+    tie: tuple[Explanation, ...] = ()
+    first_wrong_step: WrongStep | None = None
+
+
+@dataclass(frozen=True)
 class ExerciseResult:
     """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty."""
 
@@ -82,7 +117,7 @@ class ExerciseResult:
     max_points: int
     advice: str
     tests: tuple[Outcome, ...]
-    diagnosis: dict[str, Any] | None = None
+    diagnosis: Diagnosis | None = None
 
     @property
     def first_failure(self) -> Outcome | None:

@@ -1,7 +1,7 @@
 """`grader validate`: prove the course's content both ways.
 
-The reference scores everything, the stub nothing, every fault is rejected, and no two faults look
-the same. Problems are sentences that name the file to mend.
+The reference scores everything, the stub nothing, every fault is rejected by the tests it names,
+and the diagnosis names every fault and no other. Problems are sentences that name the file to mend.
 """
 
 from __future__ import annotations
@@ -164,15 +164,12 @@ class Prover:
         path = self._file("faults.toml")
         faults = load_faults(self.exercise)
         proof.faults = len(faults)
-        from grader.behaviour import Behaviour, alike
-
-        behaviours: dict[str, Behaviour] = {}
         for fault in faults:
             problem = _text_problem(fault, solution)
             if problem:
                 proof.problems.append(f"{path}: {fault.name}: {problem}")
                 continue
-            report, records = self._examine(fault.apply(solution), self.seed)
+            report = self.grade(fault.apply(solution))
             wrong = _wrong(report)
             if report.points == report.max_points:
                 proof.problems.append(
@@ -182,10 +179,20 @@ class Prover:
             proof.caught += 1
             if len(wrong) == 1:
                 proof.needed.setdefault(wrong[0].name, []).append(fault.name)
-            behaviours[fault.name] = Behaviour.of(report, records)
-        for first, second in alike(behaviours):
-            proof.problems.append(f"{path}: {first} and {second} cannot be told apart")
+            problem = self._fails_otherwise(fault, wrong) or _misnamed(fault, report)
+            if problem:
+                proof.problems.append(f"{path}: {fault.name}: {problem}")
         self._unneeded(proof)
+
+    def _fails_otherwise(self, fault: Fault, wrong: Sequence[Outcome]) -> str:
+        """What is wrong with the list of tests that a fault fails; own parts are another matter."""
+        items = self.slot.suite.items.get(self.exercise.name, [])
+        own_parts = {item.name for item in items if item.get_closest_marker("own_parts")}
+        names = [test.name for test in wrong if test.name not in own_parts]
+        if fault.fails == set(names):
+            return ""
+        listed = ", ".join(f'"{name}"' for name in names)
+        return f"it fails other tests than it says; they are: fails = [{listed}]"
 
     def _unneeded(self, proof: Proof) -> None:
         """A hidden test that is not the only one to reject some fault says what it guards."""
@@ -216,6 +223,20 @@ def _wrong(report: Report) -> list[Outcome]:
         for test in exercise.tests
         if test.outcome in ("failed", "error")
     ]
+
+
+def _misnamed(fault: Fault, report: Report) -> str:
+    """What the diagnosis makes of a fault, if not that fault alone."""
+    diagnosis = report.exercises[0].diagnosis
+    if diagnosis is None:  # its message says what it is
+        return ""
+    named = {
+        faults[0] for faults in (diagnosis.faults, *(t.faults for t in diagnosis.tie)) if faults
+    }
+    if named - {fault.like} == {fault.name}:
+        return ""
+    others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
+    return f"the diagnosis cannot tell it from {others}"
 
 
 def _text_problem(fault: Fault, solution: str) -> str:

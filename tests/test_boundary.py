@@ -60,7 +60,7 @@ class Model(nn.Module):
 
 @pytest.fixture
 def desk(zygote: Zygote) -> Iterator[Desk]:
-    opened = Desk(lambda: Worker(zygote), keep=True)
+    opened = Desk(lambda: Worker(zygote))
     opened.begin(1)
     yield opened
     opened.close()
@@ -421,7 +421,7 @@ def running(pid: int) -> bool:
 
 def test_calls_are_recorded_with_arguments_and_answers(student: Any, desk: Desk) -> None:
     student.keyword(5, b=2)
-    call = desk.record[-1]
+    call = desk.record.calls[-1]
     assert isinstance(call.request, wire.Call)
     assert (call.request.name, call.request.args, call.request.kwargs) == ("keyword", [5], {"b": 2})
     assert isinstance(call.answer, wire.Reply)

@@ -25,10 +25,22 @@ class Limits:
 
 @dataclass(frozen=True)
 class Recorded:
-    """One request and its answer, so that a failed test can be replayed on faulty variants."""
+    """One request and its answer."""
 
     request: Any
     answer: wire.Answer | None  # None: the call was quiet, or the worker was lost
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one test asked of the student's code, so that it can be replayed on other solutions.
+
+    `seed` is torch's at the start, `module` the handle of the student's module (0: not loaded).
+    """
+
+    seed: int
+    module: int
+    calls: tuple[Recorded, ...]
 
 
 @dataclass(frozen=True)
@@ -45,13 +57,12 @@ class Subject:
 class Desk:
     """Where one submission is examined: its worker, its time, and the record of its calls.
 
-    `connect` gives a fresh worker; `keep` keeps the record of every call. Programs are loaded when
-    first asked for, once a worker; one that does not load fails every test with the same error,
-    without being run again.
+    `connect` gives a fresh worker. Programs are loaded when first asked for, once a worker; one
+    that does not load fails every test with the same error, without being run again.
     """
 
-    def __init__(self, connect: Callable[[], Connection], *, keep: bool = False) -> None:
-        self._connect, self._keep = connect, keep
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
         self._connection: Connection | None = None
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
@@ -63,7 +74,8 @@ class Desk:
         self._pending = False
         self.called = False
         self.layers: tuple[str, ...] = ()
-        self.record: list[Recorded] = []
+        self._calls: list[Recorded] = []
+        self._module = 0
         self.printed: list[str] = []
 
     def begin(self, seed: int) -> None:
@@ -71,11 +83,22 @@ class Desk:
         self._seed = seed
         self._lost = ""
         self._mark = time.monotonic()
-        self.record, self.printed, self.called = [], [], False
+        self._calls, self._module, self.printed, self.called = [], 0, [], False
         if self._pending and self._connection is not None:
             self._connection.discard()
         self._pending = False
         self.post(wire.Begin(seed))
+
+    @property
+    def record(self) -> Record:
+        """The calls of the test so far."""
+        return Record(self._seed, self._module, tuple(self._calls))
+
+    def reseed(self, seed: int) -> None:
+        """Seed torch's generator in the worker, in the middle of a test."""
+        request = wire.Seed(seed)
+        self._note(request, None)
+        self.post(request)
 
     def post(self, request: wire.Quiet) -> None:
         """Send the worker, if there is one, a request that has no answer."""
@@ -95,8 +118,7 @@ class Desk:
 
     def _note(self, request: Any, answer: wire.Answer | None) -> None:
         self.called = self.called or isinstance(request, wire.Call)
-        if self._keep:
-            self.record.append(Recorded(request, answer))
+        self._calls.append(Recorded(request, answer))
 
     def load(self, subject: Subject) -> wire.Handle:
         """The handle of the student's module, loaded if it was not yet."""
@@ -129,6 +151,7 @@ class Desk:
             if not isinstance(reply.value, wire.Handle):
                 raise StudentFailure("Protocol", "your code interfered with the grader")
             self._loaded[key] = reply.value
+        self._module = self._loaded[key].id
         return self._loaded[key]
 
     def number(self) -> int:

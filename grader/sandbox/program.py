@@ -7,6 +7,7 @@ programs may hold modules of the same name side by side.
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_loader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from grader.sandbox.cells import BROKEN, CELL, NOTEBOOK
@@ -98,10 +99,15 @@ class Program(MetaPathFinder, Loader):
             source.file,
         )
         if not source.file.endswith(NOTEBOOK):
-            exec(compile(source.text, source.file, "exec"), module.__dict__)
+            exec(_compiled(source.text, source.file), module.__dict__)
             return
         module.__dict__["get_ipython"] = _NoShell
         module.__dict__[BROKEN] = list(_run_cells(source, module.__dict__))
+
+
+@functools.lru_cache(maxsize=512)
+def _compiled(text: str, file: str) -> CodeType:
+    return compile(text, file, "exec", dont_inherit=True)
 
 
 def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:

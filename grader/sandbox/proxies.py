@@ -60,7 +60,7 @@ class Student:
     def manual_seed(self, seed: int) -> None:
         """Seed torch's generator in the worker."""
         self.desk.load(self.subject)
-        self.desk.post(wire.Seed(seed))
+        self.desk.reseed(seed)
 
     @contextlib.contextmanager
     def watched(self, *, kernels: bool = True) -> Iterator[Seen]:

@@ -57,7 +57,7 @@ class Server:
                 return None  # still owed, to the next request that is answered
             owed, self._owed = self._owed, None
             return msgspec.structs.replace(owed, id=request.id)
-        sys.stdout = self._printed
+        stdout, sys.stdout = sys.stdout, self._printed
         try:
             reply = self._reply(request)
             return None if quiet else reply
@@ -68,7 +68,7 @@ class Server:
             self._owed = failure
             return None
         finally:
-            sys.stdout = sys.__stdout__
+            sys.stdout = stdout
 
     def _reply(self, request: Any) -> wire.Reply:
         match request:
@@ -92,6 +92,14 @@ class Server:
             case wire.Sync():
                 return wire.Reply(id=request.id)
         raise wire.Malformed(f"no request {request!r}")
+
+    def held(self, number: int) -> Any:
+        """The object behind a handle."""
+        return self._resolve(number)[0]
+
+    def hold(self, thing: Any, module: int) -> int:
+        """The handle of an object that belongs to the program of `module`, from here on."""
+        return self._keep(thing, self._resolve(module)[1]).id
 
     def leave(self) -> None:
         """Let `import` find the modules of no program."""

@@ -180,13 +180,13 @@ def test_attention_gets_its_options(student, rng):
 
     Without the causal mask, permuted tokens give permuted outputs.
     """
-    x = rng.randn(BATCH, CONTEXT_LENGTH, D_MODEL, dtype=torch.float32)
+    x = rng.randn(BATCH, CONTEXT_LENGTH, D_MODEL)
     order = rng.permutation(CONTEXT_LENGTH)
-    block = student.TransformerBlock(*SIZES, causal=False)
+    block = student.TransformerBlock(*SIZES, causal=False).to(torch.float64)
     output, permuted = output_of(block, torch.cat([x, x[:, order]])).chunk(2)
     assert_close(permuted, output[:, order], "the output of permuted tokens")
 
-    block = student.TransformerBlock(*SIZES, causal=True)
+    block = student.TransformerBlock(*SIZES, causal=True).to(torch.float64)
     changed = x.clone()
     changed[:, 3:] *= -1e3
     before, after = output_of(block, torch.cat([x, changed])).chunk(2)

@@ -23,9 +23,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 from attacks import against_naive, ours  # noqa: E402
 from attacks.corpus import Attack, load  # noqa: E402
 from attacks.world import Evidence  # noqa: E402
+from pages import keep  # noqa: E402
 
 PAGE = HERE.parent.parent / "docs" / "security.md"
-MARKS = ("<!-- begin: attacks -->\n", "<!-- end: attacks -->\n")
 REMAINS = "remains"  # the family of what is known to be possible, told in the page
 
 
@@ -101,10 +101,7 @@ def main() -> int:
     for attack in won:
         print(f"  {attack.id}: {', '.join(mine[attack.id].wins)}")
     if options.write:
-        text = PAGE.read_text("utf-8")
-        head, _, rest = text.partition(MARKS[0])
-        _, _, tail = rest.partition(MARKS[1])
-        PAGE.write_text(head + MARKS[0] + table + MARKS[1] + tail, "utf-8")
+        keep(PAGE, "attacks", table)
     return 1 if won else 0
 
 

@@ -1,0 +1,327 @@
+"""Replaying the recorded calls of a test on a solution of our own, in this process.
+
+A `Variant` is a program of the course's: the reference, or the reference with a mistake in it. It
+is run by the very server that runs students' code in the worker, from the same requests and the
+same seed, so that what it answers can be compared with what the student's code answered.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor, nn
+
+from grader.compare import TOLERANCE
+from grader.sandbox import wire
+from grader.sandbox.desk import Record
+from grader.sandbox.server import Server
+
+SEQUENCES = wire.WireList | wire.WireTuple
+Tolerance = Mapping[torch.dtype, tuple[float, float]]
+ROUNDING: Tolerance = {  # dtype: (relative, absolute), what another order of operations may change
+    **TOLERANCE,
+    torch.float64: (1e-11, 1e-14),
+    torch.float32: (3e-6, 1e-7),
+}
+OUTPUT = "output"  # the stage that is what a call returns, where no variable has that name
+
+
+@dataclass(frozen=True)
+class Paused:
+    """An object of the reference's just before a call on it, and torch's generator then."""
+
+    thing: nn.Module
+    request: wire.Call
+    generator: Tensor
+
+
+class Variant:
+    """A solution of the course's own, loaded once, on which records are replayed."""
+
+    def __init__(self, sources: Mapping[str, wire.Source], main: str) -> None:
+        self._server = Server()
+        self._file = sources[main].file
+        answer = self._server.answer(wire.Load(0, main, main, dict(sources)))
+        handle = answer.value if isinstance(answer, wire.Reply) else None
+        self.module = handle.id if isinstance(handle, wire.Handle) else 0
+        self._handles: dict[int, int] = {}  # the student's, to those of the last replay
+
+    def replay(
+        self, record: Record, upto: int | None = None
+    ) -> Generator[wire.Answer | None, None, None]:
+        """What this solution answers to each call of `record`, up to the one numbered `upto`.
+
+        Ends early, with None, at a call on an object that this solution did not give.
+        """
+        self._handles = handles = {record.module: self.module}
+        try:
+            self._server.answer(wire.Begin(record.seed))
+            for entry in record.calls[:upto]:
+                if isinstance(entry.request, wire.Load):
+                    yield entry.answer
+                    continue
+                try:
+                    request = _translated(entry.request, handles)
+                except KeyError:
+                    yield None
+                    return
+                answer = self._server.answer(request)
+                _join(getattr(entry.answer, "value", None), getattr(answer, "value", None), handles)
+                yield answer
+        finally:
+            self._server.leave()
+
+    def paused(self, record: Record, place: int) -> Paused | None:
+        """This solution just before call number `place` of `record`.
+
+        None unless that call is on a module, and the calls before only made it and set it up.
+        """
+        calls = [entry.request for entry in record.calls]
+        request = calls[place]
+        asked = [call for call in calls[:place] if not getattr(call, "quiet", True)]
+        if not isinstance(request, wire.Call) or len(asked) != 1:
+            return None
+        given = list(self.replay(record, place))
+        number = self._handles.get(request.target)
+        if len(given) < place or number is None:
+            return None
+        thing = self._server.held(number)
+        if not isinstance(thing, nn.Module):
+            return None
+        return Paused(thing, request, torch.default_generator.get_state())
+
+    def resume(self, paused: Paused) -> wire.Answer | None:
+        """What this solution answers to the call; None unless it makes and sets up the same object.
+
+        A third of the time of a whole replay, most of which goes into making layers.
+        """
+        theirs = type(paused.thing)
+        ours = vars(self._server.held(self.module)).get(theirs.__name__)
+        if not isinstance(ours, type) or _maker(ours) != _maker(theirs):
+            return None
+        thing: nn.Module = object.__new__(ours)
+        vars(thing).update(vars(paused.thing))
+        buffers = vars(paused.thing)["_buffers"]
+        vars(thing)["_buffers"] = {name: buffer.clone() for name, buffer in buffers.items()}
+        self._server.answer(wire.Begin(0))
+        torch.default_generator.set_state(paused.generator)
+        number = self._server.hold(thing, self.module)
+        try:
+            return self._server.answer(msgspec.structs.replace(paused.request, target=number))
+        finally:
+            self._server.leave()
+
+    def stages(self, record: Record, place: int, names: Sequence[str]) -> dict[str, Tensor]:
+        """The values of the stages `names` during call number `place` of `record`.
+
+        A stage is a local variable of this exercise's code, as it was last set; the output of a
+        layer of that name; or `output`, what the call returns.
+        """
+        seen: dict[str, Tensor] = {}
+        with closing(self.replay(record, place + 1)) as answers:
+            for _ in range(place):
+                next(answers, None)
+            with _observed(self._file, names, seen):
+                answer = next(answers, None)
+        value = getattr(answer, "value", None)
+        if OUTPUT in names and OUTPUT not in seen and isinstance(value, wire.WireTensor):
+            seen[OUTPUT] = wire.unpack_tensor(value)
+        return seen
+
+
+def _maker(kind: type) -> tuple[CodeType, Any, Any]:
+    """The function that sets up an object of a type, by what it does."""
+    maker: Any = vars(kind)["__init__"] if "__init__" in vars(kind) else nn.Module.__init__
+    return maker.__code__, maker.__defaults__, maker.__kwdefaults__
+
+
+@contextmanager
+def _observed(file: str, names: Sequence[str], seen: dict[str, Tensor]) -> Iterator[None]:
+    """Within, what the code in `file` computes under one of `names` joins `seen`."""
+    outputs: dict[int, Any] = {}
+
+    def keep(name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            seen.setdefault(name, value.detach().clone())
+
+    def after_layer(layer: nn.Module, inputs: Any, output: Any) -> None:
+        outputs.setdefault(id(layer), output)
+
+    def after_function(frame: FrameType, event: str, result: Any) -> None:
+        if event != "return" or frame.f_code.co_filename != file:
+            return
+        owner = frame.f_locals.get("self")
+        for name in names:
+            keep(name, frame.f_locals.get(name))
+            layer = getattr(owner, name, None) if isinstance(owner, nn.Module) else None
+            keep(name, outputs.get(id(layer)))
+
+    hook = nn.modules.module.register_module_forward_hook(after_layer)
+    before = sys.getprofile()
+    sys.setprofile(after_function)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        hook.remove()
+
+
+def _translated(request: Any, handles: Mapping[int, int]) -> Any:
+    """A request with this side's handles for the student's; raises `KeyError` for a lost one."""
+    if isinstance(request, wire.Seed | wire.Backward | wire.Sync):
+        return request
+    changes: dict[str, Any] = {"target": handles[request.target]}
+    if isinstance(request, wire.Call):
+        changes["args"] = [_translated_value(value, handles) for value in request.args]
+        changes["kwargs"] = {k: _translated_value(v, handles) for k, v in request.kwargs.items()}
+    return msgspec.structs.replace(request, **changes)
+
+
+def _translated_value(value: wire.Value, handles: Mapping[int, int]) -> wire.Value:
+    if isinstance(value, wire.Handle):
+        return msgspec.structs.replace(value, id=handles[value.id])
+    if isinstance(value, wire.WireList | wire.WireTuple):
+        return type(value)([_translated_value(item, handles) for item in value.items])
+    if isinstance(value, wire.WireDict):
+        return wire.WireDict([(k, _translated_value(v, handles)) for k, v in value.pairs])
+    return value
+
+
+def _join(theirs: wire.Value, ours: wire.Value, handles: dict[int, int]) -> None:
+    """Have the student's handles in a value stand for ours in the same places."""
+    if isinstance(theirs, wire.Handle) and isinstance(ours, wire.Handle):
+        handles[theirs.id] = ours.id
+    elif isinstance(theirs, SEQUENCES) and isinstance(ours, SEQUENCES):
+        for first, second in zip(theirs.items, ours.items):
+            _join(first, second, handles)
+
+
+# --- whether two solutions answered alike ---------------------------------------------------------
+
+
+def alike(
+    first: wire.Answer | None,
+    second: wire.Answer | None,
+    reference: wire.Answer | None = None,
+    *,
+    exact: bool = False,
+) -> bool:
+    """Whether two answers to one request are the same, as far as a contract can tell them apart.
+
+    Values are compared within the tolerance of their dtype, or `exact`ly but for rounding; errors
+    by type, and by message where the code did not raise them itself. Names of types and numbers of
+    operations do not count. Nor do buffers, but for whether those of the reference's shapes are
+    there.
+    """
+    tolerance = ROUNDING if exact else TOLERANCE
+    if isinstance(first, wire.Failure) and isinstance(second, wire.Failure):
+        return first.kind == second.kind and (
+            first.message == second.message or _by_hand(first) or _by_hand(second)
+        )
+    if isinstance(first, wire.Reply) and isinstance(second, wire.Reply):
+        return (
+            _same_value(first.value, second.value, tolerance)
+            and _all_same(first.grads, second.grads, tolerance)
+            and [c.place for c in first.changed] == [c.place for c in second.changed]
+            and _all_same(
+                [c.tensor for c in first.changed], [c.tensor for c in second.changed], tolerance
+            )
+            and _same_entries(first, second, reference, tolerance)
+        )
+    return first is None and second is None
+
+
+def grows(answers: Sequence[wire.Answer | None]) -> bool:
+    """Whether the calls of one test, watched and ever larger, asked for ever more operations."""
+    counts = [
+        sum(n for name, n in answer.operations.items() if name.startswith("torch."))
+        for answer in answers
+        if isinstance(answer, wire.Reply) and answer.operations
+    ]
+    return bool(counts) and counts[-1] > counts[0]
+
+
+def _by_hand(failure: wire.Failure) -> bool:
+    """Whether the student's or our code raised an error itself, in words of its own."""
+    line = failure.frames[-1].source.strip() if failure.frames else ""
+    return line.startswith(("raise", "assert"))
+
+
+def _all_same(
+    first: Sequence[wire.Value], second: Sequence[wire.Value], tolerance: Tolerance
+) -> bool:
+    return len(first) == len(second) and all(
+        _same_value(a, b, tolerance) for a, b in zip(first, second)
+    )
+
+
+def _same_value(first: wire.Value, second: wire.Value, tolerance: Tolerance) -> bool:
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, wire.WireTensor) and isinstance(second, wire.WireTensor):
+        return _same_tensor(first, second, tolerance)
+    if isinstance(first, SEQUENCES) and isinstance(second, SEQUENCES):
+        return _all_same(first.items, second.items, tolerance)
+    if isinstance(first, wire.WireDict) and isinstance(second, wire.WireDict):
+        return [key for key, _ in first.pairs] == [key for key, _ in second.pairs] and _all_same(
+            [value for _, value in first.pairs], [value for _, value in second.pairs], tolerance
+        )
+    if isinstance(first, wire.Handle) and isinstance(second, wire.Handle):
+        return first.parameters == second.parameters
+    return first == second
+
+
+def _same_tensor(first: wire.WireTensor, second: wire.WireTensor, tolerance: Tolerance) -> bool:
+    if (first.dtype, first.shape, first.requires_grad) != (
+        second.dtype,
+        second.shape,
+        second.requires_grad,
+    ):
+        return False
+    if first.data == second.data:
+        return True
+    try:
+        ours, theirs = wire.unpack_tensor(first), wire.unpack_tensor(second)
+    except wire.Malformed:
+        return False
+    rtol, atol = tolerance.get(ours.dtype, (0.0, 0.0))
+    return torch.allclose(ours, theirs, rtol, atol, equal_nan=True)
+
+
+def _same_entries(
+    first: wire.Reply, second: wire.Reply, reference: wire.Answer | None, tolerance: Tolerance
+) -> bool:
+    ours, theirs = _parameters(first), _parameters(second)
+    wanted = _buffer_shapes(reference) if isinstance(reference, wire.Reply) else set()
+    return (
+        ours.keys() == theirs.keys()
+        and all(
+            _same_value(entry.tensor, theirs[name].tensor, tolerance)
+            and _same_value(entry.grad, theirs[name].grad, tolerance)
+            for name, entry in ours.items()
+        )
+        and (wanted <= _buffer_shapes(first)) == (wanted <= _buffer_shapes(second))
+    )
+
+
+def _parameters(reply: wire.Reply) -> dict[str, wire.Entry]:
+    return {entry.name: entry for entry in reply.entries if entry.is_parameter}
+
+
+def _buffer_shapes(reply: wire.Reply) -> set[tuple[int, ...]]:
+    """The shapes of the buffers, leading axes of size 1 aside."""
+    shapes = set()
+    for entry in reply.entries:
+        shape = entry.tensor.shape
+        while shape and shape[0] == 1:
+            shape = shape[1:]
+        if not entry.is_parameter:
+            shapes.add(tuple(shape))
+    return shapes

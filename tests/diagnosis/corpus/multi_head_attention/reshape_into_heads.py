@@ -1,0 +1,40 @@
+# mistake: viewed_without_transpose
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(
+        self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True
+    ):
+        super().__init__()
+        if d_out % num_heads:
+            raise ValueError("num_heads must divide d_out")
+        self.h = num_heads
+        self.dk = d_out // num_heads
+        self.n_ctx = context_length
+        self.p = dropout
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        bias = torch.zeros(context_length, context_length)
+        if causal:
+            bias = bias + torch.full_like(bias, float("-inf")).triu(1)
+        self.register_buffer("bias", bias)
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        if t > self.n_ctx:
+            raise ValueError("too many tokens")
+        q = self.W_query(x).reshape(b, self.h, t, self.dk)
+        k = self.W_key(x).reshape(b, self.h, t, self.dk)
+        v = self.W_value(x).reshape(b, self.h, t, self.dk)
+        att = torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(self.dk)
+        att = F.softmax(att + self.bias[:t, :t], dim=-1)
+        att = F.dropout(att, self.p, self.training)
+        out = torch.einsum("bhqk,bhkd->bqhd", att, v)
+        return self.out_proj(out.flatten(2))

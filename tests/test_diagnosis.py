@@ -1,0 +1,193 @@
+"""A wrong answer is named: rightly, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+from diagnosis import table as measured
+
+from grader.catalog import Course
+from grader.faults import load_faults
+from grader.records import Diagnosis
+from grader.sandbox.zygote import Zygote
+
+
+@pytest.fixture(scope="module")
+def solutions_and_names(
+    course: Course, zygote: Zygote
+) -> list[tuple[measured.Solution, measured.Named]]:
+    wrong = measured.load()
+    return list(zip(wrong, measured.measure(course, wrong, zygote)))
+
+
+# --- on solutions that it was not made from -------------------------------------------------------
+
+
+def test_the_test_set_is_large_and_knows_the_catalogue(course: Course) -> None:
+    wrong = measured.load()
+    assert len(wrong) >= 80
+    assert {solution.exercise for solution in wrong} == set(course.names)
+    known = {(name, f.name) for name in course.names for f in load_faults(course[name])}
+    assert {(s.exercise, fault) for s in wrong for fault in s.faults} <= known
+    assert {measured.kind(solution) for solution in wrong} == set(measured.KINDS)
+
+
+def test_no_wrong_solution_is_accepted(solutions_and_names) -> None:
+    assert [s.name for s, named in solutions_and_names if named.accepted] == []
+
+
+def test_nothing_is_named_wrongly(solutions_and_names) -> None:
+    wrong = [s.name for s, named in solutions_and_names if named.verdict(s) == "wrong"]
+    assert wrong == []
+
+
+def test_mistakes_of_the_catalogue_are_named_in_any_style(solutions_and_names) -> None:
+    table = measured.counts(*map(list, zip(*solutions_and_names)))
+    assert measured.share_named(table) >= measured.AIM
+
+
+def test_the_page_keeps_the_table(solutions_and_names) -> None:
+    table = measured.counts(*map(list, zip(*solutions_and_names)))
+    rows = "\n".join(measured.rows(table))
+    assert rows in measured.PAGE.read_text("utf-8"), "make diagnosis keeps it"
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diagnose(grade, course: Course, solutions: dict[str, str]):
+    def diagnosing(exercise: str, *changes: tuple[str, str], seed: int = 7) -> Diagnosis | None:
+        text = solutions[exercise]
+        for old, new in changes:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        files = {**solutions, exercise: text}
+        return grade(course, files, exercise, seed=seed).exercises[0].diagnosis
+
+    return diagnosing
+
+
+def test_a_right_solution_has_no_diagnosis(diagnose) -> None:
+    assert diagnose("multi_head_attention") is None
+
+
+def test_one_mistake_is_named_with_its_words_and_tests(diagnose, course: Course) -> None:
+    found = diagnose("multi_head_attention", ("self.d_head**-0.5", "1.0"))
+    fault = next(f for f in load_faults(course["multi_head_attention"]) if f.name == "no_scale")
+    assert (found.faults, found.says, found.hint) == (("no_scale",), fault.says, fault.hint)
+    assert found.tie == ()
+    assert "test_multi_head_attention" in found.tests[0]
+
+
+def test_the_first_wrong_step_is_the_stage_that_differs_first(diagnose) -> None:
+    found = diagnose("causal_attention", ("scores, dim=-1)", "scores, dim=1)"))
+    assert found.faults == ("softmax_over_queries",)
+    step = found.first_wrong_step
+    assert step.stage == "weights"
+    assert step.says.startswith("`weights` is ")
+    assert step.expected.shape == step.actual.shape == (2, 5, 5)
+    assert step.expected.values != step.actual.values
+
+
+def test_parts_of_a_module_are_stages_as_well(diagnose) -> None:
+    found = diagnose(
+        "transformer_block",
+        ("self.feed_forward(self.norm2(x))", "self.feed_forward(self.norm1(x))"),
+    )
+    assert found.faults == ("norm1_used_twice",)
+    assert found.first_wrong_step.stage == "feed_forward"
+
+
+def test_two_mistakes_at_once_are_named_both(diagnose) -> None:
+    found = diagnose(
+        "causal_attention",
+        ("self.scale = d_out**-0.5", "self.scale = 1.0"),
+        ("every_pair.tril()", "every_pair.triu()"),
+    )
+    assert set(found.faults) == {"no_scale", "triangle_swapped"}
+    assert found.says.startswith("Two mistakes at once. ")
+    assert len(found.tests) == 2
+
+
+def test_mistakes_that_give_the_same_answers_are_a_tie(diagnose) -> None:
+    found = diagnose("masked_softmax", ("scores = X.masked_fill(~valid, -torch.inf)", "scores = X"))
+    assert [found.faults, *(other.faults for other in found.tie)] == [
+        ("masked_after_softmax",),
+        ("filled_copy_discarded",),
+    ]
+
+
+def test_an_unknown_mistake_is_not_named(diagnose) -> None:
+    found = diagnose("causal_attention", ("weights @ values", "weights @ values + 0.01"))
+    assert found == Diagnosis((), "This is not one of the mistakes we know.", "")
+
+
+def test_an_error_counts_when_it_is_the_same(diagnose) -> None:
+    changed = "output.transpose(1, 2).view(batch, n_tokens, -1)"
+    found = diagnose("multi_head_attention", ("output.transpose(1, 2).flatten(2)", changed))
+    assert found.faults == ("viewed_after_transpose",)
+
+
+def test_an_error_of_another_kind_is_another_mistake(diagnose) -> None:
+    found = diagnose(
+        "multi_head_attention", ("output.transpose(1, 2).flatten(2)", "output.flat(2)")
+    )
+    assert found.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("weights @ values", "nn.functional.scaled_dot_product_attention(queries, keys, values)"),
+        ("n_tokens = x.shape[1]", "raise NotImplementedError"),
+        ("class CausalAttention", "class Attention"),
+        ("n_tokens = x.shape[1]", "import os; os.abort()"),
+    ],
+    ids=["forbidden", "unfinished", "missing", "crash"],
+)
+def test_a_failure_that_says_it_all_needs_no_diagnosis(diagnose, old: str, new: str) -> None:
+    assert diagnose("causal_attention", (old, new)) is None
+
+
+def test_a_part_that_is_not_written_yet_does_not_keep_the_other_from_a_diagnosis(diagnose) -> None:
+    found = diagnose(
+        "dictionary_lookup",
+        ("scores / temp, dim=-1", "scores * temp, dim=-1"),
+        ("place = list(entries).index(key)", "raise NotImplementedError"),
+    )
+    assert found.faults == ("multiplied_by_temp",)
+
+
+def test_dropout_is_diagnosed_though_it_is_random(diagnose) -> None:
+    found = diagnose("causal_attention", ("nn.Dropout(dropout)", "nn.Dropout(0.1)"))
+    assert found.faults == ("dropout_rate_fixed",)
+
+
+def test_the_same_seed_gives_the_same_diagnosis(diagnose) -> None:
+    change = ("self.scale = d_out**-0.5", "self.scale = 1 / d_out")
+    assert diagnose("causal_attention", change) == diagnose("causal_attention", change)
+
+
+def test_parts_of_earlier_exercises_do_not_blur_a_diagnosis(
+    grade, course: Course, solutions: dict[str, str]
+) -> None:
+    """The block is examined on stand-ins: a wrong layer norm is not its mistake."""
+    block = solutions["transformer_block"].replace("self.norm2(x)", "self.norm1(x)")
+    norm = solutions["layer_norm"].replace("correction=0", "correction=1")
+    files = {**solutions, "transformer_block": block, "layer_norm": norm}
+    found = grade(course, files, "transformer_block").exercises[0].diagnosis
+    assert found is None or found.faults == () or "norm1" in found.faults[0]
+
+
+def test_the_students_copy_is_not_diagnosed(grade, tmp_path, course, solutions) -> None:
+    """It has no catalogue of mistakes."""
+    import shutil
+
+    from grader.catalog import load_course
+
+    shutil.copytree(course.student_folder, tmp_path / "exercises")
+    copy = load_course(tmp_path)
+    text = solutions["layer_norm"].replace("correction=0", "correction=1")
+    exercise = grade(copy, {"layer_norm": text}, "layer_norm").exercises[0]
+    assert not exercise.passed
+    assert exercise.diagnosis is None
