@@ -5,6 +5,7 @@ Every command imports what it needs when it runs, so that `--help` and errors co
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -78,6 +79,7 @@ def commands() -> None:
     metavar="FILE",
     help="Write the report to FILE instead of printing it.",
 )
+@click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
 @SEED
 @isolation_from("process")
 @COURSE
@@ -85,6 +87,7 @@ def check(
     targets: tuple[str, ...],
     form: str,
     output: Path | None,
+    everything: bool,
     seed: int | None,
     isolation: Any,
     course: Path | None,
@@ -108,8 +111,13 @@ def check(
         raise RequestError(f"{output} is what is being graded", "-o another-file")
     with _counted(len(request.names)) as progress:
         report = checking.check(request, seed, progress, isolation)
-    shown = for_student(report, request.course.due)
-    _deliver(FORMATS[form](shown.to_json()), form, output)
+    shown = for_student(report, request.course.due).to_json()
+    if form == "text":
+        from grader.reports.text import render
+
+        _deliver(render(shown, None if everything or output else _height()), form, output)
+    else:
+        _deliver(FORMATS[form](shown), form, output)
     if report.has_errors:
         return 3
     return 0 if report.passed else 1
@@ -182,6 +190,11 @@ def _deliver(text: str, form: str, output: Path | None) -> None:
     except OSError as error:
         raise RequestError(f"cannot write {output}: {error.strerror}", "--output FILE") from None
     click.echo(f"wrote {output}", err=True)
+
+
+def _height() -> int:
+    """Lines of the terminal; of a small one where there is none."""
+    return shutil.get_terminal_size().lines if sys.stdout.isatty() else 24
 
 
 @contextmanager

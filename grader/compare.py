@@ -22,7 +22,7 @@ TOLERANCE = {  # dtype: (relative, absolute)
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (3e-2, 1e-2),
 }
-ROWS, COLUMNS = 4, 6  # the largest window of a tensor that a report shows
+ROWS, COLUMNS = 6, 6  # the largest window of a tensor that a report shows
 
 
 def assert_close(

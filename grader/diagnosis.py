@@ -22,7 +22,7 @@ from grader.compare import assert_close
 from grader.errors import Mismatch
 from grader.faults import Fault, load_faults
 from grader.programs import program
-from grader.records import Diagnosis, Explanation, Outcome, WrongStep
+from grader.records import TWO, Diagnosis, Explanation, Outcome, WrongStep
 from grader.replay import Paused, Variant, alike, grows
 from grader.sandbox import wire
 from grader.sandbox.desk import Record
@@ -99,7 +99,8 @@ class Case:
         exact = exact or self.exact
         place, given = self.first_wrong, self._at_once(variant)
         if place is not None and given is not None:
-            if not alike(self.answers[place], given, self.reference[place], exact=exact):
+            theirs, right = self.answers[place], self.reference[place]
+            if not alike(theirs, given, right, exact=exact):
                 return False
         return self._matches(variant, self.answers, exact=exact)
 
@@ -238,7 +239,7 @@ class Diagnostician:
         expected = self._reference.stages(case.record, place, names)
         for name in names:
             if name in actual and name in expected:
-                step = _step(name, actual[name], expected[name])
+                step = _step(case.name, name, actual[name], expected[name])
                 if step is not None:
                     return step
         return None
@@ -296,15 +297,15 @@ def _explained(faults: tuple[Fault, ...]) -> Explanation:
     names = tuple(fault.name for fault in faults)
     says = " ".join(fault.says for fault in faults)
     if len(faults) > 1:
-        says = f"Two mistakes at once. {says}"
+        says = TWO + says
     return Explanation(names, says, faults[0].hint)
 
 
-def _step(name: str, actual: Tensor, expected: Tensor) -> WrongStep | None:
+def _step(test: str, name: str, actual: Tensor, expected: Tensor) -> WrongStep | None:
     try:
         assert_close(actual, expected, f"`{name}`")
     except Mismatch as mismatch:
-        difference = mismatch.difference
-        if difference is not None:
-            return WrongStep(name, difference.summary, difference.expected, difference.actual)
+        found = mismatch.difference
+        if found is not None:
+            return WrongStep(test, name, found.summary, found.expected, found.actual)
     return None

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from grader import pytest_plugin
+from grader.catalog import Exercise
 from grader.outcomes import EVIDENCE
 from grader.programs import References, program
 from grader.sandbox.desk import Desk, Limits, Record, Subject
@@ -34,32 +35,32 @@ class SandboxExaminer:
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
         """The student's module, freshly seeded; its globals live as long as the worker does."""
-        course = self._course
-        exercise = course[pytest_plugin.exercise_of(item, course)]
+        exercise = self._course[pytest_plugin.exercise_of(item, self._course)]
         own_parts = item.get_closest_marker("own_parts") is not None
         if exercise.name != self._examined:
             self._examined, self.records = exercise.name, {}
         seed = self.seed(item)
         torch.default_generator.manual_seed(seed)
-        self.desk.begin(seed)
-        name, sources = program(
-            course,
-            exercise,
-            self.submission.files,
-            self.submission.paths,
-            own_parts=own_parts,
-        )
-        limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
-        subject = Subject(exercise.name, name, sources, limits, exercise.forbidden)
+        student = self.module(exercise, seed, own_parts=own_parts)
         try:
-            yield Student(self.desk, subject)
-            self.desk.settle(subject)
+            yield student
+            self.desk.settle(student.subject)
         finally:
             if not own_parts:  # on a student's own parts, answers are not this exercise's alone
                 self.records[item.name] = self.desk.record
             evidence = item.stash[EVIDENCE]
             evidence.printed = "".join(self.desk.printed)
             evidence.called = self.desk.called
+
+    def module(self, exercise: Exercise, seed: int, *, own_parts: bool = False) -> Student:
+        """The student's module with torch seeded; what was made before is gone."""
+        self.desk.begin(seed)
+        submission = self.submission
+        name, sources = program(
+            self._course, exercise, submission.files, submission.paths, own_parts=own_parts
+        )
+        limits = Limits(exercise.call_seconds, exercise.exercise_seconds)
+        return Student(self.desk, Subject(exercise.name, name, sources, limits, exercise.forbidden))
 
     @contextlib.contextmanager
     def reference(self, item: pytest.Item) -> Iterator[Any]:

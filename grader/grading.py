@@ -6,7 +6,7 @@ import functools
 import platform
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import TypeVar
 
@@ -15,10 +15,12 @@ from grader.catalog import Course, Exercise
 from grader.diagnosis import Diagnostician
 from grader.examiner import Records, SandboxExaminer
 from grader.outcomes import points_of
-from grader.records import Diagnosis, ExerciseResult, Outcome, Report
+from grader.picture import head_view
+from grader.records import Diagnosis, ExerciseResult, HeadView, Outcome, Report
 from grader.sandbox.desk import Desk
 from grader.sandbox.host import Worker
 from grader.sandbox.zygote import Zygote
+from grader.stubs import make_stub, statement_of
 from grader.submissions import Submission
 from grader.suite import Suite, with_suite
 
@@ -64,11 +66,12 @@ class Slot:
         """As `grade`, with the record of the last exercise's calls across the boundary."""
         desk = Desk(lambda: Worker(self.zygote))
         examiner = SandboxExaminer(self.suite.references, submission, desk, seed)
-        results = []
+        results: list[ExerciseResult] = []
         try:
             for name in names:
                 progress(name)
-                results.append(self._exercise(self.suite.course[name], examiner))
+                result = self._exercise(self.suite.course[name], examiner)
+                results.append(self._helped(result, examiner, results))
         finally:
             desk.close()
         report = Report(
@@ -102,6 +105,28 @@ class Slot:
             diagnosis=self.diagnosis(exercise, outcomes, examiner.records),
         )
 
+    def _helped(
+        self, result: ExerciseResult, examiner: SandboxExaminer, earlier: Sequence[ExerciseResult]
+    ) -> ExerciseResult:
+        """The result with what helps to mend it, or with the idea behind what was mended."""
+        exercise = self.suite.course[result.name]
+        if result.passed:
+            return replace(result, idea=exercise.idea)
+        return replace(
+            result,
+            advice=result.advice or _order(exercise, examiner.submission, self.suite, earlier),
+            head_view=self._head_view(result, examiner),
+            statement=statement_of(exercise),
+            hints=exercise.hints,
+        )
+
+    def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
+        if self.suite.course.suites != "hidden" or result.unfinished or not result.tests:
+            return None
+        exercise = self.suite.course[result.name]
+        student = examiner.module(exercise, seed=0)
+        return head_view(exercise, student, self.suite.references[exercise.name])
+
     def diagnosis(
         self, exercise: Exercise, outcomes: Sequence[Outcome], records: Records
     ) -> Diagnosis | None:
@@ -117,6 +142,18 @@ class Slot:
 def with_slot(course: Course, names: Sequence[str], zygote: Zygote, body: Callable[[Slot], T]) -> T:
     """Collect the suites of `names` once and give them to `body` as a warm `Slot`."""
     return with_suite(course, names, lambda suite: body(Slot(suite, zygote)))
+
+
+def _order(
+    exercise: Exercise, submission: Submission, suite: Suite, earlier: Sequence[ExerciseResult]
+) -> str:
+    """What to solve before an exercise that builds on it, if that is not solved yet."""
+    graded = {result.name: result.passed for result in earlier}
+    for name in exercise.requires:
+        written = submission.files.get(name, "") not in ("", make_stub(suite.course[name]))
+        if not graded.get(name, written):
+            return f"{name} comes first: this exercise builds on it"
+    return ""
 
 
 def _common_problem(outcomes: Sequence[Outcome]) -> str:

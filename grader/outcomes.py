@@ -15,9 +15,10 @@ from grader import pytest_plugin
 from grader.errors import CheckFailure, GraderError, Mismatch, StudentFailure
 from grader.notebook import cell_of
 from grader.records import Excerpt, Frame, Outcome, Verdict, clean
-from grader.sandbox.cells import NOTEBOOK
+from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.submissions import Submission
 
+AROUND = 4  # lines of the student's code shown before and after the one that failed
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}  # need no type in front
 
 
@@ -103,7 +104,26 @@ def _placed(frame: Frame, submission: Submission) -> Frame:
     """A place under the path that the file has for whoever reads the report."""
     name = frame.file.rpartition(".")[0]
     path, line = submission.paths.get(name, frame.file), frame.line
+    before, after = _around(submission.files.get(name, ""), line)
     if frame.file.endswith(NOTEBOOK):
         cell, line = cell_of(submission.files.get(name, ""), line)
         path = f"{path}, cell {cell}"
-    return Frame(clean(path), line, clean(frame.source), frame.column, clean(frame.function))
+    return Frame(
+        clean(path),
+        line,
+        clean(frame.source),
+        frame.column,
+        clean(frame.function),
+        "\n".join(map(clean, before + after)),
+        line - len(before) if after else 0,
+    )
+
+
+def _around(text: str, line: int) -> tuple[list[str], list[str]]:
+    """A few lines of the code before line number `line`, and a few from there, of one cell."""
+    lines = text.split("\n")
+    before = lines[max(0, line - 1 - AROUND) : line - 1]
+    after = lines[line - 1 : line + AROUND]
+    starts = [number for number, here in enumerate(before) if here.startswith(CELL)]
+    ends = [number for number, here in enumerate(after) if here.startswith(CELL)]
+    return before[starts[-1] + 1 if starts else 0 :], after[: ends[0] if ends else None]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 SCHEMA = "attention-grader/report/v1"
+TWO = "Two mistakes at once. "  # how a diagnosis of two begins
 MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
@@ -19,13 +20,18 @@ Verdict = Literal["passed", "failed", "error", "skipped"]
 
 @dataclass(frozen=True)
 class Frame:
-    """A place in one of the student's own files. `line` counts from 1; `column` 0 is unknown."""
+    """A place in one of the student's own files. `line` counts from 1; `column` 0 is unknown.
+
+    `around` is the code around it, `start` the number of its first line; both may be missing.
+    """
 
     file: str
     line: int
     source: str
     column: int = 0
     function: str = ""
+    around: str = ""
+    start: int = 0
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class WrongStep:
-    """The first stage of the computation that differs; `says` where it first does, and how."""
+    """The first stage of the computation that differs; `says` where it first does, and how.
 
+    `test` is the failed test whose inputs these are.
+    """
+
+    test: str
     stage: str
     says: str
     expected: Excerpt
@@ -108,8 +118,21 @@ class Diagnosis:
 
 
 @dataclass(frozen=True)
+class HeadView:
+    """The attention weights of a sentence, a matrix of rows (queries) and columns (keys) a head."""
+
+    tokens: tuple[str, ...]
+    expected: tuple[tuple[tuple[float, ...], ...], ...]
+    actual: tuple[tuple[tuple[float, ...], ...], ...]
+
+
+@dataclass(frozen=True)
 class ExerciseResult:
-    """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty."""
+    """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty.
+
+    What helps to mend it is here as long as it is not passed (`statement`, `hints`, from a nudge
+    to nearly the answer); `idea` is what the reference does, once it is.
+    """
 
     name: str
     title: str
@@ -118,12 +141,22 @@ class ExerciseResult:
     advice: str
     tests: tuple[Outcome, ...]
     diagnosis: Diagnosis | None = None
+    head_view: HeadView | None = None
+    statement: str = ""
+    hints: tuple[str, ...] = ()
+    idea: str = ""
 
     @property
     def first_failure(self) -> Outcome | None:
-        """The first test that failed."""
-        failed = (test for test in self.tests if test.outcome in ("failed", "error"))
-        return next(failed, None)
+        """The test to mend first; one that costs points comes before one that informs."""
+        failed = [test for test in self.tests if test.outcome in ("failed", "error")]
+        return min(failed, key=lambda test: test.points == test.max_points, default=None)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether nothing was written yet: every failure is the stub's own."""
+        failed = [test for test in self.tests if test.outcome == "failed" and test.max_points]
+        return not self.points and all(test.kind == "NotImplementedError" for test in failed)
 
     @property
     def passed(self) -> bool:
@@ -164,6 +197,14 @@ class Report:
         """Whether a test failed for a reason of the course's or the grader's own."""
         return any(test.outcome == "error" for ex in self.exercises for test in ex.tests)
 
+    @property
+    def advice(self) -> str:
+        """What to mend first, in one sentence."""
+        for exercise in self.exercises:
+            if not exercise.passed:
+                return _what_to_mend(exercise)
+        return "Everything here passes."
+
     def to_json(self) -> dict[str, Any]:
         """The report as plain JSON data, schema `attention-grader/report/v1`."""
         body = dataclasses.asdict(self)
@@ -172,8 +213,20 @@ class Report:
             "submission": body.pop("submission"),
             "points": self.points,
             "max_points": self.max_points,
+            "advice": self.advice,
             **body,
         }
+
+
+def _what_to_mend(exercise: ExerciseResult) -> str:
+    test, diagnosis = exercise.first_failure, exercise.diagnosis
+    if test is None:
+        return f"{exercise.title} could not be graded: {exercise.advice or 'nothing was checked'}."
+    if exercise.unfinished:
+        return f"Next is {exercise.title}: {exercise.name} is not written yet."
+    if diagnosis is not None and diagnosis.faults:
+        return f"Mend {exercise.title} first: {diagnosis.says.removeprefix(TWO)}"
+    return f"Mend {exercise.title} first: {test.sentence}"
 
 
 _CONTROL = re.compile(

@@ -138,7 +138,7 @@ class Variant:
 
 def _maker(kind: type) -> tuple[CodeType, Any, Any]:
     """The function that sets up an object of a type, by what it does."""
-    maker: Any = vars(kind)["__init__"] if "__init__" in vars(kind) else nn.Module.__init__
+    maker: Any = vars(kind).get("__init__", nn.Module.__init__)
     return maker.__code__, maker.__defaults__, maker.__kwdefaults__
 
 

@@ -5,11 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def part(page: Path, name: str) -> str:
+    """What stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`."""
+    return _split(page, name)[1]
+
+
 def keep(page: Path, name: str, text: str) -> None:
-    """Put `text` between `<!-- begin: NAME -->` and `<!-- end: NAME -->`."""
+    """Put `text` there."""
+    head, _, tail = _split(page, name)
+    page.write_text(head + text + tail, "utf-8")
+
+
+def _split(page: Path, name: str) -> tuple[str, str, str]:
     begin, end = f"<!-- begin: {name} -->\n", f"<!-- end: {name} -->"
     head, found, rest = page.read_text("utf-8").partition(begin)
-    _, closed, tail = rest.partition(end)
+    text, closed, tail = rest.partition(end)
     if not (found and closed):
         raise ValueError(f"{page} has no part {name}")
-    page.write_text(head + begin + text + end + tail, "utf-8")
+    return head + begin, text, end + tail

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from attacks import against_naive, ours
 from attacks.corpus import RIGHT, Attack, Fill, load
-from attacks.table import MARKS, PAGE, REMAINS
+from attacks.table import PAGE, REMAINS
 from attacks.world import Evidence, Listener, World, free_port
+from pages import part
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
@@ -123,7 +124,7 @@ def test_the_corpus_bites(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_of_every_attack() -> None:
-    table = PAGE.read_text("utf-8").partition(MARKS[0])[2].partition(MARKS[1])[0]
+    table = part(PAGE, "attacks")
     rows = [line for line in table.splitlines() if line.startswith("| ")]
     told = {row.split(" | ")[0].removeprefix("| ") for row in rows}
     missing = {attack.says for attack in ATTACKS} - told

@@ -11,6 +11,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from grader.reports import charts
+from grader.reports.code import coloured, style
 from grader.reports.text import first_failure, state
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@:-])")
@@ -28,7 +30,15 @@ def _environment() -> Environment:
     )
     environment.filters["md"] = _markdown
     environment.filters["fence"] = _fenced
-    environment.globals.update(state=state, first_failure=first_failure, policy=_policy)
+    environment.filters["zip"] = zip
+    environment.globals.update(
+        state=state,
+        first_failure=first_failure,
+        policy=_policy,
+        charts=charts,
+        coloured=coloured,
+        code_style=style,
+    )
     return environment
 
 

@@ -1,30 +1,55 @@
-"""The terminal's view: 80 columns, the first thing to mend of each exercise."""
+"""The terminal's view: 80 columns and one screen, or everything when asked."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from click import style
 
 WIDTH = 79
+SCREEN = 24  # lines
 PRINTED = 6  # lines of a test's output
 BAR = 10  # cells of an exercise's bar
 
 
-def render(report: Mapping[str, Any]) -> str:
-    """Points of each exercise, then what to mend first in each."""
-    lines = [*_table(report), ""]
-    for exercise in report["exercises"]:
-        block = list(_to_mend(exercise))
-        if len(block) > 1 and lines[-1]:
-            lines.append("")
-        lines += [*block, ""] if len(block) > 1 else block
-    if lines[-1]:
-        lines.append("")
-    lines += _closing(report)
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True)
+class Part:
+    """Some lines of the report; of what does not fit, the parts of the highest rank go first."""
+
+    rank: int
+    lines: tuple[str, ...]
+
+
+def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
+    """Points of each exercise, then what to mend first; everything if there is no `height`."""
+    head = [*_table(report, height), ""]
+    closing = [*_closing(report)]
+    wrong = [exercise for exercise in report["exercises"] if is_to_mend(exercise)]
+    blocks = wrong if height is None else wrong[:1]
+    if len(blocks) < len(wrong):
+        closing.insert(0, f"  {len(wrong) - 1} more to mend: grader check --all")
+    room = None if height is None else height - 1 - len(head) - len(closing) - 1
+    body: list[str] = []
+    for exercise in blocks:
+        body += [*_fitting(list(to_mend(exercise)), room), ""]
+    unfinished = next((e for e in report["exercises"] if state(e) == "not started"), None)
+    if not body and unfinished is not None:
+        body = [f"  next: {unfinished['name']}", ""]
+    return "\n".join([*head, *body, *closing]) + "\n"
+
+
+def _fitting(parts: list[Part], room: int | None) -> list[str]:
+    """The lines of the parts for which there is room."""
+    while room is not None and len(parts) > 1 and sum(len(part.lines) for part in parts) > room:
+        parts.remove(max(parts, key=lambda part: part.rank))
+    lines = [line for part in parts for line in part.lines]
+    return lines if room is None else lines[:room]
+
+
+# --- of an exercise -------------------------------------------------------------------------------
 
 
 def first_failure(exercise: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -48,53 +73,81 @@ def state(exercise: Mapping[str, Any]) -> str:
     return f"{len(failed)} of {len(exercise['tests'])} checks fail{waits}"
 
 
-def _table(report: Mapping[str, Any]) -> Iterator[str]:
-    width = max(len(exercise["name"]) for exercise in report["exercises"])
-    for exercise in report["exercises"]:
+def is_to_mend(exercise: Mapping[str, Any]) -> bool:
+    """Whether there is something to say of an exercise beside its points."""
+    if state(exercise) == "not started":
+        return False
+    return bool(first_failure(exercise) or (not exercise["tests"] and exercise["advice"]))
+
+
+def bar(points: int, worth: int) -> str:
+    """Points as a bar."""
+    cells = BAR * points // worth if worth else 0
+    return style("█" * cells, fg="green") + style("░" * (BAR - cells), dim=True)
+
+
+def _table(report: Mapping[str, Any], height: int | None) -> Iterator[str]:
+    exercises = report["exercises"]
+    width = max(len(exercise["name"]) for exercise in exercises)
+    shown = exercises
+    if height is not None and len(exercises) > height // 2:
+        shown = [e for e in exercises if state(e) not in ("passed", "not started")][: height // 3]
+    for exercise in shown:
         points, worth = exercise["points"], exercise["max_points"]
-        cells = BAR * points // worth if worth else 0
-        bar = style("█" * cells, fg="green") + style("░" * (BAR - cells), dim=True)
         word = state(exercise)
         colour = {"passed": "green", "not started": None}.get(word, "red")
         score = f"{exercise['name']:<{width}}  {points:>3} / {worth:<3}"
-        yield f"  {score} {bar}  {style(word, fg=colour)}"
-    if len(report["exercises"]) > 1:
+        yield f"  {score} {bar(points, worth)}  {style(word, fg=colour)}"
+    if len(shown) < len(exercises):
+        yield f"  {len(exercises) - len(shown)} more: grader status"
+    if len(exercises) > 1:
         total = f"{report['points']:>3} / {report['max_points']:<3}"
         yield style(f"  {'total':<{width}}  {total}", bold=True)
 
 
-def _to_mend(exercise: Mapping[str, Any]) -> Iterator[str]:
-    name, test = exercise["name"], first_failure(exercise)
-    if test is None or state(exercise) == "not started":
-        if exercise["advice"]:
-            yield from _wrapped(f"{name}: {exercise['advice']}", 0, bold=True)
+def to_mend(exercise: Mapping[str, Any]) -> Iterator[Part]:
+    """What is wrong with an exercise: what to know first has the lowest rank."""
+    name, test, diagnosis = exercise["name"], first_failure(exercise), exercise["diagnosis"]
+    title = test["sentence"] if test else exercise["advice"]
+    yield Part(0, tuple(_wrapped(f"{name}: {title}", 0, bold=True)))
+    if test is None:
         return
-    yield from _wrapped(f"{name}: {exercise['advice'] or test['sentence']}", 0, bold=True)
-    if test["message"]:
-        yield from _wrapped(test["message"], 4)
-    yield from _values(test)
+    if exercise["advice"]:
+        yield Part(3, tuple(_wrapped(exercise["advice"], 4)))
+    yield Part(1, tuple(_wrapped(test["message"], 4)))
+    yield Part(2, tuple(_diagnosed(diagnosis)))
+    step = diagnosis["first_wrong_step"] if diagnosis else None
+    if step:
+        yield Part(4, tuple(_wrapped(f"First wrong step: {step['says']}", 4)))
+    yield Part(7, tuple(_values(step or test, bool(step))))
     if test["called"]:
-        yield from _wrapped(f"called as {test['called']}", 4)
-    yield from _place(test["where"])
-    if test["printed"]:
-        yield "    your code printed:"
-        rows = test["printed"].splitlines()
-        yield from (f"      {row}"[:WIDTH] for row in rows[:PRINTED])
-        if len(rows) > PRINTED:
-            yield f"      … {len(rows) - PRINTED} lines more: --format html shows them"
+        yield Part(5, tuple(_wrapped(f"called as {test['called']}", 4)))
+    yield Part(3, tuple(_place(test["where"])))
+    yield Part(6, tuple(_printed(test["printed"])))
     if test["max_points"] or exercise["points"] < exercise["max_points"]:
-        yield style(f"    grader hint {name}", dim=True)
+        yield Part(1, (style(f"    grader hint {name}", dim=True),))
     else:
-        yield "    This check costs no points."
+        yield Part(1, ("    This check costs no points.",))
 
 
-def _values(test: Mapping[str, Any]) -> Iterator[str]:
-    expected, actual = test["expected"], test["actual"]
-    if not expected or not actual or test["kind"] not in ("value", "finite"):
+def _diagnosed(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
+    if not diagnosis:
         return
-    for label, part in (("expected", expected), ("yours", actual)):
-        yield f"    {label}{_from(part)}"
-        yield from (f"      {row}"[:WIDTH] for row in part["text"].splitlines())
+    yield from _wrapped(f"→ {diagnosis['says']}", 4, fg="yellow" if diagnosis["faults"] else None)
+    for other in diagnosis["tie"]:
+        yield from _wrapped(f"→ or: {other['says']}", 4, fg="yellow")
+
+
+def _values(part: Mapping[str, Any], is_step: bool) -> Iterator[str]:
+    expected, actual = part["expected"], part["actual"]
+    if not expected or not actual:
+        return
+    if not is_step and part["kind"] not in ("value", "finite"):
+        return
+    of = f" `{part['stage']}`" if is_step else ""
+    for label, excerpt in (("expected", expected), ("yours", actual)):
+        yield f"    {label}{of}{_from(excerpt)}"
+        yield from (f"      {row}"[:WIDTH] for row in excerpt["text"].splitlines())
 
 
 def _from(part: Mapping[str, Any]) -> str:
@@ -123,6 +176,16 @@ def _place(where: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"      {source}"[:WIDTH]
     if caret >= 0:
         yield " " * (6 + caret) + "^"
+
+
+def _printed(text: str) -> Iterator[str]:
+    if not text:
+        return
+    yield "    your code printed:"
+    rows = text.splitlines()
+    yield from (f"      {row}"[:WIDTH] for row in rows[:PRINTED])
+    if len(rows) > PRINTED:
+        yield f"      … {len(rows) - PRINTED} lines more: --format html shows them"
 
 
 def _closing(report: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,35 @@
+"""Reads the weights off the module's output.
+
+The values are made to be the identity: what a token gets from the others then is, number by number,
+how much it attends to each of them.
+"""
+
+import torch
+
+TOKENS = ("the", "cat", "saw", "her", "kitten")
+D_EMBEDDING = 4
+N_TOKENS = len(TOKENS)
+
+
+def weights(module):
+    """(1, n_tokens, n_tokens) of the exercise's module, one row for each token that looks."""
+    generator = torch.Generator().manual_seed(1)
+    embeddings = torch.randn(N_TOKENS, D_EMBEDDING, generator=generator)
+    identity = torch.eye(N_TOKENS)
+    x = torch.cat([embeddings, identity], dim=1).unsqueeze(0)  # (1, n_tokens, d_in)
+    d_in = x.shape[-1]
+
+    def reading_embeddings():
+        layer = torch.randn(N_TOKENS, d_in, generator=generator)
+        layer[:, D_EMBEDDING:] = 0
+        return layer
+
+    state = {
+        "W_query.weight": reading_embeddings(),
+        "W_key.weight": reading_embeddings(),
+        "W_value.weight": torch.cat([torch.zeros(N_TOKENS, D_EMBEDDING), identity], dim=1),
+    }
+    attention = module.CausalAttention(d_in, N_TOKENS, N_TOKENS, 0.0)
+    attention.load_state_dict(state, strict=False)
+    with torch.no_grad():
+        return attention.eval()(x)  # (1, n_tokens, n_tokens)
