@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.catalog import Course, find_course
-from grader.progress import Progress
+from grader.errors import RequestError
+from grader.progress import Checked, Progress
 from grader.records import Report
 from grader.sandbox.confine import Confinement, Isolation
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission, discover
+from grader.visibility import for_student
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,24 @@ def students_folder(course: Course) -> Path:
     return course.student_folder
 
 
+def own_work(course: Course) -> Submission:
+    """The files of whoever works here; none is no error."""
+    try:
+        return discover([students_folder(course)], course)
+    except RequestError:
+        return Submission("own work", {})
+
+
 def check(
     request: Request,
     seed: int | None = None,
     progress: Callable[[str], None] = lambda name: None,
     isolation: Isolation = "process",
 ) -> Report:
-    """Grade the request. `progress` is told each exercise before it is graded."""
+    """Grade the request; the report is what its student may see.
+
+    `progress` is told each exercise before it is graded.
+    """
     # The zygote imports torch over there while the next lines import it here.
     with Zygote(Confinement(isolation)) as zygote:
         from grader.grading import fresh_seed, with_slot
@@ -67,16 +80,31 @@ def check(
             zygote,
             lambda slot: slot.grade(request.submission, request.names, seed, progress),
         )
-    _remember(request, report)
-    return report
+    shown = for_student(report, request.course.due)
+    remember(request, shown)
+    return shown
 
 
-def _remember(request: Request, report: Report) -> None:
+def remember(request: Request, report: Report) -> None:
+    """Keep what was found for `grader status` and `grader hint`."""
     files, paths = request.submission.files, request.submission.paths
-    Progress(request.course.root).remember(
-        {
-            Path(paths[exercise.name]): (files[exercise.name], exercise.points, exercise.max_points)
-            for exercise in report.exercises
-            if exercise.name in files
-        }
-    )
+    found = {}
+    for result in report.exercises:
+        if result.name in files:
+            hint = result.diagnosis.hint if result.diagnosis else ""
+            checked = Checked(result.points, result.max_points, hint)
+            found[Path(paths[result.name])] = files[result.name], checked
+    Progress(request.course.root).remember(found)
+
+
+def hints_for(course: Course, name: str, work: Submission) -> list[str]:
+    """An exercise's hints, from a nudge to nearly the answer.
+
+    First of all comes the one that fits the mistake which the last check found in this very file.
+    """
+    hints = list(course[name].hints)
+    if name in work.files:
+        last = Progress(course.root).checked(Path(work.paths[name]), work.files[name])
+        if last is not None and last.hint:
+            return [last.hint, *hints]
+    return hints

@@ -103,7 +103,6 @@ def check(
     from grader import check as checking
     from grader.errors import RequestError
     from grader.reports import FORMATS
-    from grader.visibility import for_student
 
     request = checking.understand(targets, course)
     graded = [Path(path).absolute() for path in request.submission.paths.values()]
@@ -111,7 +110,7 @@ def check(
         raise RequestError(f"{output} is what is being graded", "-o another-file")
     with _counted(len(request.names)) as progress:
         report = checking.check(request, seed, progress, isolation)
-    shown = for_student(report, request.course.due).to_json()
+    shown = report.to_json()
     if form == "text":
         from grader.reports.text import render
 
@@ -228,21 +227,25 @@ def _counted(total: int) -> Iterator[Any]:
 def hint(name: str, everything: bool, course: Path | None) -> int:
     """Show the next hint for an exercise.
 
-    Each call shows one hint more, from a nudge to nearly the answer.
+    Each call shows one hint more, from a nudge to nearly the answer. If the last
+    check knew your mistake, the hint on that one comes first.
     """
     from grader.catalog import find_course
+    from grader.check import hints_for, own_work
     from grader.progress import Progress
 
     found = find_course(course or Path.cwd())
-    exercise = found[name]
-    progress = Progress(found.root)
-    total = len(exercise.hints)
-    count = total if everything else min(progress.hints_shown(name) + 1, total)
-    progress.show_hints(name, count)
-    for number, text in enumerate(exercise.hints[:count], start=1):
-        click.echo(f"{click.style(f'hint {number} of {total}', bold=True)}")
+    hints = hints_for(found, found[name].name, own_work(found))
+    more = len(hints) if everything else 1
+    shown = Progress(found.root).shown_hints(name, hints, more=more)
+    for text in shown:
+        number = f"hint {hints.index(text) + 1} of {len(hints)}"
+        fits = (
+            ", on your mistake" if len(hints) > len(found[name].hints) and text is hints[0] else ""
+        )
+        click.echo(f"{click.style(number, bold=True)}{fits}")
         click.echo(click.wrap_text(text, 79, "  ", "  "))
-    if count == total and not everything:
+    if len(shown) == len(hints) and not everything:
         click.echo("That was the last one.")
     return 0
 
@@ -252,12 +255,12 @@ def hint(name: str, everything: bool, course: Path | None) -> int:
 def status(course: Path | None) -> int:
     """Show how far each exercise is, as last checked."""
     from grader.catalog import find_course
-    from grader.check import students_folder
+    from grader.check import own_work
     from grader.progress import Progress
     from grader.status import survey
 
     found = find_course(course or Path.cwd())
-    rows = survey(found, students_folder(found), Progress(found.root))
+    rows = survey(found, own_work(found), Progress(found.root))
     width = max(len(row.name) for row in rows)
     for row in rows:
         colour = {"passed": "green", "not started": None}.get(row.state, "yellow")

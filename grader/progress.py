@@ -6,10 +6,12 @@ It lies in `.grader/` beside `exercises/`. Losing it loses nothing that cannot b
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,15 @@ from typing import Any
 from grader.files import write_whole
 
 FOLDER = ".grader"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of one exercise found; `hint` is the one that fits its mistake, or empty."""
+
+    points: int
+    max_points: int
+    hint: str = ""
 
 
 class Progress:
@@ -30,30 +41,28 @@ class Progress:
             if isinstance(loaded, dict):
                 self._data.update({k: v for k, v in loaded.items() if isinstance(v, dict)})
 
-    def hints_shown(self, name: str) -> int:
-        """How many hints of an exercise were shown."""
-        return int(self._data["hints"].get(name, 0))
-
-    def show_hints(self, name: str, count: int) -> None:
-        """Remember that the first `count` hints were shown."""
-        self._data["hints"][name] = count
+    def shown_hints(self, name: str, hints: Sequence[str], *, more: int = 1) -> list[str]:
+        """The hints of an exercise that were shown, and `more`; remembers those as shown."""
+        known = self._data["hints"].get(name)
+        seen = set(known) if isinstance(known, list) else set()
+        fresh = [hint for hint in hints if _hash(hint) not in seen][:more]
+        seen |= {_hash(hint) for hint in fresh}
+        self._data["hints"][name] = sorted(seen)
         self._save()
+        return [hint for hint in hints if _hash(hint) in seen]
 
-    def checked(self, file: Path, text: str) -> tuple[int, int] | None:
-        """Points and maximum of the last check, if the file is still the one that was checked."""
+    def checked(self, file: Path, text: str) -> Checked | None:
+        """What the last check found, if the file is still the one that was checked."""
         last = self._data["checked"].get(str(file.absolute()))
-        if not last or last.get("hash") != _hash(text):
+        if not isinstance(last, dict) or last.get("hash") != _hash(text):
             return None
-        return int(last["points"]), int(last["max_points"])
+        return Checked(int(last["points"]), int(last["max_points"]), str(last.get("hint", "")))
 
-    def remember(self, results: Mapping[Path, tuple[str, int, int]]) -> None:
-        """Keep results: file to (its text, points, maximum)."""
-        for file, (text, points, worth) in results.items():
-            self._data["checked"][str(file.absolute())] = {
-                "hash": _hash(text),
-                "points": points,
-                "max_points": worth,
-            }
+    def remember(self, results: Mapping[Path, tuple[str, Checked]]) -> None:
+        """Keep what a check found: file to its text and that."""
+        for file, (text, found) in results.items():
+            entry = {"hash": _hash(text), **dataclasses.asdict(found)}
+            self._data["checked"][str(file.absolute())] = entry
         self._save()
 
     def _save(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.catalog import Course
 from grader.progress import Progress
 from grader.stubs import make_stub
+from grader.submissions import Submission
 
 
 @dataclass(frozen=True)
@@ -20,26 +21,24 @@ class Row:
     worth: int
 
 
-def survey(course: Course, folder: Path, progress: Progress) -> list[Row]:
-    """The state of every exercise in `folder`."""
+def survey(course: Course, work: Submission, progress: Progress) -> list[Row]:
+    """The state of every exercise of the student's own work."""
     rows = []
     for exercise in course.exercises:
-        path = folder / f"{exercise.name}.py"
-        points = 0
-        try:
-            text = path.read_bytes().decode("utf-8-sig")
-        except FileNotFoundError:
-            state = "no file"
-        except (OSError, UnicodeDecodeError):
+        name, points = exercise.name, 0
+        last = None
+        if name in work.files:
+            last = progress.checked(Path(work.paths[name]), work.files[name])
+        if name in work.problems:
             state = "cannot be read"
+        elif name not in work.files:
+            state = "no file"
+        elif work.files[name] == make_stub(exercise):
+            state = "not started"
+        elif last is None:
+            state = "changed since it was last checked"
         else:
-            last = progress.checked(path, text)
-            if text == make_stub(exercise):
-                state = "not started"
-            elif last is None:
-                state = "changed since it was last checked"
-            else:
-                points = last[0]
-                state = "passed" if last[0] == last[1] else "checked, not passed"
-        rows.append(Row(exercise.name, state, points, exercise.points))
+            points = last.points
+            state = "passed" if last.points == last.max_points else "checked, not passed"
+        rows.append(Row(name, state, points, exercise.points))
     return rows

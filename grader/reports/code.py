@@ -22,7 +22,7 @@ def coloured(where: Mapping[str, Any]) -> Markup:
     formatter = HtmlFormatter(
         nowrap=True, linenos=False, hl_lines=[where["line"] - start + 1], linenostart=start
     )
-    lines = highlight(text, PythonLexer(stripnl=False), formatter).splitlines()
+    lines = highlight(text, PythonLexer(stripnl=False), formatter).rstrip("\n").split("\n")
     width = len(str(start + len(lines)))
     numbered = (
         f'<span class="lineno">{start + n:>{width}} </span>{line}' for n, line in enumerate(lines)
