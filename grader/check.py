@@ -23,6 +23,17 @@ class Request:
     course: Course
     submission: Submission
     names: tuple[str, ...]
+    paths: tuple[Path, ...]
+
+    def again(self) -> Submission:
+        """The submission as its files are now."""
+        return discover(self.paths, self.course)
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders in which its files lie."""
+        files = (Path(path) for path in self.submission.paths.values())
+        return sorted({file.parent for file in files})
 
 
 def understand(targets: Sequence[str], course_folder: Path | None) -> Request:
@@ -36,7 +47,8 @@ def understand(targets: Sequence[str], course_folder: Path | None) -> Request:
     if not names:
         files_only = all(path.is_file() for path in paths)
         names = list(submission.paths) if files_only else list(course.names)
-    return Request(course, submission, tuple(name for name in course.names if name in names))
+    chosen = tuple(name for name in course.names if name in names)
+    return Request(course, submission, chosen, tuple(paths))
 
 
 def _is_path(target: str) -> bool:
@@ -81,20 +93,20 @@ def check(
             lambda slot: slot.grade(request.submission, request.names, seed, progress),
         )
     shown = for_student(report, request.course.due)
-    remember(request, shown)
+    remember(request.course, request.submission, shown)
     return shown
 
 
-def remember(request: Request, report: Report) -> None:
+def remember(course: Course, submission: Submission, report: Report) -> None:
     """Keep what was found for `grader status` and `grader hint`."""
-    files, paths = request.submission.files, request.submission.paths
+    files, paths = submission.files, submission.paths
     found = {}
     for result in report.exercises:
         if result.name in files:
             hint = result.diagnosis.hint if result.diagnosis else ""
             checked = Checked(result.points, result.max_points, hint)
             found[Path(paths[result.name])] = files[result.name], checked
-    Progress(request.course.root).remember(found)
+    Progress(course.root).remember(found)
 
 
 def hints_for(course: Course, name: str, work: Submission) -> list[str]:

@@ -80,6 +80,12 @@ def commands() -> None:
     help="Write the report to FILE instead of printing it.",
 )
 @click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
+@click.option("--watch", is_flag=True, help="Stay, and grade again whatever is saved.")
+@click.option(
+    "--manual",
+    is_flag=True,
+    help="With --watch: letters and Enter in place of keys, and Enter in place of saves.",
+)
 @SEED
 @isolation_from("process")
 @COURSE
@@ -88,6 +94,8 @@ def check(
     form: str,
     output: Path | None,
     everything: bool,
+    watch: bool,
+    manual: bool,
     seed: int | None,
     isolation: Any,
     course: Path | None,
@@ -99,12 +107,19 @@ def check(
     grader check layer_norm           one exercise, by name
     grader check work/layer_norm.py   one file, or a notebook of that name
     grader check submissions/s001     a folder or a zip of exercise files
+    grader check --watch              again on every save, on one screen
     """
     from grader import check as checking
     from grader.errors import RequestError
     from grader.reports import FORMATS
 
     request = checking.understand(targets, course)
+    if watch or manual:
+        from grader.watch import watch as watching
+
+        if form != "text" or output is not None:
+            raise RequestError("--watch is for the terminal", "leave out --format and --output")
+        return 0 if watching(request, seed, isolation, manual=manual) else 1
     graded = [Path(path).absolute() for path in request.submission.paths.values()]
     if output is not None and output.absolute() in graded:
         raise RequestError(f"{output} is what is being graded", "-o another-file")

@@ -34,14 +34,14 @@ def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
     room = None if height is None else height - 1 - len(head) - len(closing) - 1
     body: list[str] = []
     for exercise in blocks:
-        body += [*_fitting(list(to_mend(exercise)), room), ""]
+        body += [*fitting(list(to_mend(exercise)), room), ""]
     unfinished = next((e for e in report["exercises"] if state(e) == "not started"), None)
     if not body and unfinished is not None:
         body = [f"  next: {unfinished['name']}", ""]
     return "\n".join([*head, *body, *closing]) + "\n"
 
 
-def _fitting(parts: list[Part], room: int | None) -> list[str]:
+def fitting(parts: list[Part], room: int | None) -> list[str]:
     """The lines of the parts for which there is room."""
     while room is not None and len(parts) > 1 and sum(len(part.lines) for part in parts) > room:
         parts.remove(max(parts, key=lambda part: part.rank))

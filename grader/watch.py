@@ -1,0 +1,338 @@
+"""`grader check --watch`: whatever is saved is graded again, on one screen.
+
+`Session` knows what was graded and what is looked at, and nothing of terminals; `screen` is what it
+looks like; `watch` listens for saved files and keys. The suites stay collected and the zygote warm,
+so that a verdict costs a fork and the tests of what changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import select
+import shutil
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click import style, wrap_text
+
+from grader.catalog import Course
+from grader.check import Request, hints_for, remember
+from grader.errors import RequestError
+from grader.progress import Progress
+from grader.records import ExerciseResult
+from grader.reports import text
+from grader.sandbox.cells import NOTEBOOK
+from grader.sandbox.confine import Confinement, Isolation
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission
+from grader.visibility import for_student
+
+if TYPE_CHECKING:
+    from grader.grading import Slot
+
+KEYS = {"n": "next", "h": "hint", "l": "list", "r": "rerun", "q": "quit"}
+SETTLE_MS = 20  # an editor that writes in several steps is done by then
+SAVED = "saved"
+OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+HOME = "\x1b[H\x1b[2J"
+
+
+@dataclass
+class Session:
+    """A student at work: the results of each exercise, and which of them is looked at."""
+
+    request: Request
+    slot: Slot
+    seed: int
+    submission: Submission = field(default_factory=lambda: Submission("own work", {}))
+    results: dict[str, ExerciseResult] = field(default_factory=dict)
+    current: str = ""
+    view: str = "verdict"
+    hints: list[str] = field(default_factory=list)
+    problem: str = ""
+    just_passed: str = ""
+
+    @property
+    def course(self) -> Course:
+        """The course that is worked on."""
+        return self.request.course
+
+    def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
+        """Grade what changed and what requires it; the names of those exercises."""
+        try:
+            found = self.request.again()
+        except RequestError as error:  # a file that is just being replaced, most likely
+            self.problem = error.message
+            return ()
+        changed = {
+            name
+            for name in self.request.names
+            if everything
+            or name not in self.results
+            or found.files.get(name) != self.submission.files.get(name)
+            or found.problems.get(name) != self.submission.problems.get(name)
+        }
+        names = tuple(name for name in self.request.names if self._needs(name) & changed)
+        self.submission, self.problem = found, ""
+        if names:
+            first = not self.results
+            self._grade(names)
+            self._look_at([] if everything or first else [n for n in names if n in changed])
+        return names
+
+    def _needs(self, name: str) -> set[str]:
+        """An exercise and all that it is built on."""
+        requires = self.course[name].requires
+        return {name}.union(*(self._needs(needed) for needed in requires))
+
+    def _grade(self, names: Sequence[str]) -> None:
+        passed = {name for name, result in self.results.items() if result.passed}
+        first = not self.results
+        report = for_student(self.slot.grade(self.submission, names, self.seed), self.course.due)
+        self.results |= {result.name: result for result in report.exercises}
+        remember(self.course, self.submission, report)
+        fresh = [r.name for r in report.exercises if r.passed and r.name not in passed]
+        self.just_passed = fresh[0] if fresh and not first else ""
+
+    def _look_at(self, saved: Sequence[str]) -> None:
+        """What was saved; else what was looked at; else the first that is to mend."""
+        self.view, self.hints = "verdict", []
+        left = [name for name in self.request.names if not self.results[name].passed]
+        wanted = [name for name in (*saved, self.current) if name in left]
+        self.current = next(iter([*wanted, *left]), "")
+
+    def press(self, key: str) -> None:
+        """Do what a key asks for; `quit` is left to whoever listens."""
+        if key == "n":
+            self._next()
+        elif key == "h" and self.current:
+            hints = hints_for(self.course, self.current, self.submission)
+            self.hints = Progress(self.course.root).shown_hints(self.current, hints)
+            self.view = "verdict"
+        elif key == "l":
+            self.view = "verdict" if self.view == "list" else "list"
+        elif key == "r":
+            self.refresh(everything=True)
+
+    def _next(self) -> None:
+        names = [name for name in self.request.names if not self.results[name].passed]
+        if self.current in names:
+            names = names[names.index(self.current) + 1 :] + names[: names.index(self.current) + 1]
+        self.current = next(iter(names), "")
+        self.view, self.hints, self.just_passed = "verdict", [], ""
+
+
+# --- what it looks like ---------------------------------------------------------------------------
+
+
+def screen(session: Session, height: int) -> str:
+    """The whole screen: how far the course is, what is looked at, and the keys."""
+    head = [*_head(session), ""]
+    foot = ["", "  " + "   ".join(f"{style(k, bold=True)} {word}" for k, word in KEYS.items())]
+    room = height - len(head) - len(foot)
+    body = list(_list(session) if session.view == "list" else _verdict(session, room))
+    return "\n".join([*head, *body[:room], *foot])
+
+
+def _head(session: Session) -> Iterator[str]:
+    results = [session.results[name] for name in session.request.names if name in session.results]
+    points, worth = sum(r.points for r in results), sum(r.max_points for r in results)
+    passed = sum(result.passed for result in results)
+    count = f"{passed} of {len(session.request.names)} exercises"
+    yield f"  {text.bar(points, worth)}  {style(count, bold=True)}  {points} / {worth} points"
+    if session.problem:
+        yield style(f"  {session.problem}"[: text.WIDTH], fg="red")
+
+
+def _verdict(session: Session, room: int) -> Iterator[str]:
+    if session.just_passed:
+        yield from _praise(session.results[session.just_passed])
+    if not session.current:
+        yield "  Every exercise here passes. Nothing is left to mend."
+        return
+    result = session.results[session.current]
+    if session.just_passed:
+        yield f"  next: {session.current}"
+        return
+    hints = [line for hint in session.hints[-1:] for line in _hint(session, hint)]
+    if result.unfinished or not result.tests:
+        yield from _to_start(session, result)
+    else:
+        yield from text.fitting(list(text.to_mend(asdict(result))), max(1, room - len(hints)))
+    yield from hints
+
+
+def _praise(result: ExerciseResult) -> Iterator[str]:
+    word = f"  ✓ {result.title}: all {len(result.tests)} checks pass. Well done."
+    yield style(word, fg="green", bold=True)
+    yield from wrap_text(result.idea, text.WIDTH, "    ", "    ").splitlines()
+    yield ""
+
+
+def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
+    exercise = session.course[result.name]
+    path = os.path.relpath(session.submission.paths.get(result.name, f"{result.name}.py"))
+    yield style(f"  next: {exercise.title}", bold=True)
+    yield from wrap_text(exercise.summary, text.WIDTH, "    ", "    ").splitlines()
+    yield f"    open {path}: the task is at its top"[: text.WIDTH]
+    if result.advice:
+        yield from wrap_text(result.advice, text.WIDTH, "    ", "    ").splitlines()
+
+
+def _hint(session: Session, hint: str) -> Iterator[str]:
+    number = len(session.hints)
+    total = len(hints_for(session.course, session.current, session.submission))
+    yield ""
+    yield style(f"    hint {number} of {total}", bold=True)
+    yield from wrap_text(hint, text.WIDTH, "    ", "    ").splitlines()
+
+
+def _list(session: Session) -> Iterator[str]:
+    width = max(map(len, session.request.names))
+    for name in session.request.names:
+        result = session.results[name]
+        mark = "▸" if name == session.current else " "
+        score = f"{mark} {name:<{width}}  {result.points:>3} / {result.max_points:<3}"
+        yield f"{score} {text.bar(result.points, result.max_points)}  {text.state(asdict(result))}"
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+def watch(request: Request, seed: int | None, isolation: Isolation, *, manual: bool) -> bool:
+    """Grade on every save until the student quits; whether everything passes then.
+
+    All of it with one seed, so that the numbers stay where they are while the code changes.
+    """
+    with Zygote(Confinement(isolation)) as zygote:
+        from grader.grading import fresh_seed, with_slot
+
+        seed = fresh_seed() if seed is None else seed
+        return with_slot(
+            request.course,
+            request.names,
+            zygote,
+            lambda slot: _loop(Session(request, slot, seed), manual=manual),
+        )
+
+
+def _loop(session: Session, *, manual: bool) -> bool:
+    events: queue.SimpleQueue[str] = queue.SimpleQueue()
+    keys = not manual and sys.stdin.isatty()
+    with _terminal(keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
+        show("  checking …\n")
+        session.refresh()
+        with _listening(session, events, manual=manual, keys=keys):
+            event = ""
+            while event != "q":
+                show(screen(session, _height()))
+                event = events.get()
+                if event == SAVED:
+                    session.refresh()
+                else:
+                    session.press(event)
+    click.echo("\n".join(_head(session)))
+    return all(result.passed for result in session.results.values())
+
+
+def _height() -> int:
+    """Lines that a screen may take: one fewer than the terminal has."""
+    return (shutil.get_terminal_size().lines if sys.stdout.isatty() else text.SCREEN) - 1
+
+
+@contextlib.contextmanager
+def _terminal(*, keys: bool) -> Iterator[Callable[[str], None]]:
+    """Takes the screen, and keys without Enter; gives both back whatever happens."""
+    whole = sys.stdout.isatty()
+
+    def control(codes: str) -> None:
+        if whole:
+            sys.stdout.write(codes)
+            sys.stdout.flush()
+
+    def show(page: str) -> None:
+        control(HOME)
+        click.echo(page)
+
+    before = termios.tcgetattr(sys.stdin) if keys else None
+    try:
+        if keys:
+            tty.setcbreak(sys.stdin)
+        control(OTHER_SCREEN)
+        yield show
+    finally:
+        control(OWN_SCREEN)
+        if before is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+@contextlib.contextmanager
+def _listening(
+    session: Session, events: queue.SimpleQueue[str], *, manual: bool, keys: bool
+) -> Iterator[None]:
+    """Within, saved files and keys become events."""
+    over = threading.Event()
+    if manual:
+        listeners = [threading.Thread(target=_lines, args=(events,), daemon=True)]
+    else:
+        folders = session.request.folders
+        listeners = [threading.Thread(target=_saves, args=(folders, events, over), daemon=True)]
+        if keys:
+            listeners.append(threading.Thread(target=_keys, args=(events, over), daemon=True))
+    for listener in listeners:
+        listener.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if not manual:  # which waits for a line
+            for listener in listeners:
+                listener.join()
+
+
+def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event) -> None:
+    from watchfiles import watch as changes
+
+    listening = False
+    for seen in changes(
+        *folders,
+        watch_filter=lambda _, path: path.endswith((".py", NOTEBOOK)),
+        step=SETTLE_MS,
+        stop_event=over,
+        rust_timeout=200,
+        yield_on_timeout=True,
+        raise_interrupt=False,
+        recursive=False,
+    ):
+        if seen or not listening:  # at first, for what was saved before anybody listened
+            events.put(SAVED)
+        listening = True
+
+
+def _keys(events: queue.SimpleQueue[str], over: threading.Event) -> None:
+    while not over.is_set():
+        ready, _, _ = select.select([sys.stdin], [], [], 0.1)
+        if not ready:
+            continue
+        pressed = os.read(sys.stdin.fileno(), 1)
+        key = "q" if pressed in (b"", b"\x04") else pressed.decode("ascii", "ignore").lower()
+        if key in KEYS:
+            events.put(key)
+
+
+def _lines(events: queue.SimpleQueue[str]) -> None:
+    """Without keys: a letter and Enter; Enter alone grades again."""
+    for line in sys.stdin:
+        key = line.strip()[:1].lower() or "r"
+        if key in KEYS:
+            events.put(key)
+    events.put("q")

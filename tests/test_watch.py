@@ -1,0 +1,262 @@
+"""The loop of a student at work: save, see, mend; one screen, one key."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+from conftest import ROOT
+
+from grader.catalog import load_course
+from grader.check import Request
+from grader.grading import with_slot
+from grader.sandbox.zygote import Zygote
+from grader.submissions import discover
+from grader.watch import KEYS, Session, screen
+
+NAMES = ("masked_softmax", "layer_norm", "transformer_block")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A course with the stubs of a student who has just begun."""
+    for folder in ("reference", "exercises"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    return tmp_path
+
+
+def solve(copy: Path, name: str, *changes: tuple[str, str]) -> None:
+    text = (ROOT / "reference" / name / "solution.py").read_text()
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (copy / "exercises" / f"{name}.py").write_text(text)
+
+
+@pytest.fixture
+def at_work(copy: Path, zygote: Zygote) -> Callable[[Callable[[Session], None]], None]:
+    """Run something with a session over three exercises, everything else as `grader` does."""
+
+    def working(body: Callable[[Session], None]) -> None:
+        course = load_course(copy)
+        paths = (course.student_folder,)
+        request = Request(course, discover(paths, course), NAMES, paths)
+        with_slot(course, NAMES, zygote, lambda slot: body(Session(request, slot, 7)))
+
+    return working
+
+
+def shown(session: Session, height: int = 23) -> str:
+    page = click.unstyle(screen(session, height))
+    lines = page.splitlines()
+    assert len(lines) <= height
+    assert max(map(len, lines)) < 80
+    return " ".join(page.split())
+
+
+def test_a_student_at_work(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        session.refresh()
+        assert "0 of 3 exercises" in shown(session)
+        assert "next: Masked softmax" in shown(session)
+
+        solve(
+            copy, "masked_softmax", ("weights = torch.softmax(scores, dim=-1)", "weights = scores")
+        )
+        assert session.refresh() == ("masked_softmax",)
+        assert "grader hint masked_softmax" in shown(session)
+
+        solve(copy, "masked_softmax")
+        session.refresh()
+        page = shown(session)
+        assert "✓ Masked softmax: all 12 checks pass. Well done." in page
+        assert " ".join(load_course(copy)["masked_softmax"].idea.split()) in page
+        assert "next: layer_norm" in page
+        assert "1 of 3 exercises" in page
+
+        session.press("n")
+        assert "Transformer block" in shown(session)  # behind the one that was next
+        assert "multi_head_attention comes first" in shown(session)
+
+    at_work(work)
+
+
+def test_only_what_changed_and_what_requires_it_is_graded_again(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        assert session.refresh() == NAMES
+        assert session.refresh() == ()
+        solve(copy, "layer_norm")
+        assert session.refresh() == ("layer_norm", "transformer_block")
+        solve(copy, "transformer_block")
+        assert session.refresh() == ("transformer_block",)
+        session.press("r")
+        assert "2 of 3 exercises" in shown(session)
+
+    at_work(work)
+
+
+def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        solve(copy, "layer_norm", ("correction=0", "correction=1"))
+        session.refresh()
+        session.press("n")
+        session.press("h")
+        assert "hint 1 of 4" in shown(session)
+        assert "torch.var and torch.std correct for a sample" in shown(session)
+        session.press("h")
+        assert "hint 2 of 4" in shown(session)
+
+    at_work(work)
+
+
+def test_the_list_shows_every_exercise(at_work) -> None:
+    def work(session: Session) -> None:
+        session.refresh()
+        session.press("l")
+        assert all(f"{name} 0 / " in shown(session) for name in NAMES)
+        session.press("l")
+        assert "next: Masked softmax" in shown(session)
+
+    at_work(work)
+
+
+def test_a_file_that_is_just_being_replaced_is_waited_for(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        session.refresh()
+        shutil.rmtree(copy / "exercises")
+        assert session.refresh() == ()
+        assert "there is no file, folder or exercise" in shown(session)
+        shutil.copytree(ROOT / "exercises", copy / "exercises")
+        assert session.refresh() == ()
+        assert "there is no file" not in shown(session)
+
+    at_work(work)
+
+
+def test_a_small_terminal_keeps_the_keys(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        solve(copy, "layer_norm", ("correction=0", "correction=1"))
+        session.refresh()
+        session.press("n")
+        assert all(word in shown(session, 11) for word in KEYS.values())
+
+    at_work(work)
+
+
+# --- in a terminal --------------------------------------------------------------------------------
+
+
+class Terminal:
+    """`grader` in a terminal of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.pid, self.fd = pty.fork()
+        if not self.pid:
+            os.chdir(folder)
+            command = [sys.executable, "-W", "ignore", "-m", "grader", *arguments]
+            os.execve(sys.executable, command, {**os.environ, "TERM": "xterm"})
+        self.seen = ""
+
+    def until(self, wanted: str, seconds: float = 60) -> str:
+        """What is on the screen once `wanted` is; the output before counts no more."""
+        end = time.monotonic() + seconds
+        while wanted not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
+            assert ready, f"no {wanted!r} in {self.seen!r}"
+            self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
+        page, self.seen = self.seen, ""
+        return page
+
+    def press(self, keys: str) -> None:
+        os.write(self.fd, keys.encode())
+
+    def end(self) -> int:
+        """The exit code."""
+        try:
+            while os.read(self.fd, 65536):
+                pass
+        except OSError:
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.fixture
+def terminal(copy: Path) -> Iterator[Callable[..., Terminal]]:
+    opened = []
+
+    def opening(*arguments: str) -> Terminal:
+        opened.append(Terminal(copy, *arguments))
+        return opened[-1]
+
+    yield opening
+    for one in opened:
+        try:
+            os.kill(one.pid, signal.SIGKILL)
+            os.waitpid(one.pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+        os.close(one.fd)
+
+
+def test_saves_and_keys_in_a_terminal(copy: Path, terminal) -> None:
+    opened = terminal("check", "--watch", "masked_softmax", "layer_norm")
+    page = opened.until("quit")
+    assert "\x1b[?1049h" in page  # the student's own screen comes back
+    solve(copy, "masked_softmax")
+    assert "Masked softmax: all 12 checks pass" in opened.until("next: layer_norm")
+    opened.press("h")
+    opened.until("hint 1 of")
+    opened.press("q")
+    assert "\x1b[?1049l" in opened.until("1 of 2 exercises")
+    assert opened.end() == 1
+
+
+def test_ctrl_c_quits_and_gives_the_screen_back(terminal) -> None:
+    opened = terminal("check", "--watch", "layer_norm")
+    opened.until("quit")
+    opened.press("\x03")
+    assert "\x1b[?25h\x1b[?1049l" in opened.until("0 of 1 exercises")
+    assert opened.end() == 1
+
+
+def test_manual_takes_letters_and_enter(copy: Path) -> None:
+    solve(copy, "layer_norm")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "grader",
+            "check",
+            "--watch",
+            "--manual",
+            "layer_norm",
+        ],
+        input="\nl\nq\n",
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert len(re.findall(r"1 of 1 exercises", done.stdout)) >= 3
+    assert "13 / 13" in done.stdout
+
+
+def test_watching_writes_no_files(cli) -> None:
+    said = cli("check", "--watch", "--format", "json")
+    assert said.code == 2
+    assert "--watch is for the terminal" in said.err
