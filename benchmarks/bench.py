@@ -9,6 +9,7 @@ pytest. Nothing is asserted; the table says what was reached and what is aimed a
 from __future__ import annotations
 
 import os
+import pty
 import resource
 import statistics
 import struct
@@ -23,6 +24,7 @@ from typing import Any
 import torch
 
 from grader.catalog import Course, load_course
+from grader.faults import load_faults
 from grader.grading import Slot, with_slot
 from grader.sandbox.confine import LAYERS, Confinement, confine, prepare
 from grader.sandbox.desk import Desk, Limits, Subject
@@ -40,6 +42,8 @@ FEW, MANY = 10, 60  # gradings; their difference leaves out what only the start 
 TURNS = 3  # of plain pytest and of a slot, one after the other
 CALLS = 3000
 WORKERS = 60
+SAVES = 5  # of a wrong file and of a right one
+SHARE = 4  # every fourth fault of the catalogue
 
 
 def seconds(command: Sequence[str]) -> float:
@@ -140,6 +144,58 @@ def cost_of_confinement() -> float:
     return statistics.median(costs)
 
 
+def save_to_verdict() -> float:
+    """Seconds from saving a file to the new verdict on the screen of `grader check --watch`."""
+    name = "multi_head_attention"
+    right = (ROOT / "reference" / name / "solution.py").read_text()
+    turns = [(right.replace("dim=-1", "dim=2"), "grader hint"), (right, "Well done")] * SAVES
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{name}.py"
+        file.write_text(right)
+        pid, screen = pty.fork()
+        if pid == 0:
+            os.chdir(ROOT)
+            os.execv(PYTHON[0], [*PYTHON, "-m", "grader", "check", "--watch", str(file)])
+        _read_until(screen, "quit")
+        times = []
+        for text, verdict in turns:
+            time.sleep(0.3)  # so that it waits, as it does for a student
+            start = time.perf_counter()
+            file.write_text(text)
+            _read_until(screen, verdict)
+            times.append(time.perf_counter() - start)
+        os.write(screen, b"q")
+        _read_until(screen, "of 1 exercises")
+        os.close(screen)
+        os.waitpid(pid, 0)
+    return statistics.median(times)
+
+
+def _read_until(screen: int, wanted: str) -> None:
+    seen = ""
+    while wanted not in seen:
+        seen += os.read(screen, 65536).decode("utf-8", "replace")
+
+
+def cost_of_diagnosis(course: Course) -> list[float]:
+    """Seconds that it takes to name mistakes of the catalogue, in a warm slot."""
+
+    def body(slot: Slot) -> list[float]:
+        files = {name: course[name].read("solution.py") for name in course.names}
+        times = []
+        for name in course.names:
+            for fault in load_faults(course[name])[::SHARE]:
+                submission = Submission("s001", {**files, name: fault.apply(files[name])})
+                report, records = slot.examine(submission, [name], 1)
+                start = time.perf_counter()
+                slot.diagnosis(course[name], report.exercises[0].tests, records)
+                times.append(time.perf_counter() - start)
+        return times
+
+    with Zygote() as zygote:
+        return with_slot(course, course.names, zygote, body)
+
+
 def per_call(call: Callable[[], object]) -> float:
     """Seconds of one call, the median over batches."""
     for _ in range(CALLS // 10):
@@ -169,6 +225,8 @@ def main() -> None:
     pytest_cpu, grading_cpu = (statistics.median(column) for column in zip(*turns))
     call = cost_of_a_call()
     confining = cost_of_confinement()
+    saving = save_to_verdict()
+    naming = cost_of_diagnosis(course)
     rows = [
         (
             "`grader check`, one exercise, cold",
@@ -181,6 +239,18 @@ def main() -> None:
             f"{check_all / importing:.2f} x",
             "<= 2.2 x",
             f"{check_all:.2f} s against {importing:.2f} s of `import torch`",
+        ),
+        (
+            "`grader check --watch`: save to verdict",
+            f"{saving / importing:.2f} x",
+            "<= 0.35 x",
+            f"{saving * 1e3:.0f} ms against {importing:.2f} s of `import torch`",
+        ),
+        (
+            "naming the mistake of a failed exercise",
+            f"{statistics.median(naming) * 1e3:.0f} ms",
+            "<= 50 ms",
+            f"{max(naming) * 1e3:.0f} ms at most, over {len(naming)} mistakes",
         ),
         (
             "CPU of a correct submission, warm slot",

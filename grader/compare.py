@@ -81,8 +81,8 @@ def _assert_values(
     summary = f"{what} is {got}{place}, where {want} is expected"
     if total > 1:
         summary += f" ({count} of {total} values differ"
-        if not stray.any():
-            worst = (actual.double() - expected.double())[wrong].abs().max().item()
+        worst = (actual.double() - expected.double())[wrong].abs().max().item()
+        if math.isfinite(worst) and actual.dtype != torch.bool:
             summary += f", by up to {_number(worst)}"
         summary += ")"
     parts = excerpt(expected, near=first), excerpt(actual, near=first)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
@@ -156,6 +157,12 @@ class Diagnostician:
 
         None where nothing failed, or where what failed says by itself what is wrong.
         """
+        with warnings.catch_warnings(action="ignore"):  # of what our own mistakes do to torch
+            return self._diagnose(tests, records)
+
+    def _diagnose(
+        self, tests: Sequence[Outcome], records: Mapping[str, Record]
+    ) -> Diagnosis | None:
         tests = [
             test
             for test in tests

@@ -226,7 +226,7 @@ def _what_to_mend(exercise: ExerciseResult) -> str:
         return f"Next is {exercise.title}: {exercise.name} is not written yet."
     if diagnosis is not None and diagnosis.faults:
         return f"Mend {exercise.title} first: {diagnosis.says.removeprefix(TWO)}"
-    return f"Mend {exercise.title} first: {test.sentence}"
+    return f"Mend {exercise.title} first. This does not hold yet: {test.sentence}"
 
 
 _CONTROL = re.compile(

@@ -117,7 +117,7 @@ class Session:
         elif key == "h" and self.current:
             hints = hints_for(self.course, self.current, self.submission)
             self.hints = Progress(self.course.root).shown_hints(self.current, hints)
-            self.view = "verdict"
+            self.view, self.just_passed = "verdict", ""
         elif key == "l":
             self.view = "verdict" if self.view == "list" else "list"
         elif key == "r":

@@ -116,6 +116,7 @@ def _heatmap(
 def _cells(
     grid: Grid, at: Sequence[int], lead: Sequence[int], largest: float, signed: bool
 ) -> Iterator[Cell]:
+    whole = all(number in (-1, 0, 1) for numbers in grid for number in numbers)  # a mask
     for row, numbers in enumerate(grid):
         for column, number in enumerate(numbers):
             fill, ink = _colours(number / largest, signed)
@@ -125,7 +126,7 @@ def _cells(
                 MARGIN + row * CELL_HEIGHT,
                 fill,
                 ink,
-                _short(number),
+                f"{number:.0f}" if whole else _short(number),
                 f"{index}: {number:.6g}",
             )
 

@@ -19,15 +19,21 @@ def coloured(where: Mapping[str, Any]) -> Markup:
     """The lines of a place, numbered, as HTML without any style of its own."""
     text, start = (where["around"], where["start"]) if where["around"] else (where["source"], 0)
     start = start or where["line"]
-    formatter = HtmlFormatter(
-        nowrap=True, linenos=False, hl_lines=[where["line"] - start + 1], linenostart=start
-    )
+    formatter = HtmlFormatter(nowrap=True)
     lines = highlight(text, PythonLexer(stripnl=False), formatter).rstrip("\n").split("\n")
     width = len(str(start + len(lines)))
-    numbered = (
-        f'<span class="lineno">{start + n:>{width}} </span>{line}' for n, line in enumerate(lines)
+    return Markup(
+        "\n".join(
+            _marked(
+                f'<span class="lineno">{number:>{width}} </span>{line}', number == where["line"]
+            )
+            for number, line in enumerate(lines, start)
+        )
     )
-    return Markup("\n".join(numbered))
+
+
+def _marked(line: str, marked: bool) -> str:
+    return f'<span class="hll">{line}</span>' if marked else line
 
 
 @cache

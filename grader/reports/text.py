@@ -28,9 +28,10 @@ def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
     head = [*_table(report, height), ""]
     closing = [*_closing(report)]
     wrong = [exercise for exercise in report["exercises"] if is_to_mend(exercise)]
+    wrong.sort(key=lambda exercise: exercise["points"] == exercise["max_points"])
     blocks = wrong if height is None else wrong[:1]
     if len(blocks) < len(wrong):
-        closing.insert(0, f"  {len(wrong) - 1} more to mend: grader check --all")
+        closing.insert(0, f"  {len(wrong) - 1} more to look at: grader check --all")
     room = None if height is None else height - 1 - len(head) - len(closing) - 1
     body: list[str] = []
     for exercise in blocks:

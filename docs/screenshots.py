@@ -1,0 +1,93 @@
+"""Take the screenshots in docs/images/: the real report in the real browser.
+
+    python docs/screenshots.py      part of `make docs`; needs Chromium (make deps-system)
+
+Beside them stands a hash of each page they show; a test says when a page has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+HASHES = IMAGES / "pages.txt"
+sys.path[:0] = [str(ROOT / "tests")]
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture of a sample student's report: of all that fits, or of the part at `selector`."""
+
+    student: str
+    scheme: str
+    width: int
+    height: int
+    selector: str = ""
+
+
+SHOTS: Mapping[str, Shot] = {
+    "report-light": Shot("s002", "light", 1000, 1240),
+    "report-dark": Shot("s002", "dark", 1000, 1240),
+    "diagnosis": Shot("s015", "light", 1000, 1200, "section:has(#causal_attention) .first"),
+    "heads": Shot("s002", "light", 640, 1200, "section:has(#multi_head_attention) .heads-view"),
+    "code": Shot("s018", "light", 1000, 1200, "section:has(#feed_forward) .first"),
+    "phone": Shot("s016", "dark", 390, 844),
+}
+
+
+def page_of(student: str) -> str:
+    """The report of a sample student, without what differs from machine to machine."""
+    command = ["check", f"examples/class/{student}", "--seed", "7", "--format", "html"]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "grader", *command],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    return re.sub(r"<footer>.*?</footer>", "", done.stdout, flags=re.DOTALL)
+
+
+def hashes() -> str:
+    """A line for each student whose report is shown."""
+    students = sorted({shot.student for shot in SHOTS.values()})
+    digests = ((s, hashlib.sha256(page_of(s).encode()).hexdigest()[:16]) for s in students)
+    return "".join(f"{student} {digest}\n" for student, digest in digests)
+
+
+def main() -> int:
+    """Take every picture, if a page has changed since they were taken."""
+    fresh = hashes()
+    taken = all((IMAGES / f"{name}.png").is_file() for name in SHOTS)
+    if taken and HASHES.is_file() and HASHES.read_text("utf-8") == fresh:
+        return 0
+    import browser
+
+    IMAGES.mkdir(exist_ok=True)
+    with TemporaryDirectory() as folder, browser.started() as chromium:
+        for name, shot in SHOTS.items():
+            file = Path(folder) / "report.html"
+            file.write_text(page_of(shot.student), "utf-8")
+            context = chromium.new_context(
+                color_scheme=shot.scheme, viewport={"width": shot.width, "height": shot.height}
+            )
+            page = context.new_page()
+            page.goto(file.as_uri())
+            shown = page.locator(shot.selector) if shot.selector else page
+            shown.screenshot(path=IMAGES / f"{name}.png")
+            print(f"wrote: docs/images/{name}.png")
+            context.close()
+    HASHES.write_text(fresh, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""The report in a real browser: it opens, unfolds, fits, prints, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import browser as chromium
+import pytest
+from conftest import ROOT
+
+from grader.catalog import Course
+from grader.reports import FORMATS
+from grader.submissions import discover
+
+CLASS = ROOT / "examples" / "class"
+LIMIT = 300 * 1024  # bytes of a page on seven failing exercises
+PHONE = {"width": 360, "height": 740}
+
+if chromium.executable() is None and not os.environ.get("CI"):
+    pytest.skip(chromium.MISSING, allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium.started() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory, course: Course, zygote) -> dict[str, Path]:
+    """Reports of some of the sample class, and of one who got all seven wrong."""
+    from grader.grading import with_slot
+    from grader.submissions import Submission
+
+    folder = tmp_path_factory.mktemp("pages")
+    wrong = {name: course[name].read("solution.py") for name in course.names}
+    corpus = ROOT / "tests" / "diagnosis" / "corpus"
+    for name, file in WRONG.items():
+        wrong[name] = (corpus / name / f"{file}.py").read_text("utf-8")
+    submissions = {name: discover([CLASS / name], course) for name in ("s001", "s002", "s018")}
+    submissions["wrong"] = Submission("wrong", wrong, {name: f"{name}.py" for name in wrong})
+
+    def body(slot) -> dict[str, Path]:
+        found = {}
+        for name, submission in submissions.items():
+            report = slot.grade(submission, course.names, 7).to_json()
+            found[name] = folder / f"{name}.html"
+            found[name].write_text(FORMATS["html"](report), "utf-8")
+        return found
+
+    return with_slot(course, course.names, zygote, body)
+
+
+WRONG = {
+    "dictionary_lookup": "divides_twice",
+    "masked_softmax": "softmax_on_axis_1",
+    "causal_attention": "ahead_and_unscaled",
+    "multi_head_attention": "unscaled_and_always_masked",
+    "layer_norm": "sample_std_plus_eps",
+    "feed_forward": "skip_connection",
+    "transformer_block": "half_residual",
+}
+
+
+@pytest.fixture
+def open_page(browser, pages):
+    """Open a report, and note whatever it asks the world for."""
+    contexts = []
+
+    def opening(name: str, scheme: str = "light", **options: Any) -> Any:
+        context = browser.new_context(color_scheme=scheme, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.asked, page.said = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.said.append(message.text))
+        page.goto(pages[name].as_uri())
+        return page
+
+    yield opening
+    for context in contexts:
+        context.close()
+
+
+def test_it_opens_on_a_double_click_and_asks_for_nothing_else(open_page, pages) -> None:
+    page = open_page("wrong")
+    assert page.asked == [pages["wrong"].as_uri()]
+    assert page.said == []  # no policy was broken, nothing was missing
+    assert page.title().startswith("wrong: ")
+
+
+def test_headings_lead_through_the_exercises(open_page, course: Course) -> None:
+    page = open_page("wrong")
+    assert page.locator("h1").count() == 1
+    titles = page.locator("h2").all_inner_texts()
+    assert [re.sub(r" \d+ / \d+$", "", title) for title in titles] == [
+        exercise.title for exercise in course.exercises
+    ]
+    page.get_by_role("link", name=course.exercises[-1].title).click()
+    assert page.url.endswith(f"#{course.exercises[-1].name}")
+
+
+def test_a_hint_unfolds_with_the_keyboard(open_page) -> None:
+    page = open_page("s002")
+    hint = page.locator("details.hint").first
+    text = hint.locator("p")
+    assert not text.is_visible()
+    hint.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert text.is_visible()
+    assert "neighbours" in text.inner_text()  # the hint on this very mistake
+
+
+def test_the_task_is_one_link_away(open_page) -> None:
+    page = open_page("s002")
+    task = page.locator("#task-multi_head_attention")
+    assert not task.is_visible()
+    page.get_by_role("link", name="Read the task again").click()
+    task.wait_for(state="visible")
+    assert "out_proj" in task.inner_text()
+
+
+def test_the_first_wrong_step_is_a_picture_with_numbers_to_hover(open_page) -> None:
+    page = open_page("s002")
+    maps = page.locator("svg.map")
+    labels = [maps.nth(n).get_attribute("aria-label") for n in range(3)]
+    assert [label.partition(":")[0] for label in labels] == [
+        "output, expected",
+        "output, yours",
+        "output, yours − expected",
+    ]
+    cell = maps.first.locator("g").first
+    assert cell.locator("title").text_content().startswith("[0, 0, ")
+    assert maps.first.locator("rect").count() == 30
+
+
+def test_every_head_stands_beside_the_references(open_page) -> None:
+    page = open_page("s002")
+    captions = page.locator("svg.heads + figcaption").all_inner_texts()
+    assert captions == [f"head {n}, {whose}" for n in range(3) for whose in ("expected", "yours")]
+    assert "→" in page.locator("svg.heads line title").first.text_content()
+
+
+def test_the_line_that_failed_is_marked_in_the_students_code(open_page) -> None:
+    page = open_page("s018")
+    marked = page.locator("pre.code .hll").first
+    assert "hidden @ self.linear2.weight" in marked.inner_text()
+    colours = {
+        scheme: open_page("s018", scheme)
+        .locator("pre.code .k, pre.code .kn")
+        .first.evaluate("node => getComputedStyle(node).color")
+        for scheme in chromium.SCHEMES
+    }
+    assert colours["light"] != colours["dark"]
+
+
+@pytest.mark.parametrize("scheme", chromium.SCHEMES)
+@pytest.mark.parametrize("name", ["s001", "s018", "wrong"])
+def test_axe_finds_nothing(open_page, name: str, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(name, scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("name", ["s001", "s018", "wrong"])
+def test_it_fits_a_phone(open_page, name: str) -> None:
+    page = open_page(name, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_it_prints_in_light_without_a_scroll_bar(open_page) -> None:
+    page = open_page("s002", "dark")
+    page.emulate_media(media="print")
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
+
+
+def test_a_page_on_seven_failing_exercises_is_small(pages) -> None:
+    text = pages["wrong"].read_text("utf-8")
+    assert text.count('class="first"') == 7
+    assert len(text.encode()) < LIMIT
