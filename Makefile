@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test lint bench attacks build validate docs deps-system clean
+.PHONY: help demo test lint bench attacks diagnosis build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -19,8 +19,9 @@ help:
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
 	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
+	@echo "make diagnosis how often a mistake is named rightly, and keep the table in docs/diagnosis.md"
 	@echo "make build     write exercises/ from reference/"
-	@echo "make docs      bring the verdicts and tables of the pages up to date"
+	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
 	@echo "make validate  prove the course's content"
 
 $(BIN)/python:
@@ -54,20 +55,25 @@ bench: $(USE)
 attacks: $(DEV)
 	$(BIN)/python -W ignore tests/attacks/table.py --write
 
+diagnosis: $(DEV)
+	$(BIN)/python -W ignore tests/diagnosis/table.py --write
+
 build: $(USE)
 	$(BIN)/grader build
 
 validate: $(USE)
 	$(BIN)/grader validate
 
-docs: $(USE)
+docs: $(DEV)
 	$(BIN)/python docs/build.py
+	$(BIN)/python -W ignore docs/screenshots.py
 
-# What tests ask of the system: to become an ordinary user, and the kernel's own numbers.
-SYSTEM := util-linux linux-libc-dev
+# What tests ask of the system: to become an ordinary user, the kernel's own numbers, a browser.
+SYSTEM := util-linux linux-libc-dev chromium
 deps-system:
-	@command -v setpriv >/dev/null && command -v unshare >/dev/null && test -f /usr/include/asm-generic/unistd.h \
-	    || { apt-get update -qq && apt-get install -y -qq $(SYSTEM); }
+	@command -v setpriv >/dev/null && command -v unshare >/dev/null && command -v chromium >/dev/null \
+	    && test -f /usr/include/asm-generic/unistd.h \
+	    || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SYSTEM); }
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

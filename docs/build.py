@@ -34,6 +34,21 @@ def verdict() -> str:
     return f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n"
 
 
+def watch() -> str:
+    """The screen of `grader check --watch` on a sample exercise."""
+    command = ["check", "--watch", "examples/class/s009/causal_attention.py"]
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        input="h\nq\n",
+    )
+    screens = done.stdout.split("  checking …\n")[1].split("q quit\n")
+    return f"```\n$ grader {' '.join(command)}\n{screens[1].strip(chr(10))}q quit\n```\n"
+
+
 def exercises() -> str:
     """The course as a table."""
     course = load_course(ROOT)
@@ -49,7 +64,7 @@ def exercises() -> str:
 
 def updated(page: str) -> str:
     """A page with its marked parts made anew."""
-    makers = {"verdict": verdict, "exercises": exercises}
+    makers = {"verdict": verdict, "watch": watch, "exercises": exercises}
     return PART.sub(
         # What takes minutes to make is kept by a command of its own, such as `make attacks`.
         lambda part: part[1] + makers[part[2]]() + part[3] if part[2] in makers else part[0],

@@ -24,6 +24,15 @@ def test_the_pages_show_what_the_commands_say_today() -> None:
     assert done.returncode == 0, f"run `make docs`: {done.stdout}{done.stderr}"
 
 
+def test_the_screenshots_show_todays_pages() -> None:
+    sys.path.insert(0, str(ROOT / "docs"))
+    import screenshots
+
+    assert screenshots.HASHES.read_text("utf-8") == screenshots.hashes(), "run `make docs`"
+    taken = {path.stem for path in screenshots.IMAGES.glob("*.png")}
+    assert taken == set(screenshots.SHOTS)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_a_pages_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))

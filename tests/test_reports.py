@@ -8,6 +8,7 @@ import hashlib
 import html
 import io
 import re
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -16,8 +17,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.records import Excerpt, ExerciseResult, Frame, Outcome, Report
-from grader.reports import FORMATS
+from grader.records import (
+    Diagnosis,
+    Excerpt,
+    ExerciseResult,
+    Explanation,
+    Frame,
+    Outcome,
+    Report,
+    WrongStep,
+)
+from grader.reports import FORMATS, charts, text
+from grader.reports.code import coloured
 from grader.reports.grades import cell, to_csv
 from grader.visibility import HIDDEN_SENTENCE, LATER, for_student
 
@@ -295,3 +306,150 @@ def test_details_after_the_due_date_wait_for_it() -> None:
 def test_hiding_changes_no_points() -> None:
     what = report(outcome("passed", visible="never"), outcome(visible="after_due"))
     assert for_student(what, NOW, NOW).points == what.points == 2
+
+
+# --- the diagnosis in every view ------------------------------------------------------------------
+
+STEP = WrongStep(
+    "test_x", "weights", "`weights` is 2 at [0, 1], where 1 is expected", EXCERPT, EXCERPT
+)
+DIAGNOSIS = Diagnosis(
+    ("softmax_over_queries",),
+    "The softmax runs over the queries.",
+    "Which weights sum to 1?",
+    tests=(("test_x",),),
+    tie=(Explanation(("other",), "Or something else.", "Look there."),),
+    first_wrong_step=STEP,
+)
+
+
+def diagnosed(*tests: Outcome, diagnosis: Diagnosis = DIAGNOSIS) -> Report:
+    found = report(*tests)
+    return replace(found, exercises=(replace(found.exercises[0], diagnosis=diagnosis),))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_view_tells_the_mistake_its_ties_and_the_first_wrong_step(form: str) -> None:
+    page = html.unescape(shown(form, diagnosed(outcome())).replace("\\", ""))
+    for part in (DIAGNOSIS.says, "Or something else.", STEP.says):
+        assert part in page
+
+
+def test_the_report_begins_with_what_to_mend_first() -> None:
+    assert diagnosed(outcome()).advice == "Mend Scale first: The softmax runs over the queries."
+    assert report(outcome()).advice == (
+        "Mend Scale first. This does not hold yet: Rows sum to one."
+    )
+    assert report(outcome("passed")).advice == "Everything here passes."
+    stub = outcome(kind="NotImplementedError")
+    assert report(stub).advice == "Next is Scale: scale is not written yet."
+    for form in ("json", "markdown", "html"):
+        assert "Mend Scale first" in shown(form, diagnosed(outcome()))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_diagnosis_that_rests_on_hidden_tests_is_in_no_view(form: str) -> None:
+    hidden = for_student(diagnosed(outcome(visible="never")), None, NOW)
+    assert hidden.exercises[0].diagnosis is None
+    page = shown(form, hidden)
+    assert DIAGNOSIS.says not in page
+    assert STEP.says not in page
+
+
+def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
+    seen = replace(DIAGNOSIS, tests=(("test_x", "test_seen"),))
+    tests = outcome(visible="after_due"), outcome(name="test_seen")
+    before = for_student(diagnosed(*tests, diagnosis=seen), NOW + timedelta(days=1), NOW)
+    found = before.exercises[0].diagnosis
+    assert (found.says, found.tests, found.first_wrong_step) == (
+        DIAGNOSIS.says,
+        (("test_seen",),),
+        None,
+    )
+    after = for_student(diagnosed(*tests, diagnosis=seen), NOW - timedelta(days=1), NOW)
+    assert after.exercises[0].diagnosis == seen
+
+
+def test_each_of_two_mistakes_needs_a_shown_test() -> None:
+    two = replace(DIAGNOSIS, faults=("a", "b"), tests=(("test_x",), ("test_seen",)))
+    tests = outcome(visible="never"), outcome(name="test_seen")
+    found = for_student(diagnosed(*tests, diagnosis=two), None, NOW)
+    assert found.exercises[0].diagnosis is None
+
+
+# --- one screen -----------------------------------------------------------------------------------
+
+
+def test_the_terminal_shows_one_screen_and_everything_when_asked() -> None:
+    big = Excerpt("\n".join(["1.0  2.0"] * 6), (6, 2), "float64", (0, 0), [[1.0, 2.0]] * 6)
+    talkative = outcome(
+        message="wrong " * 60, printed="said\n" * 50, called="f(x)", expected=big, actual=big
+    )
+    one = diagnosed(talkative).exercises[0]
+    many = replace(
+        report(outcome()), exercises=tuple(replace(one, name=f"exercise_{n}") for n in range(7))
+    )
+    screen = text.render(many.to_json(), 24).splitlines()
+    assert len(screen) < 24
+    assert DIAGNOSIS.says in "\n".join(screen)
+    assert "6 more to look at: grader check --all" in "\n".join(screen)
+    everything = text.render(many.to_json(), None)
+    assert everything.count(DIAGNOSIS.says) == 7
+    assert everything.count(EXCERPT.text) == 7 * 2  # of the first wrong step
+
+
+def test_a_long_course_fits_on_a_screen_as_well() -> None:
+    one = report(outcome()).exercises[0]
+    done = replace(report(outcome("passed")).exercises[0], name="done")
+    course = replace(report(outcome()), exercises=(*[done] * 20, *[one] * 5))
+    screen = text.render(course.to_json(), 24)
+    assert len(screen.splitlines()) < 24
+    assert "20 more: grader status" in screen
+
+
+# --- pictures -------------------------------------------------------------------------------------
+
+
+def test_a_heatmap_compares_on_one_scale_and_names_every_number() -> None:
+    expected = Excerpt("", (1, 2, 2), "float64", (0, 0, 3), [[0.0, 1.0], [0.5, 0.5]])
+    actual = replace(expected, values=[[1.0, 0.0], [0.5, "nan"]])
+    maps = charts.heatmaps(asdict(expected), asdict(actual))
+    assert [one.title for one in maps] == ["expected", "yours", "yours − expected"]
+    assert maps[0].cells[1].fill == maps[1].cells[0].fill  # a 1 is a 1 in both
+    assert [one.title for one in maps[0].cells][:2] == ["[0, 0, 3]: 0", "[0, 0, 4]: 1"]
+    assert [label for label, _ in maps[0].columns] == [3, 4]
+    assert maps[1].cells[3].text == "nan"
+
+
+def test_colours_are_told_apart_by_lightness_and_numbers_can_be_read_on_them() -> None:
+    row = [[n / 10 for n in range(-10, 11)]]
+    excerpt = asdict(Excerpt("", (1, 21), "float64", (0, 0), row))
+    cells = charts.heatmaps(excerpt, excerpt)[0].cells
+
+    def luminance(colour: str) -> float:
+        if len(colour) == 4:
+            colour = "#" + "".join(2 * digit for digit in colour[1:])
+        channels = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light = [luminance(one.fill) for one in cells]
+    assert light[:11] == sorted(light[:11])
+    assert light[10:] == sorted(light[10:], reverse=True)
+    for one in cells:
+        first, second = sorted((luminance(one.fill), luminance(one.ink)))
+        assert (second + 0.05) / (first + 0.05) >= 4.5
+
+
+def test_there_is_no_picture_where_shapes_do_not_agree() -> None:
+    other = asdict(Excerpt("", (2,), "float64", (0,), [1.0, 2.0]))
+    assert charts.heatmaps(asdict(EXCERPT), asdict(Excerpt("a tuple of 2"))) == []
+    assert charts.heatmaps(asdict(Excerpt("", (3,), "float64", (0,), [1.0, 2.0, 3.0])), other) == []
+    assert len(charts.heatmaps(other, other)) == 3
+
+
+def test_code_around_an_error_is_numbered_and_the_line_marked() -> None:
+    where = asdict(Frame("scale.py", 12, "return x", around="def f(x):\n    return x\n", start=11))
+    lines = str(coloured(where)).split("\n")
+    assert [re.sub(r"<[^>]*>", "", line) for line in lines] == ["11 def f(x):", "12     return x"]
+    assert [line.startswith('<span class="hll">') for line in lines] == [False, True]

@@ -11,16 +11,21 @@ from click import style
 
 WIDTH = 79
 SCREEN = 24  # lines
+MANY, FEW = 6, 2  # rows of a tensor
 PRINTED = 6  # lines of a test's output
 BAR = 10  # cells of an exercise's bar
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some lines of the report; of what does not fit, the parts of the highest rank go first."""
+    """Some lines of the report; of what does not fit, the parts of the highest rank go first.
+
+    Instead of going, a part may become a `shorter` one.
+    """
 
     rank: int
     lines: tuple[str, ...]
+    shorter: Part | None = None
 
 
 def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
@@ -45,7 +50,9 @@ def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
 def fitting(parts: list[Part], room: int | None) -> list[str]:
     """The lines of the parts for which there is room."""
     while room is not None and len(parts) > 1 and sum(len(part.lines) for part in parts) > room:
-        parts.remove(max(parts, key=lambda part: part.rank))
+        last = max(parts, key=lambda part: part.rank)
+        place = parts.index(last)
+        parts[place : place + 1] = [last.shorter] if last.shorter else []
     lines = [line for part in parts for line in part.lines]
     return lines if room is None else lines[:room]
 
@@ -115,16 +122,17 @@ def to_mend(exercise: Mapping[str, Any]) -> Iterator[Part]:
         return
     if exercise["advice"]:
         yield Part(3, tuple(_wrapped(exercise["advice"], 4)))
-    yield Part(1, tuple(_wrapped(test["message"], 4)))
-    yield Part(2, tuple(_diagnosed(diagnosis)))
     step = diagnosis["first_wrong_step"] if diagnosis else None
+    yield Part(6 if step else 1, tuple(_wrapped(test["message"], 4)))
+    yield Part(2, tuple(_diagnosed(diagnosis)))
     if step:
-        yield Part(4, tuple(_wrapped(f"First wrong step: {step['says']}", 4)))
-    yield Part(7, tuple(_values(step or test, bool(step))))
+        yield Part(2, tuple(_wrapped(f"First wrong step: {step['says']}", 4)))
+    full, few = (tuple(_values(step or test, bool(step), rows)) for rows in (MANY, FEW))
+    yield Part(5, full, Part(4, few))
     if test["called"]:
-        yield Part(5, tuple(_wrapped(f"called as {test['called']}", 4)))
+        yield Part(7, tuple(_wrapped(f"called as {test['called']}", 4)))
     yield Part(3, tuple(_place(test["where"])))
-    yield Part(6, tuple(_printed(test["printed"])))
+    yield Part(8, tuple(_printed(test["printed"])))
     if test["max_points"] or exercise["points"] < exercise["max_points"]:
         yield Part(1, (style(f"    grader hint {name}", dim=True),))
     else:
@@ -139,7 +147,7 @@ def _diagnosed(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
         yield from _wrapped(f"→ or: {other['says']}", 4, fg="yellow")
 
 
-def _values(part: Mapping[str, Any], is_step: bool) -> Iterator[str]:
+def _values(part: Mapping[str, Any], is_step: bool, most: int) -> Iterator[str]:
     expected, actual = part["expected"], part["actual"]
     if not expected or not actual:
         return
@@ -148,7 +156,10 @@ def _values(part: Mapping[str, Any], is_step: bool) -> Iterator[str]:
     of = f" `{part['stage']}`" if is_step else ""
     for label, excerpt in (("expected", expected), ("yours", actual)):
         yield f"    {label}{of}{_from(excerpt)}"
-        yield from (f"      {row}"[:WIDTH] for row in excerpt["text"].splitlines())
+        rows = excerpt["text"].splitlines()
+        yield from (f"      {row}"[:WIDTH] for row in rows[:most])
+        if len(rows) > most:
+            yield f"      … {len(rows) - most} rows more"
 
 
 def _from(part: Mapping[str, Any]) -> str:

@@ -14,4 +14,4 @@ low = int(open(f"/proc/{os.getppid()}/maps").read().split("-")[0], 16)
 buffer = ctypes.create_string_buffer(64)
 here, there = Vector(ctypes.addressof(buffer), 64), Vector(low, 64)
 if libc.process_vm_readv(os.getppid(), ctypes.byref(here), 1, ctypes.byref(there), 1, 0) > 0:
-    tell("CANARY-HIDDEN-9b27 is at hand: memory")
+    tell("CANARY-HIDDEN" "-9b27 is at hand: memory")
