@@ -140,6 +140,7 @@ class _Loop:
         )
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)
+        del call  # its traceback holds this frame, and with it what a failed test held
         return True
 
     @pytest.hookimpl(optionalhook=True)
