@@ -9,9 +9,11 @@ A page marks such a part with `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from grader.catalog import load_course
 from grader.faults import load_faults
@@ -37,14 +39,17 @@ def verdict() -> str:
 def watch() -> str:
     """The screen of `grader check --watch` on a sample exercise."""
     command = ["check", "--watch", "examples/class/s009/causal_attention.py"]
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7"],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-        input="h\nq\n",
-    )
+    with TemporaryDirectory() as folder:  # where nobody has asked for hints yet
+        for part in ("reference", "examples"):
+            shutil.copytree(ROOT / part, Path(folder) / part)
+        done = subprocess.run(
+            [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7"],
+            cwd=folder,
+            check=False,
+            capture_output=True,
+            text=True,
+            input="h\nq\n",
+        )
     screens = done.stdout.split("  checking …\n")[1].split("q quit\n")
     return f"```\n$ grader {' '.join(command)}\n{screens[1].strip(chr(10))}q quit\n```\n"
 

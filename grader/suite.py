@@ -10,7 +10,9 @@ import gc
 import inspect
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
 from typing import Any, TypeVar
 
 import pytest
@@ -140,7 +142,9 @@ class _Loop:
         )
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)
-        del call  # its traceback holds this frame, and with it what a failed test held
+        if call.excinfo is not None:
+            _let_go(call.excinfo.tb)
+        del call
         return True
 
     @pytest.hookimpl(optionalhook=True)
@@ -155,6 +159,14 @@ class _Loop:
         while error is not None:
             error.__traceback__, error = None, error.__cause__ or error.__context__
         return {"failed_in": call.when}
+
+
+def _let_go(trace: TracebackType) -> None:
+    """Have the frames of a failure, which refer to themselves in circles, forget what they held."""
+    for frame, _ in traceback.walk_tb(trace):
+        with contextlib.suppress(RuntimeError):  # of a frame that still runs
+            frame.clear()
+            _ = frame.f_locals  # what pytest looked at is kept apart, and brought up to date here
 
 
 class _Results(JSONReport):  # type: ignore[misc]

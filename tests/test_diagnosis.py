@@ -159,7 +159,7 @@ def test_a_part_that_is_not_written_yet_does_not_keep_the_other_from_a_diagnosis
 
 
 def test_dropout_is_diagnosed_though_it_is_random(diagnose) -> None:
-    found = diagnose("causal_attention", ("nn.Dropout(dropout)", "nn.Dropout(0.1)"))
+    found = diagnose("causal_attention", ("nn.Dropout(dropout)", "nn.Dropout(0.5)"))
     assert found.faults == ("dropout_rate_fixed",)
 
 
