@@ -41,7 +41,7 @@ demo: $(USE)
 	@echo "  as a student would: $(BIN)/grader check examples/class/s002"
 
 test: $(DEV)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: $(DEV)
 	$(BIN)/ruff check .

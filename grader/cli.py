@@ -119,6 +119,8 @@ def check(
 
         if form != "text" or output is not None:
             raise RequestError("--watch is for the terminal", "leave out --format and --output")
+        if any(target.endswith(".zip") for target in targets):
+            raise RequestError("a zip cannot be watched", "unpack it, and watch the folder")
         return 0 if watching(request, seed, isolation, manual=manual) else 1
     graded = [Path(path).absolute() for path in request.submission.paths.values()]
     if output is not None and output.absolute() in graded:
@@ -252,7 +254,7 @@ def hint(name: str, everything: bool, course: Path | None) -> int:
     found = find_course(course or Path.cwd())
     hints = hints_for(found, found[name].name, own_work(found))
     more = len(hints) if everything else 1
-    shown = Progress(found.root).shown_hints(name, hints, more=more)
+    shown, _ = Progress(found.root).show_hints(name, hints, more=more)
     for text in shown:
         number = f"hint {hints.index(text) + 1} of {len(hints)}"
         fits = (

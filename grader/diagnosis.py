@@ -24,7 +24,7 @@ from grader.errors import Mismatch
 from grader.faults import Fault, load_faults
 from grader.programs import program
 from grader.records import TWO, Diagnosis, Explanation, Outcome, WrongStep
-from grader.replay import Paused, Variant, alike, grows
+from grader.replay import Paused, Variant, alike, grows, is_empty_of_numbers, spoilt
 from grader.sandbox import wire
 from grader.sandbox.desk import Record
 from grader.source import forbidden_calls
@@ -39,7 +39,6 @@ Found = tuple[tuple[Fault, ...], Variant]
 # How much of a test's answers one mistake gives: all; the first wrong one it changes as well, to
 # something of the same kind; it does not show at all; or what it changes, the student got right.
 Part = Literal["all", "some", "nothing", "none"]
-TOGETHER: tuple[set[Part], ...] = ({"all", "nothing"}, {"some"})
 
 
 class Case:
@@ -89,6 +88,14 @@ class Case:
         return variant.resume(self._paused) if self._paused else None
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether the first wrong answer holds no number at all, where there should be some."""
+        place = self.first_wrong
+        if place is None or not isinstance(self.reference[place], wire.Reply):
+            return False
+        return is_empty_of_numbers(self.answers[place])
+
+    @property
     def tells(self) -> bool:
         """Whether anything in this test tells the student's code from the reference."""
         return self.first_wrong is not None or self._grows_otherwise
@@ -117,7 +124,7 @@ class Case:
                 if not alike(theirs, ours, reference, exact=exact):
                     return False
                 given.append(ours)
-        return grows(given) == grows(answers)
+        return len(given) == len(answers) and grows(given) == grows(answers)
 
     def part_of(self, variant: Variant) -> Part:
         """How far a mistake explains this test's answers: see `Part`."""
@@ -127,14 +134,17 @@ class Case:
         given = self._at_once(variant)
         if given is None:
             answers = self._answers(variant, place + 1)
-            if len(answers) <= place or not all(map(alike, right, answers[:place])):
+            if len(answers) <= place or not all(map(alike, right, answers[:place], right)):
                 return "none"
             given = answers[place]
         if alike(right[place], given, right[place], exact=self.exact):
             return "nothing"
         if alike(self.answers[place], given, right[place], exact=self.exact):
             return "all" if self.fits(variant) else "some"
-        return "some" if _form(given) == _form(self.answers[place]) else "none"
+        if _form(given) != _form(self.answers[place]):
+            return "none"
+        spoils = spoilt(right[place], given) & ~spoilt(right[place], self.answers[place])
+        return "none" if spoils.any() else "some"
 
     def _answers(self, variant: Variant, upto: int) -> list[wire.Answer | None]:
         with closing(variant.replay(self.record, upto)) as replayed:
@@ -176,20 +186,21 @@ class Diagnostician:
         failed = [case for case in cases if case.failed and case.tells]
         if not failed:
             return None
+        if all(case.says_nothing for case in failed):
+            return Diagnosis((), UNKNOWN, "")
         found = self._search(failed, [case for case in cases if not case.failed])
         if not 0 < len(found) <= MAX_FOUND:
             return Diagnosis((), UNKNOWN, "")
-        explanations = [_explained(faults) for faults, _ in found]
-        first, (faults, variant) = explanations[0], found[0]
+        names = [case.name for case in failed]
+        explanations = [_explained(faults, names) for faults, _ in found]
+        first, (_, variant) = explanations[0], found[0]
         return Diagnosis(
             first.faults,
             first.says,
             first.hint,
-            tests=tuple(
-                tuple(case.name for case in failed if case.name in fault.fails) for fault in faults
-            ),
+            first.tests,
             tie=tuple(explanations[1:]),
-            first_wrong_step=self._first_wrong_step(failed[0], variant),
+            first_wrong_step=self._first_wrong_step(_shown_first(failed, tests), variant),
         )
 
     # --- the search ---
@@ -300,12 +311,20 @@ def _with_both(pair: tuple[Fault, Fault], solution: str) -> str | None:
     return None
 
 
-def _explained(faults: tuple[Fault, ...]) -> Explanation:
+def _shown_first(failed: list[Case], tests: Sequence[Outcome]) -> Case:
+    """The case of the test that a report tells first, if it is there."""
+    order = [test.name for test in tests if test.points < test.max_points]
+    first = [case for name in order for case in failed if case.name == name]
+    return (first or failed)[0]
+
+
+def _explained(faults: tuple[Fault, ...], failed: Sequence[str]) -> Explanation:
     names = tuple(fault.name for fault in faults)
     says = " ".join(fault.says for fault in faults)
     if len(faults) > 1:
         says = TWO + says
-    return Explanation(names, says, faults[0].hint)
+    tests = tuple(tuple(name for name in failed if name in fault.fails) for fault in faults)
+    return Explanation(names, says, faults[0].hint, tests)
 
 
 def _step(test: str, name: str, actual: Tensor, expected: Tensor) -> WrongStep | None:

@@ -13,10 +13,11 @@ from typing import TypeVar
 from grader import __version__
 from grader.catalog import Course, Exercise
 from grader.diagnosis import Diagnostician
+from grader.errors import GraderError
 from grader.examiner import Records, SandboxExaminer
 from grader.outcomes import points_of
 from grader.picture import head_view
-from grader.records import Diagnosis, ExerciseResult, HeadView, Outcome, Report
+from grader.records import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
 from grader.sandbox.desk import Desk
 from grader.sandbox.host import Worker
 from grader.sandbox.zygote import Zygote
@@ -102,7 +103,7 @@ class Slot:
             max_points=sum(points_of(item) for item in self.suite.items.get(exercise.name, [])),
             advice=problem,
             tests=outcomes,
-            diagnosis=self.diagnosis(exercise, outcomes, examiner.records),
+            unfinished=_is_unfinished(outcomes),
         )
 
     def _helped(
@@ -112,13 +113,24 @@ class Slot:
         exercise = self.suite.course[result.name]
         if result.passed:
             return replace(result, idea=exercise.idea)
-        return replace(
+        order = _order(exercise, examiner.submission, self.suite, earlier)
+        helped = replace(
             result,
-            advice=result.advice or _order(exercise, examiner.submission, self.suite, earlier),
-            head_view=self._head_view(result, examiner),
+            advice=result.advice or order,
             statement=statement_of(exercise),
             hints=exercise.hints,
         )
+        try:
+            return replace(
+                helped,
+                diagnosis=self.diagnosis(exercise, result.tests, examiner.records),
+                head_view=self._head_view(result, examiner),
+            )
+        except GraderError:
+            raise
+        except Exception as error:  # a mark without its explanation is better than no mark
+            told = f"the grader could not say which mistake it is ({type(error).__name__}: {error})"
+            return replace(helped, advice=clean(told))
 
     def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
         if self.suite.course.suites != "hidden" or result.unfinished or not result.tests:
@@ -142,6 +154,13 @@ class Slot:
 def with_slot(course: Course, names: Sequence[str], zygote: Zygote, body: Callable[[Slot], T]) -> T:
     """Collect the suites of `names` once and give them to `body` as a warm `Slot`."""
     return with_suite(course, names, lambda suite: body(Slot(suite, zygote)))
+
+
+def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
+    """Whether every failure that costs points is the stub's own."""
+    failed = [test for test in outcomes if test.outcome == "failed" and test.max_points]
+    earned = any(test.points for test in outcomes)
+    return bool(failed) and not earned and all(t.kind == "NotImplementedError" for t in failed)
 
 
 def _order(

@@ -41,22 +41,30 @@ class Progress:
             if isinstance(loaded, dict):
                 self._data.update({k: v for k, v in loaded.items() if isinstance(v, dict)})
 
-    def shown_hints(self, name: str, hints: Sequence[str], *, more: int = 1) -> list[str]:
-        """The hints of an exercise that were shown, and `more`; remembers those as shown."""
+    def show_hints(
+        self, name: str, hints: Sequence[str], *, more: int = 1
+    ) -> tuple[list[str], list[str]]:
+        """Of an exercise's hints, all that were shown with `more` now, and those that are new.
+
+        They are remembered as shown.
+        """
         known = self._data["hints"].get(name)
         seen = set(known) if isinstance(known, list) else set()
         fresh = [hint for hint in hints if _hash(hint) not in seen][:more]
         seen |= {_hash(hint) for hint in fresh}
         self._data["hints"][name] = sorted(seen)
         self._save()
-        return [hint for hint in hints if _hash(hint) in seen]
+        return [hint for hint in hints if _hash(hint) in seen], fresh
 
     def checked(self, file: Path, text: str) -> Checked | None:
         """What the last check found, if the file is still the one that was checked."""
         last = self._data["checked"].get(str(file.absolute()))
         if not isinstance(last, dict) or last.get("hash") != _hash(text):
             return None
-        return Checked(int(last["points"]), int(last["max_points"]), str(last.get("hint", "")))
+        try:
+            return Checked(int(last["points"]), int(last["max_points"]), str(last.get("hint", "")))
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def remember(self, results: Mapping[Path, tuple[str, Checked]]) -> None:
         """Keep what a check found: file to its text and that."""

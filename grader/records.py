@@ -80,18 +80,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One mistake, or two at once, by the names of its faults: what it is, and where to look."""
+    """One mistake, or two at once, by the names of its faults: what it is, and where to look.
+
+    `tests` holds, of each fault, the failed tests that show it.
+    """
 
     faults: tuple[str, ...]
     says: str
     hint: str
+    tests: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
 class WrongStep:
     """The first stage of the computation that differs; `says` where it first does, and how.
 
-    `test` is the failed test whose inputs these are.
+    `test` is the failed test whose inputs these are; `actual` is what the known mistake computes,
+    whose answers are the student's.
     """
 
     test: str
@@ -102,17 +107,12 @@ class WrongStep:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Diagnosis(Explanation):
     """Which known mistake an exercise's answers are those of.
 
-    `faults` is empty where it is none of them. `tests` names the failed tests that show it: of
-    each fault those that show this one. `tie` holds other explanations that fit as well.
+    `faults` is empty where it is none of them. `tie` holds other explanations that fit as well.
     """
 
-    faults: tuple[str, ...]
-    says: str
-    hint: str
-    tests: tuple[tuple[str, ...], ...] = ()
     tie: tuple[Explanation, ...] = ()
     first_wrong_step: WrongStep | None = None
 
@@ -131,7 +131,8 @@ class ExerciseResult:
     """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty.
 
     What helps to mend it is here as long as it is not passed (`statement`, `hints`, from a nudge
-    to nearly the answer); `idea` is what the reference does, once it is.
+    to nearly the answer); `idea` is what the reference does, once it is. `unfinished` says that
+    nothing was written yet: every failure is the stub's own.
     """
 
     name: str
@@ -140,6 +141,7 @@ class ExerciseResult:
     max_points: int
     advice: str
     tests: tuple[Outcome, ...]
+    unfinished: bool = False
     diagnosis: Diagnosis | None = None
     head_view: HeadView | None = None
     statement: str = ""
@@ -151,12 +153,6 @@ class ExerciseResult:
         """The test to mend first; one that costs points comes before one that informs."""
         failed = [test for test in self.tests if test.outcome in ("failed", "error")]
         return min(failed, key=lambda test: test.points == test.max_points, default=None)
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether nothing was written yet: every failure is the stub's own."""
-        failed = [test for test in self.tests if test.outcome == "failed" and test.max_points]
-        return not self.points and all(test.kind == "NotImplementedError" for test in failed)
 
     @property
     def passed(self) -> bool:

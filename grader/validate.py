@@ -230,9 +230,8 @@ def _misnamed(fault: Fault, report: Report) -> str:
     diagnosis = report.exercises[0].diagnosis
     if diagnosis is None:  # its message says what it is
         return ""
-    named = {
-        faults[0] for faults in (diagnosis.faults, *(t.faults for t in diagnosis.tie)) if faults
-    }
+    found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
+    named = {" with ".join(faults) for faults in found if faults}
     if named - {fault.like} == {fault.name}:
         return ""
     others = ", ".join(sorted(named - {fault.name})) or "no known mistake"

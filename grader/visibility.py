@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
-from grader.records import ExerciseResult, Outcome, Report
+from grader.records import Diagnosis, ExerciseResult, Explanation, Outcome, Report
 
+E = TypeVar("E", bound=Explanation)
 HIDDEN_SENTENCE = "A check that this course does not show."
 WAITS = "waits for: "
 LATER = "the course shows what differs after the due date"
@@ -21,20 +23,33 @@ def for_student(report: Report, due: datetime | None, now: datetime | None = Non
 
 def _as_shown(exercise: ExerciseResult, over: bool) -> ExerciseResult:
     tests = tuple(_shown(test, over) for test in _with_reasons(exercise.tests))
-    # A diagnosis that rests on hidden tests alone would tell what they check.
     shown = {test.name for test in exercise.tests if _is_shown(test, over)}
-    diagnosis = exercise.diagnosis
-    if diagnosis is not None:
-        left = tuple(tuple(name for name in names if name in shown) for names in diagnosis.tests)
-        step = diagnosis.first_wrong_step
-        diagnosis = replace(
-            diagnosis,
-            tests=left,
-            first_wrong_step=step if step is not None and step.test in shown else None,
-        )
-        if not all(left):
-            diagnosis = None
-    return replace(exercise, tests=tests, diagnosis=diagnosis)
+    wrong = any(test.outcome == "failed" and test.name in shown for test in exercise.tests)
+    return replace(
+        exercise,
+        tests=tests,
+        diagnosis=_shown_diagnosis(exercise.diagnosis, shown) if wrong else None,
+        head_view=exercise.head_view if wrong else None,
+    )
+
+
+def _shown_diagnosis(diagnosis: Diagnosis | None, shown: set[str]) -> Diagnosis | None:
+    """A diagnosis without what rests on hidden tests alone: that would tell what they check."""
+    if diagnosis is None:
+        return None
+    step = diagnosis.first_wrong_step
+    left = _resting_on(diagnosis, shown)
+    return left and replace(
+        left,
+        tie=tuple(filter(None, (_resting_on(other, shown) for other in diagnosis.tie))),
+        first_wrong_step=step if step is not None and step.test in shown else None,
+    )
+
+
+def _resting_on(explanation: E, shown: set[str]) -> E | None:
+    """An explanation of which every mistake shows in a test that is shown, with those tests."""
+    tests = tuple(tuple(name for name in names if name in shown) for names in explanation.tests)
+    return replace(explanation, tests=tests) if all(tests) else None
 
 
 def _with_reasons(tests: Sequence[Outcome]) -> list[Outcome]:

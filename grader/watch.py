@@ -12,6 +12,7 @@ import os
 import queue
 import select
 import shutil
+import signal
 import sys
 import termios
 import threading
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 KEYS = {"n": "next", "h": "hint", "l": "list", "r": "rerun", "q": "quit"}
 SETTLE_MS = 20  # an editor that writes in several steps is done by then
-SAVED = "saved"
+SAVED, REDRAW = "saved", "redraw"
 OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 HOME = "\x1b[H\x1b[2J"
 
@@ -57,9 +58,11 @@ class Session:
     results: dict[str, ExerciseResult] = field(default_factory=dict)
     current: str = ""
     view: str = "verdict"
-    hints: list[str] = field(default_factory=list)
+    hint: str = ""
     problem: str = ""
     just_passed: str = ""
+    grading: bool = False
+    told: Callable[[Session, str], None] = lambda session, name: None
 
     @property
     def course(self) -> Course:
@@ -73,21 +76,28 @@ class Session:
         except RequestError as error:  # a file that is just being replaced, most likely
             self.problem = error.message
             return ()
+        names = set().union(*map(self._needs, self.request.names))
         changed = {
             name
-            for name in self.request.names
+            for name in names
             if everything
-            or name not in self.results
+            or (name in self.request.names and name not in self.results)
             or found.files.get(name) != self.submission.files.get(name)
             or found.problems.get(name) != self.submission.problems.get(name)
         }
-        names = tuple(name for name in self.request.names if self._needs(name) & changed)
+        chosen = tuple(name for name in self.request.names if self._needs(name) & changed)
         self.submission, self.problem = found, ""
-        if names:
+        if chosen:
             first = not self.results
-            self._grade(names)
-            self._look_at([] if everything or first else [n for n in names if n in changed])
-        return names
+            self._grade(chosen)
+            self._look_at([] if everything or first else [n for n in chosen if n in changed])
+        return chosen
+
+    @property
+    def passed(self) -> bool:
+        """Whether every exercise was graded as it is now, and passes."""
+        graded = [self.results.get(name) for name in self.request.names]
+        return not self.grading and all(result and result.passed for result in graded)
 
     def _needs(self, name: str) -> set[str]:
         """An exercise and all that it is built on."""
@@ -97,7 +107,12 @@ class Session:
     def _grade(self, names: Sequence[str]) -> None:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
-        report = for_student(self.slot.grade(self.submission, names, self.seed), self.course.due)
+        self.grading = True
+        graded = self.slot.grade(
+            self.submission, names, self.seed, lambda name: self.told(self, name)
+        )
+        self.grading = False
+        report = for_student(graded, self.course.due)
         self.results |= {result.name: result for result in report.exercises}
         remember(self.course, self.submission, report)
         fresh = [r.name for r in report.exercises if r.passed and r.name not in passed]
@@ -105,8 +120,8 @@ class Session:
 
     def _look_at(self, saved: Sequence[str]) -> None:
         """What was saved; else what was looked at; else the first that is to mend."""
-        self.view, self.hints = "verdict", []
-        left = [name for name in self.request.names if not self.results[name].passed]
+        self.view, self.hint = "verdict", ""
+        left = self._left
         wanted = [name for name in (*saved, self.current) if name in left]
         self.current = next(iter([*wanted, *left]), "")
 
@@ -116,7 +131,8 @@ class Session:
             self._next()
         elif key == "h" and self.current:
             hints = hints_for(self.course, self.current, self.submission)
-            self.hints = Progress(self.course.root).shown_hints(self.current, hints)
+            shown, fresh = Progress(self.course.root).show_hints(self.current, hints)
+            self.hint = (fresh or shown)[-1]
             self.view, self.just_passed = "verdict", ""
         elif key == "l":
             self.view = "verdict" if self.view == "list" else "list"
@@ -124,11 +140,17 @@ class Session:
             self.refresh(everything=True)
 
     def _next(self) -> None:
-        names = [name for name in self.request.names if not self.results[name].passed]
+        names = self._left
         if self.current in names:
             names = names[names.index(self.current) + 1 :] + names[: names.index(self.current) + 1]
         self.current = next(iter(names), "")
-        self.view, self.hints, self.just_passed = "verdict", [], ""
+        self.view, self.hint, self.just_passed = "verdict", "", ""
+
+    @property
+    def _left(self) -> list[str]:
+        """What was graded and does not pass."""
+        graded = [name for name in self.request.names if name in self.results]
+        return [name for name in graded if not self.results[name].passed]
 
 
 # --- what it looks like ---------------------------------------------------------------------------
@@ -138,7 +160,7 @@ def screen(session: Session, height: int) -> str:
     """The whole screen: how far the course is, what is looked at, and the keys."""
     head = [*_head(session), ""]
     foot = ["", "  " + "   ".join(f"{style(k, bold=True)} {word}" for k, word in KEYS.items())]
-    room = height - len(head) - len(foot)
+    room = max(0, height - len(head) - len(foot))
     body = list(_list(session) if session.view == "list" else _verdict(session, room))
     return "\n".join([*head, *body[:room], *foot])
 
@@ -156,6 +178,8 @@ def _head(session: Session) -> Iterator[str]:
 def _verdict(session: Session, room: int) -> Iterator[str]:
     if session.just_passed:
         yield from _praise(session.results[session.just_passed])
+    if not session.results:
+        return
     if not session.current:
         yield "  Every exercise here passes. Nothing is left to mend."
         return
@@ -163,7 +187,7 @@ def _verdict(session: Session, room: int) -> Iterator[str]:
     if session.just_passed:
         yield f"  next: {session.current}"
         return
-    hints = [line for hint in session.hints[-1:] for line in _hint(session, hint)]
+    hints = list(_hint(session, session.hint)) if session.hint else []
     if result.unfinished or not result.tests:
         yield from _to_start(session, result)
     else:
@@ -189,16 +213,16 @@ def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
 
 
 def _hint(session: Session, hint: str) -> Iterator[str]:
-    number = len(session.hints)
-    total = len(hints_for(session.course, session.current, session.submission))
+    hints = hints_for(session.course, session.current, session.submission)
+    number = f"hint {hints.index(hint) + 1} of {len(hints)}" if hint in hints else "hint"
     yield ""
-    yield style(f"    hint {number} of {total}", bold=True)
+    yield style(f"    {number}", bold=True)
     yield from wrap_text(hint, text.WIDTH, "    ", "    ").splitlines()
 
 
 def _list(session: Session) -> Iterator[str]:
     width = max(map(len, session.request.names))
-    for name in session.request.names:
+    for name in filter(session.results.get, session.request.names):
         result = session.results[name]
         mark = "▸" if name == session.current else " "
         score = f"{mark} {name:<{width}}  {result.points:>3} / {result.max_points:<3}"
@@ -228,7 +252,10 @@ def watch(request: Request, seed: int | None, isolation: Isolation, *, manual: b
 def _loop(session: Session, *, manual: bool) -> bool:
     events: queue.SimpleQueue[str] = queue.SimpleQueue()
     keys = not manual and sys.stdin.isatty()
-    with _terminal(keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
+    with _terminal(events, keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
+        session.told = lambda _, name: show(
+            f"{screen(session, _height() - 2)}\n\n  checking {name} …"
+        )
         show("  checking …\n")
         session.refresh()
         with _listening(session, events, manual=manual, keys=keys):
@@ -238,10 +265,12 @@ def _loop(session: Session, *, manual: bool) -> bool:
                 event = events.get()
                 if event == SAVED:
                     session.refresh()
-                else:
+                elif event in KEYS:
                     session.press(event)
+                elif event != REDRAW:
+                    session.problem = event
     click.echo("\n".join(_head(session)))
-    return all(result.passed for result in session.results.values())
+    return session.passed
 
 
 def _height() -> int:
@@ -250,7 +279,7 @@ def _height() -> int:
 
 
 @contextlib.contextmanager
-def _terminal(*, keys: bool) -> Iterator[Callable[[str], None]]:
+def _terminal(events: queue.SimpleQueue[str], *, keys: bool) -> Iterator[Callable[[str], None]]:
     """Takes the screen, and keys without Enter; gives both back whatever happens."""
     whole = sys.stdout.isatty()
 
@@ -264,15 +293,41 @@ def _terminal(*, keys: bool) -> Iterator[Callable[[str], None]]:
         click.echo(page)
 
     before = termios.tcgetattr(sys.stdin) if keys else None
-    try:
+
+    def take() -> None:
         if keys:
             tty.setcbreak(sys.stdin)
         control(OTHER_SCREEN)
-        yield show
-    finally:
+
+    def give_back() -> None:
         control(OWN_SCREEN)
         if before is not None:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+    def stop(*_: object) -> None:  # Ctrl-Z; the shell sends SIGCONT on the way back
+        give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        take()
+        events.put(REDRAW)
+
+    handlers = {
+        signal.SIGTERM: _interrupted,
+        signal.SIGHUP: _interrupted,
+        signal.SIGWINCH: lambda *_: events.put(REDRAW),
+        signal.SIGTSTP: stop,
+    }
+    known = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        take()
+        yield show
+    finally:
+        for number, handler in known.items():
+            signal.signal(number, handler)
+        give_back()
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
@@ -300,9 +355,21 @@ def _listening(
 
 
 def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event) -> None:
+    try:
+        while not over.is_set():
+            _saves_while_they_stand(folders, events, over)
+    except Exception as error:  # a folder that is gone, or the system's limit of watches
+        events.put(f"saves are not seen any more ({error}): press r, or use --watch --manual")
+
+
+def _saves_while_they_stand(
+    folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event
+) -> None:
+    """Until a folder is replaced by another of its name: the old one is what was watched."""
     from watchfiles import watch as changes
 
     listening = False
+    places = [folder.stat().st_ino for folder in folders]
     for seen in changes(
         *folders,
         watch_filter=lambda _, path: path.endswith((".py", NOTEBOOK)),
@@ -316,6 +383,8 @@ def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: thread
         if seen or not listening:  # at first, for what was saved before anybody listened
             events.put(SAVED)
         listening = True
+        if [folder.stat().st_ino for folder in folders] != places:
+            return
 
 
 def _keys(events: queue.SimpleQueue[str], over: threading.Event) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+import torch
 from diagnosis import table as measured
 
 from grader.catalog import Course
+from grader.diagnosis import Diagnostician
 from grader.faults import load_faults
 from grader.records import Diagnosis
+from grader.replay import Variant
+from grader.sandbox.desk import Record, Recorded
+from grader.sandbox.wire import Call, Handle, Reply, Source, pack_tensor
 from grader.sandbox.zygote import Zygote
 
 
@@ -161,6 +168,46 @@ def test_a_part_that_is_not_written_yet_does_not_keep_the_other_from_a_diagnosis
 def test_dropout_is_diagnosed_though_it_is_random(diagnose) -> None:
     found = diagnose("causal_attention", ("nn.Dropout(dropout)", "nn.Dropout(0.5)"))
     assert found.faults == ("dropout_rate_fixed",)
+
+
+def test_answers_without_a_number_tell_nothing(diagnose) -> None:
+    found = diagnose("causal_attention", ("weights @ values", "weights @ values * float('nan')"))
+    assert found.faults == ()
+
+
+def test_ctrl_c_is_no_answer_of_a_mistake(course: Course, solutions: dict[str, str]) -> None:
+    text = solutions["layer_norm"].replace(
+        "mean = x.mean", "raise KeyboardInterrupt; mean = x.mean"
+    )
+    variant = Variant({"layer_norm": Source("layer_norm.py", text)}, "layer_norm")
+    make = Call(1, 5, "LayerNorm", [3], {})
+    call = Call(2, 6, None, [pack_tensor(torch.ones(2, 3))], {})
+    made = Recorded(make, Reply(1, Handle(6, "LayerNorm")))
+    with pytest.raises(KeyboardInterrupt):
+        list(variant.replay(Record(1, 5, (made, Recorded(call, None)))))
+    assert "layer_norm" not in sys.modules
+
+
+def test_an_error_of_the_diagnosis_costs_no_mark(
+    grade, course: Course, solutions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(Diagnostician, "diagnose", broken)
+    wrong = {"layer_norm": solutions["layer_norm"].replace("correction=0", "correction=1")}
+    exercise = grade(course, wrong, "layer_norm").exercises[0]
+    assert 0 < exercise.points < exercise.max_points
+    assert exercise.diagnosis is None
+    assert "could not say which mistake it is (KeyError: 'a bug')" in exercise.advice
+
+
+def test_nothing_of_a_diagnosis_stays_in_the_import_system(diagnose) -> None:
+    before = list(sys.meta_path)
+    diagnose("layer_norm", ("mean = x.mean(dim=-1, keepdim=True)", "raise NotImplementedError"))
+    diagnose("layer_norm", ("correction=0", "correction=1"))
+    assert sys.meta_path == before
+    assert "layer_norm" not in sys.modules
 
 
 def test_the_same_seed_gives_the_same_diagnosis(diagnose) -> None:

@@ -23,6 +23,7 @@ from grader.records import (
     ExerciseResult,
     Explanation,
     Frame,
+    HeadView,
     Outcome,
     Report,
     WrongStep,
@@ -318,7 +319,7 @@ DIAGNOSIS = Diagnosis(
     "The softmax runs over the queries.",
     "Which weights sum to 1?",
     tests=(("test_x",),),
-    tie=(Explanation(("other",), "Or something else.", "Look there."),),
+    tie=(Explanation(("other",), "Or something else.", "Look there.", (("test_x",),)),),
     first_wrong_step=STEP,
 )
 
@@ -341,8 +342,11 @@ def test_the_report_begins_with_what_to_mend_first() -> None:
         "Mend Scale first. This does not hold yet: Rows sum to one."
     )
     assert report(outcome("passed")).advice == "Everything here passes."
-    stub = outcome(kind="NotImplementedError")
-    assert report(stub).advice == "Next is Scale: scale is not written yet."
+    stub = report(outcome(kind="NotImplementedError"))
+    stub = replace(stub, exercises=(replace(stub.exercises[0], unfinished=True),))
+    assert stub.advice == "Next is Scale: scale is not written yet."
+    hidden = for_student(report(outcome(visible="never"), outcome(visible="never")), None, NOW)
+    assert "not written" not in hidden.advice
     for form in ("json", "markdown", "html"):
         assert "Mend Scale first" in shown(form, diagnosed(outcome()))
 
@@ -368,6 +372,24 @@ def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
     )
     after = for_student(diagnosed(*tests, diagnosis=seen), NOW - timedelta(days=1), NOW)
     assert after.exercises[0].diagnosis == seen
+
+
+def test_a_tie_that_rests_on_hidden_tests_is_not_told() -> None:
+    other = replace(DIAGNOSIS.tie[0], tests=(("test_hidden",),))
+    tests = outcome(), outcome(name="test_hidden", visible="never")
+    tied = replace(DIAGNOSIS, tie=(other,))
+    found = for_student(diagnosed(*tests, diagnosis=tied), None, NOW).exercises[0].diagnosis
+    assert (found.says, found.tie) == (DIAGNOSIS.says, ())
+
+
+def test_heads_are_not_drawn_where_every_failure_is_hidden() -> None:
+    view = HeadView(("a",), (((1.0,),),), (((0.5,),),))
+    for test, drawn in ((outcome(visible="never"), False), (outcome(), True)):
+        what = report(test)
+        what = replace(what, exercises=(replace(what.exercises[0], head_view=view),))
+        found = for_student(what, None, NOW)
+        assert (found.exercises[0].head_view is not None) is drawn
+        assert ("head 0, yours" in shown("html", found)) is drawn
 
 
 def test_each_of_two_mistakes_needs_a_shown_test() -> None:
@@ -446,6 +468,8 @@ def test_there_is_no_picture_where_shapes_do_not_agree() -> None:
     assert charts.heatmaps(asdict(EXCERPT), asdict(Excerpt("a tuple of 2"))) == []
     assert charts.heatmaps(asdict(Excerpt("", (3,), "float64", (0,), [1.0, 2.0, 3.0])), other) == []
     assert len(charts.heatmaps(other, other)) == 3
+    larger = asdict(Excerpt("", (9, 9), "float64", (0, 0), [[1.0, 2.0]]))
+    assert charts.heatmaps(asdict(EXCERPT), larger) == []
 
 
 def test_code_around_an_error_is_numbered_and_the_line_marked() -> None:

@@ -120,6 +120,53 @@ def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work)
     at_work(work)
 
 
+def test_a_hint_on_the_mistake_comes_before_those_that_were_seen(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        session.refresh()
+        session.press("n")
+        session.press("h")
+        assert "hint 1 of 3" in shown(session)
+        solve(copy, "layer_norm", ("correction=0", "correction=1"))
+        session.refresh()
+        session.press("h")
+        assert "torch.var and torch.std correct for a sample" in shown(session)
+
+    at_work(work)
+
+
+def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygote) -> None:
+    course = load_course(copy)
+    paths, names = (course.student_folder,), ("transformer_block",)
+    request = Request(course, discover(paths, course), names, paths)
+
+    def work(slot) -> None:
+        session = Session(request, slot, 7)
+        session.refresh()
+        solve(copy, "layer_norm")
+        assert session.refresh() == names
+
+    with_slot(course, names, zygote, work)
+
+
+def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work) -> None:
+    def work(session: Session) -> None:
+        shutil.rmtree(copy / "exercises")
+        session.refresh()
+        for key in ("l", "n", "h", "l"):
+            assert "passes" not in shown(session)
+            session.press(key)
+        assert not session.passed
+        for name in NAMES:
+            (copy / "exercises").mkdir(exist_ok=True)
+            solve(copy, name)
+        session.refresh()
+        assert session.passed
+        session.grading = True  # as Ctrl-C leaves it
+        assert not session.passed
+
+    at_work(work)
+
+
 def test_the_list_shows_every_exercise(at_work) -> None:
     def work(session: Session) -> None:
         session.refresh()
@@ -222,6 +269,27 @@ def test_saves_and_keys_in_a_terminal(copy: Path, terminal) -> None:
     assert opened.end() == 1
 
 
+def test_a_signal_gives_the_screen_back(terminal) -> None:
+    opened = terminal("check", "--watch", "layer_norm")
+    opened.until("quit")
+    os.kill(opened.pid, signal.SIGTERM)
+    assert "\x1b[?25h\x1b[?1049l" in opened.until("0 of 1 exercises")
+    assert opened.end() == 1
+
+
+def test_a_folder_that_is_replaced_is_still_watched(copy: Path, terminal) -> None:
+    opened = terminal("check", "--watch", "layer_norm", "exercises")
+    opened.until("quit")
+    time.sleep(0.5)
+    (copy / "exercises").rename(copy / "before")
+    shutil.copytree(copy / "before", copy / "exercises")
+    time.sleep(1)
+    solve(copy, "layer_norm")
+    opened.until("all 8 checks pass")
+    opened.press("q")
+    assert opened.end() == 0
+
+
 def test_ctrl_c_quits_and_gives_the_screen_back(terminal) -> None:
     opened = terminal("check", "--watch", "layer_norm")
     opened.until("quit")
@@ -260,3 +328,5 @@ def test_watching_writes_no_files(cli) -> None:
     said = cli("check", "--watch", "--format", "json")
     assert said.code == 2
     assert "--watch is for the terminal" in said.err
+    said = cli("check", "--watch", "work.zip")
+    assert said.code == 2

@@ -60,7 +60,9 @@ class Line:
 def heatmaps(expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -> list[Heatmap]:
     """Expected, actual and their difference, on one scale; nothing where shapes do not agree."""
     first, second = _grid(expected), _grid(actual)
-    if expected is None or not first or not second or _shape(first) != _shape(second):
+    if expected is None or actual is None or not first or not second:
+        return []
+    if expected["shape"] != actual["shape"] or expected["at"] != actual["at"]:
         return []
     difference = [[b - a for a, b in zip(*rows)] for rows in zip(first, second)]
     at = list(expected["at"])[-2:]
@@ -88,10 +90,6 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         return math.nan
-
-
-def _shape(grid: Grid) -> list[int]:
-    return [len(row) for row in grid]
 
 
 def _heatmap(
