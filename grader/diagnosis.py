@@ -18,13 +18,14 @@ from typing import Literal
 
 from torch import Tensor
 
+from grader.answers import alike, grows, is_empty_of_numbers, spoilt
 from grader.catalog import Course, Exercise
 from grader.compare import assert_close
 from grader.errors import Mismatch
 from grader.faults import Fault, load_faults
 from grader.programs import program
 from grader.records import TWO, Diagnosis, Explanation, Outcome, WrongStep
-from grader.replay import Paused, Variant, alike, grows, is_empty_of_numbers, spoilt
+from grader.replay import Paused, Variant
 from grader.sandbox import wire
 from grader.sandbox.desk import Record
 from grader.source import forbidden_calls

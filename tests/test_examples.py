@@ -35,6 +35,8 @@ def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
 def test_the_untouched_stubs_are_todays_stubs(course: Course) -> None:
     handed_in = discover([CLASS / "s003"], course).files
     assert handed_in == {exercise.name: make_stub(exercise) for exercise in course.exercises}
+    begun = discover([CLASS / "s018"], course).files
+    assert begun["layer_norm"] == make_stub(course["layer_norm"])
 
 
 @pytest.mark.parametrize("row", rows, ids=lambda row: row[0])

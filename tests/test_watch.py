@@ -22,8 +22,8 @@ from grader.catalog import load_course
 from grader.check import Request
 from grader.grading import with_slot
 from grader.sandbox.zygote import Zygote
+from grader.session import KEYS, Session, screen
 from grader.submissions import discover
-from grader.watch import KEYS, Session, screen
 
 NAMES = ("masked_softmax", "layer_norm", "transformer_block")
 
