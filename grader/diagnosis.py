@@ -30,8 +30,12 @@ from grader.sandbox import wire
 from grader.sandbox.desk import Record
 from grader.source import forbidden_calls
 
-UNKNOWN = "This is not one of the mistakes we know."
+UNKNOWN = (
+    "This is not one of the mistakes we know. Print your stages for the example in the task, and "
+    "compare them one by one."
+)
 MAX_FOUND = 3  # more explanations than these are none
+COMPARED = {"value", "finite", "property"}  # of these, the message leaves the cause open
 # These messages say it all, or leave nothing to replay.
 SELF_EXPLAINING = {"Forbidden", "Missing", "NotImplementedError", "Timeout", "Crash", "Protocol"}
 
@@ -187,11 +191,14 @@ class Diagnostician:
         failed = [case for case in cases if case.failed and case.tells]
         if not failed:
             return None
+        kinds = {test.name: test.kind for test in tests}
+        open_ones = any(kinds[case.name] in COMPARED for case in failed)
+        unknown = Diagnosis((), UNKNOWN, "") if open_ones else None
         if all(case.says_nothing for case in failed):
-            return Diagnosis((), UNKNOWN, "")
+            return unknown
         found = self._search(failed, [case for case in cases if not case.failed])
         if not 0 < len(found) <= MAX_FOUND:
-            return Diagnosis((), UNKNOWN, "")
+            return unknown
         names = [case.name for case in failed]
         explanations = [_explained(faults, names) for faults, _ in found]
         first, (_, variant) = explanations[0], found[0]
@@ -325,7 +332,7 @@ def _explained(faults: tuple[Fault, ...], failed: Sequence[str]) -> Explanation:
     if len(faults) > 1:
         says = TWO + says
     tests = tuple(tuple(name for name in failed if name in fault.fails) for fault in faults)
-    return Explanation(names, says, faults[0].hint, tests)
+    return Explanation(names, says, " ".join(fault.hint for fault in faults), tests)
 
 
 def _step(test: str, name: str, actual: Tensor, expected: Tensor) -> WrongStep | None:

@@ -182,6 +182,8 @@ def _common_problem(outcomes: Sequence[Outcome]) -> str:
     earned = sum(test.points for test in outcomes)
     if earned or len(failed) < 2 or len(ways) > 1 or failed[0].kind == "NotImplementedError":
         return ""
+    if failed[0].kind in ("SyntaxError", "IndentationError", "TabError"):
+        return "your file cannot be loaded, so every check fails in the same way"
     return "every check fails in the same way"
 
 

@@ -112,7 +112,8 @@ class Session:
         elif key == "h" and self.current:
             hints = hints_for(self.course, self.current, self.submission)
             shown, fresh = Progress(self.course.root).show_hints(self.current, hints)
-            self.hint = (fresh or shown)[-1]
+            fits = len(hints) > len(self.course[self.current].hints)
+            self.hint = fresh[-1] if fresh else hints[0] if fits else shown[-1]
             self.view, self.just_passed = "verdict", ""
         elif key == "l":
             self.view = "verdict" if self.view == "list" else "list"
@@ -188,7 +189,8 @@ def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
     path = os.path.relpath(session.submission.paths.get(result.name, f"{result.name}.py"))
     yield style(f"  next: {exercise.title}", bold=True)
     yield from wrap_text(exercise.summary, text.WIDTH, "    ", "    ").splitlines()
-    yield f"    open {path}: the task is at its top"[: text.WIDTH]
+    if result.tests:
+        yield f"    open {path}: the task is at its top"[: text.WIDTH]
     if result.advice:
         yield from wrap_text(result.advice, text.WIDTH, "    ", "    ").splitlines()
 

@@ -9,7 +9,7 @@ import torch
 from diagnosis import table as measured
 
 from grader.catalog import Course
-from grader.diagnosis import Diagnostician
+from grader.diagnosis import UNKNOWN, Diagnostician
 from grader.faults import load_faults
 from grader.records import Diagnosis
 from grader.replay import Variant
@@ -126,20 +126,29 @@ def test_mistakes_that_give_the_same_answers_are_a_tie(diagnose) -> None:
 
 def test_an_unknown_mistake_is_not_named(diagnose) -> None:
     found = diagnose("causal_attention", ("weights @ values", "weights @ values + 0.01"))
-    assert found == Diagnosis((), "This is not one of the mistakes we know.", "")
+    assert found == Diagnosis((), UNKNOWN, "")
 
 
 def test_an_error_counts_when_it_is_the_same(diagnose) -> None:
-    changed = "output.transpose(1, 2).view(batch, n_tokens, -1)"
-    found = diagnose("multi_head_attention", ("output.transpose(1, 2).flatten(2)", changed))
+    changed = "context.transpose(1, 2).view(batch, n_tokens, -1)"
+    found = diagnose("multi_head_attention", ("context.transpose(1, 2).flatten(2)", changed))
     assert found.faults == ("viewed_after_transpose",)
 
 
-def test_an_error_of_another_kind_is_another_mistake(diagnose) -> None:
+def test_an_error_that_no_known_mistake_gives_speaks_for_itself(diagnose) -> None:
+    old = "context.transpose(1, 2).flatten(2)"
+    assert diagnose("multi_head_attention", (old, "context.flat(2)")) is None
+
+
+def test_the_stage_before_the_last_layer_is_not_called_output(diagnose) -> None:
     found = diagnose(
-        "multi_head_attention", ("output.transpose(1, 2).flatten(2)", "output.flat(2)")
+        "multi_head_attention",
+        ("context.transpose(1, 2)", "context.roll(1, 1)[:, :, :].transpose(1, 2)"),
     )
     assert found.faults == ()
+    averaged = "context.mean(dim=1).repeat(1, 1, self.num_heads)"
+    found = diagnose("multi_head_attention", ("context.transpose(1, 2).flatten(2)", averaged))
+    assert found.first_wrong_step.stage == "context"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
         body += [*fitting(list(to_mend(exercise)), room), ""]
     unfinished = next((e for e in report["exercises"] if state(e) == "not started"), None)
     if not body and unfinished is not None:
-        body = [f"  next: {unfinished['name']}", ""]
+        body = [f"  next: {unfinished['name']}; the task is at the top of its file", ""]
     return "\n".join([*head, *body, *closing]) + "\n"
 
 

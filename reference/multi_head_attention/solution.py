@@ -63,7 +63,7 @@ class MultiHeadAttention(nn.Module):
         weights = torch.softmax(scores, dim=-1)  # (batch, heads, n_tokens, n_tokens)
         weights = self.dropout(weights)  # (batch, heads, n_tokens, n_tokens)
 
-        output = weights @ values  # (batch, heads, n_tokens, d_head)
-        output = output.transpose(1, 2).flatten(2)  # (batch, n_tokens, d_out), head after head
-        return self.out_proj(output)  # (batch, n_tokens, d_out)
+        context = weights @ values  # (batch, heads, n_tokens, d_head)
+        context = context.transpose(1, 2).flatten(2)  # (batch, n_tokens, d_out), head after head
+        return self.out_proj(context)  # (batch, n_tokens, d_out)
         # --- end
