@@ -24,7 +24,7 @@ from grader.compare import assert_close
 from grader.errors import Mismatch
 from grader.faults import Fault, load_faults
 from grader.programs import program
-from grader.records import TWO, Diagnosis, Explanation, Outcome, WrongStep
+from grader.records import TWO, Diagnosis, Explanation, Outcome, WrongStep, first_failure
 from grader.replay import Paused, Variant
 from grader.sandbox import wire
 from grader.sandbox.desk import Record
@@ -199,7 +199,9 @@ class Diagnostician:
         found = self._search(failed, [case for case in cases if not case.failed])
         if not 0 < len(found) <= MAX_FOUND:
             return unknown
-        names = [case.name for case in failed]
+        by_name = {case.name: case for case in failed}
+        told = first_failure(test for test in tests if test.name in by_name)
+        names = list(by_name)
         explanations = [_explained(faults, names) for faults, _ in found]
         first, (_, variant) = explanations[0], found[0]
         return Diagnosis(
@@ -208,7 +210,7 @@ class Diagnostician:
             first.hint,
             first.tests,
             tie=tuple(explanations[1:]),
-            first_wrong_step=self._first_wrong_step(_shown_first(failed, tests), variant),
+            first_wrong_step=self._first_wrong_step(by_name[told.name], variant) if told else None,
         )
 
     # --- the search ---
@@ -247,11 +249,14 @@ class Diagnostician:
                 if left and left[0].name in other.fails
             ]
         for pair, cases in tries:
+            if not pair[0].fails | pair[1].fails >= names:
+                continue
             text = _with_both(pair, self._solution)
-            if text is not None and pair[0].fails | pair[1].fails >= names:
-                variant = self._variant(text)
-                if all(case.fits(variant) for case in cases + passed):
-                    yield pair, variant
+            if text is None:
+                continue
+            variant = self._variant(text)
+            if all(case.fits(variant) for case in cases + passed):
+                yield pair, variant
 
     # --- what is said of it ---
 
@@ -317,13 +322,6 @@ def _with_both(pair: tuple[Fault, Fault], solution: str) -> str | None:
         if text.count(second.replace) == 1:
             return second.apply(text)
     return None
-
-
-def _shown_first(failed: list[Case], tests: Sequence[Outcome]) -> Case:
-    """The case of the test that a report tells first, if it is there."""
-    order = [test.name for test in tests if test.points < test.max_points]
-    first = [case for name in order for case in failed if case.name == name]
-    return (first or failed)[0]
 
 
 def _explained(faults: tuple[Fault, ...], failed: Sequence[str]) -> Explanation:

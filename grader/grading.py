@@ -40,12 +40,21 @@ def silent(name: str) -> None:
 
 
 @dataclass(frozen=True)
+class Task:
+    """An exercise as students get it: its stub, and the statement in it."""
+
+    stub: str
+    statement: str
+
+
+@dataclass(frozen=True)
 class Slot:
     """A warm suite and the zygote of its workers: grades one submission after another."""
 
     suite: Suite
     zygote: Zygote
     _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
+    _tasks: dict[str, Task] = field(default_factory=dict, compare=False)
 
     def try_confinement(self) -> None:
         """Have a worker confined, and ended: raises if it cannot be, before anything is graded."""
@@ -113,11 +122,10 @@ class Slot:
         exercise = self.suite.course[result.name]
         if result.passed:
             return replace(result, idea=exercise.idea)
-        order = _order(exercise, examiner.submission, self.suite, earlier)
         helped = replace(
             result,
-            advice=result.advice or order,
-            statement=statement_of(exercise),
+            advice=result.advice or self._order(exercise, examiner.submission, earlier),
+            statement=self._task(exercise.name).statement,
             hints=exercise.hints,
         )
         try:
@@ -131,6 +139,27 @@ class Slot:
         except Exception as error:  # a mark without its explanation is better than no mark
             told = f"the grader could not say which mistake it is ({type(error).__name__}: {error})"
             return replace(helped, advice=clean(told))
+
+    def _task(self, name: str) -> Task:
+        """Read once a slot, not once a submission."""
+        if name not in self._tasks:
+            stub = make_stub(self.suite.course[name])
+            self._tasks[name] = Task(stub, statement_of(stub))
+        return self._tasks[name]
+
+    def _order(
+        self, exercise: Exercise, submission: Submission, earlier: Sequence[ExerciseResult]
+    ) -> str:
+        """What to solve before an exercise that builds on it, if that is not solved yet."""
+        graded = {result.name: result.passed for result in earlier}
+        for name in exercise.requires:
+            if name in graded:
+                solved = graded[name]
+            else:
+                solved = submission.files.get(name, "") not in ("", self._task(name).stub)
+            if not solved:
+                return f"{name} comes first: this exercise builds on it"
+        return ""
 
     def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
         if self.suite.course.suites != "hidden" or result.unfinished or not result.tests:
@@ -161,18 +190,6 @@ def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
     failed = [test for test in outcomes if test.outcome == "failed" and test.max_points]
     earned = any(test.points for test in outcomes)
     return bool(failed) and not earned and all(t.kind == "NotImplementedError" for t in failed)
-
-
-def _order(
-    exercise: Exercise, submission: Submission, suite: Suite, earlier: Sequence[ExerciseResult]
-) -> str:
-    """What to solve before an exercise that builds on it, if that is not solved yet."""
-    graded = {result.name: result.passed for result in earlier}
-    for name in exercise.requires:
-        written = submission.files.get(name, "") not in ("", make_stub(suite.course[name]))
-        if not graded.get(name, written):
-            return f"{name} comes first: this exercise builds on it"
-    return ""
 
 
 def _common_problem(outcomes: Sequence[Outcome]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -76,6 +77,12 @@ class Outcome:
     called: str = ""
     printed: str = ""
     visible: str = "always"
+
+
+def first_failure(tests: Iterable[Outcome]) -> Outcome | None:
+    """The test to mend first; one that costs points comes before one that informs."""
+    failed = [test for test in tests if test.outcome in ("failed", "error")]
+    return min(failed, key=lambda test: test.points == test.max_points, default=None)
 
 
 @dataclass(frozen=True)
@@ -150,9 +157,8 @@ class ExerciseResult:
 
     @property
     def first_failure(self) -> Outcome | None:
-        """The test to mend first; one that costs points comes before one that informs."""
-        failed = [test for test in self.tests if test.outcome in ("failed", "error")]
-        return min(failed, key=lambda test: test.points == test.max_points, default=None)
+        """The test to mend first."""
+        return first_failure(self.tests)
 
     @property
     def passed(self) -> bool:

@@ -28,9 +28,9 @@ def make_stub(exercise: Exercise) -> str:
     return f'r"""{docstring}\n"""\n{_blanked(body, exercise.name, str(where))}'
 
 
-def statement_of(exercise: Exercise) -> str:
-    """The task in words, as it stands in the stub."""
-    return ast.get_docstring(ast.parse(make_stub(exercise)), clean=False) or ""
+def statement_of(stub: str) -> str:
+    """The task in words, as it stands in a stub."""
+    return ast.get_docstring(ast.parse(stub), clean=False) or ""
 
 
 def _not_accepted(exercise: Exercise) -> str:
