@@ -134,6 +134,14 @@ class HeadView:
 
 
 @dataclass(frozen=True)
+class Adjustment:
+    """Points that a teacher added to an exercise, or took away, and why."""
+
+    points: float
+    why: str
+
+
+@dataclass(frozen=True)
 class ExerciseResult:
     """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty.
 
@@ -154,6 +162,7 @@ class ExerciseResult:
     statement: str = ""
     hints: tuple[str, ...] = ()
     idea: str = ""
+    adjustment: Adjustment | None = None
 
     @property
     def first_failure(self) -> Outcome | None:
@@ -167,8 +176,38 @@ class ExerciseResult:
 
 
 @dataclass(frozen=True)
+class Person:
+    """Whose submission it is, as far as the platform or the roster says."""
+
+    name: str = ""
+    email: str = ""
+    login: str = ""
+    number: str = ""  # a school's own number for them
+    section: str = ""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What a submission counts in the end.
+
+    `earned` are the points of all exercises, adjusted and weighted; `points` what lateness leaves
+    of them; `says` how that came about, or is empty where both are what the tests gave.
+    """
+
+    points: float
+    max_points: float
+    earned: float
+    late_days: float = 0.0
+    says: str = ""
+
+
+@dataclass(frozen=True)
 class Report:
-    """Everything one grading run says about one submission."""
+    """Everything one grading run says about one submission.
+
+    Of a class besides: the `person`, which of their attempts this is (from 1) and when it was
+    handed in (ISO 8601, or empty), the `mark`, and in `flags` what a person should look at.
+    """
 
     submission: str
     seed: int
@@ -178,6 +217,11 @@ class Report:
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
+    person: Person = Person()
+    attempt: int = 1
+    submitted: str = ""
+    flags: tuple[str, ...] = ()
+    mark: Mark | None = None
 
     @property
     def points(self) -> int:
