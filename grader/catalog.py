@@ -12,16 +12,17 @@ import functools
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from grader.errors import CourseError, RequestError
+from grader.policy import Policy, read_policy
 
 REFERENCE, EXERCISES = "reference", "exercises"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
+TOLD = ("statement.md", "test_public.py")  # what students read; it decides no result
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Course:
     exercises: tuple[Exercise, ...]
     suites: Literal["hidden", "public"]
     points: int = 0
-    due: datetime | None = None
+    policy: Policy = field(default_factory=Policy)
 
     @property
     def reference(self) -> Path:
@@ -102,15 +103,37 @@ class Course:
     @functools.cached_property
     def hash(self) -> str:
         """A hash over everything that decides points."""
-        digest = hashlib.sha256()
-        for exercise in self.exercises:
-            paths = [self.suite(exercise.name)]
-            if self.suites == "hidden":
-                paths = sorted(exercise.folder.glob("*.*"))
-            for path in paths:
-                digest.update(f"{exercise.name}/{path.name}\0".encode())
-                digest.update(path.read_bytes())
-        return digest.hexdigest()[:16]
+        return _digest(f"{name} {digest}\n".encode() for name, digest in self.hashes.items())
+
+    @functools.cached_property
+    def hashes(self) -> dict[str, str]:
+        """Of each exercise a hash over everything that decides its results."""
+        return {name: _digest(self._deciding(name)) for name in self.names}
+
+    def _deciding(self, name: str) -> Iterator[bytes]:
+        """What decides the results of one exercise: its own files, and the parts it builds on."""
+        paths = [self.suite(name)]
+        if self.suites == "hidden":
+            own = self[name].folder.glob("*.*")
+            paths = sorted(path for path in own if path.name not in TOLD)
+            for needed in sorted(self._needed(name)):
+                paths += [self[needed].folder / part for part in ("solution.py", "stand_in.py")]
+        for path in paths:
+            if path.is_file():
+                yield f"{path.parent.name}/{path.name}\0".encode()
+                yield path.read_bytes()
+
+    def _needed(self, name: str) -> set[str]:
+        """The exercises that one builds on, and those that these build on."""
+        direct = set(self[name].requires)
+        return direct.union(*(self._needed(other) for other in direct - {name}))
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()[:16]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -166,14 +189,13 @@ def _load_reference(root: Path) -> Course:
                 raise CourseError(
                     f"{exercise.folder / 'exercise.toml'}: requires `{needed}`, which is not there"
                 )
-    due = settings.get("due")
-    if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
-        raise CourseError(f"{folder / 'course.toml'}: due must be a time with its zone")
+    where = str(folder / "course.toml")
     try:
         title, points = str(settings["title"]), int(settings["points"])
     except KeyError as error:
-        raise CourseError(f"{folder / 'course.toml'}: missing {error}") from None
-    return Course(title, root, tuple(exercises), "hidden", points, due)
+        raise CourseError(f"{where}: missing {error}") from None
+    policy = read_policy(settings, [exercise.name for exercise in exercises], where)
+    return Course(title, root, tuple(exercises), "hidden", points, policy)
 
 
 def _exercise(name: str, data: dict[str, Any], path: Path, folder: Path) -> Exercise:

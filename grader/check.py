@@ -10,6 +10,7 @@ from grader.catalog import Course, find_course
 from grader.errors import RequestError
 from grader.progress import Checked, Progress
 from grader.records import Report
+from grader.reporting import fresh_seed
 from grader.sandbox.confine import Confinement, Isolation
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission, discover
@@ -83,7 +84,7 @@ def check(
     """
     # The zygote imports torch over there while the next lines import it here.
     with Zygote(Confinement(isolation)) as zygote:
-        from grader.grading import fresh_seed, with_slot
+        from grader.grading import with_slot
 
         seed = fresh_seed() if seed is None else seed
         report = with_slot(
@@ -92,7 +93,7 @@ def check(
             zygote,
             lambda slot: slot.grade(request.submission, request.names, seed, progress),
         )
-    shown = for_student(report, request.course.due)
+    shown = for_student(report, request.course.policy)
     remember(request.course, request.submission, shown)
     return shown
 

@@ -1,16 +1,12 @@
-"""From a submission to a report: the named steps in between."""
+"""From a submission to what was found of it: the named steps in between."""
 
 from __future__ import annotations
 
 import functools
-import platform
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import TypeVar
 
-from grader import __version__
 from grader.catalog import Course, Exercise
 from grader.diagnosis import Diagnostician
 from grader.errors import GraderError
@@ -18,21 +14,15 @@ from grader.examiner import Records, SandboxExaminer
 from grader.outcomes import points_of
 from grader.picture import head_view
 from grader.records import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
+from grader.reporting import Reporter, not_run, problem_of
 from grader.sandbox.desk import Desk
 from grader.sandbox.host import Worker
 from grader.sandbox.zygote import Zygote
-from grader.stubs import make_stub, statement_of
 from grader.submissions import Submission
 from grader.suite import Suite, with_suite
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
-SEED_BITS = 48
-
-
-def fresh_seed() -> int:
-    """A seed nobody can guess."""
-    return secrets.randbits(SEED_BITS)
 
 
 def silent(name: str) -> None:
@@ -40,11 +30,12 @@ def silent(name: str) -> None:
 
 
 @dataclass(frozen=True)
-class Task:
-    """An exercise as students get it: its stub, and the statement in it."""
+class Found:
+    """What was found of some exercises, under which layers; `records` are those of the last."""
 
-    stub: str
-    statement: str
+    results: tuple[ExerciseResult, ...]
+    confinement: tuple[str, ...]
+    records: Records
 
 
 @dataclass(frozen=True)
@@ -54,7 +45,15 @@ class Slot:
     suite: Suite
     zygote: Zygote
     _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
-    _tasks: dict[str, Task] = field(default_factory=dict, compare=False)
+
+    @functools.cached_property
+    def reporter(self) -> Reporter:
+        """Who makes the reports of this slot's course."""
+        return Reporter(self.suite.course)
+
+    def beside(self, zygote: Zygote) -> Slot:
+        """The same warm suite with another zygote, for a process forked from this one."""
+        return replace(self, zygote=zygote)
 
     def try_confinement(self) -> None:
         """Have a worker confined, and ended: raises if it cannot be, before anything is graded."""
@@ -74,6 +73,14 @@ class Slot:
         self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
     ) -> tuple[Report, Records]:
         """As `grade`, with the record of the last exercise's calls across the boundary."""
+        found = self.results(submission, names, seed, progress)
+        report = self.reporter.report(submission, found.results, seed, found.confinement)
+        return report, found.records
+
+    def results(
+        self, submission: Submission, names: Sequence[str], seed: int, progress: Progress = silent
+    ) -> Found:
+        """What the exercises `names` of one submission were found to be worth, and why."""
         desk = Desk(lambda: Worker(self.zygote))
         examiner = SandboxExaminer(self.suite.references, submission, desk, seed)
         results: list[ExerciseResult] = []
@@ -81,85 +88,40 @@ class Slot:
             for name in names:
                 progress(name)
                 result = self._exercise(self.suite.course[name], examiner)
-                results.append(self._helped(result, examiner, results))
+                results.append(result if result.passed else self._explained(result, examiner))
         finally:
             desk.close()
-        report = Report(
-            submission=submission.name,
-            seed=seed,
-            suites=self.suite.course.suites,
-            confinement=desk.layers,
-            exercises=tuple(results),
-            notes=submission.notes,
-            versions=versions(),
-            hashes={"course": self.suite.course.hash, "submission": submission.hash},
-        )
-        return report, examiner.records
+        return Found(tuple(results), desk.layers, examiner.records)
 
     def _exercise(self, exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
-        submission = examiner.submission
-        problem = submission.problems.get(exercise.name, "")
-        if not problem and exercise.name not in submission.files:
-            problem = f"there is no {exercise.name}.py in this submission"
-        outcomes: tuple[Outcome, ...] = ()
-        if not problem:
-            outcomes = self.suite.run(examiner, exercise.name)
-            problem = _common_problem(outcomes)
+        if problem := problem_of(examiner.submission, exercise.name):
+            return not_run(exercise, problem)
+        outcomes = self.suite.run(examiner, exercise.name)
         return ExerciseResult(
             name=exercise.name,
             title=exercise.title,
             points=sum(outcome.points for outcome in outcomes),
             max_points=sum(points_of(item) for item in self.suite.items.get(exercise.name, [])),
-            advice=problem,
+            advice=_common_problem(outcomes),
             tests=outcomes,
             unfinished=_is_unfinished(outcomes),
         )
 
-    def _helped(
-        self, result: ExerciseResult, examiner: SandboxExaminer, earlier: Sequence[ExerciseResult]
-    ) -> ExerciseResult:
-        """The result with what helps to mend it, or with the idea behind what was mended."""
-        exercise = self.suite.course[result.name]
-        if result.passed:
-            return replace(result, idea=exercise.idea)
-        helped = replace(
-            result,
-            advice=result.advice or self._order(exercise, examiner.submission, earlier),
-            statement=self._task(exercise.name).statement,
-            hints=exercise.hints,
-        )
+    def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """The result with which mistake it is, and what it looks like."""
         try:
             return replace(
-                helped,
-                diagnosis=self.diagnosis(exercise, result.tests, examiner.records),
+                result,
+                diagnosis=self.diagnosis(
+                    self.suite.course[result.name], result.tests, examiner.records
+                ),
                 head_view=self._head_view(result, examiner),
             )
         except GraderError:
             raise
         except Exception as error:  # a mark without its explanation is better than no mark
             told = f"the grader could not say which mistake it is ({type(error).__name__}: {error})"
-            return replace(helped, advice=clean(told))
-
-    def _task(self, name: str) -> Task:
-        """Read once a slot, not once a submission."""
-        if name not in self._tasks:
-            stub = make_stub(self.suite.course[name])
-            self._tasks[name] = Task(stub, statement_of(stub))
-        return self._tasks[name]
-
-    def _order(
-        self, exercise: Exercise, submission: Submission, earlier: Sequence[ExerciseResult]
-    ) -> str:
-        """What to solve before an exercise that builds on it, if that is not solved yet."""
-        graded = {result.name: result.passed for result in earlier}
-        for name in exercise.requires:
-            if name in graded:
-                solved = graded[name]
-            else:
-                solved = submission.files.get(name, "") not in ("", self._task(name).stub)
-            if not solved:
-                return f"{name} comes first: this exercise builds on it"
-        return ""
+            return replace(result, advice=clean(told))
 
     def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
         if self.suite.course.suites != "hidden" or result.unfinished or not result.tests:
@@ -202,14 +164,3 @@ def _common_problem(outcomes: Sequence[Outcome]) -> str:
     if failed[0].kind in ("SyntaxError", "IndentationError", "TabError"):
         return "your file cannot be loaded, so every check fails in the same way"
     return "every check fails in the same way"
-
-
-@functools.cache
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    return {
-        "attention-grader": __version__,
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "pytest": version("pytest"),
-    }

@@ -92,7 +92,7 @@ class Session:
             self.submission, names, self.seed, lambda name: self.told(self, name)
         )
         self.grading = False
-        report = for_student(graded, self.course.due)
+        report = for_student(graded, self.course.policy)
         self.results |= {result.name: result for result in report.exercises}
         remember(self.course, self.submission, report)
         fresh = [r.name for r in report.exercises if r.passed and r.name not in passed]

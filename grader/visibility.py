@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from grader.policy import Policy, When
 from grader.records import Diagnosis, ExerciseResult, Explanation, Outcome, Report
 
 E = TypeVar("E", bound=Explanation)
@@ -15,22 +16,39 @@ WAITS = "waits for: "
 LATER = "the course shows what differs after the due date"
 
 
-def for_student(report: Report, due: datetime | None, now: datetime | None = None) -> Report:
-    """The report without what its tests' `visible` marks hide from students at this time."""
-    over = due is None or (now or datetime.now(UTC)) >= due
-    return replace(report, exercises=tuple(_as_shown(ex, over) for ex in report.exercises))
+def for_student(report: Report, policy: Policy, now: datetime | None = None) -> Report:
+    """The report without what the course and its tests' `visible` marks hide at this time."""
+    over = is_over(policy, now)
+    return replace(report, exercises=tuple(_as_shown(ex, policy, over) for ex in report.exercises))
 
 
-def _as_shown(exercise: ExerciseResult, over: bool) -> ExerciseResult:
-    tests = tuple(_shown(test, over) for test in _with_reasons(exercise.tests))
-    shown = {test.name for test in exercise.tests if _is_shown(test, over)}
-    wrong = any(test.outcome == "failed" and test.name in shown for test in exercise.tests)
+def is_over(policy: Policy, now: datetime | None = None) -> bool:
+    """Whether the due date has passed, after which more is shown."""
+    return policy.due is None or (now or datetime.now(UTC)) >= policy.due
+
+
+def _as_shown(exercise: ExerciseResult, policy: Policy, over: bool) -> ExerciseResult:
+    least = policy.show.get("tests", "always")
+    told = [replace(t, visible=_stricter(t.visible, least)) for t in exercise.tests]
+    shown = {test.name for test in told if _is_shown(test, over)}
+    wrong = any(test.outcome == "failed" and test.name in shown for test in told)
+    explained = wrong and _is_now(policy.show.get("diagnosis", "always"), over)
     return replace(
         exercise,
-        tests=tests,
-        diagnosis=_shown_diagnosis(exercise.diagnosis, shown) if wrong else None,
-        head_view=exercise.head_view if wrong else None,
+        tests=tuple(_shown(test, over) for test in _with_reasons(told)),
+        diagnosis=_shown_diagnosis(exercise.diagnosis, shown) if explained else None,
+        head_view=exercise.head_view if explained else None,
+        idea=exercise.idea if _is_now(policy.show.get("idea", "always"), over) else "",
     )
+
+
+def _stricter(one: str, other: When) -> str:
+    order = ("always", "after_due", "never")
+    return max(one, other, key=order.index)
+
+
+def _is_now(when: str, over: bool) -> bool:
+    return when == "always" or (when == "after_due" and over)
 
 
 def _shown_diagnosis(diagnosis: Diagnosis | None, shown: set[str]) -> Diagnosis | None:
@@ -66,7 +84,7 @@ def _with_reasons(tests: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _is_shown(test: Outcome, over: bool) -> bool:
-    return test.visible == "always" or (test.visible == "after_due" and over)
+    return _is_now(test.visible, over)
 
 
 def _shown(test: Outcome, over: bool) -> Outcome:

@@ -40,7 +40,8 @@ def watch(request: Request, seed: int | None, isolation: Isolation, *, manual: b
     All of it with one seed, so that the numbers stay where they are while the code changes.
     """
     with Zygote(Confinement(isolation)) as zygote:
-        from grader.grading import fresh_seed, with_slot
+        from grader.grading import with_slot
+        from grader.reporting import fresh_seed
 
         seed = fresh_seed() if seed is None else seed
         return with_slot(

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.policy import Policy
 from grader.records import (
     Diagnosis,
     Excerpt,
@@ -282,7 +283,7 @@ def test_a_test_that_is_never_visible_is_in_no_view(form: str) -> None:
         name="SECRET-3",
         printed="SECRET-4",
     )
-    page = shown(form, for_student(report(secret), None, NOW))
+    page = shown(form, for_student(report(secret), Policy(), NOW))
     assert "SECRET" not in page
     assert HIDDEN_SENTENCE in page.replace("\\", "")
 
@@ -291,22 +292,22 @@ def test_what_waits_for_a_hidden_test_does_not_tell_its_sentence() -> None:
     secret = outcome(visible="never", sentence="SECRET", name="test_secret")
     waits = outcome("skipped", message="waits for: test_secret", name="test_other")
     open_ = outcome("skipped", message="waits for: test_other", name="test_third")
-    told = for_student(report(secret, waits, open_), None, NOW).exercises[0].tests
+    told = for_student(report(secret, waits, open_), Policy(), NOW).exercises[0].tests
     assert told[1].message == f"waits for: {HIDDEN_SENTENCE}"
     assert told[2].message == "waits for: Rows sum to one."
 
 
 def test_details_after_the_due_date_wait_for_it() -> None:
     what = report(outcome(visible="after_due", expected=EXCERPT))
-    before = for_student(what, NOW + timedelta(days=1), NOW).exercises[0].tests[0]
+    before = for_student(what, Policy(due=NOW + timedelta(days=1)), NOW).exercises[0].tests[0]
     assert (before.sentence, before.message, before.expected) == ("Rows sum to one.", LATER, None)
-    after = for_student(what, NOW - timedelta(days=1), NOW).exercises[0].tests[0]
+    after = for_student(what, Policy(due=NOW - timedelta(days=1)), NOW).exercises[0].tests[0]
     assert after == what.exercises[0].tests[0]
 
 
 def test_hiding_changes_no_points() -> None:
     what = report(outcome("passed", visible="never"), outcome(visible="after_due"))
-    assert for_student(what, NOW, NOW).points == what.points == 2
+    assert for_student(what, Policy(due=NOW), NOW).points == what.points == 2
 
 
 # --- the diagnosis in every view ------------------------------------------------------------------
@@ -345,7 +346,7 @@ def test_the_report_begins_with_what_to_mend_first() -> None:
     stub = report(outcome(kind="NotImplementedError"))
     stub = replace(stub, exercises=(replace(stub.exercises[0], unfinished=True),))
     assert stub.advice == "Next is Scale: scale is not written yet."
-    hidden = for_student(report(outcome(visible="never"), outcome(visible="never")), None, NOW)
+    hidden = for_student(report(outcome(visible="never"), outcome(visible="never")), Policy(), NOW)
     assert "not written" not in hidden.advice
     for form in ("json", "markdown", "html"):
         assert "Mend Scale first" in shown(form, diagnosed(outcome()))
@@ -353,7 +354,7 @@ def test_the_report_begins_with_what_to_mend_first() -> None:
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_diagnosis_that_rests_on_hidden_tests_is_in_no_view(form: str) -> None:
-    hidden = for_student(diagnosed(outcome(visible="never")), None, NOW)
+    hidden = for_student(diagnosed(outcome(visible="never")), Policy(), NOW)
     assert hidden.exercises[0].diagnosis is None
     page = shown(form, hidden)
     assert DIAGNOSIS.says not in page
@@ -363,14 +364,14 @@ def test_a_diagnosis_that_rests_on_hidden_tests_is_in_no_view(form: str) -> None
 def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
     seen = replace(DIAGNOSIS, tests=(("test_x", "test_seen"),))
     tests = outcome(visible="after_due"), outcome(name="test_seen")
-    before = for_student(diagnosed(*tests, diagnosis=seen), NOW + timedelta(days=1), NOW)
+    before = for_student(diagnosed(*tests, diagnosis=seen), Policy(due=NOW + timedelta(days=1)), NOW)
     found = before.exercises[0].diagnosis
     assert (found.says, found.tests, found.first_wrong_step) == (
         DIAGNOSIS.says,
         (("test_seen",),),
         None,
     )
-    after = for_student(diagnosed(*tests, diagnosis=seen), NOW - timedelta(days=1), NOW)
+    after = for_student(diagnosed(*tests, diagnosis=seen), Policy(due=NOW - timedelta(days=1)), NOW)
     assert after.exercises[0].diagnosis == seen
 
 
@@ -378,7 +379,7 @@ def test_a_tie_that_rests_on_hidden_tests_is_not_told() -> None:
     other = replace(DIAGNOSIS.tie[0], tests=(("test_hidden",),))
     tests = outcome(), outcome(name="test_hidden", visible="never")
     tied = replace(DIAGNOSIS, tie=(other,))
-    found = for_student(diagnosed(*tests, diagnosis=tied), None, NOW).exercises[0].diagnosis
+    found = for_student(diagnosed(*tests, diagnosis=tied), Policy(), NOW).exercises[0].diagnosis
     assert (found.says, found.tie) == (DIAGNOSIS.says, ())
 
 
@@ -387,7 +388,7 @@ def test_heads_are_not_drawn_where_every_failure_is_hidden() -> None:
     for test, drawn in ((outcome(visible="never"), False), (outcome(), True)):
         what = report(test)
         what = replace(what, exercises=(replace(what.exercises[0], head_view=view),))
-        found = for_student(what, None, NOW)
+        found = for_student(what, Policy(), NOW)
         assert (found.exercises[0].head_view is not None) is drawn
         assert ("head 0, yours" in shown("html", found)) is drawn
 
@@ -395,7 +396,7 @@ def test_heads_are_not_drawn_where_every_failure_is_hidden() -> None:
 def test_each_of_two_mistakes_needs_a_shown_test() -> None:
     two = replace(DIAGNOSIS, faults=("a", "b"), tests=(("test_x",), ("test_seen",)))
     tests = outcome(visible="never"), outcome(name="test_seen")
-    found = for_student(diagnosed(*tests, diagnosis=two), None, NOW)
+    found = for_student(diagnosed(*tests, diagnosis=two), Policy(), NOW)
     assert found.exercises[0].diagnosis is None
 
 

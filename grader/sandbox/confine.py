@@ -71,8 +71,7 @@ def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
     os.chdir(private)
     os.environ.update(dict.fromkeys(FOLDERS, str(private)))
     tempfile.tempdir = None  # found out anew when it is next asked for
-    if sys.platform == "linux":
-        _die_with(parent)
+    die_with(parent)
     names = [PROCESS]
     for layer in LAYERS:
         if reason := layer.missing():
@@ -98,11 +97,13 @@ def prepare() -> None:
         seccomp.prepare()
 
 
-def _die_with(parent: int) -> None:
-    """However the zygote ends, nothing that hangs stays behind."""
+def die_with(parent: int) -> None:
+    """However the process that forked this one ends, nothing that hangs stays behind."""
+    if sys.platform != "linux":
+        return
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        raise ProcessLookupError("the zygote ended before this worker began")
+        raise ProcessLookupError("the process that forked this one has ended")
 
 
 # --- resource limits ------------------------------------------------------------------------------

@@ -20,6 +20,10 @@ class Reap(msgspec.Struct, tag="reap", frozen=True):
     grace: float = 0.0
 
 
+class Share(msgspec.Struct, tag="share", frozen=True):
+    """Take orders from one host more; its socket comes along. Not answered."""
+
+
 class Ended(msgspec.Struct, frozen=True):
     """How a worker ended: its exit status and, if it took more than its share, of what."""
 
@@ -28,6 +32,6 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode_order = msgspec.msgpack.Decoder(Fork | Reap).decode
+decode_order = msgspec.msgpack.Decoder(Fork | Reap | Share).decode
 decode_pid = msgspec.msgpack.Decoder(int).decode
 decode_ended = msgspec.msgpack.Decoder(Ended).decode

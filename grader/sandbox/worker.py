@@ -7,7 +7,6 @@ this process, so there is nothing here to steal.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import gc
 import linecache
@@ -55,9 +54,9 @@ def _too_odd(number: int, message: str) -> bytes:
 
 
 def zygote(control_socket: socket.socket, root: Path) -> None:
-    """Fork a worker for every `Fork`, end one for every `Reap`, until the host hangs up.
+    """Fork a worker for every `Fork`, end one for every `Reap`, until the last host hangs up.
 
-    Beneath `root` each worker gets its private folder.
+    Beneath `root` each worker gets its private folder. A worker does not outlive its host.
     """
     torch.set_num_threads(1)
     _forget_the_project()
@@ -68,13 +67,24 @@ def zygote(control_socket: socket.socket, root: Path) -> None:
         _use_huge_pages()
     prepare()
     keeper = Keeper(root)
-    while True:
-        while not select.select([control_socket], [], [], keeper.pause)[0]:
+    hosts: dict[socket.socket, set[int]] = {control_socket: set()}  # each with its workers
+    while hosts:
+        while not (asking := select.select(list(hosts), [], [], keeper.pause)[0]):
             keeper.look()
-        data, fds, _, _ = socket.recv_fds(control_socket, 4096, 1)
+        for host in asking:
+            if not _obey(host, hosts, keeper):
+                for pid in hosts.pop(host):
+                    keeper.end(pid, 0.0)
+                host.close()
+    keeper.close()
+
+
+def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Keeper) -> bool:
+    """Take one order from a host; false if it has hung up."""
+    try:
+        data, fds, _, _ = socket.recv_fds(host, 4096, 1)
         if not data:
-            keeper.close()
-            return
+            return False
         match control.decode_order(data):
             case control.Fork(confinement):
                 parent, pid = os.getpid(), os.fork()
@@ -82,12 +92,19 @@ def zygote(control_socket: socket.socket, root: Path) -> None:
                     _become_worker(fds[0], confinement, keeper.folder(os.getpid()), parent)
                 os.close(fds[0])
                 keeper.add(pid)
-                control_socket.sendall(control.encode(pid))
+                hosts[host].add(pid)
+                host.sendall(control.encode(pid))
             case control.Reap(pid, grace):
                 ended = control.Ended(0)
-                with contextlib.suppress(ChildProcessError):  # an earlier zygote's ended with it
+                if pid in hosts[host]:  # an earlier zygote's has ended with it
+                    hosts[host].remove(pid)
                     ended = control.Ended(*keeper.end(pid, grace))
-                control_socket.sendall(control.encode(ended))
+                host.sendall(control.encode(ended))
+            case control.Share():
+                hosts[socket.socket(fileno=fds[0])] = set()
+    except ConnectionError:
+        return False
+    return True
 
 
 def _become_worker(fd: int, confinement: Confinement, private: Path, parent: int) -> None:

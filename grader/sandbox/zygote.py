@@ -22,12 +22,19 @@ CONTROL_SECONDS = 60.0  # a zygote that says nothing for so long (importing torc
 
 
 class Zygote:
-    """One zygote process. A zygote that has died is started again when it is next needed."""
+    """One zygote process. A zygote that has died is started again when it is next needed.
 
-    def __init__(self, confinement: Confinement | None = None) -> None:
-        self._confinement = confinement or Confinement()
+    With `control`, the other end of a `share`d zygote, it is that one until it dies.
+    """
+
+    def __init__(
+        self, confinement: Confinement | None = None, control: socket.socket | None = None
+    ) -> None:
+        self.confinement = confinement or Confinement()
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
+        self._control = control
+        if control is not None:
+            control.settimeout(CONTROL_SECONDS)
         self._errors: Any = None
         self._root: tempfile.TemporaryDirectory[str] | None = None
 
@@ -45,7 +52,7 @@ class Zygote:
 
     def start(self) -> None:
         """Start the process; returns at once, torch is imported over there meanwhile."""
-        if self._process is not None:
+        if self._control is not None:
             return
         self._control, theirs = socket.socketpair()
         self._control.settimeout(CONTROL_SECONDS)
@@ -84,13 +91,22 @@ class Zygote:
         assert self._control is not None
         ours, theirs = socket.socketpair()
         with theirs:
-            order = control.encode(control.Fork(self._confinement))
+            order = control.encode(control.Fork(self.confinement))
             try:
                 socket.send_fds(self._control, [order], [theirs.fileno()])
                 return ours, control.decode_pid(self._answer())
             except BaseException:
                 ours.close()
                 raise
+
+    def share(self) -> socket.socket:
+        """A second way to the same process, for a host that is forked from this one."""
+        self.start()
+        assert self._control is not None
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [control.encode(control.Share())], [theirs.fileno()])
+        return ours
 
     def reap(self, pid: int, grace: float) -> control.Ended | None:
         """End worker `pid`; how it ended, or None if the zygote is gone and cannot tell."""

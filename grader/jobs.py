@@ -1,0 +1,95 @@
+"""What a batch asks of its slots, and what they answer: messages, and how they cross.
+
+Both ends are the trusted side's: what crosses here was never in reach of a student's code.
+"""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import msgspec
+
+from grader.errors import GraderError, InternalError, RequestError
+from grader.records import ExerciseResult
+from grader.sandbox.confine import Isolation
+from grader.submissions import Submission
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What a nursery warms up: a course, and how far student code is kept from the machine."""
+
+    course: Path
+    isolation: Isolation
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Grade the exercises `names` of a submission; `tries` that have cost a slot came before."""
+
+    submission: Submission
+    names: tuple[str, ...]
+    seed: int
+    tries: int = 0
+
+
+class Graded(msgspec.Struct, frozen=True, tag="graded"):
+    """What was found of each exercise of a job, as JSON, and how many seconds it took."""
+
+    results: dict[str, bytes]
+    confinement: tuple[str, ...]
+    seconds: float
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The grader cannot grade, whatever the submission: the message and remedy of its error."""
+
+    exit_code: int
+    message: str
+    remedy: str
+
+    @classmethod
+    def of(cls, error: GraderError) -> Failed:
+        """The error as a message."""
+        return cls(error.exit_code, error.message, error.remedy)
+
+    def raised(self) -> GraderError:
+        """The message as an error."""
+        kind = RequestError if self.exit_code == RequestError.exit_code else InternalError
+        return kind(self.message, self.remedy)
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready"):
+    """The nursery is warm, or a slot has been forked: its process."""
+
+    pid: int
+
+
+class Lost(msgspec.Struct, frozen=True, tag="lost"):
+    """The slot ended before it had graded a job."""
+
+    why: str
+
+
+Answer = Graded | Lost
+encode_result = msgspec.json.Encoder().encode
+decode_result = msgspec.json.Decoder(ExerciseResult).decode
+_encode = msgspec.msgpack.Encoder(enc_hook=str).encode
+decode_setup = msgspec.msgpack.Decoder(Setup, dec_hook=lambda kind, text: kind(text)).decode
+decode_job = msgspec.msgpack.Decoder(Job).decode
+_told = msgspec.msgpack.Decoder[Graded | Failed](Graded | Failed)
+_ready = msgspec.msgpack.Decoder[Ready | Failed](Ready | Failed)
+
+
+def send(connection: Connection, message: object) -> None:
+    """Send one message."""
+    connection.send_bytes(_encode(message))
+
+
+def receive_answer(connection: Connection) -> Graded | Failed:
+    """What a slot has to say of a job."""
+    return _told.decode(connection.recv_bytes())
+
+
+def receive_ready(connection: Connection) -> Ready | Failed:
+    """What a nursery has to say of itself, or of a slot that it was to fork."""
+    return _ready.decode(connection.recv_bytes())

@@ -1,0 +1,105 @@
+"""The process that warms up once and forks slots: each grades one submission after another.
+
+    python -m grader.nursery FD     started by `grader.slots`, which talks to it through FD
+
+Suites are collected and everything lazy is loaded here, once; a slot is a fork, so that a second
+one costs little memory, and a lost one little time. All of it is the trusted side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import socket
+import sys
+import time
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from grader import jobs
+from grader.catalog import Course, load_course
+from grader.errors import GraderError
+from grader.sandbox.confine import Confinement, die_with
+from grader.sandbox.zygote import Zygote
+from grader.submissions import Submission
+
+if TYPE_CHECKING:
+    from grader.grading import Slot
+
+
+def serve(orders: socket.socket) -> None:
+    """Warm up, then fork a slot for every socket that comes, until nobody is left to send one."""
+    told = Connection(os.dup(orders.fileno()))
+    setup = jobs.decode_setup(told.recv_bytes())
+    try:
+        course = load_course(setup.course)
+        with Zygote(Confinement(setup.isolation)) as zygote:
+            from grader.grading import with_slot  # imports torch while the zygote does
+
+            def body(slot: Slot) -> None:
+                slot.try_confinement()
+                _warm(slot, course)
+                jobs.send(told, jobs.Ready(os.getpid()))
+                while fds := socket.recv_fds(orders, 1, 1)[1]:
+                    pid = _fork(fds[0], slot, orders, told)
+                    os.close(fds[0])
+                    jobs.send(told, jobs.Ready(pid))
+
+            with_slot(course, course.names, zygote, body)
+    except GraderError as error:
+        jobs.send(told, jobs.Failed.of(error))
+
+
+def _warm(slot: Slot, course: Course) -> None:
+    """Grade what is right and what is not, so that no slot has to load what that needs."""
+    hidden = course.suites == "hidden"
+    right = {e.name: e.read("solution.py") if hidden else e.stub for e in course.exercises}
+    for files in (right, dict.fromkeys(course.names, "")):
+        slot.results(Submission("warm", files), course.names, seed=0)
+
+
+def _fork(fd: int, slot: Slot, *ours: socket.socket | Connection) -> int:
+    """Fork a slot that takes its jobs through `fd`; returns its process."""
+    control = slot.zygote.share()
+    parent = os.getpid()
+    gc.freeze()
+    pid = os.fork()
+    if pid:
+        control.close()
+        return pid
+    code = 1
+    try:
+        die_with(parent)
+        for end in ours:
+            end.close()
+        _slot(Connection(fd), slot.beside(Zygote(slot.zygote.confinement, control)))
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _slot(connection: Connection, slot: Slot) -> None:
+    """Grade every job that comes, until nobody is left to send one."""
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            job = jobs.decode_job(connection.recv_bytes())
+            try:
+                jobs.send(connection, _graded(slot, job))
+            except GraderError as error:
+                jobs.send(connection, jobs.Failed.of(error))
+
+
+def _graded(slot: Slot, job: jobs.Job) -> jobs.Graded:
+    start = time.perf_counter()
+    found = slot.results(job.submission, job.names, job.seed)
+    return jobs.Graded(
+        {result.name: jobs.encode_result(result) for result in found.results},
+        found.confinement,
+        time.perf_counter() - start,
+    )
+
+
+if __name__ == "__main__":
+    die_with(int(sys.argv[2]))
+    serve(socket.socket(fileno=int(sys.argv[1])))

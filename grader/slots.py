@@ -1,0 +1,206 @@
+"""Slots on this machine: warm grading processes, forked from one nursery.
+
+A slot that ends over a job is replaced, and the job comes back as `Lost`; the nursery likewise.
+Knows no torch: whoever hands out jobs stays small.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+from grader import jobs
+from grader.catalog import Course
+from grader.errors import InternalError
+from grader.sandbox.confine import Isolation
+
+SLACK = 60.0  # seconds that a job may take beyond what its exercises are allowed
+PATIENCE = 3  # nurseries that die one after another before we give up
+
+
+class _Slot:
+    """One slot: a job in, an answer out."""
+
+    def __init__(self, connection: Connection, pid: int) -> None:
+        self._connection, self.pid = connection, pid
+
+    def grade(self, job: jobs.Job, seconds: float) -> jobs.Graded | jobs.Failed | jobs.Lost:
+        """The answer to a job; a slot that answers `Lost` is gone."""
+        try:
+            jobs.send(self._connection, job)
+            if self._connection.poll(seconds):
+                return jobs.receive_answer(self._connection)
+            why = f"nothing came back within {seconds:.0f} seconds"
+        except (EOFError, OSError):
+            why = "the process that graded it ended"
+        self.kill()
+        return jobs.Lost(why)
+
+    def kill(self) -> None:
+        """End the process, now. Its nursery keeps the process's number until it ends itself."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self._connection.close()
+
+
+class _Nursery:
+    """The process that slots are forked from."""
+
+    def __init__(self, course: Course, isolation: Isolation) -> None:
+        ours, theirs = socket.socketpair()
+        self._errors: Any = tempfile.TemporaryFile()  # noqa: SIM115, read when the process ends
+        command = [sys.executable, "-I", "-W", "ignore", "-m", "grader.nursery"]
+        with theirs:
+            self.process = subprocess.Popen(
+                [*command, str(theirs.fileno()), str(os.getpid())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                start_new_session=True,  # Ctrl-C is ours to handle
+            )
+        self._orders, self._told = ours, Connection(os.dup(ours.fileno()))
+        self._setup: jobs.Setup | None = jobs.Setup(course.root, isolation)
+
+    def slot(self) -> _Slot:
+        """Fork a slot; the first waits until the nursery is warm."""
+        try:
+            if self._setup is not None:
+                jobs.send(self._told, self._setup)
+                self._setup = None
+                self._ready()
+            ours, theirs = socket.socketpair()
+            with theirs:
+                socket.send_fds(self._orders, [b"f"], [theirs.fileno()])
+                pid = self._ready()
+            return _Slot(Connection(ours.detach()), pid)
+        except (EOFError, OSError) as error:
+            raise Gone(self._last_words() or repr(error)) from error
+
+    def _ready(self) -> int:
+        answer = jobs.receive_ready(self._told)
+        if isinstance(answer, jobs.Failed):
+            raise answer.raised()
+        return answer.pid
+
+    def _last_words(self) -> str:
+        self.kill()
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def kill(self) -> None:
+        """End the process; its slots and their workers end with it."""
+        self.process.kill()
+        self.process.wait()
+        self._orders.close()
+        self._told.close()
+
+
+class Gone(Exception):
+    """The nursery has ended; the message is the last it said."""
+
+
+class Pool:
+    """A number of slots; `submit` gives the next free one a job."""
+
+    def __init__(self, course: Course, isolation: Isolation, size: int) -> None:
+        self.size = size
+        self._course, self._isolation = course, isolation
+        self._nursery: _Nursery | None = None
+        self._lock = threading.Lock()
+        self._idle: queue.SimpleQueue[_Slot] = queue.SimpleQueue()
+        self._busy: set[_Slot] = set()
+        self._closed = False
+        self._threads = ThreadPoolExecutor(size, "slot")
+
+    def __enter__(self) -> Pool:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def pids(self) -> list[int]:
+        """The nursery, and the slots that are at work."""
+        with self._lock:
+            nursery = [self._nursery.process.pid] if self._nursery else []
+            return nursery + [slot.pid for slot in self._busy]
+
+    def start(self) -> None:
+        """Start the nursery; returns at once, it warms up over there meanwhile."""
+        with self._lock:
+            if self._nursery is None:
+                self._nursery = _Nursery(self._course, self._isolation)
+
+    def submit(self, job: jobs.Job) -> Future[jobs.Answer]:
+        """Have a job graded; `InternalError` and the like come out of the future."""
+        return self._threads.submit(self.grade, job)
+
+    def grade(self, job: jobs.Job) -> jobs.Answer:
+        """Grade a job in a slot of its own for as long as it takes."""
+        slot = self._take()
+        seconds = SLACK + sum(self._course[name].exercise_seconds for name in job.names)
+        answer = slot.grade(job, seconds)
+        with self._lock:
+            self._busy.discard(slot)
+        if isinstance(answer, jobs.Lost):
+            return answer
+        self._idle.put(slot)
+        if isinstance(answer, jobs.Failed):
+            raise answer.raised()
+        return answer
+
+    def _take(self) -> _Slot:
+        """A free slot, or a new one: never more at work than `size`, as threads are."""
+        try:
+            slot = self._idle.get_nowait()
+            with self._lock:
+                self._busy.add(slot)
+        except queue.Empty:
+            with self._lock:
+                slot = self._forked()
+                self._busy.add(slot)
+        return slot
+
+    def _forked(self) -> _Slot:
+        for _ in range(PATIENCE):
+            if self._closed:
+                break
+            if self._nursery is None:
+                self._nursery = _Nursery(self._course, self._isolation)
+            try:
+                return self._nursery.slot()
+            except Gone as gone:
+                self._nursery, words = None, str(gone)
+        raise InternalError(
+            f"the process that grades does not start: {'' if self._closed else words}",
+            "grader doctor   says what this machine lacks",
+        )
+
+    def close(self) -> None:
+        """End everything, at once."""
+        self._closed = True
+        nursery = self._nursery
+        if nursery is not None:
+            nursery.process.kill()  # whoever waits for it, or for a slot, is let go
+        for slot in list(self._busy):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(slot.pid, signal.SIGKILL)
+        self._threads.shutdown(cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().kill()
+        if self._nursery is not None:
+            self._nursery.kill()
+            self._nursery = None
