@@ -1,105 +1,56 @@
-"""`grader batch`: a folder of submissions, one warm slot, a report and a mark for each."""
+"""Grading a class: from its ledger through the slots to everybody's report, losing nothing."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Callable, Iterator, Sequence
+import contextlib
+import queue
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Protocol
 
 from grader.catalog import Course
-from grader.errors import RequestError
-from grader.files import write_whole
+from grader.classbook import Classbook
+from grader.errors import GraderError, RequestError
+from grader.jobs import Answer, Job, Lost, encode_result
+from grader.ledger import Entry
+from grader.publishing import Publisher
 from grader.records import Report
-from grader.reports import FORMATS
-from grader.reports.grades import to_csv
+from grader.reporting import not_run
 from grader.sandbox import landlock
-from grader.sandbox.confine import Confinement, Isolation
-from grader.sandbox.zygote import Zygote
-from grader.submissions import Submission, discover, name_of, shown
-from grader.visibility import for_student
 
-REPORTS, GRADES = "reports", "grades.csv"
-MAX_NAME = 120  # bytes; what is longer is cut
-VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
-IGNORED = ("__MACOSX", "Thumbs.db")
+MAX_TRIES = 2  # slots that an exercise may cost before it is left to a person
+
+
+class Engine(Protocol):
+    """Whoever grades jobs: slots on this machine, or on a cluster's."""
+
+    @property
+    def width(self) -> int:
+        """How many jobs it likes to have at a time."""
+
+    def submit(self, job: Job) -> Future[Answer]:
+        """Have a job graded."""
 
 
 @dataclass(frozen=True)
-class Handed:
-    """What was handed in: one submission's place, or why an entry is none."""
+class Event:
+    """What there is to tell of a run: `kind` is started, graded, lost, gave up or published."""
 
-    path: Path
-    left_out: str = ""
-
-
-def survey(folder: Path, out: Path) -> list[Handed]:
-    """Every entry of the folder of submissions; raises `RequestError` if there is nothing."""
-    if not folder.is_dir():
-        raise RequestError(f"there is no folder {folder}", "grader batch --help")
-    if out.absolute() == folder.absolute():
-        raise RequestError(f"{out} holds the submissions", "--out another-folder")
-    entries = sorted(folder.iterdir(), key=lambda path: path.name)
-    handed = [
-        Handed(path, _left_out(path))
-        for path in entries
-        if not path.name.startswith(".") and path.name not in IGNORED
-        if path.absolute() != out.absolute()
-    ]
-    if all(entry.left_out for entry in handed):
-        raise RequestError(
-            f"{folder} holds no submissions", "a submission is a folder, or a zip, for each student"
-        )
-    return handed
+    kind: str
+    student: str
+    hash: str = ""
+    names: tuple[str, ...] = ()
+    seconds: float = 0.0
+    why: str = ""
+    report: Report | None = None
 
 
-def _left_out(path: Path) -> str:
-    if path.is_symlink():
-        return "is a link"
-    if path.is_dir() or (path.is_file() and path.suffix == ".zip"):
-        return ""
-    return "is neither a folder nor a zip"
+Told = Callable[[Event], None]
 
 
-def batch(
-    course: Course,
-    handed: list[Handed],
-    out: Path,
-    *,
-    seed: int | None,
-    isolation: Isolation,
-    told: Callable[[Report], None],
-) -> list[Report]:
-    """Grade every submission and write its report at once; `told` of each.
-
-    The marks are written at the end, also when that comes early.
-    """
-    if isolation == "confined":
-        _refuse_readable(course)
-    reports: list[Report] = []
-    with Zygote(Confinement(isolation)) as zygote:
-        from grader.grading import Slot, fresh_seed, with_slot
-
-        chosen = fresh_seed() if seed is None else seed
-
-        def body(slot: Slot) -> None:
-            slot.try_confinement()
-            for submission in _read(handed, course):
-                report = slot.grade(submission, course.names, chosen)
-                _write_report(report, course, out)
-                reports.append(report)
-                told(report)
-
-        try:
-            with_slot(course, course.names, zygote, body)
-        finally:
-            if reports:
-                _write(out / GRADES, to_csv([report.to_json() for report in reports]))
-    return reports
-
-
-def _refuse_readable(course: Course) -> None:
+def refuse_readable(course: Course) -> None:
     """Student code may read the Python installation: no course may lie in it."""
     for folder in landlock.readable() if landlock.version() else ():
         if course.root.resolve().is_relative_to(folder):
@@ -109,48 +60,123 @@ def _refuse_readable(course: Course) -> None:
             )
 
 
-def _read(handed: list[Handed], course: Course) -> Iterator[Submission]:
-    """Each submission in turn; one that cannot be read has its reason for a problem."""
-    taken = [entry.path for entry in handed if not entry.left_out]
-    for path, name in zip(taken, _names(taken)):
+class Run:
+    """One run over a class: what is left of it, and how far it is."""
+
+    def __init__(self, book: Classbook, told: Told) -> None:
+        self.book, self._told = book, told
+        self._again: deque[tuple[Entry, Job]] = deque()
+        self._left = self._find()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether an earlier run has left results."""
+        return self.book.ledger.has_results()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to grade."""
+        if not self._again and (following := next(self._left, None)) is not None:
+            self._again.append(following)
+        return not self._again
+
+    def grade(self, engine: Engine) -> None:
+        """Grade what is left. Each answer is in the ledger before it is told of."""
+        if self.is_done:
+            return
+        self.book.ledger.begin(self.book.course.hash, self.book.key)
+        for entry, job, answer in self._answers(engine):
+            if isinstance(answer, Lost):
+                self._lost(entry, job, answer)
+                continue
+            self.book.ledger.record(
+                entry.hash,
+                self.book.course.hashes,
+                self.book.key,
+                answer.results,
+                answer.confinement,
+                answer.seconds,
+            )
+            self._told(Event("graded", entry.student, entry.hash, job.names, answer.seconds))
+        self.book.ledger.finish()
+
+    def _find(self) -> Iterator[tuple[Entry, Job]]:
+        """What is left to grade, each submission once however many handed it in."""
+        for entry in self.book.ledger.to_grade():
+            if names := self.book.left(entry):
+                submission = self.book.ledger.submission(entry)
+                yield entry, Job(submission, names, self.book.seed)
+
+    def _next(self) -> tuple[Entry, Job] | None:
+        return self._again.popleft() if self._again else next(self._left, None)
+
+    def _answers(self, engine: Engine) -> Iterator[tuple[Entry, Job, Answer]]:
+        """Keep the engine busy; what it answers, as it comes."""
+        done: queue.SimpleQueue[Future[Answer]] = queue.SimpleQueue()
+        under_way: dict[Future[Answer], tuple[Entry, Job]] = {}
+
+        def hand_out() -> None:
+            while len(under_way) < engine.width and (following := self._next()) is not None:
+                future = engine.submit(following[1])
+                under_way[future] = following
+                self._told(Event("started", following[0].student, names=following[1].names))
+                future.add_done_callback(done.put)
+
         try:
-            found = discover([path], course)
-            yield Submission(name, found.files, found.paths, found.problems, found.notes)
-        except (RequestError, OSError) as error:
-            # Students read this: where the class lies on this machine is not for them.
-            reason = shown(str(error)).replace(shown(str(path)), path.name)
-            yield Submission(name, {}, problems=dict.fromkeys(course.names, reason))
+            hand_out()
+            while under_way:
+                future = done.get()
+                entry, job = under_way.pop(future)
+                hand_out()  # so that the slot works while the answer is kept
+                yield entry, job, future.result()
+                hand_out()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+    def _lost(self, entry: Entry, job: Job, lost: Lost) -> None:
+        """Try again, one exercise at a time: only one of them need be at fault."""
+        self._told(Event("lost", entry.student, entry.hash, job.names, why=lost.why))
+        tries = job.tries + 1
+        if len(job.names) == 1 and tries >= MAX_TRIES:
+            self._give_up(entry, job, lost)
+            return
+        for name in job.names:
+            self._again.append((entry, Job(job.submission, (name,), job.seed, tries)))
+
+    def _give_up(self, entry: Entry, job: Job, lost: Lost) -> None:
+        """Leave an exercise to a person: it counts 0 points, and says so."""
+        why = f"given up after {MAX_TRIES} tries: {lost.why}; a person has to look at it"
+        course = self.book.course
+        results = {name: encode_result(not_run(course[name], why)) for name in job.names}
+        self.book.ledger.record(entry.hash, course.hashes, self.book.key, results, (), 0.0)
+        self._told(Event("gave up", entry.student, entry.hash, job.names, why=lost.why))
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
-    """What each submission is called. A name that can be a file's is its own; any other gets a
-    mark made from all of it, so that nobody is given a neighbour's name by cleaning or cutting.
+def grade_class(book: Classbook, engine: Engine, publisher: Publisher, told: Told) -> None:
+    """Grade what is left of a class, and write everybody's reports as they are done.
+
+    When it is stopped, what was graded is published all the same.
     """
-    plain = {path.name for path in paths if path.is_dir() and _is_plain(path.name)}
-    names = []
-    for path in paths:
-        name = name_of(path)
-        if path.name not in plain and (name in plain or name in names or not _is_plain(path.stem)):
-            mark = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
-            short = os.fsencode(name)[:MAX_NAME].decode("utf-8", "ignore").strip(". ")
-            name = f"{short or 'submission'}-{mark}"
-        names.append(name)
-    return names
 
+    def publish(students: Iterable[str]) -> None:
+        for student in students:
+            report = publisher.publish(student)
+            if report is not None:
+                told(Event("published", student, report=report))
 
-def _is_plain(name: str) -> bool:
-    """Whether a name is printable, short enough and nothing that cleaning would change."""
-    return shown(name) == name and name.isprintable() and len(os.fsencode(name)) <= MAX_NAME
+    def telling(event: Event) -> None:
+        told(event)
+        if event.kind in ("graded", "gave up"):
+            publish(book.ledger.handed_in_by(event.hash))
 
-
-def _write_report(report: Report, course: Course, out: Path) -> None:
-    data = for_student(report, course.due).to_json()
-    for suffix, form in VIEWS.items():
-        _write(out / REPORTS / f"{report.submission}{suffix}", FORMATS[form](data))
-
-
-def _write(path: Path, text: str) -> None:
+    run = Run(book, telling)
+    if run.is_begun:
+        publish(book.ledger.students())
     try:
-        write_whole(path, text)
-    except OSError as error:
-        raise RequestError(f"cannot write {path}: {error.strerror}", "--out DIR") from None
+        run.grade(engine)
+    except BaseException:
+        with contextlib.suppress(GraderError):  # what stopped us is what is to be told
+            publisher.finish()
+        raise
+    publisher.finish()

@@ -76,8 +76,8 @@ decode_result = msgspec.json.Decoder(ExerciseResult).decode
 _encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 decode_setup = msgspec.msgpack.Decoder(Setup, dec_hook=lambda kind, text: kind(text)).decode
 decode_job = msgspec.msgpack.Decoder(Job).decode
-_told = msgspec.msgpack.Decoder[Graded | Failed](Graded | Failed)
-_ready = msgspec.msgpack.Decoder[Ready | Failed](Ready | Failed)
+_told: msgspec.msgpack.Decoder[Graded | Failed] = msgspec.msgpack.Decoder(Graded | Failed)
+_ready: msgspec.msgpack.Decoder[Ready | Failed] = msgspec.msgpack.Decoder(Ready | Failed)
 
 
 def send(connection: Connection, message: object) -> None:

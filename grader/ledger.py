@@ -12,7 +12,7 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,7 +80,7 @@ class Entry:
     student: str
     number: int
     hash: str
-    person: Person = Person()
+    person: Person = field(default_factory=Person)
     submitted: datetime | None = None
     due: datetime | None = None
     late: bool = False
@@ -204,7 +204,11 @@ class Ledger:
 
     def put(self, key: str, value: Any) -> None:
         """Keep a setting."""
-        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [key, json.dumps(value)])
+        self.put_text(key, json.dumps(value))
+
+    def put_text(self, key: str, text: str) -> None:
+        """Keep a setting that is JSON already."""
+        self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [key, text])
 
     def begin(self, course: str, key: Key) -> None:
         """Note that a run begins: results are its own from now on."""
@@ -271,11 +275,17 @@ class Ledger:
 
     def to_grade(self) -> Iterator[Entry]:
         """Of each submission that is to be graded one attempt, in the students' order."""
-        rows = self._db.execute(
-            f"SELECT {_ENTRY} FROM attempts WHERE present AND graded "
+        chosen = self._db.execute(
+            "SELECT min(rowid) FROM attempts WHERE present AND graded "
             "GROUP BY hash, problems ORDER BY min(student), number"
         ).fetchall()
-        return map(_entry, rows)
+        for row in chosen:
+            query = f"SELECT {_ENTRY} FROM attempts WHERE rowid = ?"
+            yield _entry(self._db.execute(query, row).fetchone())
+
+    def has_results(self) -> bool:
+        """Whether anything was ever graded."""
+        return self._db.execute("SELECT 1 FROM results LIMIT 1").fetchone() is not None
 
     def handed_in_by(self, digest: str) -> list[str]:
         """The students whose submission this is."""
@@ -322,6 +332,13 @@ class Ledger:
                 ],
             )
 
+    def forget(self, student: str) -> None:
+        """Have a student's submissions graded anew; the old results are gone."""
+        self._db.execute(
+            "DELETE FROM results WHERE hash IN (SELECT hash FROM attempts WHERE student = ?)",
+            [student],
+        )
+
     def results(self, digest: str, courses: Mapping[str, str], key: Key) -> dict[str, Kept]:
         """What is known of a submission's exercises, for the course as it is now."""
         rows = self._db.execute(
@@ -338,7 +355,7 @@ class Ledger:
     # --- a teacher's word -------------------------------------------------------------------------
 
     def adjust(self, student: str, exercise: str, points: float, why: str) -> None:
-        """Adjust a student's points of an exercise; an earlier adjustment of it no longer counts."""
+        """Adjust a student's points of an exercise, in place of any earlier adjustment of it."""
         self._db.execute(
             "INSERT INTO adjustments (student, exercise, points, why, at) VALUES (?, ?, ?, ?, ?)",
             [student, exercise, points, why, _now()],
@@ -372,7 +389,10 @@ class Ledger:
             "WHERE student = ?",
             [student],
         ).fetchone()
-        return Published(*row[:5], json.loads(row[5])) if row else None
+        if row is None:
+            return None
+        fingerprint, course, seed, points, max_points, exercises = row
+        return Published(fingerprint, course, seed, points, max_points, json.loads(exercises))
 
     def published_under(self) -> list[tuple[str, int]]:
         """The hashes of the course, and the seeds, under which marks were published."""
@@ -411,9 +431,17 @@ _ENTRY = "student, number, hash, person, submitted, due, late, paths, problems, 
 def _entry(row: Sequence[Any]) -> Entry:
     student, number, digest, person, submitted, due, late, paths, problems, notes, graded = row
     return Entry(
-        *(student, number, digest, Person(**json.loads(person))),
-        *(_read(submitted), _read(due), bool(late)),
-        *(json.loads(paths), json.loads(problems), tuple(json.loads(notes)), bool(graded)),
+        student=student,
+        number=number,
+        hash=digest,
+        person=Person(**json.loads(person)),
+        submitted=_read(submitted),
+        due=_read(due),
+        late=bool(late),
+        paths=json.loads(paths),
+        problems=json.loads(problems),
+        notes=tuple(json.loads(notes)),
+        graded=bool(graded),
     )
 
 
@@ -427,6 +455,3 @@ def _read(text: str | None) -> datetime | None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-__all__ = ["Entry", "Iterable", "Kept", "Key", "Ledger", "Published", "existing", "opened"]

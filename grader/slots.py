@@ -111,11 +111,16 @@ class Gone(Exception):
     """The nursery has ended; the message is the last it said."""
 
 
+def cores() -> int:
+    """How many slots this machine has room for."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
 class Pool:
     """A number of slots; `submit` gives the next free one a job."""
 
     def __init__(self, course: Course, isolation: Isolation, size: int) -> None:
-        self.size = size
+        self.width = size + 1  # one waits, so that no slot does
         self._course, self._isolation = course, isolation
         self._nursery: _Nursery | None = None
         self._lock = threading.Lock()
@@ -123,13 +128,6 @@ class Pool:
         self._busy: set[_Slot] = set()
         self._closed = False
         self._threads = ThreadPoolExecutor(size, "slot")
-
-    def __enter__(self) -> Pool:
-        self.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
     @property
     def pids(self) -> list[int]:

@@ -1,0 +1,180 @@
+"""Who stands where: from the ledger to the reports of a class, one student at a time.
+
+What is worked out here is a pure function of the ledger and the course, so that it comes out the
+same whenever it is asked for, and nothing of it has to be kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from grader.catalog import Course
+from grader.intake import Which
+from grader.jobs import decode_result
+from grader.ledger import Entry, Kept, Key, Ledger, Published
+from grader.records import Adjustment, ExerciseResult, Report
+from grader.reporting import Reporter, not_run, problem_of, versions
+from grader.submissions import Submission
+from grader.visibility import is_over
+
+LATE_BY = 1.0  # days, of what is late and nobody says by how much
+UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One student: the report that counts, and those of other attempts that were graded."""
+
+    report: Report
+    others: tuple[Report, ...]
+    fingerprint: str
+
+    def published(self, course: Course) -> Published:
+        """What there is to remember of having told the student."""
+        mark = self.report.mark
+        assert mark is not None
+        return Published(
+            self.fingerprint,
+            course.hash,
+            self.report.seed,
+            mark.points,
+            mark.max_points,
+            {e.name: points_with_adjustment(e) for e in self.report.exercises},
+        )
+
+
+@dataclass(frozen=True)
+class Classbook:
+    """The standing of everybody in a ledger, for a course and a seed."""
+
+    course: Course
+    ledger: Ledger
+    seed: int
+
+    @cached_property
+    def key(self) -> Key:
+        """What results depend on, beside the course."""
+        return Key(json.dumps(versions(), sort_keys=True), self.seed)
+
+    @cached_property
+    def _reporter(self) -> Reporter:
+        return Reporter(self.course)
+
+    @cached_property
+    def which(self) -> Which:
+        """Which of several attempts counts."""
+        which: Which = (self.ledger.get("request") or {}).get("attempt", "latest")
+        return which
+
+    def left(self, entry: Entry) -> tuple[str, ...]:
+        """The exercises of an attempt that are still to be graded."""
+        known = self.ledger.results(entry.hash, self.course.hashes, self.key)
+        if len(known) == len(self.course.names):
+            return ()
+        submission = self.ledger.submission(entry)
+        return tuple(
+            name
+            for name in self.course.names
+            if name not in known and not problem_of(submission, name)
+        )
+
+    def standings(self) -> Iterator[Standing]:
+        """Of everybody whose attempts are all graded, in order."""
+        for student in self.ledger.students():
+            if (standing := self.standing(student)) is not None:
+                yield standing
+
+    def standing(self, student: str) -> Standing | None:
+        """A student's standing; None while an attempt waits to be graded."""
+        adjustments = self.ledger.adjustments(student)
+        digest = hashlib.sha256(self._ground.encode())
+        reports = []
+        for entry in self.ledger.attempts(student):
+            known = self.ledger.results(entry.hash, self.course.hashes, self.key)
+            submission = self.ledger.submission(entry)
+            results = _results(self.course, submission, known)
+            if results is None:
+                return None
+            for kept in known.values():
+                digest.update(kept.result)
+            digest.update(repr((entry, adjustments)).encode("utf-8", "backslashreplace"))
+            reports.append(self._report(entry, submission, results, known, adjustments))
+        if not reports:
+            return None
+        counting = self._counting(reports)
+        others = tuple(report for report in reports if report is not counting)
+        return Standing(counting, others, digest.hexdigest()[:32])
+
+    @cached_property
+    def _ground(self) -> str:
+        """What else a page depends on."""
+        course = self.course
+        return repr((course.hash, course.policy, is_over(course.policy), self.key, self.which))
+
+    def _report(
+        self,
+        entry: Entry,
+        submission: Submission,
+        results: list[ExerciseResult],
+        known: Mapping[str, Kept],
+        adjustments: Mapping[str, Adjustment],
+    ) -> Report:
+        policy = self.course.policy
+        adjusted = [replace(r, adjustment=adjustments.get(r.name)) for r in results]
+        days = policy.days_late(entry.submitted, entry.due)
+        is_vague = entry.late and entry.submitted is None
+        confinement = next((kept.confinement for kept in known.values() if kept.confinement), ())
+        report = self._reporter.report(submission, adjusted, self.seed, confinement)
+        return replace(
+            report,
+            person=entry.person,
+            attempt=entry.number,
+            submitted=entry.submitted.isoformat() if entry.submitted else "",
+            flags=tuple(_flags(submission, adjusted)) + ((UNKNOWN_DELAY,) if is_vague else ()),
+            mark=policy.mark(adjusted, LATE_BY if is_vague else days),
+        )
+
+    def _counting(self, reports: list[Report]) -> Report:
+        """Which attempt counts: with `best` the highest mark, the latest of equal ones."""
+        if self.which == "best":
+            return max(reports, key=lambda r: (r.mark.points if r.mark else 0.0, r.attempt))
+        return reports[0] if self.which == "first" else reports[-1]
+
+
+def points_with_adjustment(exercise: ExerciseResult) -> float:
+    """An exercise's points, and what a teacher added or took."""
+    return exercise.points + (exercise.adjustment.points if exercise.adjustment else 0.0)
+
+
+def _results(
+    course: Course, submission: Submission, known: Mapping[str, Kept]
+) -> list[ExerciseResult] | None:
+    """Every exercise's result; None if one waits to be graded."""
+    results = []
+    for exercise in course.exercises:
+        if problem := problem_of(submission, exercise.name):
+            results.append(not_run(exercise, problem))
+        elif exercise.name in known:
+            results.append(decode_result(known[exercise.name].result))
+        else:
+            return None
+    return results
+
+
+def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[str]:
+    """What a person should look at."""
+    reasons = set(submission.problems.values())
+    if len(reasons) == 1 and len(submission.problems) == len(results):
+        yield f"could not be read: {reasons.pop()}"
+    else:
+        yield from (f"{name} could not be read: {why}" for name, why in submission.problems.items())
+    for result in results:
+        if result.name in submission.files and not result.tests:
+            yield f"{result.name} could not be graded: {result.advice}"
+        errors = sum(test.outcome == "error" for test in result.tests)
+        if errors:
+            yield f"{result.name}: {errors} checks failed for a reason of the course's own"

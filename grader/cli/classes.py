@@ -1,0 +1,450 @@
+"""Commands for a class: batch, regrade, adjust, merge, export."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from grader.cli.options import COURSE, SEED, counted, isolation_from, short
+
+if TYPE_CHECKING:
+    from grader.batch import Engine
+    from grader.catalog import Course
+    from grader.classbook import Classbook
+    from grader.intake import Intake
+    from grader.ledger import Ledger
+    from grader.records import Report
+
+LAYOUTS = ("plain", "canvas", "moodle", "gradescope", "clones")
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Grade N submissions at a time. Default: one for each core.",
+)
+CLUSTER = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Grade on the workers of the Dask scheduler at ADDRESS, such as tcp://host:8786.",
+)
+
+
+GRADED = click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The folder that `grader batch` wrote. Default: this one.",
+)
+
+
+class _Shard(click.ParamType[tuple[int, int]]):
+    name = "i/n"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+        number, _, parts = str(value).partition("/")
+        if number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
+            return int(number), int(parts)
+        self.fail(f"{value} is not a part such as 3/10, the third of ten", param, ctx)
+
+
+@click.command()
+@click.argument("submissions", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where the reports, the marks, the dashboard and the ledger go.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be graded for whom, and stop.")
+@click.option(
+    "--layout", type=click.Choice(LAYOUTS), help="Where it was downloaded. Default: recognised."
+)
+@click.option(
+    "--roster",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="CSV",
+    help="The class: a line for each student (id, name, email, section, due, …).",
+)
+@click.option(
+    "--attempt",
+    type=click.Choice(["latest", "best", "first", "all"]),
+    default="latest",
+    show_default=True,
+    help="Which of several attempts counts; `all` grades each, and the latest counts.",
+)
+@JOBS
+@click.option("--resume", is_flag=True, help="Go on where DIR stands, as it was handed in then.")
+@CLUSTER
+@click.option(
+    "--shard", type=_Shard(), metavar="i/n", help="Grade the i-th of n parts; then `grader merge`."
+)
+@click.option(
+    "--log",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write what happens to FILE, a JSON object a line.",
+)
+@click.option("--quiet", is_flag=True, help="No line for each student.")
+@SEED
+@isolation_from("confined")
+@COURSE
+def batch(
+    submissions: Path | None,
+    out: Path | None,
+    dry_run: bool,
+    resume: bool,
+    shard: tuple[int, int] | None,
+    log: Path | None,
+    quiet: bool,
+    seed: int | None,
+    isolation: Any,
+    course: Path | None,
+    jobs: int | None,
+    cluster: str | None,
+    **asked: Any,
+) -> int:
+    """Grade a class: a folder or a zip of submissions, from any platform.
+
+    \b
+    grader batch submissions/ --out results/            grade, or go on
+    grader batch submissions.zip --dry-run              who handed in what
+    grader batch submissions/ --out results/ --roster class.csv
+    grader batch --resume --out results/                after a crash, or Ctrl-C
+
+    A plain folder or zip for each student, downloads of Canvas, Moodle and
+    Gradescope, and clones are recognised. DIR/index.html shows the class, DIR/reports/
+    holds a page for each student, DIR/grades.csv the marks. Whatever stops it, the
+    same command goes on where it was: nothing is graded twice. Other people's code is
+    run confined, or not at all.
+    """
+    from grader import batch as grading
+    from grader.catalog import find_course
+    from grader.errors import RequestError
+    from grader.intake import Request, looked_at
+    from grader.ledger import existing, opened
+    from grader.shards import name_of
+
+    found = find_course(course or Path.cwd())
+    if submissions is None and not resume:
+        raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
+    request = None if submissions is None else Request(submissions, shard=shard, **asked)
+    if dry_run:
+        if request is None:
+            raise RequestError("which submissions?", "grader batch SUBMISSIONS --dry-run")
+        with looked_at(request, found, out) as handed_in:
+            _tell_all(handed_in, found)
+        return 0
+    if out is None:
+        raise RequestError("where do the results go?", "grader batch SUBMISSIONS --out DIR")
+    if shard is not None:
+        if seed is None:
+            raise RequestError(
+                "every part of a class needs the same seed", "--shard i/n --seed 7, for each part"
+            )
+        out = out / name_of(*shard)
+    if isolation == "confined" and cluster is None:
+        grading.refuse_readable(found)
+    if resume:
+        existing(out)
+    with contextlib.ExitStack() as stack:
+        intake: Intake | None = None
+        if not resume and request is not None:
+            intake = stack.enter_context(looked_at(request, found, out))
+            _tell_of(intake)
+        ledger = stack.enter_context(opened(out))
+        engine = _engine(found, isolation, jobs, cluster)
+        if not ledger.has_results():
+            engine.start()
+        stack.callback(engine.close)
+        if intake is not None:
+            _take_in(intake, request, ledger, found)
+        book = _book(found, ledger, seed)
+        return _grade(book, engine, out, log, quiet)
+
+
+def _grade(book: Classbook, engine: Engine, out: Path, log: Path | None, quiet: bool) -> int:
+    from grader.batch import grade_class
+    from grader.meter import Meter
+    from grader.publishing import DASHBOARD, GRADES, REPORTS, Publisher
+
+    start = time.perf_counter()
+    worst = 0
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(log.open("a", encoding="utf-8")) if log else None
+        students = len(book.ledger.students())
+        meter = Meter(students, None if quiet else _verdict, file)
+
+        def told(event: Any) -> None:
+            nonlocal worst
+            if event.report is not None:
+                worst = max(worst, _code(event.report))
+            meter.told(event)
+
+        stack.enter_context(meter.shown())
+        grade_class(book, engine, Publisher(book, out), told)
+    spent = time.perf_counter() - start
+    click.echo(f"\n  {meter.done} submissions graded in {spent:.1f} seconds, seed {book.seed}")
+    click.echo(f"  reports: {short(out / REPORTS)}/    marks: {short(out / GRADES)}")
+    click.echo(f"  the class, opens on a double click: {short(out / DASHBOARD)}")
+    return worst
+
+
+def _code(report: Report) -> int:
+    if report.has_errors:
+        return 3
+    return 0 if report.passed else 1
+
+
+def _engine(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Any:
+    if cluster is not None:
+        from grader.cluster import Cluster
+
+        return Cluster(course, isolation, cluster)
+    from grader.slots import Pool, cores
+
+    return Pool(course, isolation, jobs or cores())
+
+
+def _book(course: Course, ledger: Ledger, seed: int | None) -> Classbook:
+    """The class under the seed that was asked for, or under that of its first run."""
+    from grader.classbook import Classbook
+    from grader.errors import RequestError
+    from grader.reporting import fresh_seed
+
+    kept = ledger.get("seed")
+    chosen = seed if seed is not None else kept if kept is not None else fresh_seed()
+    for told, under in ledger.published_under():
+        if (told, under) != (course.hash, chosen):
+            what = "seed is another" if under != chosen else "course has changed"
+            raise RequestError(
+                f"marks were published here, and the {what} now",
+                "grader regrade   shows who changes and by how much, before anything is published",
+            )
+    ledger.put("seed", chosen)
+    return Classbook(course, ledger, chosen)
+
+
+def _take_in(intake: Intake, request: Any, ledger: Ledger, course: Course) -> None:
+    """Read what was handed in, with a bar where there is a terminal."""
+    with counted(len(intake.taken)) as told:
+        intake.keep(ledger, course, told)
+    ledger.put("request", {"attempt": request.attempt})
+
+
+def _verdict(report: Any) -> str:
+    """A submission in one line."""
+    from grader.reports.checks import amount, counted
+
+    points, most = counted(report.to_json())
+    wrong = next((exercise for exercise in report.exercises if not exercise.passed), None)
+    first = f"first to mend: {wrong.name}" if wrong else "nothing to mend"
+    look = "  ! a person should look" if report.flags else ""
+    return f"  {report.submission}  {amount(points):>3} / {amount(most)}  {first}{look}"
+
+
+# --- what was handed in ---------------------------------------------------------------------------
+
+
+def _tell_of(intake: Intake) -> None:
+    """What was taken for what, in a few lines."""
+    attempts = len(intake.taken)
+    more = f", {attempts} attempts" if attempts > intake.students else ""
+    click.echo(f"  {intake.layout} layout: {_students(intake.students)}{more}", err=True)
+    for left in intake.left_out:
+        click.echo(f"  {left.what} {left.why} and was left out", err=True)
+    if intake.missing:
+        names = ", ".join(listed.student for listed in intake.missing)
+        click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)
+
+
+def _students(count: int) -> str:
+    return f"{count} student{'s' if count != 1 else ''}"
+
+
+def _tell_all(intake: Intake, course: Course) -> None:
+    """What would be graded for whom."""
+    _tell_of(intake)
+    for taken, submission in intake.read(course):
+        entry = taken.entry(submission)
+        days = course.policy.days_late(entry.submitted, entry.due)
+        words = [f"{len(submission.files)} of {len(course.names)} exercises"]
+        if entry.submitted:
+            words.append(f"handed in {entry.submitted:%Y-%m-%d %H:%M %Z}".rstrip())
+        if days or entry.late:
+            words.append(f"{days:.1f} days late" if days else "late")
+        if not taken.graded:
+            words.append("an attempt that does not count")
+        number = f" attempt {entry.number}" if entry.number > 1 or not taken.graded else ""
+        name = f" ({entry.person.name})" if entry.person.name else ""
+        click.echo(f"  {entry.student}{name}{number}: {', '.join(words)}")
+        for text in sorted({*submission.problems.values(), *submission.notes}):
+            click.echo(click.wrap_text(text, 79, "      ", "      "))
+    click.echo("\n  nothing was graded: this was a dry run")
+
+
+# --- afterwards -----------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _graded(folder: Path, course: Path | None, seed: int | None = None) -> Iterator[Classbook]:
+    """The class that was graded into a folder, under its seed or another."""
+    from grader.catalog import find_course
+    from grader.classbook import Classbook
+    from grader.ledger import existing, opened
+
+    found = find_course(course or Path.cwd())
+    with opened(existing(folder)) as ledger:
+        yield Classbook(found, ledger, ledger.get("seed") if seed is None else seed)
+
+
+@click.command()
+@GRADED
+@click.option("--publish", is_flag=True, help="Write the reports and marks without asking.")
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="STUDENT",
+    help="Grade this student anew, though nothing has changed. May be repeated.",
+)
+@JOBS
+@CLUSTER
+@SEED
+@isolation_from("confined")
+@COURSE
+def regrade(
+    folder: Path,
+    publish: bool,
+    again: tuple[str, ...],
+    jobs: int | None,
+    cluster: str | None,
+    seed: int | None,
+    isolation: Any,
+    course: Path | None,
+) -> int:
+    """Grade a class again after a change of the course.
+
+    \b
+    grader regrade --in results/             who changes, and by how much
+    grader regrade --in results/ --publish   and write the reports
+
+    Only exercises that have changed are run again. Adjustments stay. Nothing is
+    published before you have seen what changes.
+    """
+    from grader import regrade as regrading
+
+    with _graded(folder, course, seed) as book:
+        for student in again:
+            book.ledger.forget(known_student(book, student))
+        engine = _engine(book.course, isolation, jobs, cluster)
+        try:
+            changes = regrading.regrade(book, engine, lambda event: None)
+        finally:
+            engine.close()
+        for line in regrading.told(changes):
+            click.echo(f"  {line}")
+        if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
+            click.echo("\n  nothing is published: grader regrade --publish does")
+            return 0
+        regrading.publish(book, folder)
+        click.echo(f"\n  published: {short(folder)}")
+    return 0
+
+
+def known_student(book: Classbook, student: str) -> str:
+    """The student, if it is one; `RequestError` otherwise."""
+    from grader.catalog import did_you_mean
+    from grader.errors import RequestError
+
+    students = book.ledger.students()
+    if student not in students:
+        raise RequestError(
+            f"nobody called `{student}` has handed in{did_you_mean(student, students)}",
+            "grades.csv lists everybody",
+        )
+    return student
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("student")
+@click.argument("exercise")
+@click.argument("points", type=float, metavar="±POINTS")
+@click.option("--why", required=True, metavar="TEXT", help="The student reads this.")
+@GRADED
+@COURSE
+def adjust(
+    student: str, exercise: str, points: float, why: str, folder: Path, course: Path | None
+) -> int:
+    """Add points to an exercise of a student, or take some away.
+
+    \b
+    grader adjust s004 layer_norm +2 --why "right idea, one sign" --in results/
+    grader adjust s004 layer_norm 0 --why "taken back" --in results/
+
+    It comes on top of what the tests give, now and after every regrade, and stands
+    in the student's report. Another adjustment of the same exercise takes its place.
+    """
+    from grader.publishing import Publisher
+
+    with _graded(folder, course) as book:
+        known_student(book, student)
+        book.ledger.adjust(student, book.course[exercise].name, points, why)
+        publisher = Publisher(book, folder)
+        report = publisher.publish(student)
+        if report is None:
+            click.echo("  kept; the student waits to be graded: grader regrade")
+            return 0
+        publisher.finish()
+        click.echo(_verdict(report))
+    return 0
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@COURSE
+def merge(folder: Path, course: Path | None) -> int:
+    """Put the parts of a class together that `grader batch --shard` graded.
+
+    \b
+    grader batch submissions/ --out results/ --seed 7 --shard 1/2
+    grader batch submissions/ --out results/ --seed 7 --shard 2/2
+    grader merge results/
+    """
+    from grader.batch import Run
+    from grader.catalog import find_course
+    from grader.classbook import Classbook
+    from grader.errors import RequestError
+    from grader.ledger import opened
+    from grader.publishing import Publisher
+    from grader.shards import absorb_all, parts_of
+
+    found = find_course(course or Path.cwd())
+    parts = parts_of(folder)
+    with opened(folder) as ledger:
+        absorb_all(ledger, parts)
+        book = Classbook(found, ledger, ledger.get("seed"))
+        run = Run(book, lambda event: None)
+        if not run.is_done:
+            raise RequestError(
+                "some submissions are not graded yet, or the course has changed since",
+                f"grader regrade --in {folder}   grades what is left",
+            )
+        worst = 0
+        publisher = Publisher(book, folder)
+        for student in ledger.students():
+            report = publisher.publish(student)
+            if report is not None:
+                worst = max(worst, _code(report))
+        publisher.finish()
+        click.echo(f"  {len(parts)} parts, {_students(len(ledger.students()))}: {short(folder)}")
+    return worst
+
+
+COMMANDS = (adjust, batch, merge, regrade)

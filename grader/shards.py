@@ -1,0 +1,87 @@
+"""A class graded in parts, each by a machine of its own, put together again."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import RequestError
+from grader.ledger import FILE, Ledger
+
+_NAME = re.compile(r"shard-(\d+)-of-(\d+)")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part's ledger: the `number`-th of `parts`."""
+
+    number: int
+    parts: int
+    ledger: Path
+
+    @property
+    def name(self) -> str:
+        """What its folder is called."""
+        return name_of(self.number, self.parts)
+
+
+def name_of(number: int, parts: int) -> str:
+    """What the folder of a part is called."""
+    return f"shard-{number}-of-{parts}"
+
+
+def parts_of(folder: Path) -> list[Part]:
+    """The parts in a folder, in order; `RequestError` if there are none, or one is missing."""
+    found = [
+        Part(int(match[1]), int(match[2]), path / FILE)
+        for path in sorted(folder.glob("shard-*-of-*"))
+        if (match := _NAME.fullmatch(path.name)) and (path / FILE).is_file()
+    ]
+    sizes = {part.parts for part in found}
+    if not found:
+        raise RequestError(
+            f"{folder} holds no parts of a class",
+            f"grader batch SUBMISSIONS --out {folder} --seed N --shard 1/2",
+        )
+    if len(sizes) > 1:
+        raise RequestError(
+            f"{folder} holds parts of several divisions: {', '.join(p.name for p in found)}",
+            "remove those that are not meant",
+        )
+    (parts,) = sizes
+    missing = sorted(set(range(1, parts + 1)) - {part.number for part in found})
+    if missing:
+        names = ", ".join(f"{number}/{parts}" for number in missing)
+        raise RequestError(
+            f"of {parts} parts these are missing: {names}",
+            f"grader batch SUBMISSIONS --out {folder} --seed N --shard {missing[0]}/{parts}",
+        )
+    return sorted(found, key=lambda part: part.number)
+
+
+def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
+    """Take every part into one ledger; `RequestError` if they were graded differently."""
+    settings = {part: _settings(part) for part in parts}
+    first = parts[0]
+    for part in parts:
+        for key in ("seed", "request"):
+            if settings[part].get(key) != settings[first].get(key):
+                raise RequestError(
+                    f"{first.name} and {part.name} were graded with different options ({key})",
+                    "grade one of them again, with the same --seed and --attempt",
+                )
+    for part in parts:
+        ledger.absorb(part.ledger)
+    for key, value in settings[first].items():
+        ledger.put_text(key, value)
+
+
+def _settings(part: Part) -> dict[str, str]:
+    try:
+        with closing(sqlite3.connect(f"file:{part.ledger}?mode=ro", uri=True)) as connection:
+            return dict(connection.execute("SELECT key, value FROM settings"))
+    except sqlite3.Error as error:
+        raise RequestError(f"{part.ledger}: {error}", "grade that part again") from None
