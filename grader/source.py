@@ -40,6 +40,18 @@ def _landmark(pattern: str) -> str:
     return max(re.split(r"[*?\[\].]+", pattern.partition("torch")[2]), key=len)
 
 
+def top_level_names(text: str) -> set[str]:
+    """The functions, classes and variables that a source defines, as far as it can be read."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {*re.findall(r"^(?:async\s+def|def|class)\s+(\w+)", text, re.MULTILINE)}
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    names = {node.name for node in body if isinstance(node, defined)}
+    assigned = (target for node in body if isinstance(node, ast.Assign) for target in node.targets)
+    return names | {target.id for target in assigned if isinstance(target, ast.Name)}
+
+
 MAX_PARTS = 12  # of a dotted name; a longer one is none of torch's
 
 

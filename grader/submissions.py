@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from grader.archives import Unreadable, unpacked
 from grader.catalog import Course, did_you_mean
@@ -19,10 +19,12 @@ from grader.notebook import Unreadable as NoNotebook
 from grader.notebook import read_notebook
 from grader.records import clean
 from grader.sandbox.cells import NOTEBOOK
+from grader.source import top_level_names
 
 MAX_BYTES = 256 * 1024  # a longer file is no solution to an exercise
 MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024  # with its outputs and pictures
 MAX_WRAPPING = 4  # folders around the folder that holds the exercises
+CODE = (".py", NOTEBOOK)
 MAX_NOTES = 20  # on files that were left out
 MAX_FOLDERS = 500  # looked at in search of it
 
@@ -43,11 +45,15 @@ class Submission:
         digest = hashlib.sha256()
         for name, text in sorted(self.files.items()):
             digest.update(f"{name}\0{len(text)}\0{text}".encode("utf-8", "replace"))
-        return digest.hexdigest()[:16]
+        return digest.hexdigest()[:32]
 
 
-def discover(paths: Sequence[Path], course: Course) -> Submission:
-    """The submission made of `paths`: exercise files, or folders or zips that hold them."""
+def discover(paths: Sequence[Path], course: Course, *, inside: bool = False) -> Submission:
+    """The submission made of `paths`: exercise files, or folders or zips that hold them.
+
+    A single file of another name is taken for all exercises of which it defines something. The
+    files' places begin with the path given or, with `inside`, in the folder that holds them.
+    """
     files: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: dict[str, str] = {}
@@ -55,7 +61,7 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
     for path in paths:
         with _opened(path, notes) as opened:
             for name, file in _exercise_files(opened, course, notes).items():
-                place = path / file.relative_to(opened)
+                place = _inside(file) if inside else path / file.relative_to(opened)
                 if name in places:
                     raise RequestError(
                         f"{name} is given twice: {places[name]} and {shown(str(place))}",
@@ -67,7 +73,7 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
                     problems[name] = problem
                 else:
                     files[name] = text
-    notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more"] if len(notes) > MAX_NOTES else []
+    notes = shortened(notes)
     if not places:
         where = ", ".join(str(path) for path in paths)
         raise RequestError(
@@ -77,10 +83,21 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
     return Submission(name_of(paths[0]), files, places, problems, tuple(notes))
 
 
+def shortened(notes: Sequence[str]) -> list[str]:
+    """The notes, or the first of many and how many more there are."""
+    more = [f"and {len(notes) - MAX_NOTES} more"] if len(notes) > MAX_NOTES else []
+    return [*notes[:MAX_NOTES], *more]
+
+
+def _inside(file: Path) -> PurePath:
+    """A file's place in the folder that holds the exercises."""
+    return PurePath(*file.parts[-2 if file.name == "solution.py" else -1 :])
+
+
 @contextlib.contextmanager
 def _opened(path: Path, notes: list[str]) -> Iterator[Path]:
     """The path itself or, of a zip, a folder with what it holds."""
-    if path.suffix != ".zip" or not path.is_file():
+    if path.suffix.lower() != ".zip" or not path.is_file():
         yield path
         return
     try:
@@ -96,7 +113,9 @@ def _exercise_files(path: Path, course: Course, notes: list[str]) -> dict[str, P
     """Exercise name to file, of a file or of the folder, or a folder in it, that holds them."""
     if path.is_file():
         name = path.parent.name if path.name == "solution.py" else path.stem
-        if name not in course.names or path.suffix not in (".py", NOTEBOOK):
+        if name not in course.names or path.suffix not in CODE:
+            if defined := _defined_in(path, course, notes):
+                return defined
             raise RequestError(
                 f"{path} is no exercise of this course{did_you_mean(name, course.names)}",
                 "grader status   lists the exercises",
@@ -115,14 +134,45 @@ def _exercise_files(path: Path, course: Course, notes: list[str]) -> dict[str, P
         if len(holding) > 1:
             names = ", ".join(shown(str(folder.relative_to(path))) for folder in holding)
             notes.append(f"several folders hold exercises, and none was taken: {names}")
-            break
+            return {}
         for folder, found in holding.items():
             if folder != path:
                 notes.append(f"the files are those of {shown(str(folder.relative_to(path)))}/")
             notes += left_out + _strangers(folder, found, course)
             return found
-    notes += left_out + _strangers(path, {}, course)
-    return {}
+    file = _only_file(path)
+    defined = _defined_in(file, course, notes) if file and not left_out else {}
+    notes += left_out + ([] if defined else _strangers(path, {}, course))
+    return defined
+
+
+def _only_file(path: Path) -> Path | None:
+    """The one Python file or notebook in a folder, or in the folders that wrap it."""
+    for folders in _levels(path):
+        files = [
+            Path(entry.path)
+            for folder in folders
+            for entry in os.scandir(folder)
+            if Path(entry.name).suffix in CODE and not entry.name.startswith(".")
+        ]
+        if files:
+            return None if len(files) > 1 or unwelcome(files[0]) else files[0]
+    return None
+
+
+def _defined_in(file: Path, course: Course, notes: list[str]) -> dict[str, Path]:
+    """The exercises of which a file of another name defines something, each in that file."""
+    if file.suffix not in CODE:
+        return {}
+    text, problem = _read(file)
+    if problem:
+        notes.append(problem)
+        return {}
+    names = top_level_names(text)
+    found = [exercise.name for exercise in course.exercises if names & {*exercise.implements}]
+    if found:
+        notes.append(f"{shown(file.name)} was taken for {', '.join(found)}: it defines them")
+    return dict.fromkeys(found, file)
 
 
 def _levels(path: Path) -> Iterator[list[Path]]:
@@ -149,7 +199,7 @@ def _files_in(folder: Path, top: Path, course: Course, left_out: list[str]) -> d
             file = folder / place
             if not file.exists() and not file.is_symlink():
                 continue
-            reason = _unwelcome(file, folder)
+            reason = unwelcome(file, folder)
             if name in found:
                 reason = f"is {name} once more"
             if reason:
@@ -159,8 +209,9 @@ def _files_in(folder: Path, top: Path, course: Course, left_out: list[str]) -> d
     return found
 
 
-def _unwelcome(file: Path, folder: Path) -> str:
-    """Why a file is not taken: through a link, it could be somebody else's."""
+def unwelcome(file: Path, folder: Path | None = None) -> str:
+    """Why a file in `folder` is not taken: through a link, it could be somebody else's."""
+    folder = folder or file.parent
     if file.is_symlink() or (file.parent.is_symlink() and file.parent != folder):
         return "is a link"
     if not file.is_file():
@@ -169,12 +220,12 @@ def _unwelcome(file: Path, folder: Path) -> str:
 
 
 def _strangers(folder: Path, found: Mapping[str, Path], course: Course) -> list[str]:
-    """A note on each Python file that is no exercise of this course."""
+    """A note on each Python file or notebook that is no exercise of this course."""
     free = [name for name in course.names if name not in found]
     return [
         f"{shown(file.name)} is no exercise file and was left out{did_you_mean(file.stem, free)}"
-        for file in sorted(folder.glob("*.py"))
-        if file.stem not in course.names
+        for file in sorted(folder.glob("*.*"))
+        if file.suffix in CODE and file.stem not in course.names
     ]
 
 

@@ -1,0 +1,790 @@
+"""A class is read in the layout of any platform: everybody once, under their own name, as text."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from grader import archives
+from grader.catalog import Course
+from grader.errors import RequestError
+from grader.layouts import (
+    Attempt,
+    HandedIn,
+    LeftOut,
+    Part,
+    collect,
+    gathered,
+    opened,
+    survey,
+)
+from grader.layouts import gather as gathering
+from grader.records import Person
+from grader.submissions import Submission
+
+SOFTMAX = "def masked_softmax(scores, lengths): return scores\n"
+NORM = "class LayerNorm: pass\n"
+STRANGE = "def unheard_of(): pass\n"
+
+
+def zipped(path: Path, members: Mapping[str, str | bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    return path
+
+
+def place(folder: Path, *names: str, text: str = SOFTMAX) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def notebook(text: str) -> str:
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{**cell, "id": "c1", "source": text}]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+
+
+def by_student(handed: HandedIn) -> dict[str, Attempt]:
+    return {attempt.student: attempt for attempt in handed.attempts}
+
+
+def read(folder: Path, course: Course, layout: str | None = None) -> dict[str, Submission]:
+    handed = survey(folder, course, layout)
+    return {attempt.student: collect(attempt, course) for attempt in handed.attempts}
+
+
+def reason(submission: Submission, course: Course) -> str:
+    """Why nothing of a submission can be graded."""
+    assert (submission.files, set(submission.problems)) == ({}, set(course.names))
+    (why,) = set(submission.problems.values())
+    return why
+
+
+# --- a plain folder -------------------------------------------------------------------------------
+
+
+def test_a_student_has_a_folder_a_zip_a_file_or_a_notebook(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001/masked_softmax.py")
+    zipped(tmp_path / "s002.ZIP", {"home/work/masked_softmax.py": SOFTMAX})
+    place(tmp_path, "s003.py")
+    place(tmp_path, "s004.ipynb", text=notebook(SOFTMAX + NORM))
+    place(tmp_path, ".hidden.py", "desktop.ini", "__MACOSX/s009/masked_softmax.py", "readme.md")
+    handed = survey(tmp_path, course)
+    assert handed.layout == "plain"
+    assert handed.left_out == (LeftOut("readme.md", "is neither a folder nor a zip"),)
+    found = read(tmp_path, course)
+    assert {student: set(one.files) for student, one in found.items()} == {
+        "s001": {"masked_softmax"},
+        "s002": {"masked_softmax"},
+        "s003": {"masked_softmax"},
+        "s004": {"masked_softmax", "layer_norm"},
+    }
+    assert found["s004"].paths == dict.fromkeys(("masked_softmax", "layer_norm"), "s004.ipynb")
+    assert found["s003"].notes == ("s003.py was taken for masked_softmax: it defines them",)
+
+
+def test_one_file_counts_for_all_that_it_defines_at_its_top(tmp_path: Path, course: Course) -> None:
+    text = (
+        f'"""\ndef feed_forward(): pass\n"""\n{NORM}def lookup(): pass\nmasked_softmax = lookup\n'
+    )
+    place(tmp_path, "s001.py", text=text + "def f():\n    class TransformerBlock: pass\n")
+    found = read(tmp_path, course)["s001"]
+    assert set(found.files) == {"layer_norm", "dictionary_lookup", "masked_softmax"}
+    assert set(found.files.values()) == {(tmp_path / "s001.py").read_text()}
+
+
+def test_one_file_with_a_syntax_error_counts_for_what_it_begins(
+    tmp_path: Path, course: Course
+) -> None:
+    place(tmp_path, "s001.py", text=f"{SOFTMAX}{NORM}x = (\n")
+    assert set(read(tmp_path, course)["s001"].files) == {"layer_norm", "masked_softmax"}
+
+
+def test_a_file_that_defines_nothing_asked_for_is_named(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001.py", text=STRANGE)
+    place(tmp_path, "s002.ipynb", text=notebook(STRANGE))
+    found = read(tmp_path, course)
+    assert "no exercise file in s001.py; s001.py is no exercise file" in reason(
+        found["s001"], course
+    )
+    assert "s002.ipynb is no exercise file" in reason(found["s002"], course)
+
+
+@pytest.mark.parametrize(
+    "file", ["masked_softmax.py", "layer_norm/solution.py", "layer_norm.ipynb"]
+)
+def test_a_folder_of_exercises_is_no_class(file: str, tmp_path: Path, course: Course) -> None:
+    place(tmp_path, file, "s001/masked_softmax.py")
+    with pytest.raises(RequestError, match="looks like one submission") as raised:
+        survey(tmp_path, course)
+    assert file in raised.value.message
+    assert raised.value.remedy == f"grader check {tmp_path}"
+
+
+def test_nobody_takes_a_neighbours_name(tmp_path: Path, tiny_course: Course) -> None:
+    names = ("s001", "S001", "=1+1", "\x01s001", "bob\nbob  10 of 10", "n" * 250)
+    place(tmp_path, *(f"{name}/scale.py" for name in names))
+    zipped(tmp_path / "s001.zip", {"scale.py": ""})
+    attempts = survey(tmp_path, tiny_course).attempts
+    assert sorted(attempts, key=lambda one: (one.student, one.number)) == list(attempts)
+    students = {attempt.parts[0].name: attempt.student for attempt in attempts}
+    assert (students["s001"], students["S001"], students["=1+1"]) == ("s001", "S001", "=1+1")
+    assert students["\x01s001"].startswith("s001-")
+    assert students["s001.zip"].startswith("s001-")
+    assert students["bob\nbob  10 of 10"].startswith("bob bob 10 of 10-")
+    assert len(students["n" * 250]) < 140
+    assert len(set(students.values())) == 7
+    assert all(student.isprintable() for student in students.values())
+
+
+def test_nobody_can_call_themselves_what_another_will_be_called(
+    tmp_path: Path, tiny_course: Course
+) -> None:
+    place(tmp_path, "\x01s001/scale.py")
+    (marked,) = by_student(survey(tmp_path, tiny_course))
+    place(tmp_path, f"{marked}/scale.py", text="mine = 1\n")
+    found = read(tmp_path, tiny_course)
+    assert len(found) == 2
+    assert found[marked].files == {"scale": "mine = 1\n"}
+
+
+def test_links_and_pipes_are_left_out_and_said_so(tmp_path: Path, tiny_course: Course) -> None:
+    place(tmp_path, "s001/scale.py", "out/reports/s001.html")
+    (tmp_path / "s002").symlink_to(tmp_path / "s001")
+    os.mkfifo(tmp_path / "s003.py")
+    handed = survey(tmp_path, tiny_course, without=tmp_path / "out")
+    assert [attempt.student for attempt in handed.attempts] == ["s001"]
+    assert handed.left_out == (
+        LeftOut("s002", "is a link"),
+        LeftOut("s003.py", "is no regular file"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("folder", "layout", "said", "remedy"),
+    [
+        ("nowhere", None, "there is no folder", "grader batch --help"),
+        ("empty", None, "holds no submissions", "a submission is a folder"),
+        ("notes", None, "holds no submissions; a.txt is neither a folder nor", "a submission"),
+        ("notes", "canvas", "a.txt is not named as Canvas names files", "a submission"),
+        ("notes", "canvass", "there is no layout `canvass`; did you mean `canvas`?", "one of"),
+    ],
+)
+def test_a_wrong_request_says_what_is_wrong(
+    folder: str, layout: str | None, said: str, remedy: str, tmp_path: Path, course: Course
+) -> None:
+    (tmp_path / "empty").mkdir()
+    place(tmp_path, "notes/a.txt")
+    with pytest.raises(RequestError) as raised:
+        survey(tmp_path / folder, course, layout)
+    assert said in raised.value.message
+    assert raised.value.remedy.startswith(remedy)
+
+
+# --- what is made of an attempt -------------------------------------------------------------------
+
+
+def test_the_same_files_are_the_same_submission_wherever_they_lie(
+    tmp_path: Path, course: Course
+) -> None:
+    place(tmp_path, "s001/masked_softmax.py", "s001/layer_norm/solution.py")
+    place(tmp_path, "s002/my/home work/masked_softmax.py", "s002/my/home work/layer_norm.py")
+    zipped(tmp_path / "s003.zip", {"masked_softmax.py": SOFTMAX, "layer_norm/solution.py": SOFTMAX})
+    zipped(tmp_path / "s004/hw.zip", {"x/masked_softmax.py": SOFTMAX, "x/layer_norm.py": SOFTMAX})
+    found = read(tmp_path, course)
+    assert len({one.hash for one in found.values()}) == 1
+    assert len(found["s001"].hash) == 32
+    paths = {"masked_softmax": "masked_softmax.py", "layer_norm": "layer_norm/solution.py"}
+    assert found["s001"].paths == found["s003"].paths == paths
+    flat = {"masked_softmax": "masked_softmax.py", "layer_norm": "layer_norm.py"}
+    assert found["s002"].paths == found["s004"].paths == flat
+    assert [found[name].name for name in sorted(found)] == sorted(found)
+
+
+def test_zips_for_single_exercises_make_one_submission(tmp_path: Path, course: Course) -> None:
+    zipped(tmp_path / "s001/a.zip", {"a/masked_softmax.py": SOFTMAX})
+    zipped(tmp_path / "s001/b.zip", {"layer_norm/solution.py": NORM, "masked_softmax.py": "x"})
+    place(tmp_path, "s001/feed_forward.py", "s001/.venv/masked_softmax.py")
+    found = read(tmp_path, course)["s001"]
+    assert set(found.files) == {"masked_softmax", "layer_norm", "feed_forward"}
+    assert found.files["masked_softmax"] == SOFTMAX
+    assert "masked_softmax.py lies in b.zip once more and was left out" in found.notes
+
+
+def test_a_broken_zip_costs_only_itself(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001/masked_softmax.py")
+    place(tmp_path, "s001/more.zip", "s002.zip", text="PK\x03\x04 this is no zip")
+    found = read(tmp_path, course)
+    assert set(found["s001"].files) == {"masked_softmax"}
+    assert any("more.zip: the archive cannot be read" in note for note in found["s001"].notes)
+    assert reason(found["s002"], course).startswith(
+        "s002.zip: the archive cannot be read: File is not a zip file"
+    )
+
+
+def test_a_link_beside_a_zip_is_not_followed(tmp_path: Path, course: Course) -> None:
+    secret = place(tmp_path / "elsewhere", "masked_softmax.py", text="secret = 1\n")
+    zipped(tmp_path / "class/s001/hw.zip", {"layer_norm.py": NORM})
+    (tmp_path / "class/s001/masked_softmax.py").symlink_to(secret / "masked_softmax.py")
+    (tmp_path / "class/s001/feed_forward").symlink_to(secret)
+    os.link(secret / "masked_softmax.py", tmp_path / "class/s001/feed_forward.py")
+    found = read(tmp_path / "class", course)["s001"]
+    assert found.files == {"layer_norm": NORM}
+    assert {
+        "masked_softmax.py is a link and was left out",
+        "feed_forward is a link and was left out",
+        "feed_forward.py is a hard link (copy it) and was left out",
+    } <= set(found.notes)
+
+
+def test_a_folder_is_gathered_as_it_is_and_a_copy_does_not_outlive_its_use(tmp_path: Path) -> None:
+    place(tmp_path, "s001/scale.py", "s002.py")
+    with gathered(Attempt("s001", (Part(tmp_path / "s001", "s001"),))) as folder:
+        assert folder == tmp_path / "s001"
+    with gathered(Attempt("s002", (Part(tmp_path / "s002.py", "scale.py"),))) as folder:
+        assert [path.name for path in folder.iterdir()] == ["scale.py"]
+    assert not folder.exists()
+
+
+def test_a_part_cannot_be_put_anywhere_else(tmp_path: Path) -> None:
+    place(tmp_path, "s001.py")
+    parts = (Part(tmp_path / "s001.py", "../../evil.py"), Part(tmp_path / "s001.py", ".."))
+    with gathered(Attempt("s001", parts)) as folder:
+        assert {path.name for path in folder.iterdir()} <= {"evil.py", "s001.py"}
+        assert not (folder.parent.parent / "evil.py").exists()
+
+
+def test_a_reason_names_no_folder_of_the_teachers(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path, "s001/notes.txt", "s002/a/layer_norm.py", "s002/b/layer_norm.py")
+    zipped(tmp_path / "s003/hw.zip", {"notes.py": STRANGE})
+    (tmp_path / "s004").mkdir()
+    found = read(tmp_path, course)
+    assert reason(found["s001"], course) == "no exercise file in s001"
+    several = "several folders hold exercises, and none was taken: a, b"
+    assert several in reason(found["s002"], course)
+    assert reason(found["s003"], course).startswith("no exercise file in s003; notes.py is no")
+    assert reason(found["s004"], course) == "no file was handed in"
+
+    def denied(paths: list[Path], *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(paths[0] / "layer\nnorm.py"))
+
+    monkeypatch.setattr(gathering, "discover", denied)
+    found |= read(tmp_path, course)
+    assert reason(found["s001"], course) == "Permission denied: 's001/layer norm.py'"
+    assert reason(found["s003"], course) == "Permission denied: 's003'"
+    assert not any(str(tmp_path) in str(one) or "/tmp" in str(one) for one in found.values())
+
+
+def test_what_was_left_out_is_told_in_a_few_lines(tmp_path: Path, course: Course) -> None:
+    zipped(tmp_path / "s001.zip", {f"{n}.tar": "" for n in range(300)} | {"layer_norm.py": NORM})
+    notes = read(tmp_path, course)["s001"].notes
+    assert (len(notes), notes[-1]) == (21, "and 280 more")
+
+
+# --- Canvas ---------------------------------------------------------------------------------------
+
+
+def test_a_canvas_download_is_read_by_its_names(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "onestudent_501_9001_masked_softmax.py", "onestudent_501_9002_layer_norm.py")
+    place(tmp_path, "twó_ﬁn_LATE_502_9003_masked_softmax.py", "नीति_503_9004_my_hand_in.py")
+    zipped(tmp_path / "s004_504_9005_home work.zip", {"x/layer_norm.py": NORM})
+    place(tmp_path, "s005_505_9006_report.pdf", "s006_506_9007_hw.rar", "readme.md")
+    handed = survey(tmp_path, course)
+    assert (handed.layout, len(handed.attempts)) == ("canvas", 6)
+    assert handed.left_out == (LeftOut("readme.md", "is not named as Canvas names files"),)
+    people = by_student(handed)
+    assert people["501"].person == Person(name="onestudent")
+    assert people["502"].person.name == "twó_ﬁn"
+    assert {student for student, one in people.items() if one.late} == {"502"}
+    found = read(tmp_path, course)
+    assert found["501"].paths == {
+        "masked_softmax": "masked_softmax.py",
+        "layer_norm": "layer_norm.py",
+    }
+    assert set(found["503"].files) == {"masked_softmax"}
+    assert set(found["504"].files) == {"layer_norm"}
+    assert reason(found["505"], course) == "report.pdf is neither Python, a notebook nor a zip"
+    assert "hw.rar is an archive that is not opened here" in reason(found["506"], course)
+
+
+def test_an_anonymous_canvas_download_is_read_too(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "anon_aB3xZ_9001_layer_norm.py", "LATE_anon_12345_9002_layer_norm.py")
+    people = by_student(survey(tmp_path, course))
+    assert {student: one.late for student, one in people.items()} == {
+        "anon_aB3xZ": False,
+        "anon_12345": True,
+    }
+    assert people["anon_aB3xZ"].person == Person()
+
+
+def test_a_text_entry_gets_a_report_that_says_so(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001_501_text.html", "s002_LATE_502_link.html", "s003_503_9_layer_norm.py")
+    handed = survey(tmp_path, course)
+    assert handed.left_out == (
+        LeftOut("s001_501_text.html", "is a text entry"),
+        LeftOut("s002_LATE_502_link.html", "is a link entry"),
+    )
+    assert by_student(handed)["502"].late
+    found = read(tmp_path, course)
+    assert reason(found["501"], course).startswith("a text entry was handed in")
+    assert reason(found["502"], course).startswith("a link was handed in")
+
+
+def test_files_that_were_handed_in_again_are_later_attempts(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001_501_1_masked_softmax.py", "s001_501_2_layer_norm.py", text="first\n")
+    place(tmp_path, "s001_501_3_masked_softmax-1.py", text="second\n")
+    place(tmp_path, "s001_501_4_masked_softmax-2.py", "s001_501_5_feed_forward-7.py", text="third")
+    attempts = survey(tmp_path, course).attempts
+    assert [(attempt.student, attempt.number) for attempt in attempts] == [
+        ("501", 1),
+        ("501", 2),
+        ("501", 3),
+    ]
+    first, second, third = (collect(attempt, course) for attempt in attempts)
+    assert first.files == {"masked_softmax": "first\n", "layer_norm": "first\n"}
+    assert second.files == {"masked_softmax": "second\n", "layer_norm": "first\n"}
+    assert third.files == {
+        "masked_softmax": "third",
+        "layer_norm": "first\n",
+        "feed_forward": "third",
+    }
+
+
+def test_a_file_that_is_there_once_is_one_attempt_whatever_its_number(
+    tmp_path: Path, course: Course
+) -> None:
+    place(tmp_path, "s001_501_1_masked_softmax-1.py", "s001_501_2_layer_norm.py")
+    place(tmp_path, "s001_501_3_part-1.py", "s001_501_4_part-2.py", text=STRANGE)
+    zipped(tmp_path / "s002_502_5_hw-3.zip", {"layer_norm.py": NORM})
+    attempts = survey(tmp_path, course).attempts
+    assert [(attempt.student, attempt.number) for attempt in attempts] == [("501", 1), ("502", 1)]
+    names = {part.name for part in attempts[0].parts}
+    assert names == {"masked_softmax.py", "layer_norm.py", "part-1.py", "part-2.py"}
+    assert set(collect(attempts[0], course).files) == {"masked_softmax", "layer_norm"}
+    assert set(collect(attempts[1], course).files) == {"layer_norm"}
+
+
+def test_of_one_name_twice_the_later_attachment_is_taken(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001_501_999_layer_norm.py", text="old\n")
+    place(tmp_path, "s001_501_1000_layer_norm.py", text="new\n")
+    assert read(tmp_path, course)["501"].files == {"layer_norm": "new\n"}
+
+
+def test_a_hostile_canvas_name_hurts_nobody(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001_501_1_masked_softmax.py", "s002_502_2_=cmd|' x'\n.py", "s003_503_3_..")
+    (tmp_path / "s004_504_4_layer_norm.py").symlink_to("/etc/passwd")
+    handed = survey(tmp_path, course)
+    assert [attempt.student for attempt in handed.attempts] == ["501", "502", "503"]
+    assert LeftOut("s004_504_4_layer_norm.py", "is a link") in handed.left_out
+    found = read(tmp_path, course)
+    assert set(found["502"].files) == {"masked_softmax"}
+    assert "\n" not in "".join(found["502"].notes) + "".join(found["502"].paths.values())
+    assert ".. is neither" in reason(found["503"], course)
+
+
+def test_dates_in_plain_names_are_no_canvas_numbers(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, "s001-hand.in_2026_11_final.py", "s002-hand.in_2026_12_final.py")
+    assert survey(tmp_path, course).layout == "plain"
+
+
+# --- Moodle ---------------------------------------------------------------------------------------
+
+
+def test_a_moodle_download_is_read_by_its_folders(tmp_path: Path, course: Course) -> None:
+    kind = "assignsubmission_file"
+    place(tmp_path, f"Student One_11_{kind}/layer_norm.py", f"Two_12_{kind}_/hw/layer_norm.py")
+    place(tmp_path, f"user_3_Student Three_13_{kind}/masked_softmax.py")
+    zipped(tmp_path / f"Four_14_{kind}/hw.zip", {"hw/layer_norm.py": NORM})
+    place(tmp_path, "Five_15_assignsubmission_onlinetext/onlinetext.html", "grades.csv")
+    place(tmp_path, f"Default group_{kind}/layer_norm.py")
+    place(tmp_path, "Student One_11_assignsubmission_onlinetext/onlinetext.html")
+    handed = survey(tmp_path, course)
+    assert handed.layout == "moodle"
+    people = by_student(handed)
+    assert people["11"].person == Person(name="Student One")
+    assert people["13"].person == Person(name="Student Three", login="user_3")
+    assert [one.what for one in handed.left_out if "named" in one.why] == ["grades.csv"]
+    found = read(tmp_path, course)
+    assert {student: list(one.files) for student, one in found.items() if one.files} == {
+        "11": ["layer_norm"],
+        "12": ["layer_norm"],
+        "13": ["masked_softmax"],
+        "14": ["layer_norm"],
+        "Default group": ["layer_norm"],
+    }
+    assert any("a text entry was handed in" in note for note in found["11"].notes)
+    assert reason(found["15"], course).startswith("a text entry was handed in")
+
+
+def test_a_moodle_download_without_folders_is_read_too(tmp_path: Path, course: Course) -> None:
+    place(tmp_path, *(f"One_11_assignsubmission_file_{name}.py" for name in course.names[:2]))
+    place(tmp_path, "Two_12_assignsubmission_file_my_own.txt")
+    found = read(tmp_path, course)
+    assert set(found["11"].files) == set(course.names[:2])
+    assert "my_own.txt is neither Python" in reason(found["12"], course)
+
+
+# --- Gradescope -----------------------------------------------------------------------------------
+
+METADATA = """---
+submission_11:
+  :submitters:
+  - :name: Student One
+    :email: s001@example.org
+    :sid: '0042'
+  :created_at: 2026-11-02 10:00:00.123456789 Z
+  :score: 1.5
+submission_12:
+  :submitters:
+  - :name: Student One
+    :email: S001@example.org
+    :sid: '0042'
+  - :name: Student Two
+    :email: s002@example.org
+    :sid: 'same'
+  :created_at: !ruby/object:ActiveSupport::TimeWithZone
+    utc: 2026-11-01 09:00:00 Z
+submission_13:
+  :submitters:
+  - :name: Student Three
+    :email: s003@example.org
+    :sid: 'same'
+  :created_at: 2026-99-99 10:00:00 Z
+submission_14: !ruby/object:Nonsense 7
+submission_15:
+  :submitters: nobody
+  :created_at: [1]
+submission_99:
+  :submitters: []
+../../etc/passwd:
+  :submitters: []
+17: {}
+"""
+
+
+@pytest.fixture
+def gradescope(tmp_path: Path) -> Path:
+    folder = tmp_path / "assignment_7_export"
+    place(folder, *(f"submission_{number}/layer_norm.py" for number in range(11, 17)))
+    return place(folder, "submission_metadata.yml", text=METADATA)
+
+
+def test_gradescopes_metadata_says_whose_a_submission_is(gradescope: Path, course: Course) -> None:
+    handed = survey(place(gradescope, "notes.txt"), course)
+    assert handed.layout == "gradescope"
+    one = Person("Student One", "s001@example.org", number="0042")
+    earlier = datetime(2026, 11, 1, 9, tzinfo=UTC)
+    later = datetime(2026, 11, 2, 10, 0, 0, 123456, tzinfo=UTC)
+    attempts = [(a.student, a.number, a.submitted) for a in handed.attempts]
+    assert attempts == [
+        ("0042", 1, earlier),
+        ("0042", 2, later),
+        ("14", 1, None),
+        ("15", 1, None),
+        ("16", 1, None),
+        ("s002@example.org", 1, earlier),
+        ("s003@example.org", 1, None),
+    ]
+    assert handed.attempts[1].person == one
+    assert handed.attempts[0].parts == handed.attempts[5].parts
+    assert {one.what: one.why for one in handed.left_out} == {
+        "notes.txt": "is not named as Gradescope names them",
+        "submission_99": "is in submission_metadata.yml, but not here",
+        "../../etc/passwd": "is in submission_metadata.yml, but not here",
+    }
+    assert all(collect(attempt, course).files for attempt in handed.attempts)
+
+
+def test_a_number_of_the_schools_is_no_number_of_a_submission(
+    gradescope: Path, course: Course
+) -> None:
+    text = "submission_11: {':submitters': [{':name': One, ':sid': '12'}]}\n"
+    place(gradescope, "submission_metadata.yml", text=text)
+    attempts = survey(gradescope, course).attempts
+    assert [attempt.number for attempt in attempts] == [1] * 6
+    assert len(by_student(survey(gradescope, course))) == 6
+
+
+@pytest.mark.parametrize("sid", ["../../x", "a/b", "..", ".ssh", "=1+1\\n", "\\uD800", "x" * 300])
+def test_a_school_number_that_can_be_no_files_name_gets_a_mark(
+    sid: str, gradescope: Path, course: Course
+) -> None:
+    text = f'submission_11: {{":submitters": [{{":sid": "{sid}"}}]}}\n'
+    place(gradescope, "submission_metadata.yml", text=text)
+    for attempt in survey(gradescope, course).attempts:
+        assert "/" not in attempt.student
+        assert not attempt.student.startswith(".")
+        assert attempt.student.isprintable()
+        assert len(attempt.student.encode()) < 140
+
+
+BROKEN = {
+    "no YAML": ("a: [\n", "is no YAML that can be read in line"),
+    "a list": ("- 1\n", "lists no submissions"),
+    "nothing": ("", "lists no submissions"),
+    "a tab": ("a:\n\t- b\n", "is no YAML that can be read in line 2"),
+    "deep nesting": ("[" * 200_000, "is nested too deeply"),
+    "deep lists": ("- " * 200_000, "is nested too deeply"),
+    "control characters": ("a: \x00\n", "is no YAML that can be read"),
+    "code": ("a: !!python/object/apply:os.system ['true']\n", "is no YAML that can be read"),
+    "merges of merges": (
+        "a0: &a0 {x: 1}\n"
+        + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 30)),
+        "is no YAML that can be read",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_without_metadata_students_go_by_submission(
+    what: str, gradescope: Path, course: Course
+) -> None:
+    text, said = BROKEN[what]
+    place(gradescope, "submission_metadata.yml", text=text)
+    handed = survey(gradescope, course)
+    assert list(by_student(handed)) == ["11", "12", "13", "14", "15", "16"]
+    (left_out,) = handed.left_out
+    assert left_out.what == "submission_metadata.yml"
+    assert said in left_out.why
+    assert "called by the numbers of their submissions" in left_out.why
+    (gradescope / "submission_metadata.yml").unlink()
+    assert survey(gradescope, course) == HandedIn("gradescope", handed.attempts)
+
+
+# --- clones ---------------------------------------------------------------------------------------
+
+WHEN = datetime(2026, 11, 5, 23, 30, tzinfo=timezone(timedelta(hours=1)))
+
+
+def clone(folder: Path, *, when: datetime = WHEN, form: str = "sha1") -> Path:
+    """A repository with one commit."""
+    place(folder, "layer_norm.py", text=NORM)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_COMMITTER_DATE": when.isoformat(),
+        "GIT_AUTHOR_DATE": "2020-01-01T00:00:00Z",
+    }
+    who = ["-c", "user.name=s001", "-c", "user.email=s001@example.org"]
+    for command in (
+        ["init", "-q", "-b", "main", f"--object-format={form}"],
+        ["add", "layer_norm.py"],
+        [*who, "commit", "-q", "-m", "Hand in\n\ncommitter s002 <x> 1 +0000"],
+    ):
+        subprocess.run(["git", *command], cwd=folder, env=environment, check=True)
+    return folder
+
+
+def test_clones_are_called_by_login_and_know_their_commits_time(
+    tmp_path: Path, course: Course
+) -> None:
+    folder = tmp_path / "lab-1-submissions"
+    clone(folder / "lab-1-s001")
+    clone(folder / "lab-1-s-002", form="sha256")
+    packed = clone(folder / "lab-1-s003")
+    subprocess.run(["git", "-C", packed, "pack-refs", "--all"], check=True)
+    subprocess.run(["git", "-C", packed, "gc", "-q"], check=True)
+    detached = clone(folder / "lab-1-s004")
+    subprocess.run(["git", "-C", detached, "checkout", "-q", "--detach"], check=True)
+    place(folder, "lab-1-s005/layer_norm.py", "grades.csv")
+    (folder / "lab-1-s006/.git").mkdir(parents=True)
+    handed = survey(folder, course)
+    assert handed.layout == "clones"
+    assert handed.left_out == (LeftOut("grades.csv", "is neither a folder nor a zip"),)
+    people = by_student(handed)
+    assert {student: one.submitted for student, one in people.items()} == {
+        "s001": WHEN,
+        "s-002": WHEN,
+        "s003": WHEN,
+        "s004": WHEN,
+        "s005": None,
+        "s006": None,
+    }
+    assert people["s001"].submitted.utcoffset() == timedelta(hours=1)
+    assert people["s-002"].person == Person(login="s-002")
+    assert collect(people["s001"], course).files == {"layer_norm": NORM}
+
+
+@pytest.mark.parametrize(
+    ("names", "logins"),
+    [
+        (("lab-1-s001", "lab-1-s002"), ["s001", "s002"]),
+        (("s001", "s002"), ["s001", "s002"]),
+        (("lab-1-s001",), ["lab-1-s001"]),
+        (("lab-s001", "lab-"), ["lab-", "s001"]),
+        (("lab-s001", "lib-s001"), ["lab-s001", "lib-s001"]),
+    ],
+)
+def test_what_all_clones_begin_with_is_no_part_of_a_login(
+    names: tuple[str, ...], logins: list[str], tmp_path: Path, course: Course
+) -> None:
+    for name in names:
+        (tmp_path / name / ".git").mkdir(parents=True)
+    assert sorted(by_student(survey(tmp_path, course))) == logins
+
+
+def test_a_clones_configuration_runs_nothing(tmp_path: Path, course: Course) -> None:
+    marker, hook = tmp_path / "marker", tmp_path / "class/s001/.git/hooks/evil"
+    folder = clone(tmp_path / "class/s001")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    hook.chmod(hook.stat().st_mode | stat.S_IXUSR)
+    with (folder / ".git/config").open("a") as config:
+        config.write(
+            f'[core]\nfsmonitor = "{hook}"\nsshCommand = "{hook}"\npager = "{hook}"\n'
+            f'gitProxy = "{hook}"\nhooksPath = "{hook.parent}"\n'
+            f'[alias]\ncat-file = "!{hook}"\n'
+            f'[remote "origin"]\nurl = "ext::{hook}"\npromisor = true\n'
+            f'[diff]\nexternal = "{hook}"\n[extensions]\npartialClone = origin\n'
+        )
+    (folder / "layer_norm.py").touch()
+    before = sorted(folder.rglob("*"))
+    (attempt,) = survey(tmp_path / "class", course, "clones").attempts
+    assert (attempt.submitted, collect(attempt, course).files) == (WHEN, {"layer_norm": NORM})
+    assert not marker.exists()
+    assert sorted(folder.rglob("*")) == before
+    subprocess.run(["git", "-C", folder, "status"], stdout=-3, stderr=-3, check=False)
+    assert marker.exists()  # as it would have done
+
+
+HEADS = {
+    "nothing": b"",
+    "no reference": b"ref: refs/heads/none\n",
+    "another file": b"ref: refs/../../../stolen\n",
+    "no hash": b"g" * 40,
+    "an option": b"--textconv",
+    "an unknown hash": b"0" * 40,
+    "bytes": bytes(range(256)) * 100,
+}
+
+
+@pytest.mark.parametrize("what", HEADS)
+def test_an_odd_clone_has_no_time(what: str, tmp_path: Path, course: Course) -> None:
+    folder = clone(tmp_path / "class/s001")
+    (tmp_path / "class/stolen").write_bytes((folder / ".git/refs/heads/main").read_bytes())
+    (folder / ".git/HEAD").write_bytes(HEADS[what])
+    (attempt,) = survey(tmp_path / "class", course, "clones").attempts
+    assert attempt.submitted is None
+
+
+def test_a_clone_without_git_or_with_a_pipe_in_it_has_no_time(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped = clone(tmp_path / "class/s001")
+    (piped / ".git/HEAD").unlink()
+    os.mkfifo(piped / ".git/HEAD")
+    whole = clone(tmp_path / "class/s002")
+    linked = place(tmp_path / "class/s003", "layer_norm.py")
+    (linked / ".git").symlink_to(whole / ".git")
+    people = by_student(survey(tmp_path / "class", course))
+    assert {student: one.submitted for student, one in people.items()} == {
+        "s001": None,
+        "s002": WHEN,
+        "s003": None,
+    }
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert by_student(survey(tmp_path / "class", course))["s002"].submitted is None
+
+
+# --- a zip of the whole class ---------------------------------------------------------------------
+
+
+def in_zip(path: Path, course: Course) -> dict[str, list[str]]:
+    with opened(path) as folder:
+        return {student: list(one.files) for student, one in read(folder, course).items()}
+
+
+@pytest.mark.parametrize("wrapping", ["", "class/", "__MACOSX/x", "a b/"])
+def test_a_class_is_read_from_a_zip_wrapped_or_not(
+    wrapping: str, tmp_path: Path, course: Course
+) -> None:
+    before = wrapping if wrapping.endswith("/") else ""
+    members = {f"{before}s00{n}/masked_softmax.py": SOFTMAX for n in (1, 2)}
+    inner = zipped(tmp_path / "inner.zip", {"layer_norm.py": NORM}).read_bytes()
+    extra = {wrapping: ""} if wrapping and not before else {}
+    path = zipped(tmp_path / "class.zip", {**members, f"{before}s003.zip": inner, **extra})
+    assert in_zip(path, course) == {
+        "s001": ["masked_softmax"],
+        "s002": ["masked_softmax"],
+        "s003": ["layer_norm"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "students"),
+    [
+        (["s001/masked_softmax.py"], ["s001"]),
+        (["One_11_assignsubmission_file_/hw/masked_softmax.py"], ["11"]),
+        (["submission_7/hw/masked_softmax.py"], ["7"]),
+        (["export/submission_7/masked_softmax.py"], ["7"]),
+        (["submissions/s001_501_1_masked_softmax.py"], ["501"]),
+    ],
+)
+def test_a_class_of_one_is_a_class_too(
+    members: list[str], students: list[str], tmp_path: Path, course: Course
+) -> None:
+    path = zipped(tmp_path / "class.zip", dict.fromkeys(members, SOFTMAX))
+    assert in_zip(path, course) == {student: ["masked_softmax"] for student in students}
+
+
+def test_nothing_of_a_class_zip_lands_elsewhere(tmp_path: Path, course: Course) -> None:
+    path = tmp_path / "in/class.zip"
+    link = zipfile.ZipInfo("s002/masked_softmax.py")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    members = {"../evil.py": "x", f"{tmp_path}/evil.py": "x", "s001/masked_softmax.py": SOFTMAX}
+    zipped(path, {**members, "s003/bomb.py": bytes(archives.MIB)})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(link, "/etc/passwd")
+    left_out: list[LeftOut] = []
+    with opened(path, left_out) as folder:
+        assert {student: list(one.files) for student, one in read(folder, course).items()} == {
+            "s001": ["masked_softmax"]
+        }
+    assert not folder.exists()
+    assert not list(tmp_path.rglob("evil.py"))
+    said = [f"{one.what} {one.why}" for one in left_out]
+    start = "class.zip holds a file that is not unpacked: "
+    assert f"{start}../evil.py points outside of the archive" in said
+    assert f"{start}s002/masked_softmax.py is a link" in said
+    assert any(f"{start}s003/bomb.py is not usable" in one for one in said)
+
+
+def test_a_class_zip_may_hold_what_a_students_may_not(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gathering.archives, "MAX_MEMBERS", 1)
+    members = {f"s{n:04}/masked_softmax.py": SOFTMAX for n in range(archives.STUDENT.members + 1)}
+    path = zipped(tmp_path / "class.zip", members)
+    with opened(path) as folder:
+        assert len(survey(folder, course).attempts) == len(members)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere", "there is no folder"),
+        ("notes.txt", "is neither a folder nor a zip"),
+        ("broken.zip", "the archive cannot be read: File is not a zip file"),
+    ],
+)
+def test_what_is_no_class_is_a_wrong_request(name: str, said: str, tmp_path: Path) -> None:
+    place(tmp_path, "notes.txt", "broken.zip")
+    with pytest.raises(RequestError) as raised, opened(tmp_path / name):
+        pass
+    assert said in raised.value.message
+    assert raised.value.remedy
