@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-import grader.batch
 import grader.check
+import grader.slots
 import grader.validate
 from grader.__main__ import run
 from grader.catalog import Course, load_course
 from grader.grading import Slot, with_slot
 from grader.records import ExerciseResult, Report
-from grader.sandbox.confine import Confinement
+from grader.sandbox.confine import Confinement, Isolation
 from grader.sandbox.zygote import Zygote
+from grader.slots import Pool
 from grader.submissions import Submission
 
 ROOT = Path(__file__).parent.parent
@@ -116,11 +117,54 @@ class _Shared:
         pass
 
 
+class _Warm:
+    """A pool that whoever closes it leaves warm for the next."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.start, self.submit, self.width = pool.start, pool.submit, pool.width
+
+    def close(self) -> None:
+        pass
+
+
+class Pools:
+    """Slots that tests share: one warm pool for each state of a course."""
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[Path, str, str], Pool] = {}
+
+    def __call__(self, course: Course, isolation: Isolation, size: int) -> _Warm:
+        """In place of `Pool`."""
+        key = course.root, course.hash, isolation
+        if key not in self._pools:
+            self._pools[key] = Pool(course, isolation, 2)
+        return _Warm(self._pools[key])
+
+    def close(self) -> None:
+        """End them all."""
+        for pool in self._pools.values():
+            pool.close()
+
+
+@pytest.fixture(scope="session")
+def pools() -> Iterator[Pools]:
+    """Slots that are warmed up once for all tests."""
+    shared = Pools()
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
-def cli(zygote: Zygote, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(
+    zygote: Zygote,
+    pools: Pools,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Cli:
     """Run `grader …` in this process."""
-    for module in (grader.check, grader.validate, grader.batch):
+    for module in (grader.check, grader.validate):
         monkeypatch.setattr(module, "Zygote", _Shared(zygote))
+    monkeypatch.setattr(grader.slots, "Pool", pools)
 
     def running(*arguments: object) -> Said:
         capsys.readouterr()
