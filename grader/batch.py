@@ -10,15 +10,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
-from grader.catalog import Course
 from grader.classbook import Classbook
-from grader.errors import GraderError, RequestError
+from grader.errors import GraderError
 from grader.jobs import Answer, Job, Lost, encode_result
 from grader.ledger import Entry
 from grader.publishing import Publisher
 from grader.records import Report
 from grader.reporting import not_run
-from grader.sandbox import landlock
 
 MAX_TRIES = 2  # slots that an exercise may cost before it is left to a person
 
@@ -48,16 +46,6 @@ class Event:
 
 
 Told = Callable[[Event], None]
-
-
-def refuse_readable(course: Course) -> None:
-    """Student code may read the Python installation: no course may lie in it."""
-    for folder in landlock.readable() if landlock.version() else ():
-        if course.root.resolve().is_relative_to(folder):
-            raise RequestError(
-                f"the course lies in {folder}, where student code may read",
-                "move the course out of the Python installation",
-            )
 
 
 class Run:

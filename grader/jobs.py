@@ -73,16 +73,19 @@ class Lost(msgspec.Struct, frozen=True, tag="lost"):
 Answer = Graded | Lost
 encode_result = msgspec.json.Encoder().encode
 decode_result = msgspec.json.Decoder(ExerciseResult).decode
-_encode = msgspec.msgpack.Encoder(enc_hook=str).encode
+encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 decode_setup = msgspec.msgpack.Decoder(Setup, dec_hook=lambda kind, text: kind(text)).decode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 _told: msgspec.msgpack.Decoder[Graded | Failed] = msgspec.msgpack.Decoder(Graded | Failed)
+_answer: msgspec.msgpack.Decoder[Graded | Failed | Lost] = msgspec.msgpack.Decoder(
+    Graded | Failed | Lost
+)
 _ready: msgspec.msgpack.Decoder[Ready | Failed] = msgspec.msgpack.Decoder(Ready | Failed)
 
 
 def send(connection: Connection, message: object) -> None:
     """Send one message."""
-    connection.send_bytes(_encode(message))
+    connection.send_bytes(encode(message))
 
 
 def receive_answer(connection: Connection) -> Graded | Failed:
@@ -93,3 +96,8 @@ def receive_answer(connection: Connection) -> Graded | Failed:
 def receive_ready(connection: Connection) -> Ready | Failed:
     """What a nursery has to say of itself, or of a slot that it was to fork."""
     return _ready.decode(connection.recv_bytes())
+
+
+def decode_answer(data: bytes) -> Graded | Failed | Lost:
+    """What a pool of slots somewhere else has to say of a job."""
+    return _answer.decode(data)

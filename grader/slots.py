@@ -21,7 +21,8 @@ from typing import Any
 
 from grader import jobs
 from grader.catalog import Course
-from grader.errors import InternalError
+from grader.errors import InternalError, RequestError
+from grader.sandbox import landlock
 from grader.sandbox.confine import Isolation
 
 SLACK = 60.0  # seconds that a job may take beyond what its exercises are allowed
@@ -109,6 +110,16 @@ class _Nursery:
 
 class Gone(Exception):
     """The nursery has ended; the message is the last it said."""
+
+
+def refuse_readable(course: Course) -> None:
+    """Student code may read the Python installation: no course may lie in it."""
+    for folder in landlock.readable() if landlock.version() else ():
+        if course.root.resolve().is_relative_to(folder):
+            raise RequestError(
+                f"the course lies in {folder}, where student code may read",
+                "move the course out of the Python installation",
+            )
 
 
 def cores() -> int:

@@ -125,12 +125,12 @@ def batch(
     same command goes on where it was: nothing is graded twice. Other people's code is
     run confined, or not at all.
     """
-    from grader import batch as grading
     from grader.catalog import find_course
     from grader.errors import RequestError
     from grader.intake import Request, looked_at
     from grader.ledger import existing, opened
     from grader.shards import name_of
+    from grader.slots import refuse_readable
 
     found = find_course(course or Path.cwd())
     if submissions is None and not resume:
@@ -151,7 +151,7 @@ def batch(
             )
         out = out / name_of(*shard)
     if isolation == "confined" and cluster is None:
-        grading.refuse_readable(found)
+        refuse_readable(found)
     if resume:
         existing(out)
     with contextlib.ExitStack() as stack:
@@ -204,9 +204,15 @@ def _code(report: Report) -> int:
 
 
 def _engine(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Any:
-    if cluster is not None:
-        from grader.cluster import Cluster
+    from grader.errors import RequestError
 
+    if cluster is not None:
+        try:
+            from grader.cluster import Cluster
+        except ImportError as error:
+            raise RequestError(
+                f"--cluster needs Dask: {error}", "pip install 'attention-grader[cluster]'"
+            ) from None
         return Cluster(course, isolation, cluster)
     from grader.slots import Pool, cores
 

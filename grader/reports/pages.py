@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.reports import charts
+from grader.reports.checks import amount, counted
 from grader.reports.code import coloured, style
 from grader.reports.text import first_failure, state
 
@@ -36,6 +37,8 @@ def _environment() -> Environment:
         first_failure=first_failure,
         policy=_policy,
         charts=charts,
+        amount=amount,
+        counted=counted,
         coloured=coloured,
         code_style=style,
     )
