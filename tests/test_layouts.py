@@ -638,28 +638,45 @@ def test_what_all_clones_begin_with_is_no_part_of_a_login(
     assert sorted(by_student(survey(tmp_path, course))) == logins
 
 
-def test_a_clones_configuration_runs_nothing(tmp_path: Path, course: Course) -> None:
-    marker, hook = tmp_path / "marker", tmp_path / "class/s001/.git/hooks/evil"
+EVIL = """
+[core]
+    repositoryformatversion = 1
+    fsmonitor = "{hook}"
+    sshCommand = "{hook}"
+    gitProxy = "{hook}"
+    pager = "{hook}"
+[alias]
+    cat-file = "!{hook}"
+[remote "origin"]
+    url = "ext::{hook}"
+    promisor = true
+[protocol]
+    allow = always
+[extensions]
+    partialClone = origin
+"""
+
+
+@pytest.mark.parametrize("naive", [["status"], ["cat-file", "-s", "1" * 40]], ids=" ".join)
+def test_a_clones_configuration_runs_nothing(
+    naive: list[str], tmp_path: Path, course: Course
+) -> None:
+    marker, hook = tmp_path / "marker", tmp_path / "hook"
     folder = clone(tmp_path / "class/s001")
-    hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
-    hook.chmod(hook.stat().st_mode | stat.S_IXUSR)
-    with (folder / ".git/config").open("a") as config:
-        config.write(
-            f'[core]\nfsmonitor = "{hook}"\nsshCommand = "{hook}"\npager = "{hook}"\n'
-            f'gitProxy = "{hook}"\nhooksPath = "{hook.parent}"\n'
-            f'[alias]\ncat-file = "!{hook}"\n'
-            f'[remote "origin"]\nurl = "ext::{hook}"\npromisor = true\n'
-            f'[diff]\nexternal = "{hook}"\n[extensions]\npartialClone = origin\n'
-        )
-    (folder / "layer_norm.py").touch()
+    hook.chmod(0o700)
+    (folder / ".git/config").write_text(EVIL.format(hook=hook))
+    if "cat-file" in naive:  # a missing object is what git would fetch
+        (folder / ".git/HEAD").write_text("1" * 40)
     before = sorted(folder.rglob("*"))
     (attempt,) = survey(tmp_path / "class", course, "clones").attempts
-    assert (attempt.submitted, collect(attempt, course).files) == (WHEN, {"layer_norm": NORM})
+    assert attempt.submitted == (None if "cat-file" in naive else WHEN)
+    assert collect(attempt, course).files == {"layer_norm": NORM}
     assert not marker.exists()
     assert sorted(folder.rglob("*")) == before
-    subprocess.run(["git", "-C", folder, "status"], stdout=-3, stderr=-3, check=False)
-    assert marker.exists()  # as it would have done
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(["git", "-C", folder, *naive], check=False, **quiet)
+    assert marker.exists()  # what asking the clone itself would have done
 
 
 HEADS = {
