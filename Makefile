@@ -11,13 +11,14 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test lint bench attacks diagnosis build validate docs deps-system clean
+.PHONY: help demo test lint bench bench-peers attacks diagnosis build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
 	@echo "make test      every test"
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
+	@echo "make bench-peers  against otter-grader, nbgrader and others, on growing classes; an hour"
 	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
 	@echo "make diagnosis how often a mistake is named rightly, and keep the table in docs/diagnosis.md"
 	@echo "make build     write exercises/ from reference/"
@@ -37,8 +38,9 @@ $(DEV): $(USE) pyproject.toml $(CONSTRAINTS)
 
 demo: $(USE)
 	@echo "Grading the sample class of examples/class/ (its README says what is in each)"
+	@echo "As a student would: $(BIN)/grader check examples/class/s002"
+	@rm -rf build/demo
 	@$(BIN)/grader batch examples/class --out build/demo || test $$? -eq 1
-	@echo "  as a student would: $(BIN)/grader check examples/class/s002"
 
 test: $(DEV)
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
@@ -51,6 +53,10 @@ lint: $(DEV)
 
 bench: $(USE)
 	$(BIN)/python benchmarks/bench.py
+
+bench-peers: $(DEV)
+	$(BIN)/python benchmarks/peers.py --write
+	$(BIN)/python benchmarks/scale.py --write
 
 attacks: $(DEV)
 	$(BIN)/python -W ignore tests/attacks/table.py --write

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from grader.classbook import Classbook
-from grader.errors import GraderError
 from grader.jobs import Answer, Job, Lost, encode_result
 from grader.ledger import Entry
 from grader.publishing import Publisher
@@ -55,11 +54,6 @@ class Run:
         self.book, self._told = book, told
         self._again: deque[tuple[Entry, Job]] = deque()
         self._left = self._find()
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether an earlier run has left results."""
-        return self.book.ledger.has_results()
 
     @property
     def is_done(self) -> bool:
@@ -158,13 +152,11 @@ def grade_class(book: Classbook, engine: Engine, publisher: Publisher, told: Tol
         if event.kind in ("graded", "gave up"):
             publish(book.ledger.handed_in_by(event.hash))
 
-    run = Run(book, telling)
-    if run.is_begun:
-        publish(book.ledger.students())
     try:
-        run.grade(engine)
+        publish(book.ledger.students())  # of whom all is known, or there is nothing to run
+        Run(book, telling).grade(engine)
     except BaseException:
-        with contextlib.suppress(GraderError):  # what stopped us is what is to be told
+        with contextlib.suppress(Exception):  # what stopped us is what is to be told
             publisher.finish()
         raise
     publisher.finish()

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Grade
+
 from grader.catalog import Course
+from grader.layouts import Attempt, collect, survey
 from grader.stubs import make_stub
 from grader.submissions import discover
 
@@ -23,26 +26,35 @@ def table() -> list[list[str]]:
 header, _, *rows = table()
 
 
+@pytest.fixture(scope="module")
+def handed_in(course: Course) -> dict[str, Attempt]:
+    """The sample class as `grader batch` takes it."""
+    return {attempt.student: attempt for attempt in survey(CLASS, course).attempts}
+
+
 def test_the_columns_are_the_exercises_in_course_order(course: Course) -> None:
     assert header == ["student", "what is in it", *course.names, "total"]
 
 
-def test_every_folder_has_a_row_and_every_row_a_folder() -> None:
-    folders = sorted(path.name for path in CLASS.iterdir() if path.is_dir())
-    assert [row[0] for row in rows] == folders
+def test_every_submission_has_a_row_and_every_row_a_submission(
+    handed_in: dict[str, Attempt],
+) -> None:
+    assert [row[0] for row in rows] == list(handed_in)
 
 
 def test_the_untouched_stubs_are_todays_stubs(course: Course) -> None:
-    handed_in = discover([CLASS / "s003"], course).files
-    assert handed_in == {exercise.name: make_stub(exercise) for exercise in course.exercises}
+    untouched = discover([CLASS / "s003"], course).files
+    assert untouched == {exercise.name: make_stub(exercise) for exercise in course.exercises}
     begun = discover([CLASS / "s018"], course).files
     assert begun["layer_norm"] == make_stub(course["layer_norm"])
 
 
 @pytest.mark.parametrize("row", rows, ids=lambda row: row[0])
-def test_a_student_earns_what_the_table_says(row: list[str], course: Course, grade) -> None:
+def test_a_student_earns_what_the_table_says(
+    row: list[str], course: Course, grade: Grade, handed_in: dict[str, Attempt]
+) -> None:
     student, _, *points, total = row
-    report = grade(course, discover([CLASS / student], course))
+    report = grade(course, collect(handed_in[student], course))
     earned = {exercise.name: exercise.points for exercise in report.exercises}
     assert earned == dict(zip(course.names, map(int, points), strict=True))
     assert report.points == int(total)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from grader.records import Report
 
 LAYOUTS = ("plain", "canvas", "moodle", "gradescope", "clones")
+WIDTH = 79
 JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -144,22 +146,21 @@ def batch(
         return 0
     if out is None:
         raise RequestError("where do the results go?", "grader batch SUBMISSIONS --out DIR")
-    if shard is not None:
-        if seed is None:
-            raise RequestError(
-                "every part of a class needs the same seed", "--shard i/n --seed 7, for each part"
-            )
-        out = out / name_of(*shard)
+    if shard is not None and seed is None:
+        raise RequestError(
+            "every part of a class needs the same seed", "--shard i/n --seed 7, for each part"
+        )
+    place = out if shard is None else out / name_of(*shard)
     if isolation == "confined" and cluster is None:
         refuse_readable(found)
     if resume:
-        existing(out)
+        existing(place)
     with contextlib.ExitStack() as stack:
         intake: Intake | None = None
         if not resume and request is not None:
             intake = stack.enter_context(looked_at(request, found, out))
             _tell_of(intake)
-        ledger = stack.enter_context(opened(out))
+        ledger = stack.enter_context(opened(place))
         engine = _engine(found, isolation, jobs, cluster)
         if not ledger.has_results():
             engine.start()
@@ -167,7 +168,7 @@ def batch(
         if intake is not None:
             _take_in(intake, request, ledger, found)
         book = _book(found, ledger, seed)
-        return _grade(book, engine, out, log, quiet)
+        return _grade(book, engine, place, log, quiet)
 
 
 def _grade(book: Classbook, engine: Engine, out: Path, log: Path | None, quiet: bool) -> int:
@@ -178,7 +179,7 @@ def _grade(book: Classbook, engine: Engine, out: Path, log: Path | None, quiet: 
     start = time.perf_counter()
     worst = 0
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(log.open("a", encoding="utf-8")) if log else None
+        file = stack.enter_context(_log(log)) if log else None
         students = len(book.ledger.students())
         meter = Meter(students, None if quiet else _verdict, file)
 
@@ -195,6 +196,15 @@ def _grade(book: Classbook, engine: Engine, out: Path, log: Path | None, quiet: 
     click.echo(f"  reports: {short(out / REPORTS)}/    marks: {short(out / GRADES)}")
     click.echo(f"  the class, opens on a double click: {short(out / DASHBOARD)}")
     return worst
+
+
+def _log(path: Path) -> IO[str]:
+    from grader.errors import RequestError
+
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
 
 
 def _code(report: Report) -> int:
@@ -251,9 +261,11 @@ def _verdict(report: Any) -> str:
 
     points, most = counted(report.to_json())
     wrong = next((exercise for exercise in report.exercises if not exercise.passed), None)
-    first = f"first to mend: {wrong.name}" if wrong else "nothing to mend"
-    look = "  ! a person should look" if report.flags else ""
-    return f"  {report.submission}  {amount(points):>3} / {amount(most)}  {first}{look}"
+    says = f"first to mend: {wrong.name}" if wrong else "nothing to mend"
+    if report.flags:
+        says = f"! {report.flags[0]}"
+    line = f"  {report.submission}  {amount(points):>3} / {amount(most)}  {says}"
+    return line if len(line) < WIDTH else f"{line[: WIDTH - 1]}…"
 
 
 # --- what was handed in ---------------------------------------------------------------------------
@@ -304,11 +316,18 @@ def _graded(folder: Path, course: Path | None, seed: int | None = None) -> Itera
     """The class that was graded into a folder, under its seed or another."""
     from grader.catalog import find_course
     from grader.classbook import Classbook
+    from grader.errors import RequestError
     from grader.ledger import existing, opened
 
     found = find_course(course or Path.cwd())
     with opened(existing(folder)) as ledger:
-        yield Classbook(found, ledger, ledger.get("seed") if seed is None else seed)
+        kept = ledger.get("seed") if seed is None else seed
+        if kept is None:
+            raise RequestError(
+                f"no run over the class in {folder} got as far as grading",
+                f"grader batch SUBMISSIONS --out {folder}",
+            )
+        yield Classbook(found, ledger, kept)
 
 
 @click.command()
@@ -347,8 +366,8 @@ def regrade(
     from grader import regrade as regrading
 
     with _graded(folder, course, seed) as book:
-        for student in again:
-            book.ledger.forget(known_student(book, student))
+        for student in [known_student(book, name) for name in again]:
+            book.ledger.forget(student)
         engine = _engine(book.course, isolation, jobs, cluster)
         try:
             changes = regrading.regrade(book, engine, lambda event: None)
@@ -397,8 +416,11 @@ def adjust(
     It comes on top of what the tests give, now and after every regrade, and stands
     in the student's report. Another adjustment of the same exercise takes its place.
     """
+    from grader.errors import RequestError
     from grader.publishing import Publisher
 
+    if not math.isfinite(points):
+        raise RequestError(f"{points} is no number of points", "such as +2, -1.5 or 0")
     with _graded(folder, course) as book:
         known_student(book, student)
         book.ledger.adjust(student, book.course[exercise].name, points, why)

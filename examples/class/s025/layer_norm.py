@@ -1,0 +1,16 @@
+import torch
+from torch import Tensor, nn
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        print(x.tolist(), "normalise" * 1_000_000)
+        centered = x - x.mean(-1, keepdim=True)
+        variance = centered.square().mean(-1, keepdim=True)
+        return centered / (variance + self.eps).sqrt() * self.gamma + self.beta
