@@ -1,0 +1,129 @@
+"""The class page: one self-contained file that shows thousands of students, and asks nobody.
+
+Students' names and texts are hostile: the template escapes them, the script shows them as text
+only, and the data for it cannot end the element that holds it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+STATES = ("passed", "to mend", "not started", "not graded", "error")
+
+
+def render(summary: Mapping[str, Any]) -> str:
+    """The page of a class, of what `grader.statistics.Summary.to_json` says of it."""
+    environment = _environment()
+    style, script = _source("class.css"), _source("class.js")
+    states = [student["state"] for student in summary["students"]]
+    page = environment.get_template("class.html.j2").render(
+        summary=summary,
+        pages={student["id"]: link(student["page"]) for student in summary["students"]},
+        titles={exercise["name"]: exercise["title"] for exercise in summary["exercises"]},
+        states={state: states.count(state) for state in STATES},
+        flagged=[student for student in summary["students"] if student["flags"]],
+        differing=[each["what"] for each in summary["circumstances"] if len(each["values"]) > 1],
+        style=style,
+        script=script,
+        policy=policy(style, script),
+        data=data(summary),
+    )
+    return page.encode("utf-8", "replace").decode("utf-8")  # a name may hold half a character
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("grader.reports"),
+        autoescape=lambda name: bool(name and name.endswith(".html.j2")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(number=number, percent=percent, link=link)
+    return environment
+
+
+@cache
+def _source(name: str) -> str:
+    """The style or the script, as it is in its file."""
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+def policy(style: str, script: str) -> str:
+    """What the page may do: its own style and its own script, by their hashes. No request."""
+    parts = {"style-src": style, "script-src": script}
+    hashes = (f"{what} 'sha256-{_digest(text)}'" for what, text in parts.items())
+    return f"default-src 'none'; {'; '.join(hashes)}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def data(summary: Mapping[str, Any]) -> str:
+    """The rows of the table as JSON that is safe in a script element, whatever is in a name."""
+    content = {
+        "exercises": [
+            {key: exercise[key] for key in ("name", "title", "max_points")}
+            for exercise in summary["exercises"]
+        ],
+        "mistakes": [mistake["who"] for mistake in summary["mistakes"]],
+        "students": [_row(student) for student in summary["students"]],
+    }
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _row(student: Mapping[str, Any]) -> Sequence[Any]:
+    """A student as the script reads it, by position: of 20,000, every name of a key counts."""
+    return [
+        *(student[key] for key in ("id", "name", "section")),
+        _short(student["points"]),
+        _short(student["max_points"]),
+        [_short(points) for points in student["points_of"]],
+        "".join(str(STATES.index(state)) for state in student["states"]),
+        STATES.index(student["state"]),
+        *(student[key] for key in ("attempt", "submitted")),
+        _short(student["late_days"]),
+        *(student[key] for key in ("flags", "mend")),
+        link(student["page"]),
+    ]
+
+
+def _short(value: float | None) -> float | None:
+    return round(value, 2) if isinstance(value, float) else value
+
+
+def link(path: str) -> str:
+    """A relative path as a link that leads nowhere else, whatever the path is made of."""
+    return "./" + quote(path.encode("utf-8", "replace"), safe="/")
+
+
+def number(value: float | None) -> str:
+    """A number with at most two decimals, and none that are zero."""
+    return "–" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def percent(part: float, of: float) -> str:
+    """A part in percent: 0 and 100 only where it is nothing and all."""
+    if not of:
+        return "–"
+    if 0 < part < 0.01 * of:
+        return "< 1 %"
+    if 0.99 * of < part < of:
+        return "> 99 %"
+    return f"{round(100 * part / of)} %"

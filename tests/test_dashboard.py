@@ -1,0 +1,419 @@
+"""The class page in a real browser: thousands of students, hostile names, no request."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import browser as chromium
+import pytest
+
+from grader.records import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
+from grader.reports import dashboard
+from grader.similarity import Pair
+from grader.statistics import Summary, Tally
+
+PAGE = 100
+PHONE = {"width": 360, "height": 740}
+HOSTILE = {
+    "s0003": "</script><script>document.title='owned'</script>",
+    "s0004": "<img src=x onerror=document.title='owned'>",
+    "s0005": "=1+1",
+    "s0006": "\u202egnihtyreve sdaer",
+    "s0007": "<!--<script>",
+    "s0008": "{{ 7 * 7 }} ${7 * 7}",
+    "s0009": "Zoë Ångström",
+}
+EXERCISES = (
+    "Dictionary lookup",
+    "Masked softmax",
+    "Causal attention",
+    "Layer norm",
+    "Feed-forward",
+)
+DIFFICULTY = (0.1, 0.25, 0.45, 0.35, 0.3)
+SAYS = ("the scores are not scaled", "the mask is off by one", "the wrong axis")
+
+if chromium.executable() is None and not os.environ.get("CI"):
+    pytest.skip(chromium.MISSING, allow_module_level=True)
+
+
+def result(rng: random.Random, number: int, skill: float) -> ExerciseResult:
+    """One exercise of a student with this skill, from 0 to 1; one of -1 wrote nothing."""
+    unfinished = rng.random() > skill + 0.6
+    tests = []
+    for check in range(6):
+        likely = min(0.98, max(0.02, 1.25 * skill - DIFFICULTY[number] + 0.25))
+        passed = not unfinished and (check == 5 or rng.random() < likely)
+        verdict: Any = "passed" if passed else "skipped" if check == 4 and not passed else "failed"
+        sentence = f"Promise {check + 1} of this exercise holds for inputs of every shape."
+        points = 4 if check else 0
+        tests.append(Outcome(f"test_{check}", sentence, verdict, points if passed else 0, points))
+    failed = [test for test in tests if test.outcome == "failed"]
+    fault = rng.choice((0, 0, 0, 1, 1, 2))
+    faults = (f"fault_{fault}",) if rng.random() < 0.8 else ()
+    return ExerciseResult(
+        name=f"exercise_{number}",
+        title=EXERCISES[number],
+        points=sum(test.points for test in tests),
+        max_points=20,
+        advice="",
+        tests=tuple(tests),
+        unfinished=unfinished,
+        diagnosis=Diagnosis(faults, SAYS[fault], "") if failed and not unfinished else None,
+    )
+
+
+def report(at: int, rng: random.Random) -> Report:
+    """The report of the student at this place of the class."""
+    skill = min(1.0, max(0.0, rng.gauss(0.72, 0.25))) if at % 97 != 5 else -1.0
+    exercises = tuple(result(rng, number, skill) for number in range(len(EXERCISES)))
+    if at == 11:
+        tests = exercises[0].tests
+        broken = replace(tests[0], outcome="error")
+        exercises = (replace(exercises[0], tests=(broken, *tests[1:])), *exercises[1:])
+    earned = sum(exercise.points for exercise in exercises)
+    late = 1.0 if at % 40 == 2 else 0.0
+    student = f"s{at:04}"
+    return Report(
+        submission=student,
+        seed=7 if at else 8,
+        suites="hidden",
+        confinement=("landlock", "seccomp"),
+        exercises=exercises,
+        versions={"python": "3.11", "torch": "2.13.0"},
+        hashes={"course": "4f1c", "submission": f"{at:04x}"},
+        person=Person(name=HOSTILE.get(student, ""), section="ABC"[at % 3]),
+        attempt=1 + at % 2,
+        submitted=f"2026-11-{1 + at % 28:02}T12:30:00+01:00",
+        flags=("took all of its time",) if at % 50 == 1 else (),
+        mark=Mark(0.9 * earned if late else earned, 100, earned, late),
+    )
+
+
+def class_of(count: int) -> Summary:
+    """A class of so many students, the same at each call."""
+    rng, tally = random.Random(20), Tally()
+    for at in range(count):
+        tally.add(report(at, rng), f"reports/s{at:04}.html")
+    missing = {f"s9{at:03}": Person(section="B") for at in range(3)}
+    alike = [Pair(("s0001", "s0002"), ("exercise_1", "exercise_2"), 0.83, ("exercise_2",))]
+    return tally.summary("Attention, autumn", missing, alike)
+
+
+@pytest.fixture(scope="module")
+def summary() -> dict[str, Any]:
+    return class_of(2000).to_json()
+
+
+@pytest.fixture(scope="module")
+def text(summary) -> str:
+    return dashboard.render(summary)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium.started() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def index(text, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("class") / "index.html"
+    path.write_text(text, "utf-8")
+    (path.parent / "reports").mkdir()
+    for at in range(PAGE):
+        (path.parent / "reports" / f"s{at:04}.html").write_text("<!doctype html>", "utf-8")
+    return path
+
+
+@pytest.fixture
+def open_page(browser, index: Path) -> Iterator[Any]:
+    """Open the class, and note whatever it asks the world for."""
+    contexts = []
+
+    def opening(
+        scheme: str = "light", fragment: str = "", path: Path = index, **options: Any
+    ) -> Any:
+        context = browser.new_context(color_scheme=scheme, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.asked, page.said = [], []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.goto(path.as_uri() + fragment)
+        return page
+
+    yield opening
+    for context in contexts:
+        context.close()
+
+
+def column(page: Any, title: str) -> list[str]:
+    """What the rows that are shown have in a column."""
+    titles = page.locator("#head th").all_inner_texts()
+    at = [re.sub(r" [▲▼]$", "", each).strip() for each in titles].index(title)
+    return page.locator("#rows tr").evaluate_all(
+        "(rows, at) => rows.map(row => row.cells[at].textContent)", at
+    )
+
+
+def showing(page: Any) -> str:
+    return page.locator("#showing").inner_text()
+
+
+def sort(page: Any, title: str) -> str:
+    """Click on a column's title; how it is sorted then."""
+    button = page.locator("#head").get_by_role("button", name=title)
+    button.click()
+    return button.locator("xpath=..").get_attribute("aria-sort")
+
+
+def test_it_opens_on_a_double_click_and_asks_for_nothing_else(open_page, index) -> None:
+    page = open_page()
+    assert page.asked == [index.as_uri()]
+    assert page.said == []  # no policy was broken, nothing raised
+    assert page.title() == "Attention, autumn: 2,000 students"
+
+
+def test_a_hundred_rows_are_shown_of_two_thousand(open_page) -> None:
+    page = open_page()
+    assert showing(page) == "Showing 1–100 of 2,000"
+    assert page.locator("#rows tr").count() == PAGE
+    page.get_by_role("button", name="Next").click()
+    assert showing(page) == "Showing 101–200 of 2,000"
+    assert column(page, "Student")[0] == "s0100"
+    page.get_by_role("button", name="Previous").click()
+    assert page.get_by_role("button", name="Previous").is_disabled()
+
+
+def test_every_column_sorts_both_ways(open_page, summary) -> None:
+    page = open_page()
+    points = sorted(round(student["points"], 2) for student in summary["students"])
+    assert sort(page, "Points") == "ascending"
+    assert [float(cell.split(" / ")[0]) for cell in column(page, "Points")] == points[:PAGE]
+    assert sort(page, "Points") == "descending"
+    shown = [float(cell.split(" / ")[0]) for cell in column(page, "Points")]
+    assert shown == points[::-1][:PAGE]
+    clicked = """buttons => buttons.map(button => { button.click();
+        return [button.parentElement.ariaSort, document.querySelectorAll("#rows tr").length]; })"""
+    each = page.locator("#head button").evaluate_all(clicked)
+    assert each == [["ascending", PAGE]] * page.locator("#head th").count()
+    assert page.locator("#head [aria-sort=none]").count() == page.locator("#head th").count() - 1
+
+
+def test_sorting_and_searching_render_a_page_of_rows_and_no_more(open_page) -> None:
+    page = open_page()
+    page.evaluate(
+        """() => { window.made = 0; const make = document.createElement.bind(document);
+        document.createElement = tag => { made += tag === "tr"; return make(tag); }; }"""
+    )
+    sort(page, "Layer norm")
+    assert page.evaluate("made") <= PAGE
+    page.evaluate("made = 0")
+    page.locator("#q").press_sequentially("s01")
+    assert page.evaluate("made") <= 3 * PAGE  # a page for each key
+    assert page.locator("#rows tr").count() == PAGE
+
+
+def test_filters_narrow_and_add_up(open_page, summary) -> None:
+    page = open_page()
+    students = summary["students"]
+    page.get_by_label("Section", exact=True).select_option("=B")
+    page.get_by_label("Exercise", exact=True).select_option("exercise_2")
+    left = [s for s in students if s["section"] == "B" and s["states"][2] != "passed"]
+    assert showing(page) == f"Showing 1–100 of {len(left)} (2,000 in the class)"
+    page.get_by_label("State", exact=True).select_option("not started")
+    left = [s["id"] for s in left if s["state"] == "not started"]
+    assert column(page, "Student") == left != []
+    page.get_by_label("Flags", exact=True).select_option("any")
+    assert showing(page) == "Nobody fits (2,000 in the class)"
+    page.get_by_role("button", name="Clear").click()
+    assert showing(page) == "Showing 1–100 of 2,000"
+
+
+def test_a_search_finds_names_without_their_accents(open_page) -> None:
+    page = open_page()
+    page.locator("#q").fill("angstrom ZOE")
+    assert column(page, "Name") == ["Zoë Ångström"]
+    page.locator("#q").fill("nobody is called so")
+    assert showing(page) == "Nobody fits (2,000 in the class)"
+    page.keyboard.press("Escape")
+    assert showing(page) == "Showing 1–100 of 2,000"
+
+
+def test_the_keyboard_searches_moves_and_opens_a_report(open_page, index) -> None:
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type("s000")
+    assert page.locator("#q").input_value() == "s000"
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/reports/s0001.html")
+    page.go_back()
+    assert page.locator("#q").input_value() == "s000"  # where one was
+
+
+def test_the_arrows_turn_the_page(open_page) -> None:
+    page = open_page()
+    page.locator("#rows th a").last.focus()
+    page.keyboard.press("ArrowDown")
+    assert showing(page) == "Showing 101–200 of 2,000"
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.textContent") == "s0099"
+
+
+def test_the_address_keeps_what_is_shown(open_page) -> None:
+    page = open_page()
+    page.get_by_label("Section", exact=True).select_option("=C")
+    sort(page, "Points")
+    rows = column(page, "Student")
+    again = open_page(fragment="#" + page.url.partition("#")[2])
+    assert column(again, "Student") == rows
+    assert column(open_page(fragment="#table&section=none&sort=99&mistake=x"), "Student")
+
+
+def test_a_mistake_unfolds_to_who_made_it(open_page, summary) -> None:
+    page = open_page()
+    mistake = summary["mistakes"][0]
+    first = page.locator(".mistakes > li").first
+    first.locator("summary").focus()
+    page.keyboard.press("Enter")
+    first.locator("li").first.wait_for()
+    names = first.locator("li a").all_inner_texts()
+    assert names == [summary["students"][at]["id"] for at in mistake["who"]][:PAGE]
+    assert first.locator("li").last.inner_text() == f"and {len(mistake['who']) - PAGE} more"
+    first.get_by_role("button", name="Show them in the table").click()
+    assert f"of {len(mistake['who'])} (2,000" in showing(page)
+
+
+def test_each_exercise_unfolds_to_its_checks(open_page, summary) -> None:
+    page = open_page()
+    exercise, numbers = page.locator("details.exercise").nth(2), summary["exercises"][2]
+    exercise.locator("summary").click()
+    rows = exercise.locator("tbody tr")
+    assert rows.count() == len(numbers["tests"])
+    passed, failed = numbers["tests"][1]["passed"], numbers["tests"][1]["failed"]
+    cells = rows.nth(1).locator("td.number").all_inner_texts()
+    assert cells[:2] == [f"{round(100 * passed / (passed + failed))} %", str(failed)]
+
+
+def test_what_else_a_teacher_asks_is_there(open_page) -> None:
+    page = open_page()
+    said = page.locator("main").inner_text()
+    assert "2,000 of 2,003" in said.replace("\n", " ")
+    assert "No evidence of anything by itself" in said
+    assert "Not everybody was graded alike: seed." in said
+    flagged = page.locator("section:has(#flagged) li").first
+    assert flagged.inner_text() == "s0001: took all of its time"
+    bars = page.locator("svg.histogram")
+    assert "90 to 100 percent, " in bars.get_attribute("aria-label")
+
+
+def test_hostile_names_stay_text(open_page) -> None:
+    page = open_page()
+    assert dict(zip(column(page, "Student"), column(page, "Name")))["s0003"] == HOSTILE["s0003"]
+    shown = set(column(page, "Name"))
+    assert set(HOSTILE.values()) <= shown
+    assert page.title() == "Attention, autumn: 2,000 students"
+    assert page.locator("#rows img, #rows script").count() == 0
+
+
+@pytest.mark.parametrize("scheme", chromium.SCHEMES)
+def test_axe_finds_nothing(open_page, tmp_path, scheme: chromium.Scheme) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    small = tmp_path / "index.html"  # axe looks at every element, and these have all kinds
+    small.write_text(dashboard.render(class_of(12).to_json()), "utf-8")
+    page = open_page(scheme, path=small)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    page.locator("ul.who li").first.wait_for()
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_it_fits_a_phone(open_page) -> None:
+    page = open_page(viewport=PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_it_prints_in_light_without_what_is_to_be_clicked(open_page) -> None:
+    page = open_page("dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator(".filters").is_visible()
+
+
+def test_a_class_of_two_thousand_is_a_small_file(text) -> None:
+    assert len(text.encode()) < 1024 * 1024
+
+
+# --- without a browser ----------------------------------------------------------------------------
+
+
+def test_the_data_cannot_leave_its_element(summary) -> None:
+    written = dashboard.data(summary)
+    assert not set("<>&\u2028\u2029") & set(written)
+    rows = json.loads(written)["students"]
+    assert {row[0]: row[1] for row in rows}["s0003"] == HOSTILE["s0003"]
+
+
+def test_only_its_own_style_and_script_may_run(text) -> None:
+    style, script = (re.findall(rf"<{tag}>([\s\S]*?)</{tag}>", text) for tag in ("style", "script"))
+    assert len(style) == len(script) == 1
+    content = text.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0]
+    policy = dashboard.policy(style[0], script[0])
+    assert content.replace("&#39;", "'") == policy
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none'; ")
+    assert not re.search(r"<[^>]* on\w+=|<[^>]* style=|innerHTML *=|javascript:", text)
+
+
+@pytest.mark.parametrize(
+    "path", ["reports/a b#c?d%e.html", "javascript:alert(1)", "//evil.example", 'a"b\ud800<']
+)
+def test_a_link_leads_into_the_folder_beside_the_page(path: str) -> None:
+    assert re.fullmatch(r"\./[\w./%~-]+", dashboard.link(path))
+
+
+def _summary_of(*reports: Report, **others: Any) -> Mapping[str, Any]:
+    tally = Tally()
+    for each in reports:
+        tally.add(each, f"reports/{each.submission}.html")
+    return tally.summary("A class", **others).to_json()
+
+
+def test_a_class_of_nobody_has_a_page() -> None:
+    text = dashboard.render(_summary_of(missing={"s001": Person()}))
+    assert "Nothing was handed in." in text
+    assert "s001" in text
+
+
+def test_half_a_character_in_a_name_does_not_stop_the_page() -> None:
+    one = report(1, random.Random(1))
+    broken = replace(one, person=Person(name="\ud800"), submission="s\udcff")
+    dashboard.render(_summary_of(broken)).encode()
+
+
+@pytest.mark.parametrize(
+    ("part", "of", "said"),
+    [
+        (0, 0, "–"),
+        (0, 300, "0 %"),
+        (1, 300, "< 1 %"),
+        (3, 300, "1 %"),
+        (299, 300, "> 99 %"),
+        (300, 300, "100 %"),
+    ],
+)
+def test_only_all_is_a_hundred_percent(part: int, of: int, said: str) -> None:
+    assert dashboard.percent(part, of) == said

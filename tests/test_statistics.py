@@ -1,0 +1,243 @@
+"""What a class has in common, against small classes that were counted by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from grader.records import Adjustment, Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
+from grader.statistics import Summary, Tally, spread
+
+WORDS: dict[str, Any] = {"+": "passed", "-": "failed", "s": "skipped", "e": "error"}
+
+
+def exercise(verdicts: str, worth: int = 2, name: str = "one", **changes: Any) -> ExerciseResult:
+    """An exercise whose tests went like this: `+-se`."""
+    tests = tuple(
+        Outcome(f"test_{at}", f"Promise {at}.", WORDS[sign], worth * (sign == "+"), worth)
+        for at, sign in enumerate(verdicts)
+    )
+    values: dict[str, Any] = {
+        "name": name,
+        "title": name.title(),
+        "points": sum(test.points for test in tests),
+        "max_points": worth * len(verdicts),
+        "advice": "",
+        "tests": tests,
+    }
+    return ExerciseResult(**{**values, **changes})
+
+
+def report(student: str, *exercises: ExerciseResult, **changes: Any) -> Report:
+    values: dict[str, Any] = {
+        "submission": student,
+        "seed": 7,
+        "suites": "hidden",
+        "confinement": ("landlock",),
+        "exercises": exercises,
+    }
+    return Report(**{**values, **changes})
+
+
+def counted(*reports: Report, **others: Any) -> Summary:
+    tally = Tally()
+    for each in reports:
+        tally.add(each, f"reports/{each.submission}.html")
+    return tally.summary("A class", **others)
+
+
+def class_of(*verdicts: str, **changes: Any) -> Summary:
+    """A class of one exercise; how its tests went for each student."""
+    return counted(
+        *(report(f"s{at:03}", exercise(each), **changes) for at, each in enumerate(verdicts, 1))
+    )
+
+
+def correlation(x: Sequence[float], y: Sequence[float]) -> float:
+    """Pearson's, as the textbook writes it."""
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    together = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y))
+    return together / math.sqrt(
+        sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y)
+    )
+
+
+def test_a_row_holds_what_the_table_shows() -> None:
+    one = report(
+        "s001",
+        exercise("++"),
+        exercise("+-", name="two", adjustment=Adjustment(1.5, "a right idea")),
+        person=Person(name="", section="B"),
+        attempt=2,
+        submitted="2026-11-02T10:00:00Z",
+        flags=("took all of its time",),
+        mark=Mark(6.75, 8, 7.5, late_days=0.5),
+    )
+    (student,) = counted(one).students
+    assert (student.id, student.section, student.page) == ("s001", "B", "reports/s001.html")
+    assert (student.points, student.max_points, student.late_days) == (6.75, 8, 0.5)
+    assert student.points_of == (4, 3.5)
+    assert student.states == ("passed", "to mend")
+    assert (student.state, student.mend) == ("to mend", "two")
+    assert (student.attempt, student.submitted) == (2, "2026-11-02T10:00:00Z")
+    assert student.flags == ("took all of its time",)
+
+
+def test_without_a_mark_the_points_are_the_tests() -> None:
+    (student,) = class_of("+-+").students
+    assert (student.points, student.max_points) == (4, 6)
+
+
+@pytest.mark.parametrize(
+    ("exercises", "state"),
+    [
+        ([exercise("++"), exercise("+", name="two")], "passed"),
+        ([exercise("++"), exercise("-", name="two")], "to mend"),
+        ([exercise("--")], "to mend"),
+        ([exercise("--", unfinished=True), exercise("", name="two")], "not started"),
+        ([exercise("", max_points=4)], "not graded"),
+        ([exercise("++"), exercise("+e", name="two")], "error"),
+        ([exercise("e")], "error"),
+    ],
+)
+def test_one_word_says_how_far_a_student_is(exercises, state: str) -> None:
+    assert counted(report("s001", *exercises)).students[0].state == state
+
+
+def test_an_exercise_that_only_some_were_graded_on_leaves_a_gap() -> None:
+    first, second = counted(
+        report("s001", exercise("+")), report("s002", exercise("+", name="two"))
+    ).students
+    assert (first.points_of, second.points_of) == ((2, None), (None, 2))
+    assert second.states == ("not graded", "passed")
+
+
+def test_the_histogram_counts_tenths_and_all_is_in_the_last() -> None:
+    marks = [(0, 10), (0.99, 10), (1, 10), (9.9, 10), (10, 10), (11, 10), (-1, 10), (0, 0)]
+    reports = [report("s001", exercise("+"), mark=Mark(got, of, got)) for got, of in marks]
+    assert counted(*reports).histogram == (4, 1, 0, 0, 0, 0, 0, 0, 0, 3)
+
+
+def test_mean_and_quartiles() -> None:
+    found = spread([1, 2, 3, 4, 10])
+    assert found is not None
+    assert (found.mean, found.lowest, found.lower, found.median) == (4, 1, 2, 3)
+    assert (found.upper, found.highest) == (4, 10)
+    alone = spread([5])
+    assert alone is not None
+    assert (alone.lower, alone.median, alone.upper) == (5, 5, 5)
+    assert spread([]) is None
+
+
+def test_a_rate_is_among_those_for_whom_the_test_ran() -> None:
+    (one,) = class_of("++s", "+-s", "+se", "+-+").exercises
+    first, second, third = one.tests
+    assert (first.passed, first.failed, first.ran, first.verdict) == (4, 0, 4, "everyone")
+    assert (second.passed, second.failed, second.skipped, second.ran) == (1, 2, 1, 3)
+    assert (third.passed, third.skipped, third.errors, third.ran) == (1, 2, 1, 1)
+    assert second.sentence == "Promise 1."
+
+
+def test_what_nobody_passes_is_said_and_what_never_ran_is_not() -> None:
+    (one,) = class_of("-s", "-e").exercises
+    assert [test.verdict for test in one.tests] == ["nobody", ""]
+
+
+def test_an_exercise_counts_states_and_points() -> None:
+    unknown = Diagnosis((), "no known mistake", "")
+    (one,) = counted(
+        report("s001", exercise("++")),
+        report("s002", exercise("+-", diagnosis=unknown)),
+        report("s003", exercise("--", unfinished=True)),
+    ).exercises
+    assert one.states == {"passed": 1, "to mend": 1, "not started": 1}
+    assert (one.students, one.mean, one.max_points, one.unknown) == (3, 2, 4, 1)
+
+
+def test_discrimination_is_the_correlation_with_all_other_points() -> None:
+    verdicts = ["++++", "+++-", "++--", "+-+-", "-+--", "----"]
+    (one,) = class_of(*verdicts).exercises
+    for at, test in enumerate(one.tests):
+        passed = [int(each[at] == "+") for each in verdicts]
+        others = [2 * each.count("+") - 2 * p for each, p in zip(verdicts, passed)]
+        assert test.discrimination == pytest.approx(correlation(passed, others))
+
+
+def test_discrimination_of_an_exercise_leaves_its_own_points_out() -> None:
+    first, second = ["++", "++", "+-", "--", "+-"], ["++", "+-", "+-", "--", "++"]
+    found = counted(
+        *(report("s001", exercise(a), exercise(b, 3, "two")) for a, b in zip(first, second))
+    ).exercises
+    points = [[each.count("+") for each in side] for side in (first, second)]
+    for one in found:
+        assert one.discrimination == pytest.approx(correlation(*points))
+
+
+def test_discrimination_is_among_those_for_whom_the_test_ran() -> None:
+    (one,) = class_of("++", "+-", "-+", "+-", "--", "s+", "e+").exercises
+    expected = correlation([1, 1, 0, 1, 0], [1, 0, 1, 0, 0])
+    assert one.tests[0].discrimination == pytest.approx(expected)
+
+
+def test_a_test_that_the_weak_pass_discriminates_below_zero() -> None:
+    (one,) = class_of("-++", "-++", "-+-", "+--", "+--").exercises
+    assert (one.tests[0].discrimination or 0) < -0.5
+
+
+@pytest.mark.parametrize(
+    "verdicts", [["++", "+-", "-+", "--"], ["+-"] * 9, ["+-", "++"] * 3, [], ["ss"] * 9]
+)
+def test_without_variance_or_students_there_is_no_discrimination(verdicts: list[str]) -> None:
+    for one in class_of(*verdicts).exercises:
+        assert one.tests[0].discrimination is None
+
+
+def test_the_commonest_mistakes_come_first_with_who_made_them() -> None:
+    def wrong(*faults: str, name: str = "one") -> ExerciseResult:
+        return exercise("-", name=name, diagnosis=Diagnosis(faults, " and ".join(faults), ""))
+
+    found = counted(
+        report("s001", wrong("no_scale")),
+        report("s002", exercise("+")),
+        report("s003", wrong("no_scale", "wrong_axis"), wrong("no_scale", name="two")),
+        report("s004", wrong("no_scale")),
+        report("s005", wrong()),
+    ).mistakes
+    assert [(m.exercise, m.faults, m.who) for m in found] == [
+        ("one", "no_scale", (0, 3)),
+        ("one", "no_scale + wrong_axis", (2,)),
+        ("two", "no_scale", (2,)),
+    ]
+    assert found[1].says == "no_scale and wrong_axis"
+
+
+def test_how_it_was_graded_says_where_students_differ() -> None:
+    def under(seed: int, torch: str, submission: str) -> Report:
+        hashes = {"course": "4f1c", "submission": submission}
+        return report("s001", exercise("+"), seed=seed, versions={"torch": torch}, hashes=hashes)
+
+    found = counted(under(7, "2.12", "a"), under(7, "2.13", "b"), under(7, "2.13", "c"))
+    assert {each.what: each.values for each in found.circumstances} == {
+        "seed": (("7", 3),),
+        "tests": (("hidden", 3),),
+        "confinement": (("landlock", 3),),
+        "torch": (("2.13", 2), ("2.12", 1)),
+        "hash of the course": (("4f1c", 3),),
+    }
+
+
+def test_a_class_of_nobody_is_still_a_class() -> None:
+    found = counted(missing={"s001": Person(section="A")})
+    assert (found.students, found.exercises, found.spread, found.max_points) == ((), (), None, 0)
+    assert found.missing[0].section == "A"
+
+
+def test_the_summary_is_plain_json() -> None:
+    found = class_of("+-", "++").to_json()
+    assert json.loads(json.dumps(found, allow_nan=False))["title"] == "A class"
+    assert found["exercises"][0]["tests"][0]["verdict"] == "everyone"
+    assert found["exercises"][0]["tests"][1]["ran"] == 2
