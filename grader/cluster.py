@@ -68,7 +68,7 @@ class Cluster:
     @property
     def width(self) -> int:
         """How many jobs keep the workers of this moment busy."""
-        threads = sum(self._client.nthreads().values())
+        threads: int = sum(self._client.nthreads().values())
         return max(1, AHEAD * threads)
 
     def submit(self, job: jobs.Job) -> Future[jobs.Answer]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO
 
 
 @contextlib.contextmanager
-def writing_whole(path: Path) -> Iterator[TextIO]:
+def writing_whole(path: Path) -> Iterator[TextIOWrapper]:
     """A file to write to, which is put at `path` in one step at the end of the block.
 
     Whoever reads there sees the old file or the new one; if the block fails, the old one.

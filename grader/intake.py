@@ -105,13 +105,14 @@ def looked_at(request: Request, course: Course, out: Path | None) -> Iterator[In
     if out is not None and out.absolute() == request.submissions.absolute():
         raise RequestError(f"{out} holds the submissions", "--out another-folder")
     roster = read_roster(request.roster) if request.roster else None
-    with layouts.opened(request.submissions) as folder:
+    unopened: list[LeftOut] = []
+    with layouts.opened(request.submissions, unopened) as folder:
         handed = layouts.survey(folder, course, request.layout, out)
         attempts = [a for a in handed.attempts if _is_in(a.student, request.shard)]
         yield Intake(
             handed.layout,
             tuple(_chosen(attempts, request.attempt, roster)),
-            handed.left_out,
+            (*unopened, *handed.left_out),
             tuple(_missing(handed.attempts, roster, request.shard)),
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from grader import __version__
-from grader.cli import classes, courses, students
+from grader.cli import classes, courses, graded, students
 
 
 @click.group(
@@ -23,12 +23,14 @@ def commands() -> None:
     \b
     Students:   check   grade my work          hint    a nudge, then a bigger one
                 status  how far I am           reset   start an exercise over
-    Teachers:   batch   grade a class          doctor  is grading safe here?
-                build   write exercises/       validate  prove the course's content
+    Teachers:   batch   grade a class          export  marks for Canvas, Moodle, …
+                regrade after a change         adjust  a student's points
+                merge   parts of a class       doctor  is grading safe here?
+    Authors:    build   write exercises/       validate  prove the course's content
     """
 
 
-for module in (students, classes, courses):
+for module in (students, classes, graded, courses):
     for command in module.COMMANDS:
         commands.add_command(command)
 

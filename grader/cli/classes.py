@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -34,16 +31,6 @@ CLUSTER = click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Grade on the workers of the Dask scheduler at ADDRESS, such as tcp://host:8786.",
-)
-
-
-GRADED = click.option(
-    "--in",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="The folder that `grader batch` wrote. Default: this one.",
 )
 
 
@@ -161,7 +148,7 @@ def batch(
             intake = stack.enter_context(looked_at(request, found, out))
             _tell_of(intake)
         ledger = stack.enter_context(opened(place))
-        engine = _engine(found, isolation, jobs, cluster)
+        engine = engine_for(found, isolation, jobs, cluster)
         if not ledger.has_results():
             engine.start()
         stack.callback(engine.close)
@@ -181,12 +168,12 @@ def _grade(book: Classbook, engine: Engine, out: Path, log: Path | None, quiet: 
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_log(log)) if log else None
         students = len(book.ledger.students())
-        meter = Meter(students, None if quiet else _verdict, file)
+        meter = Meter(students, None if quiet else verdict, file)
 
         def told(event: Any) -> None:
             nonlocal worst
             if event.report is not None:
-                worst = max(worst, _code(event.report))
+                worst = max(worst, code_of(event.report))
             meter.told(event)
 
         stack.enter_context(meter.shown())
@@ -207,13 +194,15 @@ def _log(path: Path) -> IO[str]:
         raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
 
 
-def _code(report: Report) -> int:
+def code_of(report: Report) -> int:
+    """What a command ends with that has graded this."""
     if report.has_errors:
         return 3
     return 0 if report.passed else 1
 
 
-def _engine(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Any:
+def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Any:
+    """Whoever is to grade: slots here, or on a cluster."""
     from grader.errors import RequestError
 
     if cluster is not None:
@@ -255,7 +244,7 @@ def _take_in(intake: Intake, request: Any, ledger: Ledger, course: Course) -> No
     ledger.put("request", {"attempt": request.attempt})
 
 
-def _verdict(report: Any) -> str:
+def verdict(report: Any) -> str:
     """A submission in one line."""
     from grader.reports.checks import amount, counted
 
@@ -275,7 +264,7 @@ def _tell_of(intake: Intake) -> None:
     """What was taken for what, in a few lines."""
     attempts = len(intake.taken)
     more = f", {attempts} attempts" if attempts > intake.students else ""
-    click.echo(f"  {intake.layout} layout: {_students(intake.students)}{more}", err=True)
+    click.echo(f"  {intake.layout} layout: {students(intake.students)}{more}", err=True)
     for left in intake.left_out:
         click.echo(f"  {left.what} {left.why} and was left out", err=True)
     if intake.missing:
@@ -283,7 +272,8 @@ def _tell_of(intake: Intake) -> None:
         click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)
 
 
-def _students(count: int) -> str:
+def students(count: int) -> str:
+    """So many students."""
     return f"{count} student{'s' if count != 1 else ''}"
 
 
@@ -308,171 +298,4 @@ def _tell_all(intake: Intake, course: Course) -> None:
     click.echo("\n  nothing was graded: this was a dry run")
 
 
-# --- afterwards -----------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _graded(folder: Path, course: Path | None, seed: int | None = None) -> Iterator[Classbook]:
-    """The class that was graded into a folder, under its seed or another."""
-    from grader.catalog import find_course
-    from grader.classbook import Classbook
-    from grader.errors import RequestError
-    from grader.ledger import existing, opened
-
-    found = find_course(course or Path.cwd())
-    with opened(existing(folder)) as ledger:
-        kept = ledger.get("seed") if seed is None else seed
-        if kept is None:
-            raise RequestError(
-                f"no run over the class in {folder} got as far as grading",
-                f"grader batch SUBMISSIONS --out {folder}",
-            )
-        yield Classbook(found, ledger, kept)
-
-
-@click.command()
-@GRADED
-@click.option("--publish", is_flag=True, help="Write the reports and marks without asking.")
-@click.option(
-    "--again",
-    multiple=True,
-    metavar="STUDENT",
-    help="Grade this student anew, though nothing has changed. May be repeated.",
-)
-@JOBS
-@CLUSTER
-@SEED
-@isolation_from("confined")
-@COURSE
-def regrade(
-    folder: Path,
-    publish: bool,
-    again: tuple[str, ...],
-    jobs: int | None,
-    cluster: str | None,
-    seed: int | None,
-    isolation: Any,
-    course: Path | None,
-) -> int:
-    """Grade a class again after a change of the course.
-
-    \b
-    grader regrade --in results/             who changes, and by how much
-    grader regrade --in results/ --publish   and write the reports
-
-    Only exercises that have changed are run again. Adjustments stay. Nothing is
-    published before you have seen what changes.
-    """
-    from grader import regrade as regrading
-
-    with _graded(folder, course, seed) as book:
-        for student in [known_student(book, name) for name in again]:
-            book.ledger.forget(student)
-        engine = _engine(book.course, isolation, jobs, cluster)
-        try:
-            changes = regrading.regrade(book, engine, lambda event: None)
-        finally:
-            engine.close()
-        for line in regrading.told(changes):
-            click.echo(f"  {line}")
-        if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
-            click.echo("\n  nothing is published: grader regrade --publish does")
-            return 0
-        regrading.publish(book, folder)
-        click.echo(f"\n  published: {short(folder)}")
-    return 0
-
-
-def known_student(book: Classbook, student: str) -> str:
-    """The student, if it is one; `RequestError` otherwise."""
-    from grader.catalog import did_you_mean
-    from grader.errors import RequestError
-
-    students = book.ledger.students()
-    if student not in students:
-        raise RequestError(
-            f"nobody called `{student}` has handed in{did_you_mean(student, students)}",
-            "grades.csv lists everybody",
-        )
-    return student
-
-
-@click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("student")
-@click.argument("exercise")
-@click.argument("points", type=float, metavar="±POINTS")
-@click.option("--why", required=True, metavar="TEXT", help="The student reads this.")
-@GRADED
-@COURSE
-def adjust(
-    student: str, exercise: str, points: float, why: str, folder: Path, course: Path | None
-) -> int:
-    """Add points to an exercise of a student, or take some away.
-
-    \b
-    grader adjust s004 layer_norm +2 --why "right idea, one sign" --in results/
-    grader adjust s004 layer_norm 0 --why "taken back" --in results/
-
-    It comes on top of what the tests give, now and after every regrade, and stands
-    in the student's report. Another adjustment of the same exercise takes its place.
-    """
-    from grader.errors import RequestError
-    from grader.publishing import Publisher
-
-    if not math.isfinite(points):
-        raise RequestError(f"{points} is no number of points", "such as +2, -1.5 or 0")
-    with _graded(folder, course) as book:
-        known_student(book, student)
-        book.ledger.adjust(student, book.course[exercise].name, points, why)
-        publisher = Publisher(book, folder)
-        report = publisher.publish(student)
-        if report is None:
-            click.echo("  kept; the student waits to be graded: grader regrade")
-            return 0
-        publisher.finish()
-        click.echo(_verdict(report))
-    return 0
-
-
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
-@COURSE
-def merge(folder: Path, course: Path | None) -> int:
-    """Put the parts of a class together that `grader batch --shard` graded.
-
-    \b
-    grader batch submissions/ --out results/ --seed 7 --shard 1/2
-    grader batch submissions/ --out results/ --seed 7 --shard 2/2
-    grader merge results/
-    """
-    from grader.batch import Run
-    from grader.catalog import find_course
-    from grader.classbook import Classbook
-    from grader.errors import RequestError
-    from grader.ledger import opened
-    from grader.publishing import Publisher
-    from grader.shards import absorb_all, parts_of
-
-    found = find_course(course or Path.cwd())
-    parts = parts_of(folder)
-    with opened(folder) as ledger:
-        absorb_all(ledger, parts)
-        book = Classbook(found, ledger, ledger.get("seed"))
-        run = Run(book, lambda event: None)
-        if not run.is_done:
-            raise RequestError(
-                "some submissions are not graded yet, or the course has changed since",
-                f"grader regrade --in {folder}   grades what is left",
-            )
-        worst = 0
-        publisher = Publisher(book, folder)
-        for student in ledger.students():
-            report = publisher.publish(student)
-            if report is not None:
-                worst = max(worst, _code(report))
-        publisher.finish()
-        click.echo(f"  {len(parts)} parts, {_students(len(ledger.students()))}: {short(folder)}")
-    return worst
-
-
-COMMANDS = (adjust, batch, merge, regrade)
+COMMANDS = (batch,)
