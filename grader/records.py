@@ -6,11 +6,12 @@ A record knows neither torch nor files. `Report.to_json` is the public format
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 SCHEMA = "attention-grader/report/v1"
 TWO = "Two mistakes at once. "  # how a diagnosis of two begins
@@ -253,7 +254,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The report as plain JSON data, schema `attention-grader/report/v1`."""
-        body = dataclasses.asdict(self)
+        body = msgspec.to_builtins(self)
         return {
             "schema": SCHEMA,
             "submission": body.pop("submission"),
