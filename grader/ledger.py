@@ -8,6 +8,7 @@ graded again without the folder it came from. Public tables and columns: docs/le
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import sqlite3
@@ -152,10 +153,9 @@ def _take(lock: IO[str], folder: Path) -> None:
             f"another grader, process {holder}, is at work in {folder}",
             "wait for it, or give another --out DIR",
         ) from None
-    lock.seek(0)
-    lock.truncate()
-    lock.write(f"{os.getpid()}\n")
-    lock.flush()
+    with contextlib.suppress(OSError):  # on a full disk it is locked all the same
+        os.ftruncate(lock.fileno(), 0)
+        os.write(lock.fileno(), f"{os.getpid()}\n".encode())
 
 
 @contextlib.contextmanager
@@ -277,7 +277,7 @@ class Ledger:
         """Of each submission that is to be graded one attempt, in the students' order."""
         chosen = self._db.execute(
             "SELECT min(rowid) FROM attempts WHERE present AND graded "
-            "GROUP BY hash, problems ORDER BY min(student), number"
+            "GROUP BY hash ORDER BY min(student), number"
         ).fetchall()
         for row in chosen:
             query = f"SELECT {_ENTRY} FROM attempts WHERE rowid = ?"
@@ -394,22 +394,38 @@ class Ledger:
         fingerprint, course, seed, points, max_points, exercises = row
         return Published(fingerprint, course, seed, points, max_points, json.loads(exercises))
 
+    def class_fingerprint(self) -> str:
+        """A hash over what everybody in the class was told, and over who is missing."""
+        told = self._db.execute(
+            "SELECT student, fingerprint FROM published "
+            "WHERE student IN (SELECT student FROM attempts WHERE present) ORDER BY student"
+        ).fetchall()
+        return hashlib.sha256(repr((told, self.missing())).encode("utf-8", "replace")).hexdigest()
+
     def published_under(self) -> list[tuple[str, int]]:
-        """The hashes of the course, and the seeds, under which marks were published."""
-        rows = self._db.execute("SELECT DISTINCT course, seed FROM published")
+        """The hashes of the course, and the seeds, under which marks were published here."""
+        rows = self._db.execute(
+            "SELECT DISTINCT course, seed FROM published "
+            "WHERE student IN (SELECT student FROM attempts WHERE present)"
+        )
         return [(course, seed) for course, seed in rows]
 
     # --- merging ----------------------------------------------------------------------------------
 
     def absorb(self, other: Path) -> None:
-        """Take in everything that another ledger holds; what both hold is kept once."""
+        """Take in everything that another ledger holds; what both hold is kept once.
+
+        Of an attempt that both hold, theirs counts: it is the one that was graded over there.
+        """
         self._db.execute("ATTACH DATABASE ? AS other", [str(other)])
         try:
             with self._writing():
-                for table in ("submissions", "attempts", "missing", "results"):
+                for table in ("submissions", "results"):
                     self._db.execute(
                         f"INSERT OR IGNORE INTO main.{table} SELECT * FROM other.{table}"
                     )
+                for table in ("attempts", "missing"):
+                    self._db.execute(f"REPLACE INTO main.{table} SELECT * FROM other.{table}")
         finally:
             self._db.execute("DETACH DATABASE other")
 

@@ -62,7 +62,7 @@ class Meter:
     def told(self, event: Event) -> None:
         """Take note of an event, and show it."""
         if event.kind == "started":
-            self._started = self._started or self._now()
+            self._started = self._now() if self._started is None else self._started
             self._running[event.student] = event.names
         elif event.kind == "published":
             self.done += 1

@@ -80,14 +80,18 @@ def _fork(fd: int, slot: Slot, *ours: socket.socket | Connection) -> int:
 
 
 def _slot(connection: Connection, slot: Slot) -> None:
-    """Grade every job that comes, until nobody is left to send one."""
+    """Grade every job that comes, until nobody is left to send one, or the zygote is gone."""
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             job = jobs.decode_job(connection.recv_bytes())
+            answer: jobs.Graded | jobs.Failed
             try:
-                jobs.send(connection, _graded(slot, job))
+                answer = _graded(slot, job)
             except GraderError as error:
-                jobs.send(connection, jobs.Failed.of(error))
+                answer = jobs.Failed.of(error)
+            if slot.zygote.has_died:
+                return  # it took the worker with it, which the student is not to blame for
+            jobs.send(connection, answer)
 
 
 def _graded(slot: Slot, job: jobs.Job) -> jobs.Graded:

@@ -14,6 +14,7 @@ from grader.records import ExerciseResult, Mark
 When = Literal["always", "after_due", "never"]
 PARTS = ("tests", "diagnosis", "idea")
 DAY = timedelta(days=1)
+MAX_GRACE = 365 * 24 * 60  # minutes
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def read_policy(settings: Mapping[str, Any], names: Sequence[str], where: str) -
     due = settings.get("due")
     if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
         raise CourseError(f"{where}: due must be a time with its zone")
+    if not isinstance(extra, list):
+        raise CourseError(f"{where}: extra_credit must be a list of exercises")
     for name in extra:
         if name not in names:
             raise CourseError(f"{where}: extra_credit names `{name}`, which is no exercise")
@@ -109,7 +112,7 @@ def read_policy(settings: Mapping[str, Any], names: Sequence[str], where: str) -
         raise CourseError(f"{where}: late needs a time `due`")
     return Policy(
         due=due,
-        grace=timedelta(minutes=_number(late, "grace_minutes", where)),
+        grace=timedelta(minutes=_number(late, "grace_minutes", where, most=MAX_GRACE)),
         per_day=_number(late, "per_day", where, most=100),
         steps=_steps(late.get("steps", []), where),
         floor=_number(late, "floor", where, most=100),
@@ -131,7 +134,8 @@ def _table(settings: Mapping[str, Any], key: str, known: set[str], where: str) -
 
 def _number(table: Mapping[str, Any], key: str, where: str, most: float = math.inf) -> float:
     value = table.get(key, 0)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not 0 <= value <= most:
         limit = f" to {most:g}" if math.isfinite(most) else ""
         raise CourseError(f"{where}: {key} must be a number from 0{limit}")
     return float(value)

@@ -6,11 +6,13 @@ Every page is written whole. What is up to date already is not written again.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
+
+import msgspec
 
 from grader.classbook import Classbook, Standing
 from grader.errors import RequestError
@@ -24,6 +26,7 @@ from grader.stubs import make_stub
 from grader.visibility import for_student
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
+CLASS = "class"  # the setting that says of whom the pages of the class tell
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -33,7 +36,10 @@ class Publisher:
 
     book: Classbook
     out: Path
-    changed: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        for stale in (*self.out.glob(".[0-9]*.*"), *(self.out / REPORTS).glob(".[0-9]*.*")):
+            stale.unlink(missing_ok=True)  # half a page, of a run that was killed
 
     def publish(self, student: str) -> Report | None:
         """Write a student's reports, if all is graded and something has changed.
@@ -44,34 +50,47 @@ class Publisher:
         if standing is None:
             return None
         told = self.book.ledger.published(student)
-        pages = self.out / REPORTS / f"{student}.html"
-        if told is None or told.fingerprint != standing.fingerprint or not pages.exists():
+        is_there = all(
+            page.exists() for _, pages in self._pages(standing) for page in pages.values()
+        )
+        if told is None or told.fingerprint != standing.fingerprint or not is_there:
             self._write(standing)
             self.book.ledger.publish(student, standing.published(self.book.course))
-            self.changed = True
         return standing.report
 
-    def _write(self, standing: Standing) -> None:
+    def _pages(self, standing: Standing) -> Iterator[tuple[Report, dict[str, Path]]]:
+        """Each report of a student, with the file of each of its views."""
         for report, name in named(standing):
+            yield (
+                report,
+                {form: self.out / REPORTS / f"{name}{suffix}" for suffix, form in VIEWS.items()},
+            )
+
+    def _write(self, standing: Standing) -> None:
+        for report, pages in self._pages(standing):
             data = for_student(report, self.book.course.policy).to_json()
-            for suffix, form in VIEWS.items():
-                with writing(self.out / REPORTS / f"{name}{suffix}") as file:
+            for form, page in pages.items():
+                with writing(page) as file:
                     file.write(FORMATS[form](data))
 
     def finish(self) -> None:
-        """Write what tells of the class as a whole, unless nobody's report has changed."""
+        """Write what tells of the class as a whole, unless it says just that already."""
+        ledger = self.book.ledger
         places = [self.out / name for name in (GRADES, RESULTS, DASHBOARD)]
-        if not self.changed and all(place.exists() for place in places):
+        fingerprint = ledger.class_fingerprint()
+        if ledger.get(CLASS) == fingerprint and all(place.exists() for place in places):
             return
+        ledger.put(CLASS, None)  # as long as they do not all say the same
         grades, results, page = places
         names = self.book.course.names
         with writing(grades) as file:
             write_csv(file, names, (each.report.to_json() for each in self.book.standings()))
         with writing(results) as file:
             for standing in self.book.standings():
-                file.write(json.dumps(standing.report.to_json(), ensure_ascii=False) + "\n")
+                file.write(msgspec.json.encode(standing.report.to_json()).decode() + "\n")
         with writing(page) as file:
             file.write(dashboard.render(self._summary()))
+        ledger.put(CLASS, fingerprint)
 
     def _summary(self) -> dict[str, Any]:
         course, ledger = self.book.course, self.book.ledger
@@ -88,7 +107,7 @@ class Publisher:
 
 
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[TextIO]:
+def writing(path: Path) -> Iterator[TextIOWrapper]:
     """As `writing_whole`; what the disk refuses is said with what to do."""
     try:
         with writing_whole(path) as file:

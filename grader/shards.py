@@ -73,6 +73,8 @@ def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
                     f"{first.name} and {part.name} were graded with different options ({key})",
                     "grade one of them again, with the same --seed and --attempt",
                 )
+    with ledger.taking_in():
+        pass  # whoever is in none of the parts any more is not there any more
     for part in parts:
         ledger.absorb(part.ledger)
     for key, value in settings[first].items():
@@ -81,7 +83,8 @@ def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
 
 def _settings(part: Part) -> dict[str, str]:
     try:
-        with closing(sqlite3.connect(f"file:{part.ledger}?mode=ro", uri=True)) as connection:
+        place = f"{part.ledger.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True)) as connection:
             return dict(connection.execute("SELECT key, value FROM settings"))
     except sqlite3.Error as error:
         raise RequestError(f"{part.ledger}: {error}", "grade that part again") from None

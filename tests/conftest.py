@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from classroom import Instant
 
 import grader.check
 import grader.slots
@@ -128,17 +129,23 @@ class _Warm:
 
 
 class Pools:
-    """Slots that tests share: one warm pool for each state of a course."""
+    """Slots that tests share: one warm pool for each state of a course, wherever it lies."""
 
     def __init__(self) -> None:
-        self._pools: dict[tuple[Path, str, str], Pool] = {}
+        self._pools: dict[tuple[str, Isolation], Pool] = {}
+        self._tiny = load_course(TINY)
 
     def __call__(self, course: Course, isolation: Isolation, size: int) -> _Warm:
         """In place of `Pool`."""
-        key = course.root, course.hash, isolation
+        key = course.hash, isolation
         if key not in self._pools:
-            self._pools[key] = Pool(course, isolation, 2)
+            lasting = self._tiny if course.hash == self._tiny.hash else course
+            self._pools[key] = Pool(lasting, isolation, 2)
         return _Warm(self._pools[key])
+
+    def at_work(self, course: Course) -> list[int]:
+        """The processes of a course's slots that are at work now."""
+        return self._pools[course.hash, "confined"].pids[1:]
 
     def close(self) -> None:
         """End them all."""
@@ -173,6 +180,38 @@ def cli(
         return Said(code, captured.out, captured.err)
 
     return running
+
+
+@pytest.fixture
+def instant(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Instant:
+    """Slots that answer at once, for what is not about grading itself."""
+    slots = Instant()
+    monkeypatch.setattr(grader.slots, "Pool", slots)
+    return slots
+
+
+@pytest.fixture
+def pair(tiny_copy: Path) -> Path:
+    """A course of two exercises, `scale` of 8 points and `shift` of 2."""
+    folder = tiny_copy / "reference" / "shift"
+    folder.mkdir()
+    (folder / "exercise.toml").write_text(
+        'title = "Shift"\nsummary = "Add a number."\norder = 2\npoints = 2\n'
+        'implements = ["shift"]\nhints = ["Add.", "Use +.", "x + by"]\n'
+        "call_seconds = 0.4\nexercise_seconds = 8\n"
+    )
+    (folder / "solution.py").write_text(
+        '"""Reference solution: shifting."""\n\n\ndef shift(x, by):\n    """x plus by."""\n'
+        "    # --- solution\n    return x + by\n    # --- end\n"
+    )
+    (folder / "statement.md").write_text("Write `shift(x, by)`.\n")
+    (folder / "test_hidden.py").write_text(
+        "import pytest\n\n\n@pytest.mark.points(2)\ndef test_shifts(student):\n"
+        '    """One and one is two."""\n    assert student.shift(1, 1) == 2\n'
+    )
+    settings = tiny_copy / "reference" / "course.toml"
+    settings.write_text('title = "A pair"\npoints = 10\n')
+    return tiny_copy
 
 
 __all__ = ["Cli", "Grade", "Said", "Slot"]

@@ -6,11 +6,14 @@ import csv
 import json
 import os
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from classroom import Instant, events, hand_in, marks, report_of, rows
 
+from grader.layouts import gather
 from grader.sandbox import landlock
 
 TINY = Path(__file__).parent / "tiny"
@@ -50,13 +53,13 @@ def test_everybody_gets_a_report_and_a_mark(cli: Any, handed_in: Path) -> None:
     said = batch(cli, handed_in)
     assert said.code == 1
     out = handed_in.parent / "out"
-    rows = list(csv.DictReader((out / "grades.csv").open()))
-    marks = {row["submission"]: row["points"] for row in rows}
-    assert marks == {"s001": "8", "s002": "8", "s003": "6", "s004": "0", "s005": "0"} | {
+    lines = list(csv.DictReader((out / "grades.csv").open()))
+    points_of = {row["submission"]: row["points"] for row in lines}
+    assert points_of == {"s001": "8", "s002": "8", "s003": "6", "s004": "0", "s005": "0"} | {
         "s006": "8",
         "s007": "0",
     }
-    for name, points in marks.items():
+    for name, points in points_of.items():
         report = json.loads((out / "reports" / f"{name}.json").read_text())
         assert str(report["points"]) == points
         assert report["seed"] == 5
@@ -97,7 +100,7 @@ def test_nobody_takes_a_neighbours_name(cli: Any, tmp_path: Path, tiny_solution:
     marked = {name.rpartition("-")[0] for name in reports - {"S001", "s001", "=1+1"}}
     assert marked == {"s001", "bob bob 10 of 10", "n" * 120}
     assert json.loads((tmp_path / "out" / "reports" / "s001.json").read_text())["points"] == 8
-    assert "'=1+1,8,8,8" in (tmp_path / "out" / "grades.csv").read_text()
+    assert "'=1+1,8,8," in (tmp_path / "out" / "grades.csv").read_text()
 
 
 @pytest.mark.parametrize(
@@ -146,24 +149,24 @@ def test_nothing_of_the_environment_reaches_a_report(
     (handed_in / "s001" / "scale.py").write_text("import os\nprint(dict(os.environ))\n")
     batch(cli, handed_in)
     for path in (handed_in.parent / "out").rglob("*.*"):
-        assert "SECRET-TOKEN-VALUE" not in path.read_text()
+        assert b"SECRET-TOKEN-VALUE" not in path.read_bytes()
+    for (files,) in rows(handed_in.parent / "out", "SELECT files FROM submissions"):
+        assert b"SECRET-TOKEN-VALUE" not in zlib.decompress(files)
 
 
 def test_a_submission_that_cannot_be_opened_stops_nobody(
     cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from grader import batch as grading
+    real = gather.discover
 
-    real = grading.discover
-
-    def denied(paths: list[Path], course: Any) -> Any:
+    def denied(paths: list[Path], *more: Any, **options: Any) -> Any:
         if paths[0].name == "s002":
             raise PermissionError(13, "Permission denied", str(paths[0]))
-        return real(paths, course)
+        return real(paths, *more, **options)
 
-    monkeypatch.setattr(grading, "discover", denied)
+    monkeypatch.setattr(gather, "discover", denied)
     assert batch(cli, handed_in).code == 1
-    report = json.loads((handed_in.parent / "out" / "reports" / "s002.json").read_text())
+    report = report_of(handed_in.parent / "out", "s002")
     assert "Permission denied: 's002'" in report["exercises"][0]["advice"]
     assert (handed_in.parent / "out" / "reports" / "s006.json").exists()
 
@@ -181,28 +184,381 @@ def test_what_was_left_out_is_told_in_a_few_lines(
     assert report["notes"][-1] == "and 280 more"
 
 
-def test_what_was_graded_before_a_stop_is_kept(
-    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from grader import cli as commands
-
-    def stopping(report: Any) -> str:
-        if report.submission == "s003":
-            raise KeyboardInterrupt
-        return str(report.submission)
-
-    monkeypatch.setattr(commands, "_verdict", stopping)
-    said = batch(cli, handed_in)
-    assert (said.code, said.err.splitlines()[-1]) == (130, "grader: stopped")
-    rows = list(csv.DictReader((handed_in.parent / "out" / "grades.csv").open()))
-    assert [row["submission"] for row in rows] == ["s001", "s002", "s003"]
-
-
 def test_a_course_that_student_code_could_read_is_refused(
-    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Any, instant: Instant, handed_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(landlock, "readable", lambda: ("/usr/lib", str(TINY.parent)))
     said = batch(cli, handed_in)
     assert said.code == 2
     assert f"the course lies in {TINY.parent}, where student code may read" in said.err
     assert batch(cli, handed_in, "--isolation", "process").code == 1
+
+
+# --- what needs no grading: slots that answer at once ---------------------------------------------
+
+
+def run(cli: Any, folder: Path, *more: object) -> Any:
+    """Grade `folder`/class into `folder`/out, in the tiny course unless another is said."""
+    course = [] if "--course" in more else ["--course", TINY]
+    return cli("batch", folder / "class", "--out", folder / "out", "--seed", 5, *course, *more)
+
+
+def state(folder: Path) -> dict[str, tuple[int, int]]:
+    """Of every file the time of its last change, and which file it is: one written anew differs."""
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("ledger.")
+    }
+
+
+def test_a_dry_run_tells_who_what_and_why_and_writes_nothing(
+    cli: Any, instant: Instant, handed_in: Path
+) -> None:
+    roster = handed_in.parent / "class.csv"
+    roster.write_text("id,name\ns001,Ada\ns099,Emmy\n")
+    before = state(handed_in.parent)
+    said = batch(cli, handed_in, "--dry-run", "--roster", roster)
+    assert (said.code, instant.jobs) == (0, [])
+    assert state(handed_in.parent) == before
+    assert not (handed_in.parent / "out").exists()
+    assert "plain layout: 7 students" in said.err
+    assert "s008 is a link and was left out" in said.err
+    assert "of the roster, 1 handed in nothing: s099" in said.err
+    assert "  s001 (Ada): 1 of 1 exercises" in said.out
+    assert "  s004: 0 of 1 exercises" in said.out
+    assert "several folders hold exercises, and none was taken: a, b" in " ".join(said.out.split())
+    assert "nothing was graded: this was a dry run" in said.out
+
+
+def test_the_same_command_again_grades_nothing_and_writes_nothing(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 9)})
+    hand_in(tmp_path / "class", {"s009/notes.txt": "nothing"})
+    log = tmp_path / "log.jsonl"
+    assert run(cli, tmp_path, "--log", log).code == 1
+    found, before = rows(tmp_path / "out", "SELECT * FROM results"), state(tmp_path / "out")
+    assert len(found) == len(instant.jobs) == 8
+    assert run(cli, tmp_path, "--log", log).code == 1
+    assert cli("batch", "--resume", "--out", tmp_path / "out", "--course", TINY).code == 1
+    assert rows(tmp_path / "out", "SELECT * FROM results") == found
+    assert rows(tmp_path / "out", "SELECT count(*) FROM runs") == [(1,)]
+    assert len(instant.jobs) == 8
+    assert state(tmp_path / "out") == before
+    graded = [event["student"] for event in events(log) if event["event"] == "graded"]
+    assert graded == [f"s00{n}" for n in range(1, 9)]
+
+
+def test_a_page_that_is_gone_is_written_again(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 4)})
+    run(cli, tmp_path)
+    gone = [
+        *(tmp_path / "out" / "reports" / f"s002{suffix}" for suffix in (".html", ".json", ".md")),
+        *(tmp_path / "out" / name for name in ("grades.csv", "results.jsonl", "index.html")),
+    ]
+    before = state(tmp_path / "out")
+    for path in gone:
+        path.unlink()
+        run(cli, tmp_path)
+        assert path.stat().st_size > 10
+    others = [str(path) for path in (tmp_path / "out" / "reports").glob("s001*")]
+    assert {path: before[path] for path in others} == {
+        path: state(tmp_path / "out")[path] for path in others
+    }
+    assert len(instant.jobs) == 3
+
+
+def test_a_submission_that_two_hand_in_is_graded_once(
+    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    same = {"scale.py": "# 3 points", "shift.py": "# 2 points"}
+    for student in ("s001", "s002"):
+        hand_in(tmp_path / "class" / student, same)
+    # Two more with the same files, but one of them has a file that cannot be read besides.
+    hand_in(tmp_path / "class" / "s003", {"scale.py": "# 4 points"})
+    hand_in(tmp_path / "class" / "s004", {"scale.py": "# 4 points"})
+    (tmp_path / "class" / "s004" / "shift.py").write_bytes(b"\xff")
+    assert run(cli, tmp_path, "--course", pair).code == 1
+    assert instant.graded == [("s001", ("scale", "shift")), ("s003", ("scale",))]
+    assert marks(tmp_path / "out") == {"s001": "5", "s002": "5", "s003": "4", "s004": "4"}
+    for number in range(1, 5):
+        report = report_of(tmp_path / "out", f"s00{number}")
+        assert report["submission"] == f"s00{number}"
+        assert (tmp_path / "out" / "reports" / f"s00{number}.html").exists()
+
+
+def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
+    cli: Any, handed_in: Path
+) -> None:
+    (handed_in / "s003" / "scale.py").write_bytes(b"\xff\xfe")
+    (handed_in / "s009").mkdir()
+    said = batch(cli, handed_in)
+    out = handed_in.parent / "out"
+    told = {
+        "s003": "could not be read: scale.py is not UTF-8",
+        "s004": "could not be read: no exercise file in s004",
+        "s005": "could not be read: no exercise file in s005; several folders hold exercises",
+        "s007": "could not be read: no exercise file",
+        "s009": "could not be read: no file was handed in",
+    }
+    lines = {row["submission"]: row for row in csv.DictReader((out / "grades.csv").open())}
+    assert [name for name, row in lines.items() if row["flags"]] == sorted({*told, "s007"})
+    for name, why in told.items():
+        if name != "s007":
+            assert lines[name]["flags"].startswith(why)
+        assert lines[name]["points"] == "0"
+        assert report_of(out, name)["flags"] == [lines[name]["flags"]]
+        assert [line for line in said.out.splitlines() if name in line and "person" in line]
+    assert report_of(out, "s001")["flags"] == []
+
+
+def test_a_class_of_whom_nothing_can_be_read_gets_its_reports(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/notes.txt": "x", "s002/notes.txt": "y"})
+    for _ in range(2):
+        assert run(cli, tmp_path).code == 1
+        assert marks(tmp_path / "out") == {"s001": "0", "s002": "0"}
+        assert report_of(tmp_path / "out", "s002")["flags"]
+    assert instant.jobs == []
+
+
+LATE = """
+title = "A tiny course"
+points = 8
+due = 2026-10-30T12:00:00+00:00
+"""
+ROSTER = """id,name,section,submitted,due
+s001,Ada,A,2026-10-30T12:00:00+00:00,
+s002,Emmy,A,2026-10-30T12:09:00+00:00,
+s003,Grace,B,2026-10-30T12:11:00+00:00,
+s004,Hedy,B,2026-10-31T13:00:00+01:00,
+s005,Kurt,B,2026-11-01T11:00:00+00:00,
+s006,Sofia,B,2026-11-20T12:00:00+00:00,
+s007,Noether,B,2026-11-20T12:00:00+00:00,2026-11-20T12:00:00+00:00
+"""
+
+
+@pytest.mark.parametrize(
+    ("late", "kept"),
+    [
+        ("grace_minutes = 10\nper_day = 10\nfloor = 50", [100, 100, 90, 90, 80, 50, 100]),
+        ("per_day = 25", [100, 75, 75, 75, 50, 0, 100]),
+        (
+            "floor = 10\nsteps = [{days = 2, keeps = 50}, {days = 1, keeps = 75}]",
+            [100, 75, 75, 75, 50, 10, 100],
+        ),
+        (None, [100] * 7),
+    ],
+)
+def test_late_work_keeps_what_the_course_says(
+    late: str | None, kept: list[int], cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tmp_path / "class.csv").write_text(ROSTER)
+    text = LATE if late is None else f"{LATE}[late]\n{late}\n"
+    (tiny_copy / "reference" / "course.toml").write_text(text)
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": "# 4 points" for n in range(1, 8)})
+    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    expected = {f"s00{n}": f"{4 * keeps / 100:g}" for n, keeps in enumerate(kept, 1)}
+    assert marks(tmp_path / "out") == expected
+    report = report_of(tmp_path / "out", "s006")
+    assert (report["points"], report["mark"]["points"]) == (4, 4 * kept[5] / 100)
+    assert report["mark"]["late_days"] == 21
+    assert f"handed in 21.0 days late: {kept[5]} % of them count" in report["mark"]["says"]
+    assert report["person"]["name"] == "Sofia"
+    assert report_of(tmp_path / "out", "s007")["mark"]["late_days"] == 0
+
+
+def test_a_change_of_the_late_rules_grades_nothing_again(
+    cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tmp_path / "class.csv").write_text(ROSTER)
+    settings = tiny_copy / "reference" / "course.toml"
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": "# 4 points" for n in range(1, 8)})
+    for per_day, points in (("10", "3.6"), ("50", "2")):
+        settings.write_text(f"{LATE}[late]\nper_day = {per_day}\n")
+        run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+        assert marks(tmp_path / "out")["s002"] == points
+    assert len(instant.jobs) == 1
+
+
+def test_late_by_nobody_knows_how_much_is_left_to_a_person(
+    cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tiny_copy / "reference" / "course.toml").write_text(f"{LATE}[late]\nper_day = 10\n")
+    texts = {"lovelaceada_LATE_11_101_scale.py": "# 4 points"}
+    hand_in(tmp_path / "class", texts | {"noetheremmy_12_102_scale.py": "# 4 points"})
+    said = run(cli, tmp_path, "--course", tiny_copy)
+    assert "canvas layout: 2 students" in said.err
+    assert marks(tmp_path / "out") == {"11": "3.6", "12": "4"}
+    flags = report_of(tmp_path / "out", "11")["flags"]
+    assert flags == [
+        "late, and the platform does not say by how much: counted as one day",
+    ]
+    assert report_of(tmp_path / "out", "12")["flags"] == []
+    # Once the roster knows the time, it is no guess any more.
+    (tmp_path / "class.csv").write_text("id,submitted\n11,2026-11-01T11:00:00+00:00\n")
+    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    assert marks(tmp_path / "out") == {"11": "3.2", "12": "4"}
+    assert report_of(tmp_path / "out", "11")["flags"] == []
+
+
+ATTEMPTS = {
+    "lovelaceada_11_101_scale.py": "# 3 points",
+    "lovelaceada_11_102_scale-1.py": "# 7 points",
+    "lovelaceada_11_103_scale-2.py": "# 5 points",
+    "noetheremmy_12_104_scale.py": "# 8 points",
+}
+
+
+@pytest.mark.parametrize(
+    ("which", "counts", "others"),
+    [
+        ("latest", ("5", 3), {}),
+        ("first", ("3", 1), {}),
+        ("best", ("7", 2), {1: 3, 3: 5}),
+        ("all", ("5", 3), {1: 3, 2: 7}),
+    ],
+)
+def test_of_several_attempts_the_one_counts_that_is_asked_for(
+    which: str,
+    counts: tuple[str, int],
+    others: dict[int, int],
+    cli: Any,
+    instant: Instant,
+    tmp_path: Path,
+) -> None:
+    hand_in(tmp_path / "class", ATTEMPTS)
+    said = run(cli, tmp_path, "--attempt", which)
+    out = tmp_path / "out"
+    assert marks(out) == {"11": counts[0], "12": "8"}
+    assert report_of(out, "11")["attempt"] == counts[1]
+    assert len(instant.jobs) == 2 + len(others)
+    reports = {path.name for path in (out / "reports").glob("*.html")}
+    assert reports == {"11.html", "12.html"} | {f"11.attempt-{n}.html" for n in others}
+    for number, points in others.items():
+        assert report_of(out, f"11.attempt-{number}")["points"] == points
+    assert "2 submissions graded" in said.out
+    # Another choice needs what is not graded yet, and nothing else.
+    run(cli, tmp_path, "--attempt", "all")
+    assert len(instant.jobs) == 4
+    assert marks(out) == {"11": "5", "12": "8"}
+
+
+def test_the_best_of_attempts_is_the_best_after_lateness(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    texts = dict(ATTEMPTS, **{"lovelaceada_11_103_scale-2.py": "# 7 points again"})
+    hand_in(tmp_path / "class", texts)
+    run(cli, tmp_path, "--attempt", "best")
+    assert report_of(tmp_path / "out", "11")["attempt"] == 3  # the later of two equal ones
+
+
+def test_the_roster_says_who_it_is_and_who_is_missing(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    roster = tmp_path / "class.csv"
+    roster.write_text("id,name,section\ns001,Ada,A\ns002,Emmy,B\ns003,=cmd(),B\n")
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points", "s004/scale.py": "# 2 points"})
+    said = run(cli, tmp_path, "--roster", roster)
+    assert "of the roster, 2 handed in nothing: s002, s003" in said.err
+    lines = list(csv.DictReader((tmp_path / "out" / "grades.csv").open()))
+    assert [(row["submission"], row["name"]) for row in lines] == [("s001", "Ada"), ("s004", "")]
+    assert "s003" in (tmp_path / "out" / "index.html").read_text()
+    # Whoever comes later is no longer missing, though nobody else's report changes.
+    before = state(tmp_path / "out" / "reports")
+    roster.write_text("id,name,section\ns001,Ada,A\ns002,Emmy,B\n")
+    run(cli, tmp_path, "--roster", roster)
+    assert "s003" not in (tmp_path / "out" / "index.html").read_text()
+    assert state(tmp_path / "out" / "reports") == before
+
+
+def test_whoever_has_left_the_class_has_left_its_marks(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
+    run(cli, tmp_path)
+    (tmp_path / "class" / "s002" / "scale.py").unlink()
+    (tmp_path / "class" / "s002").rmdir()
+    run(cli, tmp_path)
+    assert marks(tmp_path / "out") == {"s001": "1", "s003": "3"}
+    hand_in(tmp_path / "class", {"s002/scale.py": "# 2 points"})
+    run(cli, tmp_path)
+    assert marks(tmp_path / "out") == {"s001": "1", "s002": "2", "s003": "3"}
+    assert len(instant.jobs) == 3
+
+
+def test_who_hands_in_again_is_graded_again_and_nobody_else(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
+    run(cli, tmp_path)
+    hand_in(tmp_path / "class", {"s002/scale.py": "# 8 points"})
+    run(cli, tmp_path)
+    assert [name for name, _ in instant.graded] == ["s001", "s002", "s003", "s002"]
+    assert marks(tmp_path / "out") == {"s001": "1", "s002": "8", "s003": "3"}
+
+
+def test_weights_and_extra_credit(cli: Any, instant: Instant, tmp_path: Path, pair: Path) -> None:
+    settings = pair / "reference" / "course.toml"
+    texts = {"s001/scale.py": "# 4 points", "s001/shift.py": "# 2 points"}
+    hand_in(tmp_path / "class", texts | {"s002/scale.py": "# 8 points"})
+    more = 'extra_credit = ["shift"]\n[weights]\nscale = 0.5\nshift = 3\n'
+    settings.write_text(f'title = "A pair"\npoints = 10\n{more}')
+    run(cli, tmp_path, "--course", pair)
+    assert marks(tmp_path / "out") == {"s001": "8", "s002": "4"}
+    mark = report_of(tmp_path / "out", "s001")["mark"]
+    assert (mark["points"], mark["max_points"]) == (8, 4)
+    assert mark["says"] == "8 points, adjusted and weighted."
+    line = next(csv.DictReader((tmp_path / "out" / "grades.csv").open()))
+    assert (line["scale"], line["shift"], line["max_points"]) == ("4", "2", "4")
+
+
+def test_students_see_what_the_course_shows(
+    cli: Any, handed_in: Path, tmp_path: Path, tiny_copy: Path
+) -> None:
+    settings = tiny_copy / "reference" / "course.toml"
+    base = 'title = "A tiny course"\npoints = 8\n'
+    wrong = tmp_path / "out" / "reports" / "s003.json"
+    shown: dict[str, Any] = {}
+    for show in ("", '[show]\ndiagnosis = "never"\n', '[show]\ntests = "never"\nidea = "never"\n'):
+        settings.write_text(base + show)
+        cli("batch", handed_in, "--out", tmp_path / "out", "--course", tiny_copy, "--seed", 5)
+        shown[show] = json.loads(wrong.read_text())["exercises"][0]
+    everything, no_diagnosis, no_tests = shown.values()
+    assert everything["diagnosis"]["faults"] == ["factor_capped"]
+    assert no_diagnosis["diagnosis"] is None
+    assert any(test["message"] for test in no_diagnosis["tests"])
+    assert {test["name"] for test in no_tests["tests"]} == {"hidden"}
+    assert not any(test["message"] for test in no_tests["tests"])
+    assert marks(tmp_path / "out")["s003"] == "6"
+    # What students do not see, the teacher's own list has.
+    line = next(
+        json.loads(text)
+        for text in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+        if json.loads(text)["submission"] == "s003"
+    )
+    assert "test_thrice" in {test["name"] for test in line["exercises"][0]["tests"]}
+
+
+def test_results_beneath_the_submissions_are_none_of_them(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
+    out = tmp_path / "class" / "results"
+    for shard in ((), ("--shard", "1/1")):
+        for _ in range(2):
+            said = cli(
+                "batch", tmp_path / "class", "--out", out, "--course", TINY, "--seed", 5, *shard
+            )
+            assert "plain layout: 1 student\n" in said.err
+    said = cli("batch", out, "--out", out, "--shard", "1/1", "--seed", 5, "--course", TINY)
+    assert (said.code, "holds the submissions" in said.err) == (2, True)
+
+
+def test_a_log_that_cannot_be_written_is_named(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
+    said = run(cli, tmp_path, "--log", tmp_path / "nowhere" / "log.jsonl")
+    assert said.code == 2
+    assert f"cannot write {tmp_path / 'nowhere' / 'log.jsonl'}: No such file" in said.err

@@ -24,7 +24,8 @@ CONTROL_SECONDS = 60.0  # a zygote that says nothing for so long (importing torc
 class Zygote:
     """One zygote process. A zygote that has died is started again when it is next needed.
 
-    With `control`, the other end of a `share`d zygote, it is that one until it dies.
+    With `control`, the other end of a `share`d zygote, it is that one, and none after it.
+    `has_died` says that it ended by itself: what a worker answered just then means nothing.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Zygote:
         self.confinement = confinement or Confinement()
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
+        self._is_shared, self.has_died = control is not None, False
         if control is not None:
             control.settimeout(CONTROL_SECONDS)
         self._errors: Any = None
@@ -75,8 +77,11 @@ class Zygote:
         """The socket and pid of a fresh worker; tries a fresh zygote once."""
         try:
             return self._fork()
-        except (OSError, EOFError):
+        except (OSError, EOFError) as error:
             self.close()
+            self.has_died = True
+            if self._is_shared:
+                raise InternalError("the process that runs student code has ended") from error
         try:
             return self._fork()
         except (OSError, EOFError) as error:
@@ -119,6 +124,7 @@ class Zygote:
             with contextlib.suppress(OSError):
                 os.killpg(pid, signal.SIGKILL)
             self.close()
+            self.has_died = True
             return None
 
     def _answer(self) -> bytes:

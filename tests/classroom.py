@@ -1,0 +1,108 @@
+"""A class for tests: what it hands in, slots that answer at once, and what a run leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from grader.catalog import Course
+from grader.jobs import Answer, Graded, Job, Lost, encode_result
+from grader.records import ExerciseResult, Outcome
+from grader.sandbox.confine import Isolation
+
+TINY = Path(__file__).parent / "tiny"
+
+
+class Instant:
+    """In place of slots: answers at once, with as many points as a file says (`# 6 points`).
+
+    A file that says `lost` takes its slot with it, one that says `breaks` is the grader's end.
+    `jobs` are all that were handed out; `before` is called with each.
+    """
+
+    width = 2
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.before: Callable[[Job], None] = lambda job: None
+        self.course: Course | None = None
+
+    def __call__(self, course: Course, isolation: Isolation, size: int) -> Instant:
+        """In place of `Pool`."""
+        self.course = course
+        return self
+
+    def start(self) -> None:
+        """Nothing to warm up."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def submit(self, job: Job) -> Future[Answer]:
+        """The answer, which is there already."""
+        self.jobs.append(job)
+        future: Future[Answer] = Future()
+        try:
+            self.before(job)
+            future.set_result(self._answer(job))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def _answer(self, job: Job) -> Answer:
+        texts = [job.submission.files[name] for name in job.names]
+        if any("lost" in text for text in texts):
+            return Lost("the process that graded it ended")
+        results = {name: encode_result(self._result(name, job)) for name in job.names}
+        return Graded(results, ("separate process",), 0.25)
+
+    def _result(self, name: str, job: Job) -> ExerciseResult:
+        assert self.course is not None
+        exercise = self.course[name]
+        said = re.search(r"# (\d+) points", job.submission.files[name])
+        points = int(said[1]) if said else exercise.points
+        right = "passed" if points == exercise.points else "failed"
+        test = Outcome("test_all", "All of it.", right, points, exercise.points, visible="always")
+        return ExerciseResult(name, exercise.title, points, exercise.points, "", (test,))
+
+    @property
+    def graded(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Of every job whose submission it was, and the exercises."""
+        return [(job.submission.name, job.names) for job in self.jobs]
+
+
+def hand_in(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Write files (`s001/scale.py` and the like) into a folder of submissions."""
+    for place, text in texts.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text)
+    return folder
+
+
+def marks(out: Path) -> dict[str, str]:
+    """What everybody's line of grades.csv says they get."""
+    with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
+        return {row["submission"]: row["points"] for row in csv.DictReader(file)}
+
+
+def report_of(out: Path, name: str) -> dict[str, Any]:
+    """A student's report as JSON."""
+    return json.loads((out / "reports" / f"{name}.json").read_text())
+
+
+def events(log: Path) -> list[dict[str, Any]]:
+    """What a `--log` file tells."""
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def rows(out: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
+    """What the ledger in a folder answers."""
+    with contextlib.closing(sqlite3.connect(out / "ledger.sqlite")) as connection:
+        return connection.execute(query, values).fetchall()
