@@ -1,0 +1,1 @@
+"""Parts of `benchmarks/peers.py` and `benchmarks/scale.py`."""

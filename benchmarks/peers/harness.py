@@ -1,0 +1,124 @@
+"""One hidden test of this course, called from another tool's test case.
+
+Every tool's environment can import this. The test functions are those of reference/, on the files
+of the folder that the tool works in; exercises that build on others run on stand-ins, as graded.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from grader.catalog import Course, load_course
+from grader.direct import DirectStudent, files_in
+from grader.programs import References, program
+from grader.pytest_plugin import test_seed
+from grader.sandbox.program import Program
+from grader.testing import Rng
+
+ROOT = Path(__file__).parents[2]
+SEED = 0
+
+_failed: set[tuple[str, str]] = set()
+_programs: dict[str, Program] = {}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A hidden test: where it is, and what it is worth."""
+
+    exercise: str
+    test: str
+    points: int
+
+
+@functools.cache
+def course() -> Course:
+    """The course of this repository."""
+    return load_course(ROOT)
+
+
+@functools.cache
+def references() -> References:
+    """Its reference solutions."""
+    return References(course())
+
+
+@functools.cache
+def suite(exercise: str) -> ModuleType:
+    """An exercise's hidden suite, imported."""
+    path = course().suite(exercise)
+    spec = importlib.util.spec_from_file_location(f"hidden_{exercise}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def cases() -> list[Case]:
+    """Every hidden test, in the course's order."""
+    return [
+        Case(exercise, test, _points(function))
+        for exercise in course().names
+        for test, function in vars(suite(exercise)).items()
+        if test.startswith("test_")
+    ]
+
+
+def check(exercise: str, test: str) -> None:
+    """Run a hidden test on the files of this folder; raises what the test raises."""
+    function = getattr(suite(exercise), test)
+    for name in _needed(exercise, function):
+        if name != test and (exercise, name) in _failed:
+            raise AssertionError(f"waits for: {name}")
+    seed = test_seed(SEED, exercise, test)
+    torch.manual_seed(seed)
+    own_parts = any(mark.name == "own_parts" for mark in getattr(function, "pytestmark", ()))
+    try:
+        loaded = _program(exercise, own_parts=own_parts)
+        with loaded.active():
+            function(**_arguments(function, exercise, loaded, seed))
+    except BaseException:
+        _failed.add((exercise, test))
+        raise
+
+
+def _program(exercise: str, *, own_parts: bool) -> Program:
+    files = {name: source.text for name, source in files_in(Path(), course()).items()}
+    name, sources = program(course(), course()[exercise], files, own_parts=own_parts)
+    if name not in _programs:
+        _programs[name] = Program(sources)
+    return _programs[name]
+
+
+def _arguments(function: Any, exercise: str, loaded: Program, seed: int) -> dict[str, Any]:
+    """What the fixtures of the same names would give."""
+    makers = {
+        "student": lambda: DirectStudent(loaded, exercise, course()[exercise].forbidden),
+        "reference": lambda: references()[exercise],
+        "rng": lambda: Rng(seed),
+    }
+    return {name: makers[name]() for name in inspect.signature(function).parameters}
+
+
+def _points(function: Any) -> int:
+    marks = getattr(function, "pytestmark", ())
+    return next((int(mark.args[0]) for mark in marks if mark.name == "points"), 1)
+
+
+def _needed(exercise: str, function: Any) -> list[str]:
+    everywhere = getattr(suite(exercise), "pytestmark", [])
+    marks = [*getattr(function, "pytestmark", ()), *_listed(everywhere)]
+    return [name for mark in marks if mark.name == "needs" for name in mark.args]
+
+
+def _listed(marks: Any) -> list[Any]:
+    return marks if isinstance(marks, list) else [marks]
