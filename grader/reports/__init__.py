@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
+
+import msgspec
 
 from grader.reports import text
 
 
 def to_json(report: Mapping[str, Any]) -> str:
     """The JSON itself, one object."""
-    return json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
 
 
 def to_markdown(report: Mapping[str, Any]) -> str:
