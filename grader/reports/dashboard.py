@@ -49,7 +49,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(number=number, percent=percent, link=link)
+    environment.filters.update(number=number, signed=signed, percent=percent)
     return environment
 
 
@@ -116,6 +116,11 @@ def link(path: str) -> str:
 def number(value: float | None) -> str:
     """A number with at most two decimals, and none that are zero."""
     return "–" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def signed(value: float | None) -> str:
+    """A correlation with its two decimals and a minus that looks like one."""
+    return "–" if value is None else f"{value:.2f}".replace("-", "−")
 
 
 def percent(part: float, of: float) -> str:
