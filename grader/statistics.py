@@ -277,10 +277,11 @@ def _state_of_all(report: Report) -> State:
 
 def _circumstances(report: Report) -> list[tuple[str, str]]:
     """What a result depends on beside the submission itself."""
+    ran = any(result.tests for result in report.exercises)  # otherwise nothing had to be confined
     return [
         ("seed", str(report.seed)),
         ("tests", report.suites),
-        ("confinement", ", ".join(report.confinement) or "none needed"),
+        *([("confinement", ", ".join(report.confinement) or "none")] if ran else []),
         *report.versions.items(),
         *((f"hash of the {k}", v) for k, v in report.hashes.items() if k != "submission"),
     ]
