@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from grader.reports.checks import amount, counted
 
 FORMULA = tuple("=+-@＝＋－＠'\t\r\n")
+COLUMNS = (
+    "submission", "points", "max_points", "name", "section", "earned", "late_days", "attempt",
+    "submitted", "flags",
+)  # fmt: skip
+
+
+def write_csv(stream: TextIO, names: Sequence[str], reports: Iterable[Mapping[str, Any]]) -> None:
+    """One line a submission: what it counts, whose it is, and the points of the exercises `names`.
+
+    Points are those of the mark where there is one, an exercise's those with its adjustment; an
+    exercise that was not graded has an empty cell. The reports are taken one by one. A file as
+    `stream` is to be opened with `newline=""`.
+    """
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow([*COLUMNS, *map(cell, names)])
+    for report in reports:
+        points = {exercise["name"]: _adjusted(exercise) for exercise in report["exercises"]}
+        writer.writerow([*_told(report), *(points.get(name, "") for name in names)])
 
 
 def to_csv(reports: Sequence[Mapping[str, Any]]) -> str:
@@ -22,6 +42,29 @@ def to_csv(reports: Sequence[Mapping[str, Any]]) -> str:
             [cell(report["submission"]), report["points"], report["max_points"], *points]
         )
     return written.getvalue()
+
+
+def _told(report: Mapping[str, Any]) -> list[str]:
+    """What comes before the exercises, in the order of `COLUMNS`."""
+    points, most = counted(report)
+    mark, person = report.get("mark"), report.get("person") or {}
+    return [
+        cell(report["submission"]),
+        amount(points),
+        amount(most),
+        cell(person.get("name", "")),
+        cell(person.get("section", "")),
+        amount(mark["earned"]) if mark else amount(report["points"]),
+        amount(mark["late_days"]) if mark else "0",
+        str(report.get("attempt", 1)),
+        cell(report.get("submitted", "")),
+        cell("; ".join(report.get("flags", ()))),
+    ]
+
+
+def _adjusted(exercise: Mapping[str, Any]) -> str:
+    change = exercise.get("adjustment")
+    return amount(exercise["points"] + (change["points"] if change else 0))
 
 
 def cell(text: str) -> str:
