@@ -17,14 +17,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parent.parent
+GRADER = (sys.executable, "-W", "ignore", "-m", "grader")
 IMAGES = ROOT / "docs" / "images"
 HASHES = IMAGES / "pages.txt"
+SAMPLES = ROOT / "examples" / "class"
+CLASS = "class"
+# What the dashboard is made from: grading the class again would take a test too long.
+SOURCES = ("statistics.py", "similarity.py", "reports/dashboard.py", "reports/templates/class.*")
 sys.path[:0] = [str(ROOT / "tests")]
 
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of a sample student's report: of all that fits, or of the part at `selector`."""
+    """A picture of a sample student's report, or of the dashboard of the `CLASS`.
+
+    It shows all that fits, or the part at `selector`.
+    """
 
     student: str
     scheme: str
@@ -40,14 +48,30 @@ SHOTS: Mapping[str, Shot] = {
     "heads": Shot("s002", "light", 640, 1200, "section:has(#multi_head_attention) .heads-view"),
     "code": Shot("s018", "light", 1000, 1200, "section:has(#feed_forward) .first"),
     "phone": Shot("s016", "dark", 390, 844),
+    "class-light": Shot(CLASS, "light", 1200, 1240),
+    "class-dark": Shot(CLASS, "dark", 1200, 1240),
+    "students": Shot(CLASS, "light", 1200, 900, "section:has(#students)"),
 }
+
+
+def class_page(folder: Path) -> Path:
+    """The dashboard of the sample class, graded into a folder."""
+    command = ["batch", "examples/class", "--seed", "7", "--quiet", "--out", str(folder)]
+    subprocess.run([*GRADER, *command], cwd=ROOT, check=False, capture_output=True)
+    return folder / "index.html"
+
+
+def class_sources() -> bytes:
+    """What the dashboard shows, and what it is made by."""
+    paths = [path for pattern in SOURCES for path in sorted((ROOT / "grader").glob(pattern))]
+    return b"".join(path.read_bytes() for path in (SAMPLES / "README.md", *paths))
 
 
 def page_of(student: str) -> str:
     """The report of a sample student, without what differs from machine to machine."""
     command = ["check", f"examples/class/{student}", "--seed", "7", "--format", "html"]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "grader", *command],
+        [*GRADER, *command],
         cwd=ROOT,
         check=False,
         capture_output=True,
@@ -57,10 +81,13 @@ def page_of(student: str) -> str:
 
 
 def hashes() -> str:
-    """A line for each student whose report is shown."""
-    students = sorted({shot.student for shot in SHOTS.values()})
-    digests = ((s, hashlib.sha256(page_of(s).encode()).hexdigest()[:16]) for s in students)
-    return "".join(f"{student} {digest}\n" for student, digest in digests)
+    """A line for each student whose report is shown, and for the class."""
+    students = sorted({shot.student for shot in SHOTS.values()} - {CLASS})
+    pages = {student: page_of(student).encode() for student in students}
+    shown = {**pages, CLASS: class_sources()}
+    return "".join(
+        f"{name} {hashlib.sha256(data).hexdigest()[:16]}\n" for name, data in shown.items()
+    )
 
 
 def main() -> int:
@@ -73,9 +100,12 @@ def main() -> int:
 
     IMAGES.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, browser.started() as chromium:
+        dashboard = class_page(Path(folder) / "class")
         for name, shot in SHOTS.items():
-            file = Path(folder) / "report.html"
-            file.write_text(page_of(shot.student), "utf-8")
+            file = dashboard
+            if shot.student != CLASS:
+                file = Path(folder) / "report.html"
+                file.write_text(page_of(shot.student), "utf-8")
             context = chromium.new_context(
                 color_scheme=shot.scheme, viewport={"width": shot.width, "height": shot.height}
             )

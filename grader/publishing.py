@@ -27,6 +27,7 @@ from grader.visibility import for_student
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
 CLASS = "class"  # the setting that says of whom the pages of the class tell
+MOST_COMPARED = 5000  # students; finding who resembles whom takes long among more
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -96,13 +97,14 @@ class Publisher:
         course, ledger = self.book.course, self.book.ledger
         tally = Tally()
         alike = Similarity(make_stub(exercise) for exercise in course.exercises)
+        compared = len(ledger.students()) <= MOST_COMPARED
         for standing in self.book.standings():
             report = standing.report
             tally.add(report, f"{REPORTS}/{report.submission}.html")
-            entry = next(
-                e for e in ledger.attempts(report.submission) if e.number == report.attempt
-            )
-            alike.add(report.submission, ledger.submission(entry).files)
+            if compared:
+                attempts = ledger.attempts(report.submission)
+                counts = next(entry for entry in attempts if entry.number == report.attempt)
+                alike.add(report.submission, ledger.submission(counts).files)
         return tally.summary(course.title, dict(ledger.missing()), alike.pairs()).to_json()
 
 
