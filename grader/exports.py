@@ -107,6 +107,8 @@ def _fill(book: Classbook, standings: list[Standing], folder: Path, asked: Asked
     told = [f"{filled.written} marks in column {filled.column}: {output}"]
     if filled.without:
         told.append(f"left as they were, {len(filled.without)}: {', '.join(filled.without[:20])}")
+    if filled.excused:
+        told.append(f"excused, and left as they were: {', '.join(filled.excused)}")
     return told
 
 
