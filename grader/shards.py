@@ -11,6 +11,7 @@ from pathlib import Path
 from grader.errors import RequestError
 from grader.ledger import FILE, Ledger
 
+SHARED = ("seed", "request")  # settings that all parts have to have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
 
@@ -67,7 +68,7 @@ def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
     settings = {part: _settings(part) for part in parts}
     first = parts[0]
     for part in parts:
-        for key in ("seed", "request"):
+        for key in SHARED:
             if settings[part].get(key) != settings[first].get(key):
                 raise RequestError(
                     f"{first.name} and {part.name} were graded with different options ({key})",
@@ -77,8 +78,9 @@ def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
         pass  # whoever is in none of the parts any more is not there any more
     for part in parts:
         ledger.absorb(part.ledger)
-    for key, value in settings[first].items():
-        ledger.put_text(key, value)
+    for key in SHARED:
+        if key in settings[first]:
+            ledger.put_text(key, settings[first][key])
 
 
 def _settings(part: Part) -> dict[str, str]:

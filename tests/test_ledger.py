@@ -1,0 +1,352 @@
+"""The ledger of a class: one writer, every result whole and once, and nothing mixed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import TINY, Instant, hand_in, marks, rows
+
+from grader import ledger as ledgers
+from grader.errors import RequestError
+from grader.ledger import Entry, Key, Ledger, Published, opened
+from grader.records import Person
+
+KEY = Key("versions", 5)
+ENTRY = Entry("s001", 1, "hash-1")
+COURSES = {"scale": "course-1", "shift": "course-2"}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with opened(tmp_path / "out") as one:
+        yield one
+
+
+def take(ledger: Ledger, *entries: Entry) -> None:
+    with ledger.taking_in():
+        for entry in entries:
+            ledger.take(entry, {"scale": f"text of {entry.hash}"})
+
+
+def batch(cli: Any, folder: Path, *more: object) -> Any:
+    out = folder / "out"
+    return cli("batch", folder / "class", "--out", out, "--course", TINY, "--seed", 5, *more)
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_on_the_disk_and_readers_wait_for_nobody(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        asked = {
+            name: ledger._db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous", "user_version")
+        }
+        assert asked == {"journal_mode": "wal", "synchronous": 2, "user_version": 1}  # 2 is FULL
+        with ledger.taking_in():
+            ledger.take(ENTRY, {})
+            assert rows(tmp_path, "SELECT * FROM attempts") == []
+        assert rows(tmp_path, "SELECT student FROM attempts") == [("s001",)]
+
+
+def test_every_table_is_strict(ledger: Ledger, tmp_path: Path) -> None:
+    tables = rows(
+        tmp_path / "out", "SELECT name, strict FROM pragma_table_list WHERE schema='main'"
+    )
+    assert {name for name, strict in tables if not strict} == {"sqlite_schema"}
+    assert len(tables) == 9
+    with pytest.raises(sqlite3.IntegrityError):
+        ledger._db.execute("INSERT INTO adjustments VALUES (1, 's001', 'scale', 'two', '', '')")
+
+
+def test_an_older_ledger_is_brought_up_to_date(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as ledger:
+        take(ledger, ENTRY)
+    more = "CREATE TABLE notes (text TEXT) STRICT; INSERT INTO notes VALUES ('new')"
+    monkeypatch.setattr(ledgers, "MIGRATIONS", (*ledgers.MIGRATIONS, more))
+    for _ in range(2):
+        with opened(tmp_path) as ledger:
+            assert ledger.students() == ["s001"]
+    assert rows(tmp_path, "SELECT text FROM notes") == [("new",)]
+    assert rows(tmp_path, "PRAGMA user_version") == [(2,)]
+
+
+def test_a_migration_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as ledger:
+        take(ledger, ENTRY)
+    with monkeypatch.context() as patched:
+        broken = "CREATE TABLE notes (text TEXT) STRICT; INSERT INTO nowhere VALUES (1)"
+        patched.setattr(ledgers, "MIGRATIONS", (*ledgers.MIGRATIONS, broken))
+        with pytest.raises(RequestError, match="no such table: nowhere"), opened(tmp_path):
+            pass
+    assert rows(tmp_path, "PRAGMA user_version") == [(1,)]
+    with opened(tmp_path) as ledger:
+        assert ledger.students() == ["s001"]
+
+
+def test_a_ledger_from_the_future_is_refused_and_left_as_it_is(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    batch(cli, tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / "out" / "ledger.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    for command in (
+        ("batch", tmp_path / "class", "--out", tmp_path / "out"),
+        ("regrade", "--in", tmp_path / "out"),
+        ("adjust", "s001", "scale", "+1", "--why", "x", "--in", tmp_path / "out"),
+    ):
+        said = cli(*command, "--course", TINY)
+        assert said.code == 2
+        assert "ledger.sqlite was written by a newer attention-grader" in said.err
+        assert "pip install -U attention-grader" in said.err
+    assert rows(tmp_path / "out", "PRAGMA user_version") == [(99,)]
+    assert rows(tmp_path / "out", "SELECT count(*) FROM adjustments") == [(0,)]
+    assert len(instant.jobs) == 1
+
+
+def test_what_is_no_ledger_is_named(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    hand_in(tmp_path / "out", {"ledger.sqlite": "this is no database" * 100})
+    said = batch(cli, tmp_path)
+    assert said.code == 2
+    assert f"the ledger in {tmp_path / 'out'}: file is not a database" in said.err
+    assert (tmp_path / "out" / "ledger.sqlite").read_text().startswith("this is no database")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("regrade",), ("adjust", "s001", "scale", "+1", "--why", "x")],
+)
+def test_a_folder_without_a_ledger_is_no_class_that_was_graded(
+    command: tuple[str, ...], cli: Any, tmp_path: Path
+) -> None:
+    said = cli(*command, "--in", tmp_path, "--course", TINY)
+    assert said.code == 2
+    assert f"no class was graded into {tmp_path}" in said.err
+    assert f"grader batch SUBMISSIONS --out {tmp_path}" in said.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_class_that_was_never_graded_cannot_be_regraded(cli: Any, tmp_path: Path) -> None:
+    with opened(tmp_path):
+        pass  # as after a batch that was killed while it read what was handed in
+    said = cli("regrade", "--in", tmp_path, "--course", TINY)
+    assert said.code == 2
+    assert "got as far as grading" in said.err
+    assert f"grader batch SUBMISSIONS --out {tmp_path}" in said.err
+
+
+# --- one writer -----------------------------------------------------------------------------------
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from grader.ledger import opened
+with opened(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_process(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    out = tmp_path / "out"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(out)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        for said in (batch(cli, tmp_path), cli("regrade", "--in", out, "--course", TINY)):
+            assert said.code == 2
+            assert f"another grader, process {holder.pid}, is at work in {out}" in said.err
+            assert "wait for it, or give another --out DIR" in said.err
+        other = cli("batch", tmp_path / "class", "--out", tmp_path / "other", "--course", TINY)
+        assert other.code == 1
+    finally:
+        holder.kill()
+        holder.wait()
+    assert batch(cli, tmp_path).code == 1
+    assert marks(out) == {"s001": "3"}
+
+
+def test_the_lock_says_who_holds_it_also_after_many_others(tmp_path: Path) -> None:
+    hand_in(tmp_path, {"ledger.lock": "1234567890\nan older and longer text\n"})
+    with opened(tmp_path), pytest.raises(RequestError) as caught, opened(tmp_path):
+        pass
+    assert caught.value.message.startswith("another grader, process ")
+    assert "older" not in caught.value.message
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+def test_a_result_that_is_found_twice_counts_once_and_the_first_stays(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    take(ledger, ENTRY)
+    ledger.begin("course", KEY)
+    ledger.record("hash-1", COURSES, KEY, {"scale": b'{"a": 1}'}, ("one",), 1.0)
+    ledger.begin("course", KEY)
+    both = {"scale": b'{"a": 2}', "shift": b'{"b": 1}'}
+    ledger.record("hash-1", COURSES, KEY, both, ("two",), 4.0)
+    kept = ledger.results("hash-1", COURSES, KEY)
+    assert {name: one.result for name, one in kept.items()} == {
+        "scale": b'{"a": 1}',
+        "shift": b'{"b": 1}',
+    }
+    assert {name: one.confinement for name, one in kept.items()} == {
+        "scale": ("one",),
+        "shift": ("two",),
+    }
+    found = rows(tmp_path / "out", "SELECT exercise, run, seconds FROM results ORDER BY exercise")
+    assert found == [("scale", 1, 1.0), ("shift", 2, 2.0)]
+
+
+def test_what_is_found_of_a_submission_is_kept_whole_or_not_at_all(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    take(ledger, ENTRY)
+    with pytest.raises(KeyError):
+        ledger.record("hash-1", {"scale": "c"}, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+    broken = "CREATE TRIGGER full BEFORE INSERT ON results WHEN NEW.exercise = 'shift' "
+    ledger._db.execute(broken + "BEGIN SELECT RAISE(ABORT, 'no more room'); END")
+    with pytest.raises(sqlite3.DatabaseError, match="no more room"):
+        ledger.record("hash-1", COURSES, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+    assert rows(tmp_path / "out", "SELECT * FROM results") == []
+    ledger._db.execute("DROP TRIGGER full")
+    ledger.record("hash-1", COURSES, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+    assert rows(tmp_path / "out", "SELECT count(*) FROM results") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("digest", "courses", "key", "known"),
+    [
+        ("hash-1", COURSES, KEY, {"scale", "shift"}),
+        ("hash-2", COURSES, KEY, set()),
+        ("hash-1", COURSES, replace(KEY, seed=6), set()),
+        ("hash-1", COURSES, replace(KEY, versions="newer"), set()),
+        ("hash-1", {**COURSES, "shift": "changed"}, KEY, {"scale"}),
+        ("hash-1", {"scale": "course-1"}, KEY, {"scale"}),
+    ],
+)
+def test_another_submission_seed_version_or_course_is_another_result(
+    digest: str, courses: dict[str, str], key: Key, known: set[str], ledger: Ledger
+) -> None:
+    ledger.record("hash-1", COURSES, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+    assert set(ledger.results(digest, courses, key)) == known
+
+
+def test_another_seed_never_mixes_with_the_first(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 6)})
+
+    def stopping(job: Any) -> None:
+        if job.submission.name == "s005":
+            raise KeyboardInterrupt
+
+    instant.before = stopping
+    assert batch(cli, tmp_path).code == 130
+    instant.before = lambda job: None
+    said = cli(
+        "batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY, "--seed", 6
+    )
+    assert said.code == 2
+    assert "marks were published here, and the seed is another now" in said.err
+    assert "grader regrade" in said.err
+    assert batch(cli, tmp_path).code == 1
+    assert rows(tmp_path / "out", "SELECT DISTINCT seed FROM results") == [(5,)]
+    assert marks(tmp_path / "out") == {f"s00{n}": f"{n}" for n in range(1, 6)}
+
+
+def test_the_first_seed_stays_when_none_is_said(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
+    for student in ("s002", "s003"):
+        said = cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+        assert said.code == 1
+        hand_in(tmp_path / "class", {f"{student}/scale.py": f"# {student[-1]} points"})
+    assert len({job.seed for job in instant.jobs}) == 1
+    assert len(instant.jobs) == 2
+
+
+# --- who handed in what ---------------------------------------------------------------------------
+
+
+def test_an_attempt_comes_back_as_it_was_kept(ledger: Ledger) -> None:
+    entry = Entry(
+        student="s001",
+        number=2,
+        hash="hash-1",
+        person=Person(name="Ada", email="ada@example.org", section="B"),
+        submitted=datetime(2026, 10, 30, 12, 1, 2, 3, tzinfo=UTC),
+        due=datetime(2026, 10, 31, tzinfo=UTC),
+        late=True,
+        paths={"scale": "scale.py"},
+        problems={"shift": "shift.py is not UTF-8"},
+        notes=("a note", "of \udc80 odd bytes"),
+    )
+    files = {"scale": 'x = "\u00e9 \U0001f600 \udc80"\n'}
+    with ledger.taking_in():
+        ledger.take(entry, files)
+    assert ledger.attempts("s001") == [entry]
+    submission = ledger.submission(entry)
+    assert (submission.name, submission.files) == ("s001", files)
+    assert (submission.problems, submission.notes) == (entry.problems, entry.notes)
+
+
+def test_only_what_was_taken_in_last_is_there(ledger: Ledger, tmp_path: Path) -> None:
+    take(ledger, ENTRY, Entry("s002", 1, "hash-2"), Entry("s003", 1, "hash-2"))
+    assert [entry.student for entry in ledger.to_grade()] == ["s001", "s002"]
+    assert ledger.handed_in_by("hash-2") == ["s002", "s003"]
+    take(ledger, Entry("s003", 1, "hash-2"), Entry("s003", 2, "hash-3", graded=False))
+    assert ledger.students() == ["s003"]
+    assert [entry.hash for entry in ledger.to_grade()] == ["hash-2"]
+    with pytest.raises(AttributeError):
+        take(ledger, ENTRY, None)  # type: ignore[arg-type]
+    assert ledger.students() == ["s003"]
+    assert len(rows(tmp_path / "out", "SELECT * FROM submissions")) == 3
+
+
+def test_of_those_who_have_left_nothing_stands_in_the_way(ledger: Ledger) -> None:
+    take(ledger, ENTRY, Entry("s002", 1, "hash-2"))
+    ledger.publish("s001", Published("f", "old course", 5, 1, 8, {}))
+    ledger.publish("s002", Published("f", "course", 5, 1, 8, {}))
+    assert sorted(ledger.published_under()) == [("course", 5), ("old course", 5)]
+    take(ledger, Entry("s002", 1, "hash-2"))
+    assert ledger.published_under() == [("course", 5)]
+    assert ledger.published("s001") is not None
+
+
+def test_of_several_adjustments_of_one_exercise_the_last_counts(ledger: Ledger) -> None:
+    for exercise, points in (("scale", 2.0), ("shift", 1.0), ("scale", -0.5), ("shift", 0.0)):
+        ledger.adjust("s001", exercise, points, f"why {points:g}")
+    found = ledger.adjustments("s001")
+    assert {name: (one.points, one.why) for name, one in found.items()} == {
+        "scale": (-0.5, "why -0.5")
+    }
+    assert ledger.adjustments("s002") == {}
+
+
+def test_settings_come_back(ledger: Ledger) -> None:
+    assert ledger.get("request") is None
+    ledger.put("request", {"attempt": "best"})
+    ledger.put_text("seed", json.dumps(7))
+    assert (ledger.get("request"), ledger.get("seed")) == ({"attempt": "best"}, 7)

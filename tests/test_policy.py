@@ -1,0 +1,194 @@
+"""What a course makes of points: weights, extra credit, lateness, and wrong settings."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from grader.errors import CourseError
+from grader.policy import Policy, Step, read_policy
+from grader.records import Adjustment, ExerciseResult, Mark
+
+DUE = datetime(2026, 10, 30, 12, tzinfo=UTC)
+NAMES = ("scale", "shift")
+
+
+def result(name: str, points: int, most: int, adjusted: float | None = None) -> ExerciseResult:
+    adjustment = None if adjusted is None else Adjustment(adjusted, "because")
+    return ExerciseResult(name, name.title(), points, most, "", (), adjustment=adjustment)
+
+
+def read(text: str) -> Policy:
+    return read_policy(tomllib.loads(text), NAMES, "course.toml")
+
+
+def test_a_course_that_says_nothing_counts_points_as_they_are() -> None:
+    mark = read("").mark([result("scale", 5, 8), result("shift", 2, 2)], 0)
+    assert mark == Mark(points=7, max_points=10, earned=7, late_days=0, says="")
+
+
+@pytest.mark.parametrize(
+    ("weights", "extra", "points", "most"),
+    [
+        ({"scale": 2.0}, (), 12, 18),
+        ({"scale": 0.5, "shift": 3.0}, (), 8.5, 10),
+        ({"scale": 0.0}, (), 2, 2),
+        ({}, ("shift",), 7, 8),
+        ({"shift": 4.0}, ("shift",), 13, 8),
+        ({"scale": 1 / 3}, (), 3.67, 4.67),
+    ],
+)
+def test_weights_and_extra_credit(
+    weights: dict[str, float], extra: tuple[str, ...], points: float, most: float
+) -> None:
+    policy = Policy(weights=weights, extra_credit=extra)
+    mark = policy.mark([result("scale", 5, 8), result("shift", 2, 2)], 0)
+    assert (mark.points, mark.earned, mark.max_points) == (points, points, most)
+    assert bool(mark.says) == (points != 7)
+
+
+@pytest.mark.parametrize(
+    ("adjusted", "weight", "points"),
+    [(2, 1.0, 7), (-1.5, 1.0, 3.5), (2, 0.5, 3.5), (-40, 1.0, 0), (6, 1.0, 11)],
+)
+def test_an_adjustment_is_weighted_and_never_takes_more_than_there_is(
+    adjusted: float, weight: float, points: float
+) -> None:
+    mark = Policy(weights={"scale": weight}).mark([result("scale", 5, 8, adjusted)], 0)
+    assert (mark.points, mark.says) == (points, f"{points:g} points, adjusted and weighted.")
+
+
+@pytest.mark.parametrize(
+    ("days", "keeps"),
+    [(0, 100), (0.001, 90), (1, 90), (1.001, 80), (2, 80), (6.5, 30), (7, 30), (99, 30)],
+)
+def test_each_day_begun_takes_its_part_down_to_the_floor(days: float, keeps: float) -> None:
+    assert Policy(due=DUE, per_day=10, floor=30).keeps(days) == keeps
+
+
+def test_without_a_floor_nothing_may_be_left_but_never_less() -> None:
+    assert [Policy(per_day=40).keeps(days) for days in (1, 2, 3, 300)] == [60, 20, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("days", "keeps"),
+    [(0, 100), (0.01, 90), (1, 90), (1.01, 75), (3, 75), (3.01, 10), (99, 10)],
+)
+def test_the_first_step_that_is_long_enough_counts(days: float, keeps: float) -> None:
+    policy = read(
+        "due = 2026-10-30T12:00:00Z\n[late]\nfloor = 10\n"
+        "steps = [{days = 3, keeps = 75}, {days = 1, keeps = 90}]"
+    )
+    assert policy.steps == (Step(1, 90), Step(3, 75))
+    assert policy.keeps(days) == keeps
+
+
+def test_no_step_keeps_less_than_the_floor() -> None:
+    assert Policy(steps=(Step(2, 5),), floor=20).keeps(1) == 20
+
+
+@pytest.mark.parametrize(
+    ("minutes", "days"),
+    [(-60, 0), (0, 0), (1, 0), (15, 0), (16, 16 / 1440), (1440, 1), (1441, 1441 / 1440)],
+)
+def test_the_grace_is_not_counted_unless_it_is_exceeded(minutes: int, days: float) -> None:
+    policy = Policy(due=DUE, grace=timedelta(minutes=15))
+    assert policy.days_late(DUE + timedelta(minutes=minutes)) == pytest.approx(days)
+
+
+def test_lateness_is_counted_from_ones_own_due_date_in_any_zone() -> None:
+    policy = Policy(due=DUE)
+    elsewhere = timezone(timedelta(hours=-8))
+    handed_in = datetime(2026, 11, 1, 4, tzinfo=elsewhere)  # 12 o'clock UTC
+    assert policy.days_late(handed_in) == 2
+    assert policy.days_late(handed_in, DUE + timedelta(days=1)) == 1
+    assert policy.days_late(handed_in, DUE + timedelta(days=2)) == 0
+    assert policy.days_late(handed_in, DUE - timedelta(days=1)) == 3
+    assert policy.days_late(None) == 0
+    assert Policy().days_late(handed_in) == 0
+
+
+def test_a_late_mark_says_how_it_came_about() -> None:
+    policy = Policy(due=DUE, per_day=25, weights={"scale": 2.0})
+    mark = policy.mark([result("scale", 5, 8)], 1.25)
+    assert mark == Mark(
+        points=5,
+        max_points=16,
+        earned=10,
+        late_days=1.25,
+        says="10 points, handed in 1.2 days late: 50 % of them count, 5 points.",
+    )
+    just = policy.mark([result("scale", 5, 8)], 0.01)
+    assert "handed in late by some minutes: 75 % of them count, 7.5 points" in just.says
+
+
+def test_what_a_course_says_is_read() -> None:
+    policy = read(
+        'due = 2026-10-30T13:00:00+01:00\nextra_credit = ["shift"]\n'
+        "[late]\ngrace_minutes = 15\nper_day = 10\nfloor = 50\n"
+        '[weights]\nscale = 2\n[show]\ntests = "after_due"\n'
+    )
+    assert policy == Policy(
+        due=DUE,
+        grace=timedelta(minutes=15),
+        per_day=10,
+        floor=50,
+        weights={"scale": 2},
+        extra_credit=("shift",),
+        show={"tests": "after_due"},
+    )
+
+
+LATE = "due = 2026-10-30T12:00:00Z\n[late]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("due = 2026-10-30T12:00:00", "due must be a time with its zone"),
+        ("due = 2026-10-30", "due must be a time with its zone"),
+        ('due = "tomorrow"', "due must be a time with its zone"),
+        ("late = 5", "late must be a table"),
+        ("[late]\nper_day = 10", "late needs a time `due`"),
+        (LATE + "per_week = 10", "late knows no `per_week`; it knows"),
+        (LATE + "per_day = 101", "per_day must be a number from 0 to 100"),
+        (LATE + "per_day = -1", "per_day must be a number from 0 to 100"),
+        (LATE + "per_day = nan", "per_day must be a number from 0 to 100"),
+        (LATE + 'per_day = "10 %"', "per_day must be a number from 0 to 100"),
+        (LATE + "floor = true", "floor must be a number from 0 to 100"),
+        (LATE + "grace_minutes = inf", "grace_minutes must be a number from 0 to 525600"),
+        (LATE + "grace_minutes = 1e300", "grace_minutes must be a number from 0 to 525600"),
+        (LATE + "per_day = 5\nsteps = []", "late has either per_day or steps"),
+        (LATE + "steps = 5", "each of late.steps says { days = …, keeps = … }"),
+        (LATE + "steps = [5]", "each of late.steps says { days = …, keeps = … }"),
+        (LATE + "steps = [{days = 1}]", "each of late.steps says { days = …, keeps = … }"),
+        (LATE + "steps = [{days = 1, keeps = 120}]", "keeps must be a number from 0 to 100"),
+        (LATE + "steps = [{days = -1, keeps = 50}]", "days must be a number from 0"),
+        ("weights = 5", "weights must be a table"),
+        ("[weights]\nscael = 2", "weights knows no `scael`; it knows scale, shift"),
+        ("[weights]\nscale = -2", "scale must be a number from 0"),
+        ("[weights]\nscale = inf", "scale must be a number from 0"),
+        ('extra_credit = ["scael"]', "extra_credit names `scael`, which is no exercise"),
+        ('extra_credit = "scale"', "extra_credit must be a list of exercises"),
+        ("extra_credit = 5", "extra_credit must be a list of exercises"),
+        ('[show]\ntests = "later"', "show.tests is one of always, after_due, never"),
+        ("[show]\ntests = true", "show.tests is one of always, after_due, never"),
+        ("[show]\ntests = []", "show.tests is one of always, after_due, never"),
+        ('[show]\nidee = "never"', "show knows no `idee`; it knows diagnosis, idea, tests"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_file(text: str, said: str) -> None:
+    with pytest.raises(CourseError) as caught:
+        read(text)
+    assert caught.value.message.startswith(f"course.toml: {said}")
+
+
+def test_a_wrong_setting_is_said_before_anything_is_graded(cli: Any, tiny_copy: Any) -> None:
+    path = tiny_copy / "reference" / "course.toml"
+    path.write_text(f'{path.read_text()}\nextra_credit = ["scael"]\n')
+    said = cli("batch", tiny_copy, "--out", tiny_copy / "out", "--course", tiny_copy)
+    assert said.code == 2
+    assert f"{path}: extra_credit names `scael`" in said.err

@@ -1,0 +1,392 @@
+"""Grading again after a change: who changes and by how much is said before anybody is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import Instant, hand_in, marks, report_of, rows
+
+from grader.catalog import load_course
+
+RIGHT = "def shift(x, by):\n    return x + by\n"
+TWICE = "def shift(x, by):\n    return x + 2 * by - 1\n"  # right of one and one alone
+STRICTER = (
+    '    """One and one is two, and two and two is four."""\n'
+    "    assert student.shift(1, 1) == 2\n    assert student.shift(2, 2) == 4\n"
+)
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path) -> Path:
+    """Four students; of `s003`, who takes an odd way, the first suite notices nothing."""
+    folder = tmp_path / "class"
+    for student, shift in (("s001", RIGHT), ("s002", TWICE), ("s003", TWICE), ("s004", None)):
+        hand_in(folder, {f"{student}/scale.py": f"# {student[-1]} points\n"})
+        if shift is not None:
+            hand_in(folder, {f"{student}/shift.py": f"{shift}# {student}\n"})
+    return folder
+
+
+def out(handed_in: Path) -> Path:
+    return handed_in.parent / "out"
+
+
+def batch(cli: Any, handed_in: Path, course: Path, *more: object) -> Any:
+    return cli("batch", handed_in, "--out", out(handed_in), "--course", course, "--seed", 5, *more)
+
+
+def regrade(cli: Any, handed_in: Path, course: Path, *more: object) -> Any:
+    return cli("regrade", "--in", out(handed_in), "--course", course, *more)
+
+
+def adjust(cli: Any, handed_in: Path, course: Path, *what: object, why: str = "kind") -> Any:
+    return cli("adjust", *what, "--why", why, "--in", out(handed_in), "--course", course)
+
+
+def touch(course: Path, exercise: str, text: str = "\n# changed\n") -> None:
+    """Change the hidden suite of an exercise."""
+    suite = course / "reference" / exercise / "test_hidden.py"
+    suite.write_text(suite.read_text() + text)
+
+
+def pages(handed_in: Path) -> dict[str, bytes]:
+    """Everything that students and teachers read."""
+    folder = out(handed_in)
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("ledger.")
+    }
+
+
+# --- with slots that answer at once ---------------------------------------------------------------
+
+
+def test_only_the_exercise_that_changed_is_graded_again(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    found = rows(out(handed_in), "SELECT * FROM results")
+    assert len(found) == 7
+    instant.jobs.clear()
+    touch(pair, "shift")
+    said = regrade(cli, handed_in, pair)
+    assert instant.graded == [(name, ("shift",)) for name in ("s001", "s002", "s003")]
+    assert "0 change, 4 stay as they were" in said.out
+    after = rows(out(handed_in), "SELECT * FROM results")
+    assert set(found) < set(after)
+    new = rows(out(handed_in), "SELECT DISTINCT exercise, run FROM results WHERE run > 1")
+    assert (len(after), new) == (10, [("shift", 2)])
+    # What was found is kept, also before it is published: nothing is graded a third time.
+    regrade(cli, handed_in, pair)
+    regrade(cli, handed_in, pair, "--publish")
+    assert batch(cli, handed_in, pair).code == 1
+    assert len(instant.jobs) == 3
+
+
+def test_a_part_that_others_build_on_is_graded_with_them(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    settings = pair / "reference" / "shift" / "exercise.toml"
+    settings.write_text(f'requires = ["scale"]\n{settings.read_text()}')
+    batch(cli, handed_in, pair)
+    instant.jobs.clear()
+    solution = pair / "reference" / "scale" / "solution.py"
+    solution.write_text(solution.read_text() + "\n# changed\n")
+    regrade(cli, handed_in, pair)
+    assert instant.graded[0] == ("s001", ("scale", "shift"))
+    instant.jobs.clear()
+    touch(pair, "scale")
+    regrade(cli, handed_in, pair)
+    assert {names for _, names in instant.graded} == {("scale",)}
+
+
+def test_what_decides_nothing_grades_nothing_again(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    instant.jobs.clear()
+    for file in ("statement.md", "test_public.py"):
+        path = pair / "reference" / "scale" / file
+        path.write_text(path.read_text() + "\n")
+    assert batch(cli, handed_in, pair).code == 1
+    assert "0 change, 4 stay" in regrade(cli, handed_in, pair).out
+    assert instant.jobs == []
+
+
+def test_after_a_change_batch_refuses_and_names_the_command(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    before = pages(handed_in)
+    instant.jobs.clear()
+    touch(pair, "shift")
+    for resume in (False, True):
+        said = (
+            cli("batch", "--resume", "--out", out(handed_in), "--course", pair)
+            if resume
+            else batch(cli, handed_in, pair)
+        )
+        assert said.code == 2
+        assert "marks were published here, and the course has changed now" in said.err
+        assert "grader regrade   shows who changes and by how much" in said.err
+    assert (instant.jobs, pages(handed_in)) == ([], before)
+
+
+def test_a_change_before_anybody_was_told_needs_no_regrade(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    def stopping(job: Any) -> None:
+        raise KeyboardInterrupt
+
+    instant.before = stopping
+    (handed_in / "s004" / "scale.py").write_text("# 4 points")
+    assert batch(cli, handed_in, pair).code == 130
+    instant.before = lambda job: None
+    touch(pair, "shift")
+    assert batch(cli, handed_in, pair).code == 1
+
+
+def test_who_left_before_the_change_does_not_stand_in_the_way(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    for file in ("scale.py", "shift.py"):
+        (handed_in / "s002" / file).unlink()
+    (handed_in / "s002").rmdir()
+    batch(cli, handed_in, pair)
+    touch(pair, "shift")
+    said = regrade(cli, handed_in, pair, "--publish")
+    assert "0 change, 3 stay as they were" in said.out
+    assert batch(cli, handed_in, pair).code == 1
+    assert "s002" not in marks(out(handed_in))
+
+
+def test_regrading_many_who_do_not_change_runs_nothing(
+    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    for number in range(200):
+        hand_in(tmp_path / "class" / f"s{number:03}", {"scale.py": f"# {number % 9} points"})
+    batch(cli, tmp_path / "class", pair)
+    assert len(instant.jobs) == 9
+    instant.before = lambda job: pytest.fail("graded again")
+    before = pages(tmp_path / "class")
+    said = regrade(cli, tmp_path / "class", pair, "--publish")
+    assert (said.code, said.err) == (0, "")
+    assert "0 change, 200 stay as they were" in said.out
+    assert pages(tmp_path / "class") == before
+    assert rows(tmp_path / "out", "SELECT count(*) FROM runs") == [(1,)]
+
+
+def test_grading_a_student_again_grades_them_alone(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    instant.jobs.clear()
+    said = regrade(cli, handed_in, pair, "--again", "s002", "--again", "s004")
+    assert instant.graded == [("s002", ("scale", "shift")), ("s004", ("scale",))]
+    assert "0 change, 4 stay as they were" in said.out
+
+
+def test_grading_again_tries_anew_what_was_given_up(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    (handed_in / "s002" / "scale.py").write_text("# 4 points, but lost")
+    batch(cli, handed_in, pair)
+    assert marks(out(handed_in))["s002"] == "2"
+    answer, instant._answer = instant._answer, lambda job: instant_answer(instant, job)  # type: ignore[method-assign]
+    said = regrade(cli, handed_in, pair, "--again", "s002", "--publish")
+    instant._answer = answer  # type: ignore[method-assign]
+    assert "s002       2 → 6      of 10  scale +4" in said.out
+    assert report_of(out(handed_in), "s002")["flags"] == []
+
+
+def instant_answer(instant: Instant, job: Any) -> Any:
+    """As the slots', but of what was lost before as well."""
+    files = {name: text.replace("lost", "") for name, text in job.submission.files.items()}
+    well = type(job)(type(job.submission)(job.submission.name, files), job.names, job.seed)
+    return Instant._answer(instant, well)
+
+
+@pytest.mark.parametrize(
+    ("student", "said"),
+    [
+        ("s0002", "nobody called `s0002` has handed in; did you mean `s002`?"),
+        ("zzz", "nobody called `zzz` has handed in"),
+    ],
+)
+def test_an_unknown_student_is_not_graded_again(
+    student: str, said: str, cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    answer = regrade(cli, handed_in, pair, "--again", "s001", "--again", student)
+    assert (answer.code, said in answer.err) == (2, True)
+    assert rows(out(handed_in), "SELECT count(*) FROM results") == [(7,)]  # nobody's are gone
+
+
+def test_another_seed_is_a_change_like_any(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    before = pages(handed_in)
+    instant.jobs.clear()
+    said = regrade(cli, handed_in, pair, "--seed", 6)
+    assert "0 change, 4 stay as they were" in said.out
+    assert {job.seed for job in instant.jobs} == {6}
+    assert pages(handed_in) == before
+    assert batch(cli, handed_in, pair).code == 1  # still under the first
+    regrade(cli, handed_in, pair, "--seed", 6, "--publish")
+    assert report_of(out(handed_in), "s001")["seed"] == 6
+    assert len(instant.jobs) == 4
+    assert batch(cli, handed_in, pair).code == 2
+    assert cli("batch", handed_in, "--out", out(handed_in), "--course", pair).code == 1
+
+
+def test_a_regrade_that_is_stopped_goes_on_where_it_was(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    before = pages(handed_in)
+    instant.jobs.clear()
+    touch(pair, "scale")
+
+    def stopping(job: Any) -> None:
+        if job.submission.name == "s004":
+            raise KeyboardInterrupt
+
+    instant.before = stopping
+    assert regrade(cli, handed_in, pair).code == 130
+    assert pages(handed_in) == before
+    instant.before = lambda job: None
+    assert regrade(cli, handed_in, pair).code == 0
+    kept = rows(out(handed_in), "SELECT count(*) FROM results WHERE run = 2")[0][0]
+    assert kept > 0
+    assert len(instant.jobs) == 4 + 4 - kept
+
+
+# --- adjustments ----------------------------------------------------------------------------------
+
+
+def test_an_adjustment_stands_in_the_report_and_counts(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    others = {name: text for name, text in pages(handed_in).items() if "s00" in name}
+    said = adjust(cli, handed_in, pair, "s003", "scale", "+2.5", why="right idea, one sign")
+    assert (said.code, "s003  7.5 / 10" in said.out) == (0, True)
+    report = report_of(out(handed_in), "s003")
+    scale, shift = report["exercises"]
+    assert scale["adjustment"] == {"points": 2.5, "why": "right idea, one sign"}
+    assert (scale["points"], shift["adjustment"]) == (3, None)
+    assert (report["points"], report["mark"]["points"]) == (5, 7.5)
+    assert marks(out(handed_in))["s003"] == "7.5"
+    page = (out(handed_in) / "reports" / "s003.html").read_text()
+    assert "right idea, one sign" in page
+    after = pages(handed_in)
+    assert [name for name in others if after[name] != others[name]] == [
+        name for name in others if "s003" in name
+    ]
+
+
+def test_the_last_adjustment_counts_and_zero_takes_it_back(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    before = pages(handed_in)
+    for points, mark in (("+2", 7), ("-1", 4), ("-1.5", 3.5), ("1", 6)):
+        adjust(cli, handed_in, pair, "s003", "scale", points)
+        assert report_of(out(handed_in), "s003")["mark"]["points"] == mark
+    adjust(cli, handed_in, pair, "s003", "shift", "-2")
+    assert report_of(out(handed_in), "s003")["mark"]["points"] == 4
+    adjust(cli, handed_in, pair, "s003", "scale", "0", why="taken back")
+    adjust(cli, handed_in, pair, "s003", "shift", "0", why="taken back")
+    assert pages(handed_in) == before
+    assert rows(out(handed_in), "SELECT count(*) FROM adjustments") == [
+        (7,)
+    ]  # nothing is forgotten
+
+
+def test_adjustments_survive_every_regrade(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    adjust(cli, handed_in, pair, "s003", "scale", "+2", why="kind")
+    touch(pair, "scale")
+    assert "0 change, 4 stay" in regrade(cli, handed_in, pair, "--publish").out
+    assert regrade(cli, handed_in, pair, "--again", "s003", "--publish").code == 0
+    assert batch(cli, handed_in, pair).code == 1
+    report = report_of(out(handed_in), "s003")
+    assert report["exercises"][0]["adjustment"] == {"points": 2, "why": "kind"}
+    assert marks(out(handed_in))["s003"] == "7"
+    hand_in(handed_in, {"s003/scale.py": "# 5 points"})  # and whatever is handed in next
+    batch(cli, handed_in, pair)
+    assert marks(out(handed_in))["s003"] == "9"
+
+
+def test_an_adjustment_while_the_student_waits_is_kept(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    touch(pair, "scale")
+    said = adjust(cli, handed_in, pair, "s003", "scale", "+2")
+    assert (said.code, "kept; the student waits to be graded" in said.out) == (0, True)
+    said = regrade(cli, handed_in, pair, "--publish")
+    assert "s003       5 → 7      of 10  scale +2" in said.out
+    assert marks(out(handed_in))["s003"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (("s0003", "scale", "+2"), "nobody called `s0003` has handed in; did you mean `s003`?"),
+        (("s003", "scael", "+2"), "there is no exercise `scael`; did you mean `scale`?"),
+        (("s003", "scale", "two"), "two"),
+        (("s003", "scale", "nan"), "nan is no number of points"),
+        (("s003", "scale", "inf"), "inf is no number of points"),
+    ],
+)
+def test_a_wrong_adjustment_is_refused(
+    what: tuple[str, ...], said: str, cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    before = pages(handed_in)
+    answer = adjust(cli, handed_in, pair, *what)
+    assert (answer.code, said in answer.err) == (2, True)
+    assert rows(out(handed_in), "SELECT * FROM adjustments") == []
+    assert pages(handed_in) == before
+
+
+# --- with real slots ------------------------------------------------------------------------------
+
+
+def test_who_changes_is_said_before_anybody_is_told(
+    cli: Any, handed_in: Path, pair: Path, tiny_solution: str
+) -> None:
+    for student in ("s001", "s002", "s003", "s004"):
+        (handed_in / student / "scale.py").write_text(f"{tiny_solution}# {student}\n")
+    assert batch(cli, handed_in, pair).code == 1
+    assert marks(out(handed_in)) == {"s001": "10", "s002": "10", "s003": "10", "s004": "8"}
+    adjust(cli, handed_in, pair, "s003", "shift", "+1")
+    before = pages(handed_in)
+    suite = pair / "reference" / "shift" / "test_hidden.py"
+    text = suite.read_text()
+    suite.write_text(text[: text.index('    """One')] + STRICTER)
+    said = regrade(cli, handed_in, pair)
+    assert said.code == 0
+    assert [" ".join(line.split()) for line in said.out.splitlines()[:3]] == [
+        "s002 10 → 8 of 10 shift -2",
+        "s003 11 → 9 of 10 shift -2",
+        "2 change, 2 stay as they were",
+    ]
+    assert "nothing is published: grader regrade --publish does" in said.out
+    assert pages(handed_in) == before
+    assert rows(out(handed_in), "SELECT DISTINCT exercise FROM results WHERE run = 2") == [
+        ("shift",)
+    ]
+    said = regrade(cli, handed_in, pair, "--publish")
+    assert f"published: {out(handed_in)}" in said.out
+    assert marks(out(handed_in)) == {"s001": "10", "s002": "8", "s003": "9", "s004": "8"}
+    assert report_of(out(handed_in), "s002")["hashes"]["course"] == load_course(pair).hash
+    assert "0 change, 4 stay" in regrade(cli, handed_in, pair).out
