@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
@@ -141,22 +141,28 @@ def grade_class(book: Classbook, engine: Engine, publisher: Publisher, told: Tol
     When it is stopped, what was graded is published all the same.
     """
 
-    def publish(students: Iterable[str]) -> None:
-        for student in students:
-            report = publisher.publish(student)
+    fresh: deque[str] = deque()  # who was graded just now
+
+    def publish(students: deque[str]) -> None:
+        while students:
+            report = publisher.publish(students[0])
+            student = students.popleft()
             if report is not None:
                 told(Event("published", student, report=report))
 
     def telling(event: Event) -> None:
-        told(event)
         if event.kind in ("graded", "gave up"):
-            publish(book.ledger.handed_in_by(event.hash))
+            fresh.extend(book.ledger.handed_in_by(event.hash))
+        told(event)
+        publish(fresh)
 
     try:
-        publish(book.ledger.students())  # of whom all is known, or there is nothing to run
+        publish(deque(book.ledger.students()))  # of whom all is known, or nothing is to be run
         Run(book, telling).grade(engine)
     except BaseException:
         with contextlib.suppress(Exception):  # what stopped us is what is to be told
+            publish(fresh)
+        with contextlib.suppress(Exception):
             publisher.finish()
         raise
     publisher.finish()

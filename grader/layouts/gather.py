@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from grader.layouts.handed import CLUTTER, Attempt, Part
 from grader.submissions import CODE, Submission, discover, shortened, shown, unwelcome
 
 NOTHING = "no file was handed in"
+# What this machine lacks, which no student is to blame for.
+OURS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
 
 
 @contextlib.contextmanager
@@ -49,6 +52,11 @@ def collect(attempt: Attempt, course: Course) -> Submission:
                 return _unusable(attempt, course, reason)
             return _found(attempt, course, folder, label, notes)
     except OSError as error:
+        if error.errno in OURS:
+            raise RequestError(
+                f"cannot read what {attempt.student} handed in: {error.strerror}",
+                "mend that, and run the same command again",
+            ) from None
         # Students read this: where the class lies on this machine is not for them.
         return _unusable(attempt, course, f"{error.strerror}: '{_relative(error, attempt)}'")
 

@@ -1,0 +1,498 @@
+"""Whatever stops a run, nothing is lost: the same command goes on, to the same marks."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import TINY, Instant, events, hand_in, marks, report_of, rows
+
+from grader import ledger as ledgers
+from grader import publishing
+from grader.catalog import load_course
+from grader.errors import InternalError
+from grader.layouts import gather
+
+NOBODY = 65534
+STUDENTS = [f"s0{n:02}" for n in range(1, 41)]
+AGAIN = "what was graded is kept; mend that, and run the same command again"
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path) -> Path:
+    """Forty submissions, no two alike, each with a good deal of text."""
+    more = "x = 1  # padding\n" * 50
+    texts = {f"{name}/scale.py": f"# {n % 9} points\n# {name}\n" for n, name in enumerate(STUDENTS)}
+    return hand_in(tmp_path / "class", {place: text + more for place, text in texts.items()})
+
+
+@pytest.fixture
+def whole(cli: Any, instant: Instant, handed_in: Path) -> bytes:
+    """The marks of a run that nothing stops."""
+    batch(cli, handed_in, "whole")
+    instant.jobs.clear()
+    return (handed_in.parent / "whole" / "grades.csv").read_bytes()
+
+
+def batch(cli: Any, handed_in: Path, out: str = "out", *more: object) -> Any:
+    place = handed_in.parent / out
+    return cli("batch", handed_in, "--out", place, "--course", TINY, "--seed", 5, *more)
+
+
+def check_consistent(out: Path, name: str) -> None:
+    """Of a student whose line is in grades.csv there is a whole report."""
+    report = report_of(out, name)
+    assert f"{report['mark']['points']:g}" == marks(out)[name]
+    assert (out / "reports" / f"{name}.html").read_text().rstrip().endswith("</html>")
+
+
+# --- stopped --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 17, 40])
+def test_after_ctrl_c_what_was_graded_is_there_and_the_same_command_goes_on(
+    at: int, cli: Any, instant: Instant, handed_in: Path, whole: bytes
+) -> None:
+    def stopping(job: Any) -> None:
+        if len(instant.jobs) == at:
+            raise KeyboardInterrupt
+
+    instant.before = stopping
+    said = batch(cli, handed_in)
+    assert (said.code, said.err.splitlines()[-1]) == (130, "grader: stopped")
+    out = handed_in.parent / "out"
+    graded = [name for (name,) in rows(out, "SELECT student FROM published ORDER BY student")]
+    assert graded == STUDENTS[: max(0, at - 3)]
+    assert list(marks(out)) == graded
+    for name in graded:
+        check_consistent(out, name)
+    instant.before = lambda job: None
+    assert batch(cli, handed_in).code == 1
+    assert (out / "grades.csv").read_bytes() == whole
+    assert rows(out, "SELECT count(*) FROM results") == [(40,)]
+    assert len(instant.jobs) - at <= 40 - len(graded)
+
+
+def test_ctrl_c_while_a_report_is_written_loses_nothing(
+    cli: Any, instant: Instant, handed_in: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        once = iter([True])
+        failing(
+            patched, KeyboardInterrupt(), lambda path: path.name == "s007.md" and next(once, False)
+        )
+        assert batch(cli, handed_in).code == 130
+    out = handed_in.parent / "out"
+    assert list(marks(out))[-1] == "s007"
+    check_consistent(out, "s007")
+    assert not [path for path in out.rglob(".*") if path.is_file()]
+    assert batch(cli, handed_in).code == 1
+    assert (out / "grades.csv").read_bytes() == whole
+    check_consistent(out, "s007")
+
+
+def test_what_is_told_of_the_class_is_current_after_any_two_stops(
+    cli: Any, instant: Instant, handed_in: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopping(job: Any) -> None:
+        if len(instant.jobs) == 9:
+            raise KeyboardInterrupt
+
+    instant.before = stopping
+    batch(cli, handed_in)  # leaves a short grades.csv
+    instant.before = lambda job: None
+    with monkeypatch.context() as patched:  # and everybody's report, but nothing of the class
+        patched.setattr(publishing.Publisher, "finish", lambda self: None)
+        batch(cli, handed_in)
+    batch(cli, handed_in)
+    assert (handed_in.parent / "out" / "grades.csv").read_bytes() == whole
+
+
+def test_half_a_page_of_a_run_that_was_killed_is_cleared_away(
+    cli: Any, instant: Instant, handed_in: Path
+) -> None:
+    out = handed_in.parent / "out"
+    hand_in(out, {"reports/.4711.html": "<html", ".4711.csv": "subm", "reports/mine.txt": "keep"})
+    batch(cli, handed_in)
+    assert [path.name for path in out.rglob(".*") if path.is_file()] == []
+    assert (out / "reports" / "mine.txt").read_text() == "keep"
+
+
+def test_when_the_grader_itself_fails_what_was_graded_is_there(
+    cli: Any, instant: Instant, handed_in: Path, whole: bytes
+) -> None:
+    def failing_at(job: Any) -> None:
+        if job.submission.name == "s020":
+            raise InternalError("the process that grades does not start: no memory", "free some")
+
+    instant.before = failing_at
+    said = batch(cli, handed_in)
+    assert said.code == 3
+    assert "the process that grades does not start: no memory" in said.err
+    assert "try: free some" in said.err
+    out = handed_in.parent / "out"
+    assert len(marks(out)) >= 18
+    instant.before = lambda job: None
+    assert batch(cli, handed_in).code == 1
+    assert (out / "grades.csv").read_bytes() == whole
+    assert len(rows(out, "SELECT * FROM results WHERE run = 2")) == 40 - len(
+        rows(out, "SELECT * FROM results WHERE run = 1")
+    )
+
+
+# --- no room --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("room", [0, 1, 8, 12])
+def test_a_full_disk_under_the_ledger_loses_nothing(
+    room: int,
+    cli: Any,
+    instant: Instant,
+    handed_in: Path,
+    whole: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = handed_in.parent / "out"
+    real = ledgers._connected
+
+    def full(path: Path) -> sqlite3.Connection:
+        connection = real(path)
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages + room}")
+        return connection
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledgers, "_connected", full)
+        said = batch(cli, handed_in)
+    assert said.code == 2
+    assert f"the ledger in {out}: database or disk is full" in said.err
+    assert AGAIN in said.err
+    kept = rows(out, "SELECT count(*) FROM results")[0][0]
+    assert kept < 40
+    assert (room < 8) or kept > 0
+    for name in marks(out) if kept else ():
+        assert rows(out, "SELECT 1 FROM results NATURAL JOIN attempts WHERE student = ?", name)
+    assert batch(cli, handed_in).code == 1
+    assert (out / "grades.csv").read_bytes() == whole
+    assert rows(out, "SELECT count(*) FROM results") == [(40,)]
+    assert rows(out, "PRAGMA integrity_check") == [("ok",)]
+
+
+def failing(
+    patched: pytest.MonkeyPatch, error: BaseException, when: Callable[[Path], bool]
+) -> None:
+    """Have the disk refuse the end of some pages."""
+    real = publishing.writing_whole
+
+    @contextlib.contextmanager
+    def writing_whole(path: Path) -> Iterator[Any]:
+        with real(path) as file:
+            yield file
+            if when(path):
+                raise error
+
+    patched.setattr(publishing, "writing_whole", writing_whole)
+
+
+@pytest.mark.parametrize("page", ["s011.html", "s011.json", "s040.md"])
+def test_a_full_disk_under_a_report_loses_nothing(
+    page: str,
+    cli: Any,
+    instant: Instant,
+    handed_in: Path,
+    whole: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = handed_in.parent / "out"
+    with monkeypatch.context() as patched:
+        failing(patched, OSError(errno.ENOSPC, "No space left"), lambda path: path.name == page)
+        for _ in range(2):  # it says so each time, and grades nothing twice
+            said = batch(cli, handed_in)
+            assert said.code == 2
+            assert f"cannot write {out / 'reports' / page}: No space left" in said.err
+            assert AGAIN in said.err
+    assert not (out / "reports" / page).exists()
+    assert not [path for path in out.rglob(".*") if path.is_file()]
+    assert batch(cli, handed_in).code == 1
+    assert (out / "grades.csv").read_bytes() == whole
+    for name in STUDENTS:
+        check_consistent(out, name)
+
+
+@pytest.mark.parametrize("page", ["grades.csv", "results.jsonl", "index.html"])
+def test_a_full_disk_under_the_pages_of_the_class_loses_nothing(
+    page: str,
+    cli: Any,
+    instant: Instant,
+    handed_in: Path,
+    whole: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = handed_in.parent / "out"
+    with monkeypatch.context() as patched:
+        failing(patched, OSError(errno.ENOSPC, "No space left"), lambda path: path.name == page)
+        said = batch(cli, handed_in)
+        assert (said.code, f"cannot write {out / page}: No space left" in said.err) == (2, True)
+    graded = len(instant.jobs)
+    assert graded == 40
+    assert batch(cli, handed_in).code == 1
+    assert len(instant.jobs) == graded
+    assert (out / "grades.csv").read_bytes() == whole
+    assert len((out / "results.jsonl").read_text().splitlines()) == 40
+    assert (out / "index.html").exists()
+
+
+def test_a_full_disk_while_a_class_is_read_blames_no_student(
+    cli: Any, instant: Instant, handed_in: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch(cli, handed_in)
+    (handed_in / "s020.py").write_text((handed_in / "s020" / "scale.py").read_text())
+    (handed_in / "s020" / "scale.py").unlink()
+    (handed_in / "s020").rmdir()
+
+    def full(*paths: Any, **options: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gather.shutil, "copyfile", full)
+        said = batch(cli, handed_in)
+    assert said.code == 2
+    assert "cannot read what s020 handed in: No space left" in said.err
+    assert rows(handed_in.parent / "out", "SELECT count(*) FROM attempts WHERE present") == [(40,)]
+    hand_in(handed_in, {"s020/scale.py": (handed_in / "s020.py").read_text()})
+    (handed_in / "s020.py").unlink()
+    assert batch(cli, handed_in).code == 1
+    assert (handed_in.parent / "out" / "grades.csv").read_bytes() == whole
+
+
+@contextlib.contextmanager
+def ordinary() -> Iterator[None]:
+    """As an ordinary user: to root, nothing is read-only."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that an ordinary user can reach."""
+    with tempfile.TemporaryDirectory(prefix="readonly-") as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("out", "the ledger in {out}: attempt to write a readonly database"),
+        ("out/reports", "cannot write {out}/reports/s001.html: Permission denied"),
+        ("out/ledger.sqlite", "the ledger in {out}: attempt to write a readonly database"),
+    ],
+)
+def test_a_read_only_folder_is_said_and_the_same_command_goes_on(
+    place: str, said: str, cli: Any, instant: Instant, open_folder: Path, handed_in: Path
+) -> None:
+    out = open_folder / "out"
+    folder = hand_in(open_folder / "class", {"s001/scale.py": "# 3 points", "s002/scale.py": ""})
+    batch(cli, handed_in)  # so that all is imported that root alone may be able to read
+
+    def stopping(job: Any) -> None:
+        raise KeyboardInterrupt
+
+    instant.before = stopping
+    command = ("batch", folder, "--out", out, "--course", TINY, "--seed", 5)
+    cli(*command)  # makes the ledger
+    instant.before = lambda job: None
+    (out / "reports").mkdir(exist_ok=True)
+    for path in (out, *out.iterdir()):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    (open_folder / place).chmod(0o555 if place != "out/ledger.sqlite" else 0o444)
+    with ordinary():
+        refused = cli(*command)
+    assert refused.code == 2
+    assert said.format(out=out) in refused.err
+    (open_folder / place).chmod(stat.S_IRWXU)
+    assert cli(*command).code == 1
+    assert marks(out) == {"s001": "3", "s002": "8"}
+
+
+def test_a_place_where_nothing_can_be_made_is_said_at_once(
+    cli: Any, instant: Instant, open_folder: Path, handed_in: Path
+) -> None:
+    batch(cli, handed_in)  # so that all is imported
+    instant.jobs.clear()
+    folder = hand_in(open_folder / "class", {"s001/scale.py": "# 3 points"})
+    open_folder.chmod(0o555)
+    with ordinary():
+        said = cli("batch", folder, "--out", open_folder / "out", "--course", TINY)
+    assert said.code == 2
+    assert f"cannot write in {open_folder / 'out'}: Permission denied" in said.err
+    assert "--out DIR" in said.err
+    assert instant.jobs == []
+
+
+# --- a submission that kills its slot -------------------------------------------------------------
+
+
+def test_a_poisonous_submission_costs_its_exercise_and_nobody_else(
+    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    texts = {f"s00{n}/{name}.py": "" for n in range(1, 6) for name in ("scale", "shift")}
+    hand_in(tmp_path / "class", texts | {"s002/scale.py": "# lost"})
+    command = ("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", pair)
+    log = tmp_path / "log.jsonl"
+    said = cli(*command, "--log", log)
+    out = tmp_path / "out"
+    assert said.code == 1
+    assert marks(out) == {"s001": "10", "s002": "2", "s003": "10", "s004": "10", "s005": "10"}
+    tried = [names for name, names in instant.graded if name == "s002"]
+    assert tried == [("scale", "shift"), ("scale",), ("shift",)]
+    report = report_of(out, "s002")
+    why = "given up after 2 tries: the process that graded it ended; a person has to look at it"
+    assert report["flags"] == [f"scale could not be graded: {why}"]
+    assert report["exercises"][0]["advice"] == why
+    assert "s002 (scale): the process that graded it ended; left to a person" in said.err
+    told = [entry["event"] for entry in events(log) if entry["student"] == "s002"]
+    assert told.count("lost") == 2
+    assert told.count("gave up") == 1
+    assert told[-1] == "published"
+    jobs = len(instant.jobs)
+    assert cli(*command).code == 1  # and it is not tried for ever
+    assert len(instant.jobs) == jobs
+
+
+def test_a_class_of_poison_comes_to_an_end(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {f"s0{n:02}/scale.py": f"# lost {n}" for n in range(20)})
+    said = cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert said.code == 1
+    assert len(instant.jobs) == 40
+    assert set(marks(tmp_path / "out").values()) == {"0"}
+    assert all(report_of(tmp_path / "out", f"s0{n:02}")["flags"] for n in range(20))
+
+
+def test_tries_of_a_run_that_was_stopped_do_not_count(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(
+        tmp_path / "class", {"s001/scale.py": "# lost", "s002/scale.py": "a", "s003/scale.py": "b"}
+    )
+
+    def stopping(job: Any) -> None:
+        if len(instant.jobs) == 4:
+            raise KeyboardInterrupt
+
+    instant.before = stopping
+    command = ("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert cli(*command).code == 130
+    instant.before = lambda job: None
+    assert cli(*command).code == 1
+    assert marks(tmp_path / "out") == {"s001": "0", "s002": "8", "s003": "8"}
+
+
+SLOW = "while True:\n    pass\n"
+
+
+def killing(pools: Any, log: Path, most: int) -> tuple[threading.Thread, list[int]]:
+    """Kill the slot that grades s009 again and again, as soon as nobody else is graded."""
+    killed: list[int] = []
+    course = load_course(TINY)
+
+    def kill() -> None:
+        deadline = time.monotonic() + 120
+        while len(killed) < most and time.monotonic() < deadline:
+            time.sleep(0.005)
+            told = events(log) if log.exists() and log.read_text().endswith("\n") else []
+            done = {entry["student"] for entry in told if entry["event"] == "graded"}
+            begun = sum(e["event"] == "started" and e["student"] == "s009" for e in told)
+            at_work = pools.at_work(course) if len(done) == 3 and begun > len(killed) else []
+            if len(at_work) == 1:
+                os.kill(at_work[0], signal.SIGKILL)
+                killed.append(at_work[0])
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread, killed
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_slot_that_is_killed_is_replaced_and_after_two_a_person_is_asked(
+    times: int, cli: Any, pools: Any, tmp_path: Path, tiny_solution: str
+) -> None:
+    texts = {f"s00{n}/scale.py": f"{tiny_solution}# {n}\n" for n in (1, 2, 3)}
+    hand_in(tmp_path / "class", texts | {"s009/scale.py": f"# {times}\n{SLOW}"})
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    thread, killed = killing(pools, log, times)
+    command = ("batch", tmp_path / "class", "--out", out, "--course", TINY, "--seed", 5)
+    said = cli(*command, "--log", log)
+    thread.join()
+    assert said.code == 1
+    assert len(set(killed)) == times
+    assert marks(out) == {"s001": "8", "s002": "8", "s003": "8", "s009": "0"}
+    told = [entry["event"] for entry in events(log) if entry["student"] == "s009"]
+    assert told.count("lost") == times
+    report = report_of(out, "s009")
+    if times == 1:
+        assert "graded" in told
+        assert report["flags"] == []
+        tests = report["exercises"][0]["tests"]
+        assert any("did not finish" in test["message"] for test in tests)
+        return
+    assert told[-2:] == ["gave up", "published"]
+    assert "given up after 2 tries" in report["flags"][0]
+    again = cli("regrade", "--in", out, "--course", TINY, "--again", "s009", "--publish")
+    assert again.code == 0
+    report = report_of(out, "s009")
+    assert (report["flags"], len(report["exercises"][0]["tests"])) == ([], 5)
+
+
+def test_a_real_ctrl_c_ends_the_run_at_once_and_its_processes(
+    cli: Any, tmp_path: Path, tiny_solution: str
+) -> None:
+    students = [f"s0{n:02}" for n in range(1, 31)]
+    hand_in(tmp_path / "class", {f"{s}/scale.py": f"{tiny_solution}# {s}\n" for s in students})
+    log, out, scratch = tmp_path / "log.jsonl", tmp_path / "out", tmp_path / "scratch"
+    scratch.mkdir()
+    command = ["batch", str(tmp_path / "class"), "--out", str(out), "--course", str(TINY)]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "grader", *command, "--seed", "5", "--log", str(log)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )
+    while not (log.exists() and log.read_text().count('"graded"') >= 3):
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err.splitlines()[-1]) == (130, "grader: stopped")
+    graded = marks(out)
+    assert 3 <= len(graded) < 30
+    for name in graded:
+        check_consistent(out, name)
+    deadline = time.monotonic() + 20
+    while any(scratch.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.05)  # the workers' folders go with their processes
+    assert list(scratch.iterdir()) == []
+    assert cli(*command, "--seed", 5, "--log", log).code == 0
+    assert set(marks(out)) == set(students)
+    told = [entry["student"] for entry in events(log) if entry["event"] == "graded"]
+    assert sorted(told) == students
