@@ -134,7 +134,8 @@ class Slots(WorkerPlugin):
         """Unpack the course and start warming up."""
         if versions() != self._versions:
             raise RuntimeError(f"it has {versions()}, and the coordinator {self._versions}")
-        self._folder = TemporaryDirectory(prefix="grader-course-")
+        # Beneath the worker's own folder, which Dask tidies up even after a worker that was killed.
+        self._folder = TemporaryDirectory(prefix="course-", dir=worker.local_directory)
         with zipfile.ZipFile(io.BytesIO(self._course)) as archive:
             archive.extractall(self._folder.name)
         course = load_course(Path(self._folder.name))
