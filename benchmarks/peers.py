@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from pages import keep  # noqa: E402
 from peers import environments  # noqa: E402
 from peers.harness import cases, course  # noqa: E402
-from peers.measure import Usage, machine  # noqa: E402
+from peers.measure import Usage, disturbance, machine  # noqa: E402
 from peers.tools import TOOLS, Class, Points, Tool  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -46,11 +46,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class Result:
-    """A tool's cost, and the points that it gives."""
+    """A tool's cost, the points that it gives, and the usages that the cost was made from."""
 
     tool: Tool
     cost: Cost
     points: Points
+    usages: tuple[Usage, ...]
 
 
 def students(copies: int = 1) -> Class:
@@ -68,17 +69,20 @@ def students(copies: int = 1) -> Class:
 
 def result(tool: Tool, rounds: int) -> Result:
     """Grade the class with a tool, `rounds` times; costs are medians."""
-    costs = []
+    costs: list[Cost] = []
+    usages: list[Usage] = []
     for number in range(rounds):
         print(f"{tool.name}, round {number + 1} of {rounds}", file=sys.stderr)
         work = _empty(environments.BUILD / tool.environment / "work")
         once = tool.grade(students(), work)
         if sum(once.points[RIGHT].values()) != course().points:
             raise SystemExit(f"{tool.name} gives {once.points[RIGHT]} to what is right: see {work}")
+        usages += once.usages
         if tool.copies == 1:
             costs.append(_of_processes(once.usages))
         else:
             more = tool.grade(students(tool.copies), _empty(work))
+            usages += more.usages
             costs.append(_of_runs(once.usages[0], more.usages[0], tool.copies))
     return Result(
         tool,
@@ -90,6 +94,7 @@ def result(tool: Tool, rounds: int) -> Result:
             peak=max(cost.peak for cost in costs),
         ),
         once.points,
+        tuple(usages),
     )
 
 
@@ -167,7 +172,8 @@ def report(results: Sequence[Result]) -> str:
     return "\n".join(
         [
             f"{len(STUDENTS)} submissions ({', '.join(STUDENTS)}), {len(cases())} hidden tests; "
-            f"{machine()}; Python {sys.version.split()[0]}, {', '.join(versions)}.",
+            f"{machine()}; Python {sys.version.split()[0]}, {', '.join(versions)}. "
+            + disturbance([usage for result in results for usage in result.usages]),
             "",
             *costs(results),
             "",

@@ -30,7 +30,7 @@ from pages import keep  # noqa: E402
 from peers import batch, environments  # noqa: E402
 from peers.environments import BUILD, OURS  # noqa: E402
 from peers.harness import course  # noqa: E402
-from peers.measure import Look, Usage, machine  # noqa: E402
+from peers.measure import Look, Usage, disturbance, machine  # noqa: E402
 from peers.tools import Files, write_files  # noqa: E402
 
 from grader.faults import load_faults  # noqa: E402
@@ -173,7 +173,7 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(
         [
             f"{machine()}; Python {sys.version.split()[0]}, "
-            f"{environments.versions(OURS, ('torch', 'distributed'))}.",
+            f"{environments.versions(OURS, ('torch', 'distributed'))}. " + _disturbance(rows),
             "",
             f"| submissions | | {' | '.join(columns)} |",
             f"|--:|---{'|--:' * len(columns)}|",
@@ -181,6 +181,12 @@ def table(rows: Sequence[Row]) -> str:
             "",
         ]
     )
+
+
+def _disturbance(rows: Sequence[Row]) -> str:
+    """How quiet the machine was; a cluster's own work cannot be told from that of others."""
+    usages = [row.usage for row in rows if row.way != "cluster"]
+    return disturbance(usages) if usages else ""
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,13 +24,21 @@ def python(name: str) -> Path:
     """The interpreter of environment `name`, which is made or mended first."""
     folder = BUILD / name / "venv"
     stamp = folder / "installed"
-    wanted = "\n".join([*PACKAGES[name], (ROOT / "constraints.txt").read_text("utf-8")])
+    wanted = _wanted(name)
     if not stamp.is_file() or stamp.read_text("utf-8") != wanted:
         print(f"installing {PACKAGES[name][0]} for {name} in {folder}", file=sys.stderr)
         shutil.rmtree(folder, ignore_errors=True)
         _make(folder, PACKAGES[name])
         stamp.write_text(wanted, "utf-8")
     return folder / "bin" / "python"
+
+
+def _wanted(name: str) -> str:
+    """All that an environment depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    parts = (project[part] for part in ("dependencies", "optional-dependencies", "entry-points"))
+    constraints = (ROOT / "constraints.txt").read_text("utf-8")
+    return "\n".join([*PACKAGES[name], *map(repr, parts), constraints])
 
 
 def _make(folder: Path, packages: Sequence[str]) -> None:

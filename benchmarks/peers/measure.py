@@ -16,6 +16,7 @@ from pathlib import Path
 HERTZ = 10  # looks at the tree in a second
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
+QUIET = 0.05  # of the cores, taken by others: less does not change a time
 PATIENCE = 10.0  # seconds that a process may live on after the command that started it
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -31,10 +32,14 @@ class Look:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command took, with everything that it started: seconds, seconds of CPU, bytes."""
+    """What a command took, with everything that it started: seconds, seconds of CPU, bytes.
+
+    `others` are the CPU seconds that everything else on the machine took meanwhile.
+    """
 
     wall: float
     cpu: float
+    others: float
     looks: tuple[Look, ...]
 
     @property
@@ -93,7 +98,7 @@ def measured(
     before = set(children())
     sampler = Sampler(count, before)
     sampler.start()
-    start = time.perf_counter()
+    start, busy, own = time.perf_counter(), busy_seconds(), time.process_time()
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -107,13 +112,14 @@ def measured(
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)
     cpu = usage.ru_utime + usage.ru_stime + cpu_of_orphans(before)
+    others = max(0.0, busy_seconds() - busy - cpu - (time.process_time() - own))
     sampler.end()
     if process.returncode not in fine:
         tail = log.read_text("utf-8", "replace")[-2000:]
         raise SystemExit(f"{' '.join(map(str, command))} gave {process.returncode}\n{tail}")
     if cpu < 0.9 * sampler.cpu:  # somebody did not wait for a process of theirs
         raise SystemExit(f"{command[0]}: {sampler.cpu:.1f} s of CPU seen, {cpu:.1f} s counted")
-    return Usage(wall, cpu, tuple(sampler.looks))
+    return Usage(wall, cpu, others, tuple(sampler.looks))
 
 
 def adopt_orphans() -> None:
@@ -191,6 +197,26 @@ def _own_memory(pid: int) -> int:
     except OSError:
         return 0
     return (int(fields[1]) - int(fields[2])) * PAGE
+
+
+def busy_seconds() -> float:
+    """CPU seconds that all cores have worked since the machine was started."""
+    user, nice, system, _, _, irq, softirq, *_ = map(
+        int, Path("/proc/stat").read_text("ascii").splitlines()[0].split()[1:]
+    )
+    return (user + nice + system + irq + softirq) / TICKS
+
+
+def disturbance(usages: Sequence[Usage]) -> str:
+    """How busy others kept the machine, as a sentence."""
+    room = sum(usage.wall for usage in usages) * (os.cpu_count() or 1)
+    share = sum(usage.others for usage in usages) / room
+    if share < QUIET:
+        return f"Other work took {share:.0%} of the cores meanwhile."
+    return (
+        f"**Other work took {share:.0%} of the cores meanwhile**: times say nothing, and CPU "
+        "seconds are roughly right."
+    )
 
 
 def machine() -> str:
