@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from grader.classbook import Classbook
@@ -17,7 +18,7 @@ from grader.publishing import Publisher
 from grader.records import Report
 from grader.reporting import not_run
 
-MAX_TRIES = 2  # slots that an exercise may cost before it is left to a person
+MAX_TRIES = 3  # slots that an exercise may cost before it is left to a person
 
 
 class Engine(Protocol):
@@ -53,14 +54,14 @@ class Run:
     def __init__(self, book: Classbook, told: Told) -> None:
         self.book, self._told = book, told
         self._again: deque[tuple[Entry, Job]] = deque()
-        self._left = self._find()
+        self._left: Iterator[tuple[Entry, Job]] = self._find()
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left to grade."""
-        if not self._again and (following := next(self._left, None)) is not None:
-            self._again.append(following)
-        return not self._again
+        if (following := next(self._left, None)) is not None:
+            self._left = chain([following], self._left)
+        return following is None and not self._again
 
     def grade(self, engine: Engine) -> None:
         """Grade what is left. Each answer is in the ledger before it is told of."""
@@ -89,8 +90,15 @@ class Run:
                 submission = self.book.ledger.submission(entry)
                 yield entry, Job(submission, names, self.book.seed)
 
-    def _next(self) -> tuple[Entry, Job] | None:
-        return self._again.popleft() if self._again else next(self._left, None)
+    def _next(self, *, alone: bool) -> tuple[Entry, Job] | None:
+        """What to hand out next. What was lost is tried again at the end, with nothing beside it.
+
+        On a cluster a worker's end costs every job that was waiting there: alone, it is seen which
+        of them is at fault.
+        """
+        if (following := next(self._left, None)) is not None:
+            return following
+        return self._again.popleft() if self._again and alone else None
 
     def _answers(self, engine: Engine) -> Iterator[tuple[Entry, Job, Answer]]:
         """Keep the engine busy; what it answers, as it comes."""
@@ -98,7 +106,9 @@ class Run:
         under_way: dict[Future[Answer], tuple[Entry, Job]] = {}
 
         def hand_out() -> None:
-            while len(under_way) < engine.width and (following := self._next()) is not None:
+            while len(under_way) < engine.width:
+                if (following := self._next(alone=not under_way)) is None:
+                    return
                 future = engine.submit(following[1])
                 under_way[future] = following
                 self._told(Event("started", following[0].student, names=following[1].names))
