@@ -41,7 +41,7 @@ def serve(orders: socket.socket) -> None:
                 slot.try_confinement()
                 _warm(slot, course)
                 jobs.send(told, jobs.Ready(os.getpid()))
-                while fds := socket.recv_fds(orders, 1, 1)[1]:
+                while zygote.outlasts(orders) and (fds := socket.recv_fds(orders, 1, 1)[1]):
                     pid = _fork(fds[0], slot, orders, told)
                     os.close(fds[0])
                     jobs.send(told, jobs.Ready(pid))
@@ -82,7 +82,7 @@ def _fork(fd: int, slot: Slot, *ours: socket.socket | Connection) -> int:
 def _slot(connection: Connection, slot: Slot) -> None:
     """Grade every job that comes, until nobody is left to send one, or the zygote is gone."""
     with contextlib.suppress(EOFError, ConnectionError):
-        while True:
+        while slot.zygote.outlasts(connection):
             job = jobs.decode_job(connection.recv_bytes())
             answer: jobs.Graded | jobs.Failed
             try:

@@ -26,6 +26,7 @@ from grader.sandbox import landlock
 from grader.sandbox.confine import Isolation
 
 SLACK = 60.0  # seconds that a job may take beyond what its exercises are allowed
+ENDED = "the process that graded it ended"
 PATIENCE = 3  # nurseries that die one after another before we give up
 
 
@@ -35,15 +36,22 @@ class _Slot:
     def __init__(self, connection: Connection, pid: int) -> None:
         self._connection, self.pid = connection, pid
 
-    def grade(self, job: jobs.Job, seconds: float) -> jobs.Graded | jobs.Failed | jobs.Lost:
-        """The answer to a job; a slot that answers `Lost` is gone."""
+    def grade(self, job: jobs.Job, seconds: float) -> jobs.Graded | jobs.Failed | jobs.Lost | None:
+        """The answer to a job; a slot that answers `Lost` is gone.
+
+        None: it was gone before the job came, which is not to blame for it.
+        """
         try:
             jobs.send(self._connection, job)
+        except OSError:
+            self.kill()
+            return None
+        try:
             if self._connection.poll(seconds):
                 return jobs.receive_answer(self._connection)
             why = f"nothing came back within {seconds:.0f} seconds"
         except (EOFError, OSError):
-            why = "the process that graded it ended"
+            why = ENDED
         self.kill()
         return jobs.Lost(why)
 
@@ -159,13 +167,16 @@ class Pool:
 
     def grade(self, job: jobs.Job) -> jobs.Answer:
         """Grade a job in a slot of its own for as long as it takes."""
-        slot = self._take()
         seconds = SLACK + sum(self._course[name].exercise_seconds for name in job.names)
-        answer = slot.grade(job, seconds)
-        with self._lock:
-            self._busy.discard(slot)
-        if isinstance(answer, jobs.Lost):
-            return answer
+        for _ in range(self.width + PATIENCE):  # with the nursery, every slot that waits has ended
+            slot = self._take()
+            answer = slot.grade(job, seconds)
+            with self._lock:
+                self._busy.discard(slot)
+            if answer is not None:
+                break
+        if answer is None or isinstance(answer, jobs.Lost):
+            return answer or jobs.Lost(ENDED)
         self._idle.put(slot)
         if isinstance(answer, jobs.Failed):
             raise answer.raised()

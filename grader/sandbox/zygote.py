@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -126,6 +127,11 @@ class Zygote:
             self.close()
             self.has_died = True
             return None
+
+    def outlasts(self, waiting: Any) -> bool:
+        """Wait until something comes through the connection `waiting`; false if we end before."""
+        assert self._control is not None
+        return self._control not in select.select([waiting, self._control], [], [])[0]
 
     def _answer(self) -> bytes:
         assert self._control is not None
