@@ -7,8 +7,10 @@ import csv
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +108,43 @@ def rows(out: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
     """What the ledger in a folder answers."""
     with contextlib.closing(sqlite3.connect(out / "ledger.sqlite")) as connection:
         return connection.execute(query, values).fetchall()
+
+
+@dataclass
+class Process:
+    """One process of this machine."""
+
+    pid: int
+    parent: int
+    command: str
+
+
+def processes() -> dict[int, Process]:
+    """Every process there is."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            status = (path / "stat").read_text().rpartition(")")[2].split()
+            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if status[0] != "Z":
+                found[int(path.name)] = Process(int(path.name), int(status[1]), command)
+    return found
+
+
+def beneath(pid: int) -> Iterator[Process]:
+    """A process's children, and theirs."""
+    there = processes()
+    level = {pid}
+    while level:
+        level = {one.pid for one in there.values() if one.parent in level}
+        yield from (there[each] for each in level)
+
+
+def waits(condition: Callable[[], bool], seconds: float = 60) -> bool:
+    """Whether a condition holds, sooner or later."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True

@@ -147,6 +147,10 @@ class Pools:
         """The processes of a course's slots that are at work now."""
         return self._pools[course.hash, "confined"].pids[1:]
 
+    def nursery(self, course: Course) -> int:
+        """The process that a course's slots are forked from."""
+        return self._pools[course.hash, "confined"].pids[0]
+
     def close(self) -> None:
         """End them all."""
         for pool in self._pools.values():

@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import TINY, hand_in, rows
+from classroom import TINY, beneath, hand_in, processes, rows, waits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds its processes in /proc")
 
@@ -33,36 +32,6 @@ LATER = [
 ]
 LAST = (*["slot"] * 4, "zygote")
 KILLS = sum(len(each) + 1 for each in (*EARLY, *LATER)) + len(LAST)
-
-
-@dataclass
-class Process:
-    """One process of this machine."""
-
-    pid: int
-    parent: int
-    command: str
-
-
-def processes() -> dict[int, Process]:
-    """Every process there is."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            status = (path / "stat").read_text().rpartition(")")[2].split()
-            command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if status[0] != "Z":
-                found[int(path.name)] = Process(int(path.name), int(status[1]), command)
-    return found
-
-
-def beneath(pid: int) -> Iterator[Process]:
-    """A process's children, and theirs."""
-    there = processes()
-    level = {pid}
-    while level:
-        level = {one.pid for one in there.values() if one.parent in level}
-        yield from (there[each] for each in level)
 
 
 @dataclass
@@ -135,16 +104,6 @@ class Batch:
         """Kill one process of a kind as soon as there is one; none is left once the run ends."""
         while run.poll() is None and not self.kill(run, what, chance):
             time.sleep(0.01)
-
-
-def waits(condition: Callable[[], bool], seconds: float = 60) -> bool:
-    """Whether a condition holds, sooner or later."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def kill_while_grading(
