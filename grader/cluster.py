@@ -22,7 +22,7 @@ from grader.catalog import Course, load_course
 from grader.errors import GraderError, InternalError, RequestError
 from grader.reporting import versions
 from grader.sandbox.confine import Isolation
-from grader.slots import Pool, refuse_readable
+from grader.slots import Pool, refuse_unconfined
 
 NAME = "attention-grader"
 SECONDS = 30  # to reach the scheduler, and for its first worker to come
@@ -140,7 +140,7 @@ class Slots(WorkerPlugin):
             archive.extractall(self._folder.name)
         course = load_course(Path(self._folder.name))
         if self._isolation == "confined":
-            refuse_readable(course)
+            refuse_unconfined(course)
         self.pool = Pool(course, self._isolation, worker.state.nthreads)
         self.pool.start()
 

@@ -23,7 +23,8 @@ from grader import jobs
 from grader.catalog import Course
 from grader.errors import InternalError, RequestError
 from grader.sandbox import landlock
-from grader.sandbox.confine import Isolation
+from grader.sandbox.confine import LAYERS, Isolation
+from grader.sandbox.zygote import cannot_confine
 
 SLACK = 60.0  # seconds that a job may take beyond what its exercises are allowed
 ENDED = "the process that graded it ended"
@@ -120,9 +121,12 @@ class Gone(Exception):
     """The nursery has ended; the message is the last it said."""
 
 
-def refuse_readable(course: Course) -> None:
-    """Student code may read the Python installation: no course may lie in it."""
-    for folder in landlock.readable() if landlock.version() else ():
+def refuse_unconfined(course: Course) -> None:
+    """Raise, before anything is written, where other people's code could not be kept in."""
+    for layer in LAYERS:
+        if reason := layer.missing():
+            raise cannot_confine(f"{layer.name}: {reason}")
+    for folder in landlock.readable():
         if course.root.resolve().is_relative_to(folder):
             raise RequestError(
                 f"the course lies in {folder}, where student code may read",

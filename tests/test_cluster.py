@@ -184,7 +184,7 @@ def test_a_submission_that_ends_workers_is_given_up_and_flagged(
     assert marks(out) | {"s002": "0"} == marks(out)
     assert {name for name, points in marks(out).items() if points == "8"} == {"s001", "s004"}
     report = json.loads((out / "reports" / "s002.json").read_text())
-    assert "given up after 2 tries" in report["flags"][0]
+    assert "given up after 3 tries" in report["flags"][0]
 
 
 def test_a_scheduler_that_is_not_there_is_named(

@@ -119,7 +119,7 @@ def batch(
     from grader.intake import Request, looked_at
     from grader.ledger import existing, opened
     from grader.shards import name_of
-    from grader.slots import refuse_readable
+    from grader.slots import refuse_unconfined
 
     found = find_course(course or Path.cwd())
     if submissions is None and not resume:
@@ -139,7 +139,7 @@ def batch(
         )
     place = out if shard is None else out / name_of(*shard)
     if isolation == "confined" and cluster is None:
-        refuse_readable(found)
+        refuse_unconfined(found)
     if resume:
         existing(place)
     with contextlib.ExitStack() as stack:

@@ -12,11 +12,11 @@ import struct
 import time
 from typing import Any, Protocol
 
-from grader.errors import InternalError, RequestError, StudentFailure
+from grader.errors import InternalError, StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.confine import Unconfined
 from grader.sandbox.control import Ended
-from grader.sandbox.zygote import CONTROL_SECONDS, Zygote
+from grader.sandbox.zygote import CONTROL_SECONDS, Zygote, cannot_confine
 
 CHUNK = 1 << 18
 STEP = 0.1  # seconds; the kernel's time limits are set anew only when they change by a step
@@ -170,10 +170,7 @@ class Worker:
 def _layers_of(hello: wire.Answer) -> tuple[str, ...]:
     """The layers a worker says it is confined by; its refusal to start is raised."""
     if isinstance(hello, wire.Failure) and hello.kind == Unconfined.__name__:
-        raise RequestError(
-            f"this machine cannot confine other people's code. {hello.message}",
-            "grader doctor   says what to do; --isolation process grades without",
-        )
+        raise cannot_confine(hello.message)
     value = hello.value if isinstance(hello, wire.Reply) else None
     if not isinstance(value, wire.WireList):
         raise InternalError(

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from typing import Any
 
-from grader.errors import InternalError
+from grader.errors import InternalError, RequestError
 from grader.sandbox import control
 from grader.sandbox.confine import Confinement
 
@@ -157,6 +157,14 @@ class Zygote:
         if self._root is not None:
             self._root.cleanup()
         self._control = self._process = self._root = None
+
+
+def cannot_confine(why: str) -> RequestError:
+    """What to say where confinement is asked for and a layer is missing."""
+    return RequestError(
+        f"this machine cannot confine other people's code. {why}",
+        "grader doctor   says what to do; --isolation process grades without",
+    )
 
 
 def _clean_environment() -> dict[str, str]:
