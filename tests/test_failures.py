@@ -104,7 +104,9 @@ def test_ctrl_c_while_a_report_is_written_loses_nothing(
     with monkeypatch.context() as patched:
         once = iter([True])
         failing(
-            patched, KeyboardInterrupt(), lambda path: path.name == "s007.md" and next(once, False)
+            patched,
+            KeyboardInterrupt(),
+            lambda path: path.name == "s007.html" and next(once, False),
         )
         assert batch(cli, handed_in).code == 130
     out = handed_in.parent / "out"
