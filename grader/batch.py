@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import chain
@@ -151,27 +151,24 @@ def grade_class(book: Classbook, engine: Engine, publisher: Publisher, told: Tol
     When it is stopped, what was graded is published all the same.
     """
 
-    fresh: deque[str] = deque()  # who was graded just now
-
-    def publish(students: deque[str]) -> None:
-        while students:
-            report = publisher.publish(students[0])
-            student = students.popleft()
+    def publish(students: Iterable[str]) -> None:
+        for student in students:
+            report = publisher.publish(student)
             if report is not None:
                 told(Event("published", student, report=report))
 
     def telling(event: Event) -> None:
-        if event.kind in ("graded", "gave up"):
-            fresh.extend(book.ledger.handed_in_by(event.hash))
         told(event)
-        publish(fresh)
+        if event.kind in ("graded", "gave up"):
+            publish(book.ledger.handed_in_by(event.hash))
 
     try:
-        publish(deque(book.ledger.students()))  # of whom all is known, or nothing is to be run
+        publish(book.ledger.students())  # of whom all is known, or nothing is to be run
         Run(book, telling).grade(engine)
     except BaseException:
         with contextlib.suppress(Exception):  # what stopped us is what is to be told
-            publish(fresh)
+            for student in book.ledger.graded_now():
+                publisher.publish(student)
         with contextlib.suppress(Exception):
             publisher.finish()
         raise

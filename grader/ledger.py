@@ -296,6 +296,15 @@ class Ledger:
         )
         return [student for (student,) in rows]
 
+    def graded_now(self) -> list[str]:
+        """Of whom this run has found something."""
+        rows = self._db.execute(
+            "SELECT DISTINCT student FROM attempts JOIN results USING (hash) "
+            "WHERE run = ? AND present AND graded ORDER BY student",
+            [self._run],
+        )
+        return [student for (student,) in rows]
+
     def submission(self, entry: Entry) -> Submission:
         """An attempt with its files."""
         (packed,) = self._db.execute(
