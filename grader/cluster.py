@@ -141,7 +141,7 @@ class Slots(WorkerPlugin):
         course = load_course(Path(self._folder.name))
         if self._isolation == "confined":
             refuse_unconfined(course)
-        self.pool = Pool(course, self._isolation, worker.state.nthreads)
+        self.pool = Pool(course, self._isolation, worker.state.nthreads, shared=True)
         self.pool.start()
 
     def teardown(self, worker: Any) -> None:

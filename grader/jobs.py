@@ -23,6 +23,12 @@ class Setup(msgspec.Struct, frozen=True):
     isolation: Isolation
 
 
+class Order(msgspec.Struct, frozen=True):
+    """Fork a slot; its socket comes along. With a `core`, it keeps to that one."""
+
+    core: int | None = None
+
+
 class Job(msgspec.Struct, frozen=True):
     """Grade the exercises `names` of a submission; `tries` that have cost a slot came before."""
 
@@ -71,10 +77,12 @@ class Lost(msgspec.Struct, frozen=True, tag="lost"):
 
 
 Answer = Graded | Lost
+MAX_ORDER = 64  # bytes
 encode_result = msgspec.json.Encoder().encode
 decode_result = msgspec.json.Decoder(ExerciseResult).decode
 encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 decode_setup = msgspec.msgpack.Decoder(Setup, dec_hook=lambda kind, text: kind(text)).decode
+decode_order = msgspec.msgpack.Decoder(Order).decode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 _told: msgspec.msgpack.Decoder[Graded | Failed] = msgspec.msgpack.Decoder(Graded | Failed)
 _answer: msgspec.msgpack.Decoder[Graded | Failed | Lost] = msgspec.msgpack.Decoder(

@@ -41,8 +41,11 @@ def serve(orders: socket.socket) -> None:
                 slot.try_confinement()
                 _warm(slot, course)
                 jobs.send(told, jobs.Ready(os.getpid()))
-                while zygote.outlasts(orders) and (fds := socket.recv_fds(orders, 1, 1)[1]):
-                    pid = _fork(fds[0], slot, orders, told)
+                while zygote.outlasts(orders):
+                    order, fds, _, _ = socket.recv_fds(orders, jobs.MAX_ORDER, 1)
+                    if not fds:
+                        break
+                    pid = _fork(fds[0], slot, jobs.decode_order(order).core, orders, told)
                     os.close(fds[0])
                     jobs.send(told, jobs.Ready(pid))
 
@@ -59,7 +62,7 @@ def _warm(slot: Slot, course: Course) -> None:
         slot.results(Submission("warm", files), course.names, seed=0)
 
 
-def _fork(fd: int, slot: Slot, *ours: socket.socket | Connection) -> int:
+def _fork(fd: int, slot: Slot, core: int | None, *ours: socket.socket | Connection) -> int:
     """Fork a slot that takes its jobs through `fd`; returns its process."""
     control = slot.zygote.share()
     parent = os.getpid()
@@ -73,7 +76,9 @@ def _fork(fd: int, slot: Slot, *ours: socket.socket | Connection) -> int:
         die_with(parent)
         for end in ours:
             end.close()
-        _slot(Connection(fd), slot.beside(Zygote(slot.zygote.confinement, control)))
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        _slot(Connection(fd), slot.beside(Zygote(slot.zygote.confinement, control, core)))
         code = 0
     finally:
         os._exit(code)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
@@ -34,8 +35,8 @@ PATIENCE = 3  # nurseries that die one after another before we give up
 class _Slot:
     """One slot: a job in, an answer out."""
 
-    def __init__(self, connection: Connection, pid: int) -> None:
-        self._connection, self.pid = connection, pid
+    def __init__(self, connection: Connection, pid: int, core: int | None) -> None:
+        self._connection, self.pid, self.core = connection, pid, core
 
     def grade(self, job: jobs.Job, seconds: float) -> jobs.Graded | jobs.Failed | jobs.Lost | None:
         """The answer to a job; a slot that answers `Lost` is gone.
@@ -82,8 +83,8 @@ class _Nursery:
         self._orders, self._told = ours, Connection(os.dup(ours.fileno()))
         self._setup: jobs.Setup | None = jobs.Setup(course.root, isolation)
 
-    def slot(self) -> _Slot:
-        """Fork a slot; the first waits until the nursery is warm."""
+    def slot(self, core: int | None) -> _Slot:
+        """Fork a slot that keeps to a core, if one is given; the first waits for the warm-up."""
         try:
             if self._setup is not None:
                 jobs.send(self._told, self._setup)
@@ -91,9 +92,9 @@ class _Nursery:
                 self._ready()
             ours, theirs = socket.socketpair()
             with theirs:
-                socket.send_fds(self._orders, [b"f"], [theirs.fileno()])
+                socket.send_fds(self._orders, [jobs.encode(jobs.Order(core))], [theirs.fileno()])
                 pid = self._ready()
-            return _Slot(Connection(ours.detach()), pid)
+            return _Slot(Connection(ours.detach()), pid, core)
         except (EOFError, OSError) as error:
             raise Gone(self._last_words() or repr(error)) from error
 
@@ -134,16 +135,27 @@ def refuse_unconfined(course: Course) -> None:
             )
 
 
-def cores() -> int:
-    """How many slots this machine has room for."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+def cores() -> list[int]:
+    """The cores that slots may use; a slot for each is what this machine has room for."""
+    if sys.platform == "linux":
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
 
 
 class Pool:
-    """A number of slots; `submit` gives the next free one a job."""
+    """A number of slots; `submit` gives the next free one a job.
 
-    def __init__(self, course: Course, isolation: Isolation, size: int) -> None:
+    Where they fill a machine that is all theirs (not `shared`), each keeps to a core of its own: a
+    slot and its worker take turns, and waking each other on one core is cheapest.
+    """
+
+    def __init__(
+        self, course: Course, isolation: Isolation, size: int, *, shared: bool = False
+    ) -> None:
         self.width = size + 1  # one waits, so that no slot does
+        available = cores()
+        fills = sys.platform == "linux" and size >= len(available) and not shared
+        self._cores = Counter(dict.fromkeys(available, 0) if fills else ())
         self._course, self._isolation = course, isolation
         self._nursery: _Nursery | None = None
         self._lock = threading.Lock()
@@ -177,6 +189,8 @@ class Pool:
             answer = slot.grade(job, seconds)
             with self._lock:
                 self._busy.discard(slot)
+                if slot.core is not None and not isinstance(answer, jobs.Graded | jobs.Failed):
+                    self._cores[slot.core] -= 1
             if answer is not None:
                 break
         if answer is None or isinstance(answer, jobs.Lost):
@@ -204,8 +218,12 @@ class Pool:
                 break
             if self._nursery is None:
                 self._nursery = _Nursery(self._course, self._isolation)
+            core = min(self._cores, key=self._cores.__getitem__, default=None)
             try:
-                return self._nursery.slot()
+                slot = self._nursery.slot(core)
+                if core is not None:
+                    self._cores[core] += 1
+                return slot
             except Gone as gone:
                 self._nursery, words = None, str(gone)
         raise InternalError(

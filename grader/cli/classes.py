@@ -215,7 +215,7 @@ def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | 
         return Cluster(course, isolation, cluster)
     from grader.slots import Pool, cores
 
-    return Pool(course, isolation, jobs or cores())
+    return Pool(course, isolation, jobs or len(cores()))
 
 
 def _book(course: Course, ledger: Ledger, seed: int | None) -> Classbook:

@@ -8,9 +8,13 @@ from grader.sandbox.confine import Confinement
 
 
 class Fork(msgspec.Struct, tag="fork", frozen=True):
-    """Fork a worker; its socket comes along. Answered with the worker's pid."""
+    """Fork a worker; its socket comes along. Answered with the worker's pid.
+
+    With a `core`, it keeps to that one: its host does too, and they take turns.
+    """
 
     confinement: Confinement
+    core: int | None = None
 
 
 class Reap(msgspec.Struct, tag="reap", frozen=True):

@@ -86,9 +86,11 @@ def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Kee
         if not data:
             return False
         match control.decode_order(data):
-            case control.Fork(confinement):
+            case control.Fork(confinement, core):
                 parent, pid = os.getpid(), os.fork()
                 if pid == 0:
+                    if core is not None:
+                        os.sched_setaffinity(0, {core})
                     _become_worker(fds[0], confinement, keeper.folder(os.getpid()), parent)
                 os.close(fds[0])
                 keeper.add(pid)

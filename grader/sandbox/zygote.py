@@ -25,14 +25,18 @@ CONTROL_SECONDS = 60.0  # a zygote that says nothing for so long (importing torc
 class Zygote:
     """One zygote process. A zygote that has died is started again when it is next needed.
 
-    With `control`, the other end of a `share`d zygote, it is that one, and none after it.
+    With `control`, the other end of a `share`d zygote, it is that one, and none after it. With
+    `core`, its workers keep to that core.
     `has_died` says that it ended by itself: what a worker answered just then means nothing.
     """
 
     def __init__(
-        self, confinement: Confinement | None = None, control: socket.socket | None = None
+        self,
+        confinement: Confinement | None = None,
+        control: socket.socket | None = None,
+        core: int | None = None,
     ) -> None:
-        self.confinement = confinement or Confinement()
+        self.confinement, self._core = confinement or Confinement(), core
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
         self._is_shared, self.has_died = control is not None, False
@@ -97,7 +101,7 @@ class Zygote:
         assert self._control is not None
         ours, theirs = socket.socketpair()
         with theirs:
-            order = control.encode(control.Fork(self.confinement))
+            order = control.encode(control.Fork(self.confinement, self._core))
             try:
                 socket.send_fds(self._control, [order], [theirs.fileno()])
                 return ours, control.decode_pid(self._answer())
