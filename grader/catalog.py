@@ -52,7 +52,7 @@ class Exercise:
         except OSError as error:
             raise CourseError(f"{self.folder / file}: {error.strerror}") from None
 
-    @property
+    @functools.cached_property
     def stand_in(self) -> str | None:
         """The text of the exercise's stand-in, where it has one."""
         path = self.folder / "stand_in.py"
