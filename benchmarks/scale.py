@@ -1,10 +1,11 @@
 """How grading grows: time and memory of `grader batch` for classes of any size.
 
-    python benchmarks/scale.py [--write] [--sizes 10,100,1000,5000] [--ways jobs-1,jobs-2,cluster]
+    python benchmarks/scale.py [--write] [--part homework] [--sizes 10,100] [--ways jobs-1,cluster]
 
-Every row is one run of the command. The class is made here: everybody hands in the reference
-solutions of all exercises, no two with the same bytes, and every tenth has one mistake of the
-catalogue. `--write` keeps the table in docs/benchmarks.md.
+Every row is one run of the command. The class is made here: everybody hands in reference solutions,
+of one exercise (homework) or of all (the course), no two with the same bytes, and every tenth has
+one mistake of the catalogue. `--write` keeps the tables in docs/benchmarks.md, and what follows for
+a hundred thousand submissions in docs/scale.md.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ from peers.tools import Files, write_files  # noqa: E402
 from grader.faults import load_faults  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-SIZES = (10, 100, 1000, 5000)
+ARITHMETIC = ROOT / "docs" / "scale.md"
+PARTS = {"homework": (10, 100, 1000, 5000), "course": (10, 100, 1000)}  # and their sizes
+HOMEWORK = "causal_attention"
+HUNDRED_THOUSAND = 100_000
+CORES = (2, 8, 64, 512)
 EVERY = 10  # of so many submissions, one has a mistake
 EARLY = 100  # submissions after which memory is looked at
 WINDOW = 20  # looks whose median counts, at either place
@@ -56,6 +61,8 @@ class Row:
     size: int
     way: str
     usage: Usage
+    ledger: int  # bytes on disk
+    pages: int
 
     def __str__(self) -> str:
         early, late = memory_at(self.usage.looks, EARLY), memory_at(self.usage.looks, self.size)
@@ -67,9 +74,14 @@ class Row:
         )
 
 
-def submissions(size: int) -> Iterator[tuple[str, Files, bool]]:
+def handed_in(part: str) -> Sequence[str]:
+    """The exercises of a part."""
+    return [HOMEWORK] if part == "homework" else course().names
+
+
+def submissions(part: str, size: int) -> Iterator[tuple[str, Files, bool]]:
     """Name, files and whether they are right; the same ones in every run."""
-    solutions = {name: course()[name].read("solution.py") for name in course().names}
+    solutions = {name: course()[name].read("solution.py") for name in handed_in(part)}
     faults = [(name, fault) for name in solutions for fault in load_faults(course()[name])]
     for number in range(1, size + 1):
         files = dict(solutions)
@@ -81,11 +93,11 @@ def submissions(size: int) -> Iterator[tuple[str, Files, bool]]:
         yield student, {n: f"{text}\n# {student}\n" for n, text in files.items()}, not wrong
 
 
-def row(size: int, way: str, work: Path) -> Row:
+def row(part: str, size: int, way: str, work: Path) -> Row:
     """Grade a class of `size`, and see that whoever is right has all points, and nobody else."""
     shutil.rmtree(work, ignore_errors=True)
     right = set()
-    for student, files, is_right in submissions(size):
+    for student, files, is_right in submissions(part, size):
         write_files(work / "class" / student, files)
         right |= {student} if is_right else set()
     with way_of(way) as (jobs, cluster):
@@ -93,12 +105,15 @@ def row(size: int, way: str, work: Path) -> Row:
             work / "class", work / "out", log=work / "log", jobs=jobs, cluster=cluster
         )
     points = batch.points(work / "out")
-    full = {student for student, mine in points.items() if sum(mine.values()) == course().points}
+    worth = sum(course()[name].points for name in handed_in(part))
+    full = {student for student, mine in points.items() if sum(mine.values()) == worth}
     if len(points) != size or full != right:
         raise SystemExit(
             f"{len(points)} of {size} graded; wrong about {sorted(full ^ right)[:5]}: see {work}"
         )
-    return Row(size, way, usage)
+    out = work / "out"
+    pages = sum(path.stat().st_size for path in (out / "reports").iterdir())
+    return Row(size, way, usage, (out / batch.LEDGER).stat().st_size, pages)
 
 
 @contextlib.contextmanager
@@ -183,6 +198,32 @@ def table(rows: Sequence[Row]) -> str:
     )
 
 
+HEAD = [
+    "| handed in | measured | " + " | ".join(f"{n} cores" for n in CORES) + " | ledger | reports |",
+    "|---|---" + "|--:" * (len(CORES) + 2) + "|",
+]
+
+
+def arithmetic(part: str, measured: Row) -> list[str]:
+    """What a row means for a hundred thousand submissions: a line for the table under `HEAD`."""
+    rate = measured.size / measured.usage.wall / 2  # a second and core; a row is of two
+    times = [_long(HUNDRED_THOUSAND / rate / cores) for cores in CORES]
+    sizes = [f"{b / measured.size * HUNDRED_THOUSAND / 1e9:.1f} GB"
+             for b in (measured.ledger, measured.pages)]  # fmt: skip
+    what = "one exercise" if part == "homework" else f"all {len(handed_in(part))} exercises"
+    said = f"{measured.size:,} by {WAYS[measured.way]}: {rate:.2f} a second and core"
+    return [f"| {what} | {said} | {' | '.join([*times, *sizes])} |"]
+
+
+def _weight(row: Row) -> tuple[bool, int]:
+    """Which row says most: two slots, and many submissions."""
+    return row.way == "jobs-2", row.size
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"
+
+
 def _disturbance(rows: Sequence[Row]) -> str:
     """How quiet the machine was; a cluster's own work cannot be told from that of others."""
     usages = [row.usage for row in rows if row.way != "cluster"]
@@ -193,20 +234,28 @@ def main() -> None:
     """Grade classes of every size in every way and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="keep the table in the page")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="such as 10,100")
+    parser.add_argument("--part", choices=PARTS, help="only one of the two tables")
+    parser.add_argument("--sizes", help="such as 10,100")
     parser.add_argument("--ways", default=",".join(WAYS), help="such as jobs-1,cluster")
     options = parser.parse_args()
     environments.python(OURS)
     os.makedirs(BUILD / "scale", exist_ok=True)
-    rows = []
-    for size in map(int, options.sizes.split(",")):
-        for way in options.ways.split(","):
-            rows.append(row(size, way, BUILD / "scale" / "work"))
-            print(rows[-1], file=sys.stderr)
-    text = table(rows)
-    print(text)
-    if options.write:
-        keep(PAGE, "scale", text)
+    told = []
+    for part in [options.part] if options.part else PARTS:
+        sizes = map(int, options.sizes.split(",")) if options.sizes else PARTS[part]
+        rows = []
+        for size in sizes:
+            for way in options.ways.split(","):
+                rows.append(row(part, size, way, BUILD / "scale" / "work"))
+                print(rows[-1], file=sys.stderr)
+        text = table(rows)
+        told += arithmetic(part, rows[-1] if len(rows) < 2 else max(rows, key=_weight))
+        print(text)
+        if options.write:
+            keep(PAGE, f"scale-{part}", text)
+    print("\n".join([*HEAD, *told]))
+    if options.write and not options.part:
+        keep(ARITHMETIC, "arithmetic", "\n".join([*HEAD, *told, ""]))
 
 
 if __name__ == "__main__":

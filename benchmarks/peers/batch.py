@@ -12,6 +12,8 @@ from peers.environments import OURS, ROOT
 from peers.harness import SEED
 from peers.measure import Usage, measured
 
+LEDGER = "ledger.sqlite"  # in the folder of results
+
 
 @functools.cache
 def options() -> str:
