@@ -22,6 +22,7 @@ from grader.policy import Policy, read_policy
 
 REFERENCE, EXERCISES = "reference", "exercises"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
+SETTINGS = ("title", "points", "due", "late", "extra_credit", "weights", "show")
 TOLD = ("statement.md", "test_public.py")  # what students read; it decides no result
 
 
@@ -190,10 +191,15 @@ def _load_reference(root: Path) -> Course:
                     f"{exercise.folder / 'exercise.toml'}: requires `{needed}`, which is not there"
                 )
     where = str(folder / "course.toml")
+    for key in settings:
+        if key not in SETTINGS:
+            raise CourseError(f"{where}: unknown key `{key}`{did_you_mean(key, SETTINGS)}")
     try:
         title, points = str(settings["title"]), int(settings["points"])
     except KeyError as error:
         raise CourseError(f"{where}: missing {error}") from None
+    except (TypeError, ValueError):
+        raise CourseError(f"{where}: points must be a whole number") from None
     policy = read_policy(settings, [exercise.name for exercise in exercises], where)
     return Course(title, root, tuple(exercises), "hidden", points, policy)
 

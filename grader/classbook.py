@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from grader.catalog import Course
+from grader.errors import RequestError
 from grader.intake import Which
 from grader.jobs import decode_result
 from grader.ledger import Entry, Kept, Key, Ledger, Published
@@ -33,13 +34,13 @@ class Standing:
     others: tuple[Report, ...]
     fingerprint: str
 
-    def published(self, course: Course) -> Published:
-        """What there is to remember of having told the student."""
+    def published(self, rules: str) -> Published:
+        """What there is to remember of having told the student, under these rules."""
         mark = self.report.mark
         assert mark is not None
         return Published(
             self.fingerprint,
-            course.hash,
+            rules,
             self.report.seed,
             mark.points,
             mark.max_points,
@@ -69,6 +70,32 @@ class Classbook:
         """Which of several attempts counts."""
         which: Which = (self.ledger.get("request") or {}).get("attempt", "latest")
         return which
+
+    @cached_property
+    def rules(self) -> str:
+        """A hash over what makes a mark of a submission, beside the seed."""
+        course = self.course
+        counting = replace(course.policy, show={})  # what is shown makes no mark
+        rules = repr((course.hash, counting, self.key.versions))
+        return hashlib.sha256(rules.encode()).hexdigest()[:16]
+
+    @property
+    def is_as_published(self) -> bool:
+        """Whether marks that were published here were made by today's rules, and this seed."""
+        return self.ledger.published_under() in ([], [(self.rules, self.seed)])
+
+    def refuse_changed(self) -> None:
+        """Raise if marks were published here under other rules or another seed than now's."""
+        for rules, seed in self.ledger.published_under():
+            if (rules, seed) == (self.rules, self.seed):
+                continue
+            what = ", and the course, its rules or the grader have changed since"
+            if seed != self.seed:
+                what = f" with another seed, {seed}"
+            raise RequestError(
+                f"marks were published here{what}",
+                "grader regrade   shows who changes and by how much, before anything is published",
+            )
 
     def left(self, entry: Entry) -> tuple[str, ...]:
         """The exercises of an attempt that are still to be graded."""
@@ -112,8 +139,8 @@ class Classbook:
     @cached_property
     def _ground(self) -> str:
         """What else a page depends on."""
-        course = self.course
-        return repr((course.hash, course.policy, is_over(course.policy), self.key, self.which))
+        policy = self.course.policy
+        return repr((self.rules, policy.show, self.seed, is_over(policy), self.which))
 
     def _report(
         self,
@@ -126,7 +153,7 @@ class Classbook:
         policy = self.course.policy
         adjusted = [replace(r, adjustment=adjustments.get(r.name)) for r in results]
         days = policy.days_late(entry.submitted, entry.due)
-        is_vague = entry.late and entry.submitted is None
+        is_vague = entry.late and entry.submitted is None and policy.keeps(LATE_BY) < 100
         confinement = next((kept.confinement for kept in known.values() if kept.confinement), ())
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
         return replace(

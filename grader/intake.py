@@ -46,6 +46,7 @@ class Taken:
     attempt: Attempt
     graded: bool
     listed: Listed | None = None
+    latest: bool = True  # of this student's attempts, to which the roster's time belongs
 
     def entry(self, submission: Submission) -> Entry:
         """The attempt as the ledger holds it."""
@@ -55,7 +56,7 @@ class Taken:
             number=attempt.number,
             hash=submission.hash,
             person=_merged(attempt.person, listed.person if listed else Person()),
-            submitted=listed.submitted if listed and listed.submitted else attempt.submitted,
+            submitted=(self.latest and listed and listed.submitted) or attempt.submitted,
             due=listed.due if listed else None,
             late=attempt.late,
             paths=submission.paths,
@@ -124,9 +125,10 @@ def _chosen(attempts: Sequence[Attempt], which: Which, roster: Roster | None) ->
         numbers.setdefault(attempt.student, []).append(attempt.number)
     for attempt in attempts:
         of = numbers[attempt.student]
-        graded = {"latest": attempt.number == max(of), "first": attempt.number == min(of)}
+        latest = attempt.number == max(of)
+        graded = {"latest": latest, "first": attempt.number == min(of)}
         listed = roster.find(attempt) if roster else None
-        yield Taken(attempt, graded.get(which, True), listed)
+        yield Taken(attempt, graded.get(which, True), listed, latest)
 
 
 def _missing(

@@ -55,7 +55,7 @@ MIGRATIONS = (
         points REAL NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL
     ) STRICT;
     CREATE TABLE published (
-        student TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, course TEXT NOT NULL,
+        student TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, rules TEXT NOT NULL,
         seed INTEGER NOT NULL, points REAL NOT NULL, max_points REAL NOT NULL,
         exercises TEXT NOT NULL, at TEXT NOT NULL
     ) STRICT;
@@ -103,10 +103,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class Published:
-    """What a student was last told: `exercises` are the points of each."""
+    """What a student was last told, under which rules: `exercises` are the points of each."""
 
     fingerprint: str
-    course: str
+    rules: str
     seed: int
     points: float
     max_points: float
@@ -386,7 +386,7 @@ class Ledger:
         self._db.execute(
             "INSERT OR REPLACE INTO published VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                *(student, told.fingerprint, told.course, told.seed),
+                *(student, told.fingerprint, told.rules, told.seed),
                 *(told.points, told.max_points, json.dumps(dict(told.exercises)), _now()),
             ],
         )
@@ -394,14 +394,14 @@ class Ledger:
     def published(self, student: str) -> Published | None:
         """What a student was last told, if anything."""
         row = self._db.execute(
-            "SELECT fingerprint, course, seed, points, max_points, exercises FROM published "
+            "SELECT fingerprint, rules, seed, points, max_points, exercises FROM published "
             "WHERE student = ?",
             [student],
         ).fetchone()
         if row is None:
             return None
-        fingerprint, course, seed, points, max_points, exercises = row
-        return Published(fingerprint, course, seed, points, max_points, json.loads(exercises))
+        fingerprint, rules, seed, points, max_points, exercises = row
+        return Published(fingerprint, rules, seed, points, max_points, json.loads(exercises))
 
     def class_fingerprint(self) -> str:
         """A hash over what everybody in the class was told, and over who is missing."""
@@ -412,12 +412,12 @@ class Ledger:
         return hashlib.sha256(repr((told, self.missing())).encode("utf-8", "replace")).hexdigest()
 
     def published_under(self) -> list[tuple[str, int]]:
-        """The hashes of the course, and the seeds, under which marks were published here."""
+        """The rules (a hash) and the seeds under which marks were published here."""
         rows = self._db.execute(
-            "SELECT DISTINCT course, seed FROM published "
+            "SELECT DISTINCT rules, seed FROM published "
             "WHERE student IN (SELECT student FROM attempts WHERE present)"
         )
-        return [(course, seed) for course, seed in rows]
+        return [(rules, seed) for rules, seed in rows]
 
     # --- merging ----------------------------------------------------------------------------------
 
@@ -429,10 +429,15 @@ class Ledger:
         self._db.execute("ATTACH DATABASE ? AS other", [str(other)])
         try:
             with self._writing():
-                for table in ("submissions", "results"):
+                for table, columns in _ABSORBED.items():
                     self._db.execute(
-                        f"INSERT OR IGNORE INTO main.{table} SELECT * FROM other.{table}"
+                        f"INSERT OR IGNORE INTO main.{table} SELECT {columns} FROM other.{table}"
                     )
+                self._db.execute(  # those that were not taken in before
+                    "INSERT INTO main.adjustments (student, exercise, points, why, at) "
+                    "SELECT student, exercise, points, why, at FROM other.adjustments EXCEPT "
+                    "SELECT student, exercise, points, why, at FROM main.adjustments ORDER BY at"
+                )
                 for table in ("attempts", "missing"):
                     self._db.execute(f"REPLACE INTO main.{table} SELECT * FROM other.{table}")
         finally:
@@ -450,6 +455,10 @@ class Ledger:
         self._db.execute("COMMIT")
 
 
+_ABSORBED = {  # of runs, every ledger knows its own: 0 is another's
+    "submissions": "*",
+    "results": "hash, exercise, course, versions, seed, result, confinement, seconds, 0, at",
+}
 _ENTRY = "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
 
 

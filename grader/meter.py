@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,12 +23,14 @@ NAMED = 3  # of those who are graded now
 class Meter:
     """Told of every event of a run. `verdict` makes the line for a report; none are shown if None.
 
-    The clock starts with the first submission that is handed out: warming up is no rate.
+    Counted are the reports out of a `total`; where there is none, submissions as they are graded.
+    The clock starts when the first is handed out, and is set once it has been graded, so that
+    warming up is no rate.
     """
 
     def __init__(
         self,
-        total: int,
+        total: int | None,
         verdict: Callable[[Report], str] | None,
         log: IO[str] | None,
         now: Callable[[], float] = time.monotonic,
@@ -36,6 +39,7 @@ class Meter:
         self._verdict, self._log, self._now = verdict, log, now
         self._running: dict[str, tuple[str, ...]] = {}
         self._started: float | None = None
+        self._is_warm = False
         self._fresh = 0
         self._line_at = now() + EVERY
         self._progress: Any = None
@@ -64,13 +68,16 @@ class Meter:
         if event.kind == "started":
             self._started = self._now() if self._started is None else self._started
             self._running[event.student] = event.names
-        elif event.kind == "published":
+        elif event.kind != "published":
+            self._running.pop(event.student, None)
+        if event.kind == ("graded" if self.total is None else "published"):
             self.done += 1
             self._fresh += self._started is not None
-            if self._verdict is not None and event.report is not None:
-                click.echo(self._verdict(event.report))
-        else:
-            self._running.pop(event.student, None)
+        if event.kind == "graded" and not self._is_warm and self._started is not None:
+            self._is_warm = True
+            self._started = max(self._started, self._now() - event.seconds)
+        if event.kind == "published" and self._verdict is not None and event.report is not None:
+            _print(self._verdict(event.report))
         if event.kind in ("lost", "gave up"):
             what = f"{event.student} ({', '.join(event.names)})"
             self._say(f"{what}: {event.why}; {_NEXT[event.kind]}")
@@ -98,14 +105,17 @@ class Meter:
 
     def line(self) -> str:
         """How far it is, in one line."""
+        done = f"{self.done} graded" if self.total is None else f"{self.done} of {self.total}"
         if self._started is None:
-            return f"{self.done} of {self.total}, warming up"
+            return f"{done}, warming up"
         spent = max(self._now() - self._started, 1e-6)
         rate = self._fresh / spent
-        left = f", {_time((self.total - self.done) / rate)} left" if self._fresh else ""
+        left = ""
+        if self._fresh and self.total is not None:
+            left = f", {_time((self.total - self.done) / rate)} left"
         names = list(self._running)[:NAMED]
         now = f" · now {', '.join(names)}" if names else ""
-        return f"{self.done} of {self.total} · {rate:.1f} a second{left}{now}"
+        return f"{done} · {rate:.1f} a second{left}{now}"
 
     def _show(self) -> None:
         if self._progress is not None:
@@ -122,6 +132,14 @@ _NEXT = {
     "lost": "trying again, one exercise at a time",
     "gave up": "left to a person, and the others go on",
 }
+
+
+def _print(line: str) -> None:
+    """Print a line; when nobody reads on, as behind `| head`, grading goes on all the same."""
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _time(seconds: float) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from grader import jobs
 from grader.catalog import Course, load_course
 from grader.errors import GraderError
+from grader.faults import load_faults
 from grader.sandbox.confine import Confinement, die_with
 from grader.sandbox.zygote import Zygote
 from grader.submissions import Submission
@@ -55,11 +56,17 @@ def serve(orders: socket.socket) -> None:
 
 
 def _warm(slot: Slot, course: Course) -> None:
-    """Grade what is right and what is not, so that no slot has to load what that needs."""
-    hidden = course.suites == "hidden"
-    right = {e.name: e.read("solution.py") if hidden else e.stub for e in course.exercises}
-    for files in (right, dict.fromkeys(course.names, "")):
-        slot.results(Submission("warm", files), course.names, seed=0)
+    """Grade what is right and what is wrong, so that no slot has to load what that needs."""
+    if course.suites == "public":
+        stubs = {exercise.name: exercise.stub for exercise in course.exercises}
+        slot.results(Submission("warm", stubs), course.names, seed=0)
+        return
+    right = {exercise.name: exercise.read("solution.py") for exercise in course.exercises}
+    slot.results(Submission("warm", right), course.names, seed=0)
+    for exercise in course.exercises:
+        for fault in load_faults(exercise)[:1]:
+            wrong = {**right, exercise.name: fault.apply(right[exercise.name])}
+            slot.results(Submission("warm", wrong), [exercise.name], seed=0)
 
 
 def _fork(fd: int, slot: Slot, core: int | None, *ours: socket.socket | Connection) -> int:

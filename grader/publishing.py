@@ -56,7 +56,7 @@ class Publisher:
         )
         if told is None or told.fingerprint != standing.fingerprint or not is_there:
             self._write(standing)
-            self.book.ledger.publish(student, standing.published(self.book.course))
+            self.book.ledger.publish(student, standing.published(self.book.rules))
         return standing.report
 
     def _pages(self, standing: Standing) -> Iterator[tuple[Report, dict[str, Path]]]:

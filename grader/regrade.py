@@ -39,7 +39,7 @@ def regrade(book: Classbook, engine: Engine, told: Told) -> list[Change]:
 def _changes(book: Classbook) -> Iterator[Change]:
     for standing in book.standings():
         student = standing.report.submission
-        now, before = standing.published(book.course), book.ledger.published(student)
+        now, before = standing.published(book.rules), book.ledger.published(student)
         if before is None:
             yield Change(student, None, now.points, now.max_points)
             continue

@@ -375,10 +375,18 @@ def test_a_change_of_the_late_rules_grades_nothing_again(
     (tmp_path / "class.csv").write_text(ROSTER)
     settings = tiny_copy / "reference" / "course.toml"
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": "# 4 points" for n in range(1, 8)})
-    for per_day, points in (("10", "3.6"), ("50", "2")):
-        settings.write_text(f"{LATE}[late]\nper_day = {per_day}\n")
-        run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
-        assert marks(tmp_path / "out")["s002"] == points
+    common = ("--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    settings.write_text(f"{LATE}[late]\nper_day = 10\n")
+    run(cli, tmp_path, *common)
+    assert marks(tmp_path / "out")["s002"] == "3.6"
+    settings.write_text(f"{LATE}[late]\nper_day = 50\n")
+    said = run(cli, tmp_path, *common)
+    assert (said.code, "its rules" in said.err) == (2, True)
+    assert marks(tmp_path / "out")["s002"] == "3.6"
+    regrade = ("regrade", "--in", tmp_path / "out", "--course", tiny_copy)
+    assert "s002     3.6 → 2      of 8" in cli(*regrade).out
+    assert cli(*regrade, "--publish").code == 0
+    assert marks(tmp_path / "out")["s002"] == "2"
     assert len(instant.jobs) == 1
 
 

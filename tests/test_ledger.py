@@ -270,7 +270,7 @@ def test_another_seed_never_mixes_with_the_first(
         "batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY, "--seed", 6
     )
     assert said.code == 2
-    assert "marks were published here, and the seed is another now" in said.err
+    assert "marks were published here with another seed, 5" in said.err
     assert "grader regrade" in said.err
     assert batch(cli, tmp_path).code == 1
     assert rows(tmp_path / "out", "SELECT DISTINCT seed FROM results") == [(5,)]

@@ -34,10 +34,10 @@ def report(student: str, points: float = 3, *flags: str) -> Report:
     return Report(student, 5, "hidden", (), (), flags=flags, mark=Mark(points, 8, points))
 
 
-def grade(meter: Meter, *students: str) -> None:
+def grade(meter: Meter, *students: str, seconds: float = 2.0) -> None:
     for student in students:
         meter.told(Event("started", student, names=("scale",)))
-        meter.told(Event("graded", student, "hash", ("scale",), 0.5))
+        meter.told(Event("graded", student, "hash", ("scale",), seconds))
         meter.told(Event("published", student, report=report(student)))
 
 
@@ -67,6 +67,24 @@ def test_the_clock_starts_once_wherever_it_stands(clock: Clock) -> None:
     assert meter.line() == "2 of 10 · 1.0 a second, 8 s left"
 
 
+def test_what_waited_for_the_warming_up_makes_no_rate(clock: Clock) -> None:
+    meter = Meter(10, None, None, clock)
+    meter.told(Event("started", "s001", names=("scale",)))
+    clock.now = 30.0
+    grade(meter, "s001", seconds=0.5)
+    assert meter.line() == "1 of 10 · 2.0 a second, 4 s left"
+    clock.now = 31.5
+    assert meter.line() == "1 of 10 · 0.5 a second, 18 s left"
+
+
+def test_a_regrade_counts_what_is_graded(clock: Clock) -> None:
+    meter = Meter(None, None, None, clock)
+    grade(meter, "s001", "s002")
+    clock.now = 2.0
+    meter.told(Event("started", "s003", names=("scale",)))
+    assert meter.line() == "2 graded · 1.0 a second · now s003"
+
+
 def test_what_an_earlier_run_has_graded_is_done_but_makes_no_rate(clock: Clock) -> None:
     meter = Meter(40, None, None, clock)
     for number in range(30):
@@ -77,7 +95,7 @@ def test_what_an_earlier_run_has_graded_is_done_but_makes_no_rate(clock: Clock) 
     assert meter.line() == "30 of 40 · 0.0 a second · now s030"
     clock.now = 14.0
     grade(meter, "s030", "s031")
-    assert meter.line() == "32 of 40 · 0.5 a second, 16 s left"
+    assert meter.line() == "32 of 40 · 1.0 a second, 8 s left"
 
 
 @pytest.mark.parametrize(

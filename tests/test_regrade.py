@@ -130,7 +130,7 @@ def test_after_a_change_batch_refuses_and_names_the_command(
             else batch(cli, handed_in, pair)
         )
         assert said.code == 2
-        assert "marks were published here, and the course has changed now" in said.err
+        assert "the course, its rules or the grader have changed since" in said.err
         assert "grader regrade   shows who changes and by how much" in said.err
     assert (instant.jobs, pages(handed_in)) == ([], before)
 

@@ -364,7 +364,9 @@ def test_a_diagnosis_that_rests_on_hidden_tests_is_in_no_view(form: str) -> None
 def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
     seen = replace(DIAGNOSIS, tests=(("test_x", "test_seen"),))
     tests = outcome(visible="after_due"), outcome(name="test_seen")
-    before = for_student(diagnosed(*tests, diagnosis=seen), Policy(due=NOW + timedelta(days=1)), NOW)
+    before = for_student(
+        diagnosed(*tests, diagnosis=seen), Policy(due=NOW + timedelta(days=1)), NOW
+    )
     found = before.exercises[0].diagnosis
     assert (found.says, found.tests, found.first_wrong_step) == (
         DIAGNOSIS.says,

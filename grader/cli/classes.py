@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LAYOUTS = ("plain", "canvas", "moodle", "gradescope", "clones")
 WIDTH = 79
+MAX_TOLD = 30  # of what was left out
 JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -221,20 +222,14 @@ def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | 
 def _book(course: Course, ledger: Ledger, seed: int | None) -> Classbook:
     """The class under the seed that was asked for, or under that of its first run."""
     from grader.classbook import Classbook
-    from grader.errors import RequestError
     from grader.reporting import fresh_seed
 
     kept = ledger.get("seed")
     chosen = seed if seed is not None else kept if kept is not None else fresh_seed()
-    for told, under in ledger.published_under():
-        if (told, under) != (course.hash, chosen):
-            what = "seed is another" if under != chosen else "course has changed"
-            raise RequestError(
-                f"marks were published here, and the {what} now",
-                "grader regrade   shows who changes and by how much, before anything is published",
-            )
+    book = Classbook(course, ledger, chosen)
+    book.refuse_changed()
     ledger.put("seed", chosen)
-    return Classbook(course, ledger, chosen)
+    return book
 
 
 def _take_in(intake: Intake, request: Any, ledger: Ledger, course: Course) -> None:
@@ -265,8 +260,10 @@ def _tell_of(intake: Intake) -> None:
     attempts = len(intake.taken)
     more = f", {attempts} attempts" if attempts > intake.students else ""
     click.echo(f"  {intake.layout} layout: {students(intake.students)}{more}", err=True)
-    for left in intake.left_out:
+    for left in intake.left_out[:MAX_TOLD]:
         click.echo(f"  {left.what} {left.why} and was left out", err=True)
+    if len(intake.left_out) > MAX_TOLD:
+        click.echo(f"  and {len(intake.left_out) - MAX_TOLD} more", err=True)
     if intake.missing:
         names = ", ".join(listed.student for listed in intake.missing)
         click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)

@@ -82,13 +82,15 @@ def regrade(
     published before you have seen what changes.
     """
     from grader import regrade as regrading
+    from grader.meter import Meter
 
     with graded_class(folder, course, seed) as book:
         for student in [known_student(book, name) for name in again]:
             book.ledger.forget(student)
         engine = engine_for(book.course, isolation, jobs, cluster)
         try:
-            changes = regrading.regrade(book, engine, lambda event: None)
+            with Meter(None, None, None).shown() as meter:
+                changes = regrading.regrade(book, engine, meter.told)
         finally:
             engine.close()
         for line in regrading.told(changes):
@@ -143,7 +145,7 @@ def adjust(
         known_student(book, student)
         book.ledger.adjust(student, book.course[exercise].name, points, why)
         publisher = Publisher(book, folder)
-        report = publisher.publish(student)
+        report = publisher.publish(student) if book.is_as_published else None
         if report is None:
             click.echo("  kept; the student waits to be graded: grader regrade")
             return 0
@@ -176,6 +178,7 @@ def merge(folder: Path, course: Path | None) -> int:
     with opened(folder) as ledger:
         absorb_all(ledger, parts)
         book = Classbook(found, ledger, ledger.get("seed"))
+        book.refuse_changed()
         run = Run(book, lambda event: None)
         if not run.is_done:
             raise RequestError(
