@@ -23,7 +23,13 @@ HASHES = IMAGES / "pages.txt"
 SAMPLES = ROOT / "examples" / "class"
 CLASS = "class"
 # What the dashboard is made from: grading the class again would take a test too long.
-SOURCES = ("statistics.py", "similarity.py", "reports/dashboard.py", "reports/templates/class.*")
+SOURCES = (
+    "statistics.py",
+    "similarity.py",
+    "reports/dashboard.py",
+    "reports/templates/*.[cj]s*",
+    "reports/templates/class.html.j2",
+)
 sys.path[:0] = [str(ROOT / "tests")]
 
 

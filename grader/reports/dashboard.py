@@ -6,70 +6,58 @@ only, and the data for it cannot end the element that holds it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
+
+from grader.reports.pages import environment, policy
 
 STATES = ("passed", "to mend", "not started", "not graded", "error")
 
 
 def render(summary: Mapping[str, Any]) -> str:
     """The page of a class, of what `grader.statistics.Summary.to_json` says of it."""
-    environment = _environment()
-    style, script = _source("class.css"), _source("class.js")
+    style, script = _source("palette.css") + _source("class.css"), _source("class.js")
     states = [student["state"] for student in summary["students"]]
-    page = environment.get_template("class.html.j2").render(
-        summary=summary,
-        pages={student["id"]: link(student["page"]) for student in summary["students"]},
-        titles={exercise["name"]: exercise["title"] for exercise in summary["exercises"]},
-        states={state: states.count(state) for state in STATES},
-        flagged=[student for student in summary["students"] if student["flags"]],
-        differing=[each["what"] for each in summary["circumstances"] if len(each["values"]) > 1],
-        style=style,
-        script=script,
-        policy=policy(style, script),
-        data=data(summary),
+    page = (
+        _environment()
+        .get_template("class.html.j2")
+        .render(
+            summary=summary,
+            pages={student["id"]: link(student["page"]) for student in summary["students"]},
+            titles={exercise["name"]: exercise["title"] for exercise in summary["exercises"]},
+            states={state: states.count(state) for state in STATES},
+            flagged=[student for student in summary["students"] if student["flags"]],
+            differing=[
+                each["what"] for each in summary["circumstances"] if len(each["values"]) > 1
+            ],
+            style=style,
+            script=script,
+            policy=policy(style, script),
+            data=data(summary),
+        )
     )
     return page.encode("utf-8", "replace").decode("utf-8")  # a name may hold half a character
 
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("grader.reports"),
-        autoescape=lambda name: bool(name and name.endswith(".html.j2")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(number=number, signed=signed, percent=percent)
-    return environment
+    """The templates, with what only this page uses."""
+    made: Environment = environment().overlay()
+    made.filters = {**made.filters, "number": number, "signed": signed, "percent": percent}
+    return made
 
 
 @cache
 def _source(name: str) -> str:
-    """The style or the script, as it is in its file."""
-    environment = _environment()
-    assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0]
-
-
-def policy(style: str, script: str) -> str:
-    """What the page may do: its own style and its own script, by their hashes. No request."""
-    parts = {"style-src": style, "script-src": script}
-    hashes = (f"{what} 'sha256-{_digest(text)}'" for what, text in parts.items())
-    return f"default-src 'none'; {'; '.join(hashes)}; base-uri 'none'; form-action 'none'"
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    """A style or a script, as it is in its file."""
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), name)[0]
 
 
 def data(summary: Mapping[str, Any]) -> str:

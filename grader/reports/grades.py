@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -28,20 +27,6 @@ def write_csv(stream: TextIO, names: Sequence[str], reports: Iterable[Mapping[st
     for report in reports:
         points = {exercise["name"]: _adjusted(exercise) for exercise in report["exercises"]}
         writer.writerow([*_told(report), *(points.get(name, "") for name in names)])
-
-
-def to_csv(reports: Sequence[Mapping[str, Any]]) -> str:
-    """One line a submission: its points, the most there are, and the points of each exercise."""
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\r\n")
-    names = [exercise["name"] for exercise in reports[0]["exercises"]] if reports else []
-    writer.writerow(["submission", "points", "max_points", *names])
-    for report in reports:
-        points = [exercise["points"] for exercise in report["exercises"]]
-        writer.writerow(
-            [cell(report["submission"]), report["points"], report["max_points"], *points]
-        )
-    return written.getvalue()
 
 
 def _told(report: Mapping[str, Any]) -> list[str]:

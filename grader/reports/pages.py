@@ -20,8 +20,9 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@:-])")
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Our templates, with what all of them use."""
+    made = Environment(
         loader=PackageLoader("grader.reports"),
         autoescape=lambda name: bool(name and name.endswith(".html.j2")),
         undefined=StrictUndefined,
@@ -29,31 +30,34 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["md"] = _markdown
-    environment.filters["fence"] = _fenced
-    environment.filters["zip"] = zip
-    environment.globals.update(
+    made.filters.update(md=_markdown, fence=_fenced, zip=zip)
+    made.globals.update(
         state=state,
         first_failure=first_failure,
-        policy=_policy,
+        policy=policy,
         charts=charts,
         amount=amount,
         counted=counted,
         coloured=coloured,
         code_style=style,
     )
-    return environment
+    return made
 
 
 def render(template: str, report: Mapping[str, Any]) -> str:
     """The report through one of the templates."""
-    return _environment().get_template(template).render(report=report)
+    return environment().get_template(template).render(report=report)
 
 
-def _policy(style: str) -> str:
-    """What a page may do: show the one style it was made with. No script, no request, no form."""
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+def policy(style: str, script: str = "") -> str:
+    """What a page may do: the style and the script it was made with. No request, no form."""
+    parts = {"style-src": style, "script-src": script}
+    hashes = [f"{what} 'sha256-{_digest(text)}'" for what, text in parts.items() if text]
+    return f"default-src 'none'; {'; '.join(hashes)}; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _markdown(text: str) -> str:
