@@ -98,7 +98,7 @@ def _unpack_members(
     room = limits.unpacked
     for member in members:
         path = PurePosixPath(member.filename)
-        if not member.filename or member.is_dir() or not _is_wanted(path, limits):
+        if not path.parts or member.is_dir() or not _is_wanted(path, limits):
             continue
         if reason := _unwelcome(member, path, limits):
             notes.append(f"{_shown(path)} {reason} and was left out")
@@ -109,7 +109,7 @@ def _unpack_members(
             if limits.strict or room < limits.member:
                 raise
             notes.append(f"{_shown(path)} is not usable ({_shown(error)}) and was left out")
-            room -= limits.member  # what it took to find out; many bombs take no longer than one
+            room -= min(limits.member, SMALL + MAX_RATIO * member.compress_size)  # what it may cost
             continue
         room -= len(data)
         _write(into / path, data, notes)

@@ -107,6 +107,15 @@ class Course:
         return _digest(f"{name} {digest}\n".encode() for name, digest in self.hashes.items())
 
     @functools.cached_property
+    def told(self) -> str:
+        """A hash over what students read and no result depends on."""
+        texts = (path for name in self.names for path in self._files(name) if path.name in TOLD)
+        return _digest(path.read_bytes() for path in texts)
+
+    def _files(self, name: str) -> list[Path]:
+        return sorted(self[name].folder.glob("*.*")) if self.suites == "hidden" else []
+
+    @functools.cached_property
     def hashes(self) -> dict[str, str]:
         """Of each exercise a hash over everything that decides its results."""
         return {name: _digest(self._deciding(name)) for name in self.names}
@@ -115,8 +124,7 @@ class Course:
         """What decides the results of one exercise: its own files, and the parts it builds on."""
         paths = [self.suite(name)]
         if self.suites == "hidden":
-            own = self[name].folder.glob("*.*")
-            paths = sorted(path for path in own if path.name not in TOLD)
+            paths = [path for path in self._files(name) if path.name not in TOLD]
             for needed in sorted(self._needed(name)):
                 paths += [self[needed].folder / part for part in ("solution.py", "stand_in.py")]
         for path in paths:

@@ -16,13 +16,14 @@ from grader.catalog import Course
 from grader.errors import RequestError
 from grader.intake import Which
 from grader.jobs import decode_result
-from grader.ledger import Entry, Kept, Key, Ledger, Published
-from grader.records import Adjustment, ExerciseResult, Report
+from grader.ledger import Entry, Kept, Key, Ledger, Published, path_as_graded
+from grader.records import Adjustment, ExerciseResult, Outcome, Report
 from grader.reporting import Reporter, not_run, problem_of, versions
 from grader.submissions import Submission
 from grader.visibility import is_over
 
 LATE_BY = 1.0  # days, of what is late and nobody says by how much
+EXTENDED = "late, by nobody knows how much, and due on a day of their own: nothing was taken off"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
 
 
@@ -44,7 +45,7 @@ class Standing:
             self.report.seed,
             mark.points,
             mark.max_points,
-            {e.name: points_with_adjustment(e) for e in self.report.exercises},
+            {e.name: e.counted for e in self.report.exercises},
         )
 
 
@@ -76,7 +77,7 @@ class Classbook:
         """A hash over what makes a mark of a submission, beside the seed."""
         course = self.course
         counting = replace(course.policy, show={})  # what is shown makes no mark
-        rules = repr((course.hash, counting, self.key.versions))
+        rules = repr((course.hash, counting, self.which, self.key.versions))
         return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
     @property
@@ -140,7 +141,7 @@ class Classbook:
     def _ground(self) -> str:
         """What else a page depends on."""
         policy = self.course.policy
-        return repr((self.rules, policy.show, self.seed, is_over(policy), self.which))
+        return repr((self.rules, policy.show, self.seed, is_over(policy), self.course.told))
 
     def _report(
         self,
@@ -151,18 +152,25 @@ class Classbook:
         adjustments: Mapping[str, Adjustment],
     ) -> Report:
         policy = self.course.policy
-        adjusted = [replace(r, adjustment=adjustments.get(r.name)) for r in results]
+        adjusted = [
+            replace(_placed(result, entry.paths), adjustment=adjustments.get(result.name))
+            for result in results
+        ]
         days = policy.days_late(entry.submitted, entry.due)
-        is_vague = entry.late and entry.submitted is None and policy.keeps(LATE_BY) < 100
-        confinement = next((kept.confinement for kept in known.values() if kept.confinement), ())
+        is_vague = entry.late and entry.submitted is None and policy.costs_lateness
+        vague = ""
+        if is_vague:
+            vague = EXTENDED if entry.due else UNKNOWN_DELAY
+        under = [kept.confinement for kept in known.values() if kept.confinement]
+        confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
         return replace(
             report,
             person=entry.person,
             attempt=entry.number,
             submitted=entry.submitted.isoformat() if entry.submitted else "",
-            flags=tuple(_flags(submission, adjusted)) + ((UNKNOWN_DELAY,) if is_vague else ()),
-            mark=policy.mark(adjusted, LATE_BY if is_vague else days),
+            flags=(*_flags(submission, adjusted), *([vague] if vague else [])),
+            mark=policy.mark(adjusted, LATE_BY if vague == UNKNOWN_DELAY else days),
         )
 
     def _counting(self, reports: list[Report]) -> Report:
@@ -170,11 +178,6 @@ class Classbook:
         if self.which == "best":
             return max(reports, key=lambda r: (r.mark.points if r.mark else 0.0, r.attempt))
         return reports[0] if self.which == "first" else reports[-1]
-
-
-def points_with_adjustment(exercise: ExerciseResult) -> float:
-    """An exercise's points, and what a teacher added or took."""
-    return exercise.points + (exercise.adjustment.points if exercise.adjustment else 0.0)
 
 
 def _results(
@@ -190,6 +193,19 @@ def _results(
         else:
             return None
     return results
+
+
+def _placed(result: ExerciseResult, paths: Mapping[str, str]) -> ExerciseResult:
+    """The result with places under the names that this student's own files have."""
+    own = {path_as_graded(name, path): path for name, path in paths.items()}
+
+    def told(test: Outcome) -> Outcome:
+        if test.where is None:
+            return test
+        file, comma, cell = test.where.file.partition(",")
+        return replace(test, where=replace(test.where, file=f"{own.get(file, file)}{comma}{cell}"))
+
+    return replace(result, tests=tuple(told(test) for test in result.tests))
 
 
 def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[str]:

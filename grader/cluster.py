@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import secrets
 import zipfile
 from concurrent.futures import Future
 from pathlib import Path
@@ -42,6 +43,7 @@ class Cluster:
                 "dask scheduler   starts one and says its address",
             ) from None
         self._executor = self._client.get_executor(pure=False)
+        self._name = f"{NAME}-{course.hash}-{secrets.token_hex(4)}"  # others grade here as well
         self._is_started = False
 
     def start(self) -> None:
@@ -56,7 +58,7 @@ class Cluster:
                 f"the scheduler at {self._address} has no workers",
                 f"dask worker {self._address}",
             ) from None
-        plugin = Slots(packed(self._course), self._isolation, versions())
+        plugin = Slots(self._name, self._course, self._isolation)
         try:
             self._client.register_plugin(plugin)
         except Exception as error:  # raised on a worker, whatever it is
@@ -75,7 +77,7 @@ class Cluster:
         """Have a job graded by whichever worker is free."""
         self.start()
         answer: Future[jobs.Answer] = Future()
-        self._executor.submit(_grade, jobs.encode(job)).add_done_callback(
+        self._executor.submit(_grade, self._name, jobs.encode(job)).add_done_callback(
             lambda done: _settle(answer, done)
         )
         return answer
@@ -84,7 +86,7 @@ class Cluster:
         """Have the workers let go of their slots, and leave the cluster."""
         with contextlib.suppress(Exception):  # a cluster that is gone has let go
             if self._is_started:
-                self._client.unregister_worker_plugin(NAME)
+                self._client.unregister_worker_plugin(self._name)
         self._client.close(timeout=2)
 
 
@@ -123,15 +125,22 @@ def packed(course: Course) -> bytes:
 class Slots(WorkerPlugin):
     """A worker's warm slots, as many as it has threads."""
 
-    name = NAME
-
-    def __init__(self, course: bytes, isolation: Isolation, made_with: dict[str, str]) -> None:
-        self._course, self._isolation, self._versions = course, isolation, made_with
+    def __init__(self, name: str, course: Course, isolation: Isolation) -> None:
+        self.name, self._isolation = name, isolation
+        self._course, self._hash, self._versions = packed(course), course.hash, versions()
         self.pool: Pool | None = None
+        self.why = "it is not warm yet"
         self._folder: TemporaryDirectory[str] | None = None
 
     def setup(self, worker: Any) -> None:
         """Unpack the course and start warming up."""
+        try:
+            self._prepare(worker)
+        except Exception as error:  # kept for the jobs that come all the same
+            self.why = str(error)
+            raise
+
+    def _prepare(self, worker: Any) -> None:
         if versions() != self._versions:
             raise RuntimeError(f"it has {versions()}, and the coordinator {self._versions}")
         # Beneath the worker's own folder, which Dask tidies up even after a worker that was killed.
@@ -139,6 +148,8 @@ class Slots(WorkerPlugin):
         with zipfile.ZipFile(io.BytesIO(self._course)) as archive:
             archive.extractall(self._folder.name)
         course = load_course(Path(self._folder.name))
+        if course.hash != self._hash:
+            raise RuntimeError("the course has changed while it was sent")
         if self._isolation == "confined":
             refuse_unconfined(course)
         self.pool = Pool(course, self._isolation, worker.state.nthreads, shared=True)
@@ -152,12 +163,13 @@ class Slots(WorkerPlugin):
             self._folder.cleanup()
 
 
-def _grade(data: bytes) -> bytes:
+def _grade(name: str, data: bytes) -> bytes:
     """Grade a job in one of this worker's slots."""
     worker = get_worker()
-    plugin = worker.plugins.get(NAME)
+    plugin = worker.plugins.get(name)
     if not isinstance(plugin, Slots) or plugin.pool is None:
-        words = f"the worker at {worker.address} is not prepared to grade"
+        why = plugin.why if isinstance(plugin, Slots) else "it was not prepared"
+        words = f"the worker at {worker.address} cannot grade: {why}"
         return jobs.encode(jobs.Failed(InternalError.exit_code, words, "see that worker's log"))
     try:
         return jobs.encode(plugin.pool.grade(jobs.decode_job(data)))

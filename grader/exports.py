@@ -12,6 +12,7 @@ from typing import Any
 from grader.classbook import Classbook, Standing
 from grader.errors import RequestError
 from grader.gradebooks import Filled, Graded, fill_canvas, fill_moodle
+from grader.ledger import Published
 from grader.publishing import writing
 from grader.reports.classroom50 import to_result
 from grader.reports.grades import write_csv
@@ -20,7 +21,6 @@ from grader.reports.junit import to_junit
 from grader.visibility import for_student
 
 FILLED: Mapping[str, Callable[..., Filled]] = {"canvas": fill_canvas, "moodle": fill_moodle}
-FORMATS = (*FILLED, "gradescope", "csv", "junit", "classroom50")
 MAX_GRADEBOOK_BYTES = 64 << 20
 
 
@@ -64,8 +64,8 @@ def _published(book: Classbook) -> Iterator[Standing]:
     stale = []
     for student in students:
         standing, told = book.standing(student), book.ledger.published(student)
-        mark = standing.report.mark if standing else None
-        if standing is None or told is None or mark is None or told.points != mark.points:
+        now = standing.published(book.rules) if standing else None
+        if standing is None or told is None or now is None or _changes(told, now):
             stale.append(student)
         else:
             yield standing
@@ -77,6 +77,11 @@ def _published(book: Classbook) -> Iterator[Standing]:
         )
     if not students:
         raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
+
+
+def _changes(told: Published, now: Published) -> bool:
+    """Whether somebody was told of another mark, or of one by other rules."""
+    return (told.rules, told.seed, told.points) != (now.rules, now.seed, now.points)
 
 
 def _shown(book: Classbook, standing: Standing, *, later: bool = False) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from grader import layouts
 from grader.catalog import Course
 from grader.errors import RequestError
 from grader.layouts import Attempt, LeftOut
-from grader.ledger import Entry, Ledger
+from grader.ledger import FILE, Entry, Ledger, settings_of
 from grader.records import Person
 from grader.roster import Entry as Listed
 from grader.roster import Roster, read_roster
@@ -74,6 +75,7 @@ class Intake:
     taken: tuple[Taken, ...]
     left_out: tuple[LeftOut, ...]
     missing: tuple[Listed, ...]
+    unsure: tuple[str, ...] = ()  # students who fit several lines of the roster
 
     @property
     def students(self) -> int:
@@ -97,6 +99,15 @@ class Intake:
                 ledger.miss(listed.student, listed.person)
 
 
+def kept_attempt(folder: Path | None) -> Which:
+    """Which attempt counts in a folder's class, as was said before; the latest in a new one."""
+    if folder is None or not (folder / FILE).is_file():
+        return "latest"
+    request = json.loads(settings_of(folder / FILE).get("request", "{}"))
+    which: Which = request.get("attempt", "latest")
+    return which
+
+
 @contextlib.contextmanager
 def looked_at(request: Request, course: Course, out: Path | None) -> Iterator[Intake]:
     """What was handed in; the files can be read for as long as the block lasts.
@@ -115,6 +126,7 @@ def looked_at(request: Request, course: Course, out: Path | None) -> Iterator[In
             tuple(_chosen(attempts, request.attempt, roster)),
             (*unopened, *handed.left_out),
             tuple(_missing(handed.attempts, roster, request.shard)),
+            tuple(a.student for a in attempts if roster and len(roster.fitting(a)) > 1),
         )
 
 

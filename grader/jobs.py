@@ -17,9 +17,12 @@ from grader.submissions import Submission
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """What a nursery warms up: a course, and how far student code is kept from the machine."""
+    """What a nursery warms up: a course, as long as it has this hash, and how far student code is
+    kept from the machine.
+    """
 
     course: Path
+    hash: str
     isolation: Isolation
 
 

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from grader.errors import RequestError
 from grader.records import Adjustment, Person
+from grader.sandbox.cells import NOTEBOOK
 from grader.submissions import Submission
 
 FILE, LOCK = "ledger.sqlite", "ledger.lock"
@@ -44,6 +45,13 @@ MIGRATIONS = (
     CREATE INDEX attempts_by_hash ON attempts (hash);
     CREATE TABLE missing (student TEXT PRIMARY KEY, person TEXT NOT NULL) STRICT;
     CREATE TABLE results (
+        hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
+        versions TEXT NOT NULL, seed INTEGER NOT NULL,
+        result TEXT NOT NULL, confinement TEXT NOT NULL, seconds REAL NOT NULL,
+        run INTEGER NOT NULL, at TEXT NOT NULL,
+        PRIMARY KEY (hash, exercise, course, versions, seed)
+    ) STRICT;
+    CREATE TABLE set_aside (
         hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
         versions TEXT NOT NULL, seed INTEGER NOT NULL,
         result TEXT NOT NULL, confinement TEXT NOT NULL, seconds REAL NOT NULL,
@@ -119,6 +127,31 @@ def opened(folder: Path) -> Iterator[Ledger]:
 
     Raises `RequestError` if somebody else is at it, or if it cannot be written.
     """
+    with (
+        locked(folder),
+        told_of(folder),
+        contextlib.closing(_connected(folder / FILE)) as connection,
+    ):
+        ledger = Ledger(connection)
+        ledger.restore()  # what a trial that was killed had set aside
+        yield ledger
+
+
+def settings_of(ledger: Path) -> dict[str, str]:
+    """The settings in a ledger that somebody else may be writing, as JSON."""
+    try:
+        place = f"{ledger.absolute().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(place, uri=True)) as connection:
+            return dict(connection.execute("SELECT key, value FROM settings"))
+    except sqlite3.Error as error:
+        raise RequestError(
+            f"the ledger in {ledger.parent}: {error}", "grade that class anew, in another folder"
+        ) from None
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nobody else works in `folder`, for as long as the block lasts; `RequestError` if one does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / LOCK).open("a+")
@@ -126,8 +159,7 @@ def opened(folder: Path) -> Iterator[Ledger]:
         raise RequestError(f"cannot write in {folder}: {error.strerror}", "--out DIR") from None
     with lock:
         _take(lock, folder)
-        with told_of(folder), contextlib.closing(_connected(folder / FILE)) as connection:
-            yield Ledger(connection)
+        yield
 
 
 def existing(folder: Path) -> Path:
@@ -170,10 +202,13 @@ def told_of(folder: Path) -> Iterator[None]:
 
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("PRAGMA foreign_keys=ON")
-    _migrate(connection, path)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -306,12 +341,16 @@ class Ledger:
         return [student for (student,) in rows]
 
     def submission(self, entry: Entry) -> Submission:
-        """An attempt with its files."""
+        """An attempt with its files, under the names by which they are graded.
+
+        What a student called a file is theirs: another, who hands in the same, must not read it.
+        """
         (packed,) = self._db.execute(
             "SELECT files FROM submissions WHERE hash = ?", [entry.hash]
         ).fetchone()
         files = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
-        return Submission(entry.student, files, entry.paths, entry.problems, entry.notes)
+        paths = {name: path_as_graded(name, path) for name, path in entry.paths.items()}
+        return Submission(entry.student, files, paths, entry.problems, entry.notes)
 
     # --- results ----------------------------------------------------------------------------------
 
@@ -341,12 +380,22 @@ class Ledger:
                 ],
             )
 
-    def forget(self, student: str) -> None:
-        """Have a student's submissions graded anew; the old results are gone."""
-        self._db.execute(
-            "DELETE FROM results WHERE hash IN (SELECT hash FROM attempts WHERE student = ?)",
-            [student],
-        )
+    def set_aside(self, student: str) -> None:
+        """Have a student's submissions graded anew; `restore` or `settle` ends the trial."""
+        of = "hash IN (SELECT hash FROM attempts WHERE student = ?)"
+        with self._writing():
+            self._db.execute(f"INSERT INTO set_aside SELECT * FROM results WHERE {of}", [student])
+            self._db.execute(f"DELETE FROM results WHERE {of}", [student])
+
+    def restore(self) -> None:
+        """Put back what was set aside."""
+        with self._writing():
+            self._db.execute("INSERT OR REPLACE INTO results SELECT * FROM set_aside")
+            self._db.execute("DELETE FROM set_aside")
+
+    def settle(self) -> None:
+        """Let go of what was set aside: the new results stay."""
+        self._db.execute("DELETE FROM set_aside")
 
     def results(self, digest: str, courses: Mapping[str, str], key: Key) -> dict[str, Kept]:
         """What is known of a submission's exercises, for the course as it is now."""
@@ -373,7 +422,7 @@ class Ledger:
     def adjustments(self, student: str) -> dict[str, Adjustment]:
         """A student's adjustments that count, by exercise."""
         rows = self._db.execute(
-            "SELECT exercise, points, why FROM adjustments WHERE student = ? ORDER BY id",
+            "SELECT exercise, points, why FROM adjustments WHERE student = ? ORDER BY at, id",
             [student],
         )
         latest = {exercise: Adjustment(points, why) for exercise, points, why in rows}
@@ -477,6 +526,11 @@ def _entry(row: Sequence[Any]) -> Entry:
         notes=tuple(json.loads(notes)),
         graded=bool(graded),
     )
+
+
+def path_as_graded(name: str, path: str) -> str:
+    """What an exercise's file is called while it is graded, whatever its student calls it."""
+    return f"{name}{NOTEBOOK if path.endswith(NOTEBOOK) else '.py'}"
 
 
 def _written(time: datetime | None) -> str | None:

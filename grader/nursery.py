@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from grader import jobs
 from grader.catalog import Course, load_course
-from grader.errors import GraderError
+from grader.errors import GraderError, RequestError
 from grader.faults import load_faults
 from grader.sandbox.confine import Confinement, die_with
 from grader.sandbox.zygote import Zygote
@@ -35,6 +35,10 @@ def serve(orders: socket.socket) -> None:
     setup = jobs.decode_setup(told.recv_bytes())
     try:
         course = load_course(setup.course)
+        if course.hash != setup.hash:
+            raise RequestError(
+                "the course has changed while it was graded", "run the same command again"
+            )
         with Zygote(Confinement(setup.isolation)) as zygote:
             from grader.grading import with_slot  # imports torch while the zygote does
 
@@ -84,7 +88,8 @@ def _fork(fd: int, slot: Slot, core: int | None, *ours: socket.socket | Connecti
         for end in ours:
             end.close()
         if core is not None:
-            os.sched_setaffinity(0, {core})
+            with contextlib.suppress(OSError):  # a core may be gone by now
+                os.sched_setaffinity(0, {core})
         _slot(Connection(fd), slot.beside(Zygote(slot.zygote.confinement, control, core)))
         code = 0
     finally:

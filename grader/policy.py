@@ -51,6 +51,11 @@ class Policy:
             return 0.0
         return (submitted - due) / DAY
 
+    @property
+    def costs_lateness(self) -> bool:
+        """Whether lateness can cost anything."""
+        return bool(self.per_day or self.steps)
+
     def keeps(self, days: float) -> float:
         """The percentage of its points that a submission keeps, so many days late."""
         if days <= 0:

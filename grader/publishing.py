@@ -6,6 +6,7 @@ Every page is written whole. What is up to date already is not written again.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -28,6 +29,7 @@ from grader.visibility import for_student
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
 CLASS = "class"  # the setting that says of whom the pages of the class tell
 MOST_COMPARED = 5000  # students; finding who resembles whom takes long among more
+_HALF = re.compile(r"\.\d+\.(html|json|jsonl|md|csv)")  # a page, of a run that was killed
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -39,8 +41,9 @@ class Publisher:
     out: Path
 
     def __post_init__(self) -> None:
-        for stale in (*self.out.glob(".[0-9]*.*"), *(self.out / REPORTS).glob(".[0-9]*.*")):
-            stale.unlink(missing_ok=True)  # half a page, of a run that was killed
+        for page in (*self.out.glob(".*"), *(self.out / REPORTS).glob(".*")):
+            if _HALF.fullmatch(page.name):
+                page.unlink(missing_ok=True)
 
     def publish(self, student: str) -> Report | None:
         """Write a student's reports, if all is graded and something has changed.
@@ -84,14 +87,17 @@ class Publisher:
         ledger.put(CLASS, None)  # as long as they do not all say the same
         grades, results, page = places
         names = self.book.course.names
+        count = 0
         with writing(grades) as file:
             write_csv(file, names, (each.report.to_json() for each in self.book.standings()))
         with writing(results) as file:
             for standing in self.book.standings():
                 file.write(msgspec.json.encode(standing.report.to_json()).decode() + "\n")
+                count += 1
         with writing(page) as file:
             file.write(dashboard.render(self._summary()))
-        ledger.put(CLASS, fingerprint)
+        if count == len(ledger.students()):  # otherwise somebody waits, and is to join
+            ledger.put(CLASS, fingerprint)
 
     def _summary(self) -> dict[str, Any]:
         course, ledger = self.book.course, self.book.ledger

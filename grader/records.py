@@ -171,6 +171,11 @@ class ExerciseResult:
         return first_failure(self.tests)
 
     @property
+    def counted(self) -> float:
+        """The points that count: what the tests gave, and what a teacher added or took."""
+        return self.points + (self.adjustment.points if self.adjustment else 0.0)
+
+    @property
     def passed(self) -> bool:
         """Whether all points were earned; a check that costs none may still fail, and inform."""
         return bool(self.tests) and self.points == self.max_points

@@ -15,19 +15,21 @@ from grader.publishing import Publisher
 class Change:
     """A student's mark before and after; `exercises` has by how much each of them changes.
 
-    `before` is None for whoever was not told of a mark yet.
+    `before` is None for whoever was not told of a mark yet; `of` are the most points there are.
     """
 
     student: str
     before: float | None
+    of_before: float | None
     after: float
-    max_points: float
+    of: float
     exercises: tuple[tuple[str, float], ...] = ()
 
     @property
     def is_none(self) -> bool:
         """Whether the student's points stay what they were."""
-        return self.before == self.after and not self.exercises
+        same = (self.before, self.of_before) == (self.after, self.of)
+        return same and not self.exercises
 
 
 def regrade(book: Classbook, engine: Engine, told: Told) -> list[Change]:
@@ -41,14 +43,14 @@ def _changes(book: Classbook) -> Iterator[Change]:
         student = standing.report.submission
         now, before = standing.published(book.rules), book.ledger.published(student)
         if before is None:
-            yield Change(student, None, now.points, now.max_points)
+            yield Change(student, None, None, now.points, now.max_points)
             continue
         moved = (
             (name, round(points - before.exercises.get(name, 0.0), 2))
             for name, points in now.exercises.items()
         )
         yield Change(
-            *(student, before.points, now.points, now.max_points),
+            *(student, before.points, before.max_points, now.points, now.max_points),
             tuple((name, by) for name, by in moved if by),
         )
 
@@ -60,7 +62,9 @@ def told(changes: Sequence[Change]) -> Iterator[str]:
     for change in changed:
         before = "new" if change.before is None else f"{change.before:g}"
         by = ", ".join(f"{name} {points:+g}" for name, points in change.exercises)
-        marks = f"{before:>6} → {change.after:<6g} of {change.max_points:g}"
+        marks = f"{before:>6} → {change.after:<6g} of {change.of:g}"
+        if change.of_before not in (None, change.of):
+            marks += f", not {change.of_before:g}"
         yield f"{change.student:<{width}}  {marks}  {by}".rstrip()
     yield f"{len(changed)} change, {len(changes) - len(changed)} stay as they were"
 
@@ -68,6 +72,7 @@ def told(changes: Sequence[Change]) -> Iterator[str]:
 def publish(book: Classbook, out: Path) -> None:
     """Tell everybody."""
     publisher = Publisher(book, out)
+    book.ledger.settle()
     book.ledger.put("seed", book.seed)
     for student in book.ledger.students():
         publisher.publish(student)

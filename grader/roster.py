@@ -60,18 +60,30 @@ class Roster:
     entries: tuple[Entry, ...]
 
     def find(self, attempt: Attempt) -> Entry | None:
-        """Whose attempt it is, by id, login, address, number or, if there is only one, by name."""
+        """Whose attempt it is, if that is sure: see `fitting`."""
+        found = self.fitting(attempt)
+        return found[0] if len(found) == 1 else None
+
+    def fitting(self, attempt: Attempt) -> list[Entry]:
+        """Whose attempt it may be, by id, login, address and number, or else by name.
+
+        Where they point to several students, nobody can say which of them is right.
+        """
         person, student = attempt.person, attempt.student
         known = [("id", student), ("login", person.login), ("email", person.email)]
-        known.append(("number", person.number))
-        if not person.name:  # no platform says who it is: the folder can be called by any of them
-            known += [("login", student), ("email", student), ("number", student)]
-        known.append(("name", person.name))
+        hits = self._hits([*known, ("number", person.number)])
+        if not hits and not person.name:
+            # No platform says who it is: the folder can be called by any of them.
+            hits = self._hits([("login", student), ("email", student), ("number", student)])
+        return hits or self._hits([("name", person.name)])
+
+    def _hits(self, known: Iterable[tuple[str, str]]) -> list[Entry]:
+        """Whom what is known points to; what several share points to nobody."""
+        hits: dict[str, Entry] = {}
         for field, value in known:
-            found = self._by[field].get(_key(field, value), [])
-            if value and len(found) == 1:
-                return found[0]
-        return None
+            found = self._by[field].get(_key(field, value), []) if value else []
+            hits |= {entry.student: entry for entry in found if len(found) == 1}
+        return list(hits.values())
 
     def missing(self, found: Iterable[Entry]) -> list[Entry]:
         """Those who are not among `found`."""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.errors import RequestError
-from grader.ledger import FILE, Ledger
+from grader.ledger import FILE, Ledger, locked, settings_of
 
 SHARED = ("seed", "request")  # settings that all parts have to have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
@@ -65,7 +63,7 @@ def parts_of(folder: Path) -> list[Part]:
 
 def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
     """Take every part into one ledger; `RequestError` if they were graded differently."""
-    settings = {part: _settings(part) for part in parts}
+    settings = {part: settings_of(part.ledger) for part in parts}
     first = parts[0]
     for part in parts:
         for key in SHARED:
@@ -77,16 +75,8 @@ def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
     with ledger.taking_in():
         pass  # whoever is in none of the parts any more is not there any more
     for part in parts:
-        ledger.absorb(part.ledger)
+        with locked(part.ledger.parent):
+            ledger.absorb(part.ledger)
     for key in SHARED:
         if key in settings[first]:
             ledger.put_text(key, settings[first][key])
-
-
-def _settings(part: Part) -> dict[str, str]:
-    try:
-        place = f"{part.ledger.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(place, uri=True)) as connection:
-            return dict(connection.execute("SELECT key, value FROM settings"))
-    except sqlite3.Error as error:
-        raise RequestError(f"{part.ledger}: {error}", "grade that part again") from None

@@ -35,8 +35,10 @@ PATIENCE = 3  # nurseries that die one after another before we give up
 class _Slot:
     """One slot: a job in, an answer out."""
 
-    def __init__(self, connection: Connection, pid: int, core: int | None) -> None:
-        self._connection, self.pid, self.core = connection, pid, core
+    def __init__(
+        self, connection: Connection, pid: int, core: int | None, nursery: subprocess.Popen[bytes]
+    ) -> None:
+        self._connection, self.pid, self.core, self._nursery = connection, pid, core, nursery
 
     def grade(self, job: jobs.Job, seconds: float) -> jobs.Graded | jobs.Failed | jobs.Lost | None:
         """The answer to a job; a slot that answers `Lost` is gone.
@@ -58,10 +60,18 @@ class _Slot:
         return jobs.Lost(why)
 
     def kill(self) -> None:
-        """End the process, now. Its nursery keeps the process's number until it ends itself."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        """End the process, now.
+
+        Its nursery, which it does not outlive, keeps its number from others for as long as it runs.
+        """
+        self.end()
         self._connection.close()
+
+    def end(self) -> None:
+        """End the process, and leave its connection to whoever waits at it."""
+        if self._nursery.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
 
 class _Nursery:
@@ -81,7 +91,7 @@ class _Nursery:
                 start_new_session=True,  # Ctrl-C is ours to handle
             )
         self._orders, self._told = ours, Connection(os.dup(ours.fileno()))
-        self._setup: jobs.Setup | None = jobs.Setup(course.root, isolation)
+        self._setup: jobs.Setup | None = jobs.Setup(course.root, course.hash, isolation)
 
     def slot(self, core: int | None) -> _Slot:
         """Fork a slot that keeps to a core, if one is given; the first waits for the warm-up."""
@@ -94,7 +104,7 @@ class _Nursery:
             with theirs:
                 socket.send_fds(self._orders, [jobs.encode(jobs.Order(core))], [theirs.fileno()])
                 pid = self._ready()
-            return _Slot(Connection(ours.detach()), pid, core)
+            return _Slot(Connection(ours.detach()), pid, core, self.process)
         except (EOFError, OSError) as error:
             raise Gone(self._last_words() or repr(error)) from error
 
@@ -186,11 +196,16 @@ class Pool:
         seconds = SLACK + sum(self._course[name].exercise_seconds for name in job.names)
         for _ in range(self.width + PATIENCE):  # with the nursery, every slot that waits has ended
             slot = self._take()
-            answer = slot.grade(job, seconds)
-            with self._lock:
-                self._busy.discard(slot)
-                if slot.core is not None and not isinstance(answer, jobs.Graded | jobs.Failed):
-                    self._cores[slot.core] -= 1
+            answer = None
+            try:
+                answer = slot.grade(job, seconds)
+            finally:
+                with self._lock:
+                    self._busy.discard(slot)
+                    if not isinstance(answer, jobs.Graded | jobs.Failed):  # it is gone
+                        slot.end()
+                        if slot.core is not None:
+                            self._cores[slot.core] -= 1
             if answer is not None:
                 break
         if answer is None or isinstance(answer, jobs.Lost):
@@ -234,12 +249,11 @@ class Pool:
     def close(self) -> None:
         """End everything, at once."""
         self._closed = True
+        for slot in list(self._busy):
+            slot.end()
         nursery = self._nursery
         if nursery is not None:
             nursery.process.kill()  # whoever waits for it, or for a slot, is let go
-        for slot in list(self._busy):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(slot.pid, signal.SIGKILL)
         self._threads.shutdown(cancel_futures=True)
         while not self._idle.empty():
             self._idle.get().kill()

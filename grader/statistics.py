@@ -251,9 +251,7 @@ class Tally:
 
 
 def _adjusted(result: ExerciseResult | None) -> float | None:
-    if result is None:
-        return None
-    return result.points + (result.adjustment.points if result.adjustment else 0)
+    return None if result is None else result.counted
 
 
 def state_of(result: ExerciseResult | None) -> State:

@@ -64,7 +64,7 @@ def test_every_table_is_strict(ledger: Ledger, tmp_path: Path) -> None:
         tmp_path / "out", "SELECT name, strict FROM pragma_table_list WHERE schema='main'"
     )
     assert {name for name, strict in tables if not strict} == {"sqlite_schema"}
-    assert len(tables) == 9
+    assert len(tables) == 10
     with pytest.raises(sqlite3.IntegrityError):
         ledger._db.execute("INSERT INTO adjustments VALUES (1, 's001', 'scale', 'two', '', '')")
 

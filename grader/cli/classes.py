@@ -1,4 +1,4 @@
-"""Commands for a class: batch, regrade, adjust, merge, export."""
+"""Grading a class: `grader batch`."""
 
 from __future__ import annotations
 
@@ -66,9 +66,8 @@ class _Shard(click.ParamType[tuple[int, int]]):
 @click.option(
     "--attempt",
     type=click.Choice(["latest", "best", "first", "all"]),
-    default="latest",
-    show_default=True,
-    help="Which of several attempts counts; `all` grades each, and the latest counts.",
+    help="Which of several attempts counts; `all` grades each, and the latest counts. "
+    "Default: latest, or what was said for DIR before.",
 )
 @JOBS
 @click.option("--resume", is_flag=True, help="Go on where DIR stands, as it was handed in then.")
@@ -117,14 +116,22 @@ def batch(
     """
     from grader.catalog import find_course
     from grader.errors import RequestError
-    from grader.intake import Request, looked_at
+    from grader.intake import Request, kept_attempt, looked_at
     from grader.ledger import existing, opened
     from grader.shards import name_of
-    from grader.slots import refuse_unconfined
 
     found = find_course(course or Path.cwd())
     if submissions is None and not resume:
         raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
+    given = [name for name, value in asked.items() if value is not None]
+    if resume and (given or submissions is not None):
+        raise RequestError(
+            "--resume goes on with what was handed in then, and takes no other submissions, "
+            "roster, layout or attempt",
+            "grader batch --resume --out DIR, or leave out --resume",
+        )
+    place = out if out is None or shard is None else out / name_of(*shard)
+    asked["attempt"] = asked["attempt"] or kept_attempt(place)
     request = None if submissions is None else Request(submissions, shard=shard, **asked)
     if dry_run:
         if request is None:
@@ -132,15 +139,12 @@ def batch(
         with looked_at(request, found, out) as handed_in:
             _tell_all(handed_in, found)
         return 0
-    if out is None:
+    if out is None or place is None:
         raise RequestError("where do the results go?", "grader batch SUBMISSIONS --out DIR")
     if shard is not None and seed is None:
         raise RequestError(
             "every part of a class needs the same seed", "--shard i/n --seed 7, for each part"
         )
-    place = out if shard is None else out / name_of(*shard)
-    if isolation == "confined" and cluster is None:
-        refuse_unconfined(found)
     if resume:
         existing(place)
     with contextlib.ExitStack() as stack:
@@ -148,11 +152,11 @@ def batch(
         if not resume and request is not None:
             intake = stack.enter_context(looked_at(request, found, out))
             _tell_of(intake)
-        ledger = stack.enter_context(opened(place))
         engine = engine_for(found, isolation, jobs, cluster)
+        stack.callback(engine.close)
+        ledger = stack.enter_context(opened(place))
         if not ledger.has_results():
             engine.start()
-        stack.callback(engine.close)
         if intake is not None:
             _take_in(intake, request, ledger, found)
         book = _book(found, ledger, seed)
@@ -203,7 +207,7 @@ def code_of(report: Report) -> int:
 
 
 def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Any:
-    """Whoever is to grade: slots here, or on a cluster."""
+    """Whoever is to grade: slots here, or on a cluster. Raises where code is not kept in."""
     from grader.errors import RequestError
 
     if cluster is not None:
@@ -214,8 +218,10 @@ def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | 
                 f"--cluster needs Dask: {error}", "pip install 'attention-grader[cluster]'"
             ) from None
         return Cluster(course, isolation, cluster)
-    from grader.slots import Pool, cores
+    from grader.slots import Pool, cores, refuse_unconfined
 
+    if isolation == "confined":
+        refuse_unconfined(course)
     return Pool(course, isolation, jobs or len(cores()))
 
 
@@ -264,6 +270,8 @@ def _tell_of(intake: Intake) -> None:
         click.echo(f"  {left.what} {left.why} and was left out", err=True)
     if len(intake.left_out) > MAX_TOLD:
         click.echo(f"  and {len(intake.left_out) - MAX_TOLD} more", err=True)
+    for student in intake.unsure:
+        click.echo(f"  {student} fits several lines of the roster, and none was taken", err=True)
     if intake.missing:
         names = ", ".join(listed.student for listed in intake.missing)
         click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)

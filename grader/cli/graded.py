@@ -84,15 +84,15 @@ def regrade(
     from grader import regrade as regrading
     from grader.meter import Meter
 
-    with graded_class(folder, course, seed) as book:
-        for student in [known_student(book, name) for name in again]:
-            book.ledger.forget(student)
+    with graded_class(folder, course, seed) as book, contextlib.ExitStack() as stack:
+        students = [known_student(book, name) for name in again]
         engine = engine_for(book.course, isolation, jobs, cluster)
-        try:
-            with Meter(None, None, None).shown() as meter:
-                changes = regrading.regrade(book, engine, meter.told)
-        finally:
-            engine.close()
+        stack.callback(engine.close)
+        stack.callback(book.ledger.restore)  # unless it is published
+        for student in students:
+            book.ledger.set_aside(student)
+        with Meter(None, None, None).shown() as meter:
+            changes = regrading.regrade(book, engine, meter.told)
         for line in regrading.told(changes):
             click.echo(f"  {line}")
         if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
@@ -147,7 +147,7 @@ def adjust(
         publisher = Publisher(book, folder)
         report = publisher.publish(student) if book.is_as_published else None
         if report is None:
-            click.echo("  kept; the student waits to be graded: grader regrade")
+            click.echo("  kept, and not published: grader regrade shows what else has changed")
             return 0
         publisher.finish()
         click.echo(verdict(report))

@@ -100,13 +100,14 @@ def _is_word(letter: str) -> bool:
 
 def _attempts(student: str, files: Sequence[_File], course: Course) -> Iterator[Attempt]:
     person = Person(name=shown(files[0].name))
-    late = any(file.late for file in files)
+    late = {file.path for file in files if file.late}
     notes = [ENTRIES[file.entry] for file in files if file.entry]
     handed = sorted((file for file in files if file.file), key=lambda file: file.attachment)
     notes += [f"{shown(file.file)} {why}" for file in handed if (why := unfit(file.file))]
     handed = [file for file in handed if not unfit(file.file)]
     for number, parts in enumerate(_by_version(handed, course) or [()], start=1):
-        yield Attempt(student, parts, number, person, None, late, tuple(notes))
+        is_late = any(part.path in late for part in parts) if parts else bool(late)
+        yield Attempt(student, parts, number, person, None, is_late, tuple(notes))
 
 
 def _by_version(files: Sequence[_File], course: Course) -> list[tuple[Part, ...]]:

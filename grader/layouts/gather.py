@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -122,15 +123,19 @@ def _put(part: Part, into: Path, notes: list[str], room: _Room, alone: bool) -> 
     elif part.path.is_dir():
         _copy_folder(part.path, into / name, notes, room)
     elif Path(name).suffix.lower() == ".zip":
-        _unzip(part.path, name, into, notes, alone)
+        _unzip(part.path, name, into, notes, room, alone)
     else:
         _copy(part.path, into / name, notes, room)
 
 
-def _unzip(path: Path, name: str, into: Path, notes: list[str], alone: bool) -> None:
+def _unzip(path: Path, name: str, into: Path, notes: list[str], room: _Room, alone: bool) -> None:
     """Unpack a zip among the other parts, without the folder that wraps what it holds."""
     try:
-        with archives.unpacked(path, notes) as folder:
+        left = replace(archives.STUDENT, unpacked=max(0, room.bytes), members=max(0, room.files))
+        with archives.unpacked(path, notes, left) as folder:
+            for file in folder.rglob("*"):
+                if file.is_file():
+                    room.take(file)
             top = folder if alone else _unwrapped(folder)
             for entry in sorted(top.iterdir()):
                 if (into / entry.name).exists():

@@ -26,6 +26,7 @@ class Keeper:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._reasons: dict[int, str] = {}
+        self._looked = time.monotonic()
 
     def folder(self, pid: int) -> Path:
         """The private folder of worker `pid`."""
@@ -38,10 +39,15 @@ class Keeper:
     @property
     def pause(self) -> float | None:
         """Seconds until the next look; None while there is nobody to look at."""
-        return LOOK_SECONDS if self._reasons else None
+        if not self._reasons:
+            return None
+        return max(0.0, self._looked + LOOK_SECONDS - time.monotonic())
 
     def look(self) -> None:
-        """End every worker that takes more than its share."""
+        """End every worker that takes more than its share, if it is time for a look."""
+        if self.pause != 0.0:
+            return
+        self._looked = time.monotonic()
         for pid, ended in self._reasons.items():
             if not ended and (reason := _excess(pid, self.folder(pid))):
                 self._reasons[pid] = reason

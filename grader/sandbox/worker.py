@@ -7,6 +7,7 @@ this process, so there is nothing here to steal.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import linecache
@@ -69,8 +70,8 @@ def zygote(control_socket: socket.socket, root: Path) -> None:
     keeper = Keeper(root)
     hosts: dict[socket.socket, set[int]] = {control_socket: set()}  # each with its workers
     while hosts:
-        while not (asking := select.select(list(hosts), [], [], keeper.pause)[0]):
-            keeper.look()
+        asking = select.select(list(hosts), [], [], keeper.pause)[0]
+        keeper.look()
         for host in asking:
             if not _obey(host, hosts, keeper):
                 for pid in hosts.pop(host):
@@ -89,8 +90,7 @@ def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Kee
             case control.Fork(confinement, core):
                 parent, pid = os.getpid(), os.fork()
                 if pid == 0:
-                    if core is not None:
-                        os.sched_setaffinity(0, {core})
+                    _keep_to(core)
                     _become_worker(fds[0], confinement, keeper.folder(os.getpid()), parent)
                 os.close(fds[0])
                 keeper.add(pid)
@@ -107,6 +107,13 @@ def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Kee
     except ConnectionError:
         return False
     return True
+
+
+def _keep_to(core: int | None) -> None:
+    """Run on one core, where there is one to keep to, and it is still there."""
+    if core is not None:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {core})
 
 
 def _become_worker(fd: int, confinement: Confinement, private: Path, parent: int) -> None:
