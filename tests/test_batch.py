@@ -569,3 +569,46 @@ def test_a_log_that_cannot_be_written_is_named(cli: Any, instant: Instant, tmp_p
     said = run(cli, tmp_path, "--log", tmp_path / "nowhere" / "log.jsonl")
     assert said.code == 2
     assert f"cannot write {tmp_path / 'nowhere' / 'log.jsonl'}: No such file" in said.err
+
+
+def test_who_hands_in_the_same_does_not_read_what_another_calls_it(
+    cli: Any, instant: Instant, tmp_path: Path
+) -> None:
+    text = "# 3 points\ndef scale(x, factor):\n    return x\n"
+    hand_in(tmp_path / "class", {"s001/by_s001_alone.py": text, "s002/hw.py": text})
+    run(cli, tmp_path)
+    assert len(instant.jobs) == 1
+    places = {
+        student: report_of(tmp_path / "out", student)["exercises"][0]["tests"][0]["where"]["file"]
+        for student in ("s001", "s002")
+    }
+    assert places == {"s001": "by_s001_alone.py", "s002": "hw.py"}
+
+
+def test_resume_takes_nothing_new(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    run(cli, tmp_path)
+    for more in ([tmp_path / "class"], ["--attempt", "best"], ["--layout", "canvas"]):
+        said = cli("batch", *more, "--resume", "--out", tmp_path / "out", "--course", TINY)
+        assert (said.code, "--resume goes on with what was handed in then" in said.err) == (2, True)
+    assert cli("batch", "--resume", "--out", tmp_path / "out", "--course", TINY).code == 1
+
+
+def test_hidden_files_of_others_stay(cli: Any, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    hand_in(tmp_path / "out", {".2026-notes.md": "mine", ".4711.html": "half a page"})
+    run(cli, tmp_path)
+    assert (tmp_path / "out" / ".2026-notes.md").read_text() == "mine"
+    assert not (tmp_path / "out" / ".4711.html").exists()
+
+
+def test_an_extension_is_not_taken_back_by_a_platform_that_says_late(
+    cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tiny_copy / "reference" / "course.toml").write_text(f"{LATE}[late]\nper_day = 10\n")
+    hand_in(tmp_path / "class", {"one_LATE_11_101_scale.py": "# 4 points"})
+    hand_in(tmp_path / "class", {"two_12_102_scale.py": "# 4 points"})
+    (tmp_path / "class.csv").write_text("id,due\n11,2026-12-24T18:00:00+00:00\n")
+    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    assert marks(tmp_path / "out") == {"11": "4", "12": "4"}
+    assert "nothing was taken off" in report_of(tmp_path / "out", "11")["flags"][0]

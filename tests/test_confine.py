@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -404,6 +405,27 @@ def test_too_much_is_refused_and_said(code: str, said: str, do: Callable[..., An
     with pytest.raises(StudentFailure) as caught:
         do(code)
     assert re.search(said, f"{caught.value.kind}: {caught.value.message}")
+
+
+def test_limits_hold_however_much_is_asked_of_the_zygote(
+    confined: Zygote, do: Callable[..., Any]
+) -> None:
+    other = Zygote(control=confined.share())  # as another slot's
+    busy = threading.Event()
+
+    def ask() -> None:
+        while not busy.is_set():
+            other.reap(2**22, 0.0)  # nobody's number
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        with pytest.raises(StudentFailure, match="more than 256 files"):
+            do("for n in range(9999):\n    open(f'f{n}', 'wb').close()\ntime.sleep(9)")
+    finally:
+        busy.set()
+        asking.join()
+        other.close()
 
 
 def test_a_worker_may_compute_for_a_limited_time(tmp_path: Path) -> None:

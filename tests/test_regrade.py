@@ -390,3 +390,54 @@ def test_who_changes_is_said_before_anybody_is_told(
     assert marks(out(handed_in)) == {"s001": "10", "s002": "8", "s003": "9", "s004": "8"}
     assert report_of(out(handed_in), "s002")["hashes"]["course"] == load_course(pair).hash
     assert "0 change, 4 stay" in regrade(cli, handed_in, pair).out
+
+
+# --- what is on trial -----------------------------------------------------------------------------
+
+
+def test_a_result_that_is_tried_again_and_not_published_stays_what_it_was(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    kept = sorted(rows(out(handed_in), "SELECT * FROM results"))
+    before = pages(handed_in)
+    instant.before = lambda job: instant.points.update(scale=8)  # what a quieter machine finds
+    said = regrade(cli, handed_in, pair, "--again", "s003")
+    assert "5 → 10" in said.out
+    assert sorted(rows(out(handed_in), "SELECT * FROM results")) == kept
+    assert batch(cli, handed_in, pair).code == 1
+    assert pages(handed_in) == before
+    regrade(cli, handed_in, pair, "--again", "s003", "--publish")
+    assert marks(out(handed_in))["s003"] == "10"
+
+
+def test_another_maximum_is_a_change_and_is_not_exported_unseen(
+    cli: Any, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    settings = pair / "reference" / "course.toml"
+    settings.write_text(f'extra_credit = ["shift"]\n{settings.read_text()}')
+    said = cli("export", "csv", "--in", out(handed_in), "--course", pair)
+    assert (said.code, "not published as they stand now" in said.err) == (2, True)
+    said = regrade(cli, handed_in, pair)
+    assert "of 8, not 10" in said.out
+    assert "4 change, 0 stay as they were" in said.out
+    regrade(cli, handed_in, pair, "--publish")
+    assert cli("export", "csv", "--in", out(handed_in), "--course", pair).code == 0
+
+
+def test_another_attempt_is_not_counted_unseen(
+    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    first, second = "one_11_101_scale.py", "one_11_102_scale-1.py"
+    folder = hand_in(tmp_path / "class", {first: "# 6 points", second: "# 2 points"})
+    hand_in(folder, {"two_12_103_scale.py": "# 3 points"})
+    batch(cli, folder, pair, "--attempt", "best")
+    assert marks(out(folder))["11"] == "6"
+    batch(cli, folder, pair)  # as before
+    assert marks(out(folder))["11"] == "6"
+    said = batch(cli, folder, pair, "--attempt", "latest")
+    assert (said.code, "grader regrade" in said.err) == (2, True)
+    assert marks(out(folder))["11"] == "6"
+    assert "6 → 2" in regrade(cli, folder, pair, "--publish").out
+    assert marks(out(folder))["11"] == "2"

@@ -138,3 +138,10 @@ def test_who_handed_nothing_in_is_missing(tmp_path: Path) -> None:
     listed = roster(tmp_path, CLASS)
     there = [listed.entries[0], listed.entries[2]]
     assert [entry.student for entry in listed.missing(there)] == ["s002", "s004"]
+
+
+def test_who_fits_several_lines_is_none_of_them(tmp_path: Path) -> None:
+    listed = roster(tmp_path, "id,name,email,number\n4711,One,one@example.org,1\n2,Two,,4711\n")
+    ours = Attempt("4711", (), person=Person(number="4711", name="Two"))
+    assert [entry.student for entry in listed.fitting(ours)] == ["4711", "2"]
+    assert listed.find(ours) is None
