@@ -35,8 +35,11 @@ from grader import ledger as ledgers
 from grader import publishing
 from grader.batch import MAX_TRIES
 from grader.catalog import load_course
-from grader.errors import InternalError
+from grader.errors import InternalError, RequestError
+from grader.jobs import Job
 from grader.layouts import gather
+from grader.slots import Pool
+from grader.submissions import Submission
 
 NOBODY = 65534
 STUDENTS = [f"s0{n:02}" for n in range(1, 41)]
@@ -534,3 +537,19 @@ def test_a_real_ctrl_c_ends_the_run_at_once_and_its_processes(
     assert set(marks(out)) == set(students)
     told = [entry["student"] for entry in events(log) if entry["event"] == "graded"]
     assert sorted(told) == students
+
+
+def test_nothing_is_graded_by_a_course_that_has_changed_meanwhile(
+    tiny_copy: Path, tiny_solution: str
+) -> None:
+    course = load_course(tiny_copy)
+    assert course.hash
+    suite = tiny_copy / "reference" / "scale" / "test_hidden.py"
+    suite.write_text(suite.read_text() + "\n# changed\n")
+    pool = Pool(course, "process", 1)
+    try:
+        job = Job(Submission("s001", {"scale": tiny_solution}), ("scale",), 5)
+        with pytest.raises(RequestError, match="has changed while it was graded"):
+            pool.submit(job).result()
+    finally:
+        pool.close()
