@@ -56,7 +56,7 @@ class Meter:
         console = Console(stderr=True, highlight=False)
         self._progress = Progress(
             BarColumn(bar_width=24), TextColumn("{task.description}"), console=console,
-            transient=True, redirect_stdout=sys.stdout.isatty(),
+            transient=True, redirect_stdout=False, redirect_stderr=False,
         )  # fmt: skip
         self._progress.add_task("warming up", total=self.total)
         with self._progress:
@@ -77,7 +77,7 @@ class Meter:
             self._is_warm = True
             self._started = max(self._started, self._now() - event.seconds)
         if event.kind == "published" and self._verdict is not None and event.report is not None:
-            _print(self._verdict(event.report))
+            self._print(self._verdict(event.report))
         if event.kind in ("lost", "gave up"):
             what = f"{event.student} ({', '.join(event.names)})"
             self._say(f"{what}: {event.why}; {_NEXT[event.kind]}")
@@ -124,22 +124,31 @@ class Meter:
             self._line_at = self._now() + EVERY
             self._say(self.line())
 
+    def _print(self, line: str) -> None:
+        """Print a line; when nobody reads on, as behind `| head`, grading goes on all the same."""
+        if self._progress is not None and sys.stdout.isatty():
+            self._above(line)
+            return
+        try:
+            click.echo(line)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
     def _say(self, text: str) -> None:
-        click.echo(f"  {text}", err=True)
+        if self._progress is not None:
+            self._above(f"  {text}")
+        else:
+            click.echo(f"  {text}", err=True)
+
+    def _above(self, line: str) -> None:
+        """Print a line above the bar."""
+        self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 _NEXT = {
     "lost": "trying again, one exercise at a time",
     "gave up": "left to a person, and the others go on",
 }
-
-
-def _print(line: str) -> None:
-    """Print a line; when nobody reads on, as behind `| head`, grading goes on all the same."""
-    try:
-        click.echo(line)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _time(seconds: float) -> str:
