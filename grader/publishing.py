@@ -86,32 +86,47 @@ class Publisher:
             return
         ledger.put(CLASS, None)  # as long as they do not all say the same
         grades, results, page = places
-        names = self.book.course.names
-        count = 0
-        with writing(grades) as file:
-            write_csv(file, names, (each.report.to_json() for each in self.book.standings()))
-        with writing(results) as file:
-            for standing in self.book.standings():
-                file.write(msgspec.json.encode(standing.report.to_json()).decode() + "\n")
-                count += 1
+        counted = _Counted(self.book)
+        with writing(grades) as csv, writing(results) as lines:
+
+            def told() -> Iterator[dict[str, Any]]:
+                for standing in self.book.standings():
+                    counted.add(standing.report)
+                    report = standing.report.to_json()
+                    lines.write(msgspec.json.encode(report).decode() + "\n")
+                    yield report
+
+            write_csv(csv, self.book.course.names, told())
         with writing(page) as file:
-            file.write(dashboard.render(self._summary()))
-        if count == len(ledger.students()):  # otherwise somebody waits, and is to join
+            file.write(dashboard.render(counted.summary()))
+        if counted.students == len(ledger.students()):  # otherwise somebody waits, and is to join
             ledger.put(CLASS, fingerprint)
 
-    def _summary(self) -> dict[str, Any]:
-        course, ledger = self.book.course, self.book.ledger
-        tally = Tally()
-        alike = Similarity(make_stub(exercise) for exercise in course.exercises)
-        compared = len(ledger.students()) <= MOST_COMPARED
-        for standing in self.book.standings():
-            report = standing.report
-            tally.add(report, f"{REPORTS}/{report.submission}.html")
-            if compared:
-                attempts = ledger.attempts(report.submission)
-                counts = next(entry for entry in attempts if entry.number == report.attempt)
-                alike.add(report.submission, ledger.submission(counts).files)
-        return tally.summary(course.title, dict(ledger.missing()), alike.pairs()).to_json()
+
+class _Counted:
+    """What there is to say of the class as a whole, collected student by student."""
+
+    def __init__(self, book: Classbook) -> None:
+        self._book = book
+        self._tally = Tally()
+        self._alike = Similarity(make_stub(exercise) for exercise in book.course.exercises)
+        self._compared = len(book.ledger.students()) <= MOST_COMPARED
+        self.students = 0
+
+    def add(self, report: Report) -> None:
+        """Count a student in."""
+        self.students += 1
+        self._tally.add(report, f"{REPORTS}/{report.submission}.html")
+        if self._compared:
+            attempts = self._book.ledger.attempts(report.submission)
+            counts = next(entry for entry in attempts if entry.number == report.attempt)
+            self._alike.add(report.submission, self._book.ledger.submission(counts).files)
+
+    def summary(self) -> dict[str, Any]:
+        """What the dashboard shows."""
+        missing = dict(self._book.ledger.missing())
+        found = self._tally.summary(self._book.course.title, missing, self._alike.pairs())
+        return found.to_json()
 
 
 @contextlib.contextmanager

@@ -295,7 +295,7 @@ def test_an_attempt_comes_back_as_it_was_kept(ledger: Ledger) -> None:
         student="s001",
         number=2,
         hash="hash-1",
-        person=Person(name="Ada", email="ada@example.org", section="B"),
+        person=Person(name="Student One", email="one@example.org", section="B"),
         submitted=datetime(2026, 10, 30, 12, 1, 2, 3, tzinfo=UTC),
         due=datetime(2026, 10, 31, tzinfo=UTC),
         late=True,
