@@ -28,8 +28,14 @@ class Engine(Protocol):
     def width(self) -> int:
         """How many jobs it likes to have at a time."""
 
+    def start(self) -> None:
+        """Begin to warm up, if that is not begun."""
+
     def submit(self, job: Job) -> Future[Answer]:
         """Have a job graded."""
+
+    def close(self) -> None:
+        """End whatever grades."""
 
 
 @dataclass(frozen=True)

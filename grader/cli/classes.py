@@ -206,7 +206,7 @@ def code_of(report: Report) -> int:
     return 0 if report.passed else 1
 
 
-def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Any:
+def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | None) -> Engine:
     """Whoever is to grade: slots here, or on a cluster. Raises where code is not kept in."""
     from grader.errors import RequestError
 
