@@ -1,7 +1,8 @@
 """The corpus against this grader: one class, an honest student between any two attackers.
 
-It is graded as a teacher would: `grader batch`, in one slot. After each submission the evidence is
-taken: points, what was told anywhere, what was left behind, and whether the neighbours suffered.
+It is graded as a teacher would, in one slot, which is in this process to be looked into. After
+each submission the evidence is taken: points, what was told anywhere, what was left behind, and
+whether the neighbours suffered.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 from attacks.corpus import Attack
@@ -26,8 +28,16 @@ from attacks.world import (
 )
 
 from grader import batch as grading
+from grader import publishing
 from grader.catalog import load_course
+from grader.classbook import Classbook
+from grader.grading import Slot, with_slot
+from grader.intake import Intake, Request, looked_at
+from grader.jobs import Answer, Graded, Job, encode_result
+from grader.ledger import FILE, LOCK, opened
 from grader.records import Report
+from grader.sandbox.confine import Confinement
+from grader.sandbox.zygote import Zygote
 
 SEED = 11
 SLOW_SECONDS = 6.0  # the exercise's own limit is 1.6
@@ -75,7 +85,7 @@ class Watcher:
             found.harm.append("left no word of what was wrong")
         views = [
             (self.world.out / "reports" / f"{report.submission}{suffix}").read_bytes()
-            for suffix in grading.VIEWS
+            for suffix in publishing.VIEWS
         ]
         found.loot += canaries(b"".join(views), "its report")
 
@@ -114,31 +124,72 @@ def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int
     world.settle()
     watcher = Watcher(world, attacks, spare)
     with secrets_in_environment(), _overheard(watcher):
-        handed = grading.survey(world.submissions, world.out)
-        reports = grading.batch(
-            load_course(world.course),
-            handed,
-            world.out,
-            seed=SEED,
-            isolation="confined",
-            told=watcher.told,
-        )
-    _note_left_out(watcher, handed)
+        names = _grade(world, watcher)
     lasting = list(world.out.glob("**/*"))
-    expected = {f"{report.submission}{suffix}" for report in reports for suffix in grading.VIEWS}
-    stray = {path.name for path in lasting if path.is_file()} - expected - {grading.GRADES}
+    expected = {f"{name}{suffix}" for name in names for suffix in publishing.VIEWS}
+    expected |= {publishing.GRADES, publishing.RESULTS, publishing.DASHBOARD, FILE, LOCK}
+    stray = {path.name for path in lasting if path.is_file()} - expected
     strays = [f"left {name} among the reports" for name in sorted(stray)]
     strays += (
         [f"{len(pids)} processes still run"] if (pids := children(os.getpid()) - before) else []
     )
     next(iter(watcher.evidence.values())).traces += strays
-    return watcher.evidence, len(reports)
+    return watcher.evidence, len(names)
 
 
-def _note_left_out(watcher: Watcher, handed: list[grading.Handed]) -> None:
-    for entry in handed:
-        if entry.left_out:
-            watcher.evidence[watcher.attacks[entry.path.name].id].said = entry.left_out
+def _grade(world: World, watcher: Watcher) -> list[str]:
+    """Grade the class; the students who have a report."""
+    course = load_course(world.course)
+    names: list[str] = []
+
+    def told(event: grading.Event) -> None:
+        if event.report is not None:
+            names.append(event.student)
+            watcher.told(event.report)
+
+    with (
+        looked_at(Request(world.submissions), course, world.out) as intake,
+        opened(world.out) as ledger,
+        Zygote(Confinement("confined")) as zygote,
+    ):
+        intake.keep(ledger, course)
+        _note_left_out(watcher, intake)
+        book = Classbook(course, ledger, SEED)
+        publisher = publishing.Publisher(book, world.out)
+        with_slot(
+            course,
+            course.names,
+            zygote,
+            lambda slot: grading.grade_class(book, Here(slot), publisher, told),
+        )
+    return names
+
+
+class Here:
+    """An engine of one slot in this process, where what its workers send can be heard."""
+
+    width = 1
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+
+    def start(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def submit(self, job: Job) -> Future[Answer]:
+        found = self._slot.results(job.submission, job.names, job.seed)
+        results = {result.name: encode_result(result) for result in found.results}
+        future: Future[Answer] = Future()
+        future.set_result(Graded(results, found.confinement, 0.0))
+        return future
+
+
+def _note_left_out(watcher: Watcher, intake: Intake) -> None:
+    for left in intake.left_out:
+        watcher.evidence[watcher.attacks[left.what].id].said = left.why
 
 
 class _overheard:  # noqa: N801, used as a with-statement

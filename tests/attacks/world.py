@@ -65,7 +65,8 @@ class World:
     def add_neighbour(self, name: str) -> None:
         """A submission that is right, and that others would like to copy or spoil."""
         (self.submissions / name).mkdir()
-        (self.submissions / name / "blend.py").write_text(NEIGHBOUR)
+        mine = f"{NEIGHBOUR}\n# {name}\n"  # what two hand in alike is graded once
+        (self.submissions / name / "blend.py").write_text(mine)
 
     def fill(self, neighbour: str, grader: int | str, spare: int) -> Fill:
         """What attackers know of this world."""
