@@ -43,7 +43,7 @@ class _Slot:
     def grade(self, job: jobs.Job, seconds: float) -> jobs.Graded | jobs.Failed | jobs.Lost | None:
         """The answer to a job; a slot that answers `Lost` is gone.
 
-        None: it was gone before the job came, which is not to blame for it.
+        None: it was gone before the job came, or its nursery was, and the job is not to blame.
         """
         try:
             jobs.send(self._connection, job)
@@ -56,8 +56,9 @@ class _Slot:
             why = f"nothing came back within {seconds:.0f} seconds"
         except (EOFError, OSError):
             why = ENDED
+        fell_with_its_nursery = self._nursery.poll() is not None
         self.kill()
-        return jobs.Lost(why)
+        return None if fell_with_its_nursery else jobs.Lost(why)
 
     def kill(self) -> None:
         """End the process, now.
