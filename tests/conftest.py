@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,12 @@ from grader.slots import Pool
 from grader.submissions import Submission
 
 ROOT = Path(__file__).parent.parent
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    and threading.current_thread().name == "MainThread"
+):
+    # A shell has its background jobs ignore Ctrl-C, and so whatever they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 TINY = Path(__file__).parent / "tiny"
 
 
