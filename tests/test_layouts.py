@@ -77,7 +77,7 @@ def reason(submission: Submission, course: Course) -> str:
 
 def test_a_student_has_a_folder_a_zip_a_file_or_a_notebook(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001/masked_softmax.py")
-    zipped(tmp_path / "s002.ZIP", {"home/work/masked_softmax.py": SOFTMAX})
+    zipped(tmp_path / "s002.ZIP", {"home/mine/masked_softmax.py": SOFTMAX})
     place(tmp_path, "s003.py")
     place(tmp_path, "s004.ipynb", text=notebook(SOFTMAX + NORM))
     place(tmp_path, ".hidden.py", "desktop.ini", "__MACOSX/s009/masked_softmax.py", "readme.md")
