@@ -158,9 +158,8 @@ class Classbook:
             for result in results
         ]
         days = policy.days_late(entry.submitted, entry.due)
-        is_vague = entry.late and entry.submitted is None and policy.costs_lateness
         vague = ""
-        if is_vague:
+        if entry.late and entry.submitted is None and policy.costs_lateness:
             vague = EXTENDED if entry.due else UNKNOWN_DELAY
         under = [kept.confinement for kept in known.values() if kept.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]

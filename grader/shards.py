@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +64,13 @@ def parts_of(folder: Path) -> list[Part]:
 
 def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
     """Take every part into one ledger; `RequestError` if they were graded differently."""
+    with ExitStack() as stack:
+        for part in parts:  # all of them, before anything is taken in
+            stack.enter_context(locked(part.ledger.parent))
+        _absorb(ledger, parts)
+
+
+def _absorb(ledger: Ledger, parts: list[Part]) -> None:
     settings = {part: settings_of(part.ledger) for part in parts}
     first = parts[0]
     for part in parts:
@@ -75,8 +83,7 @@ def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
     with ledger.taking_in():
         pass  # whoever is in none of the parts any more is not there any more
     for part in parts:
-        with locked(part.ledger.parent):
-            ledger.absorb(part.ledger)
+        ledger.absorb(part.ledger)
     for key in SHARED:
         if key in settings[first]:
             ledger.put_text(key, settings[first][key])

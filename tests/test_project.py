@@ -78,3 +78,12 @@ def test_every_tensor_line_of_a_reference_ends_in_its_shape(course) -> None:
         lines = "\n".join(part.split("# --- end")[0] for part in solution).splitlines()
         bare = [line for line in lines if makes_a_tensor.match(line) and "# " not in line]
         assert bare == [], exercise.name
+
+
+def test_the_command_line_offers_what_there_is() -> None:
+    from grader.cli import classes, graded
+    from grader.exports import FILLED
+    from grader.layouts import LAYOUTS
+
+    assert set(classes.LAYOUTS) == set(LAYOUTS)
+    assert set(FILLED) < set(graded.EXPORTS)
