@@ -23,17 +23,17 @@ from typing import Any
 
 import torch
 
-from grader.catalog import Course, load_course
-from grader.faults import load_faults
-from grader.grading import Slot, with_slot
-from grader.sandbox.confine import LAYERS, Confinement, confine, prepare
-from grader.sandbox.desk import Desk, Limits, Subject
-from grader.sandbox.host import Worker
-from grader.sandbox.keeper import Keeper
-from grader.sandbox.proxies import Student
+from grader.course.course import Course, load_course
+from grader.course.faults import load_faults
+from grader.grading.grader import Slot, with_slot
+from grader.sandbox.confinement.layers import LAYERS, Confinement, confine, prepare
+from grader.sandbox.host.connection import Desk, Limits, Subject
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.worker.quota import Keeper
+from grader.sandbox.host.proxies import Student
 from grader.sandbox.wire import Source
-from grader.sandbox.zygote import Zygote
-from grader.submissions import Submission
+from grader.sandbox.host.zygote import Zygote
+from grader.submissions.submission import Submission
 
 ROOT = Path(__file__).parent.parent
 PYTHON = [sys.executable, "-W", "ignore"]

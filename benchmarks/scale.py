@@ -34,7 +34,7 @@ from peers.harness import course  # noqa: E402
 from peers.measure import Look, Usage, disturbance, machine  # noqa: E402
 from peers.tools import Files, write_files  # noqa: E402
 
-from grader.faults import load_faults  # noqa: E402
+from grader.course.faults import load_faults  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ARITHMETIC = ROOT / "docs" / "scale.md"

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grader.catalog import load_course
-from grader.faults import load_faults
+from grader.course.course import load_course
+from grader.course.faults import load_faults
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

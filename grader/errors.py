@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.records import Difference, Frame
+    from grader.report import Difference, Frame
 
 
 class GraderError(Exception):

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.compare import assert_close, describe, expect
+from grader.grading.compare import assert_close, describe, expect
 from grader.errors import CheckFailure, Mismatch, StudentFailure
-from grader.sandbox.modules import adopt
+from grader.sandbox.worker.adopt import adopt
 
 __all__ = [
     "Rng",

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.catalog import Course
-from grader.jobs import Answer, Graded, Job, Lost, encode_result
-from grader.records import ExerciseResult, Frame, Outcome
-from grader.sandbox.confine import Isolation
+from grader.course.course import Course
+from grader.classroom.workers.messages import Answer, Graded, Job, Lost, encode_result
+from grader.report import ExerciseResult, Frame, Outcome
+from grader.sandbox.confinement.layers import Isolation
 
 TINY = Path(__file__).parent / "tiny"
 

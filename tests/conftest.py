@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 from classroom import Instant
 
-import grader.check
-import grader.slots
-import grader.validate
+import grader.commands.work
+import grader.classroom.workers.pool
+import grader.commands.validate
 from grader.__main__ import run
-from grader.catalog import Course, load_course
-from grader.grading import Slot, with_slot
-from grader.records import ExerciseResult, Report
-from grader.sandbox.confine import Confinement, Isolation
-from grader.sandbox.zygote import Zygote
-from grader.slots import Pool
-from grader.submissions import Submission
+from grader.course.course import Course, load_course
+from grader.grading.grader import Slot, with_slot
+from grader.report import ExerciseResult, Report
+from grader.sandbox.confinement.layers import Confinement, Isolation
+from grader.sandbox.host.zygote import Zygote
+from grader.classroom.workers.pool import Pool
+from grader.submissions.submission import Submission
 
 ROOT = Path(__file__).parent.parent
 if (
@@ -181,9 +181,9 @@ def cli(
     capsys: pytest.CaptureFixture[str],
 ) -> Cli:
     """Run `grader …` in this process."""
-    for module in (grader.check, grader.validate):
+    for module in (grader.commands.work, grader.commands.validate):
         monkeypatch.setattr(module, "Zygote", _Shared(zygote))
-    monkeypatch.setattr(grader.slots, "Pool", pools)
+    monkeypatch.setattr(grader.classroom.workers.pool, "Pool", pools)
 
     def running(*arguments: object) -> Said:
         capsys.readouterr()
@@ -198,7 +198,7 @@ def cli(
 def instant(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Instant:
     """Slots that answer at once, for what is not about grading itself."""
     slots = Instant()
-    monkeypatch.setattr(grader.slots, "Pool", slots)
+    monkeypatch.setattr(grader.classroom.workers.pool, "Pool", slots)
     return slots
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from grader.catalog import Course, load_course
-from grader.grading import Slot, with_slot
-from grader.records import ExerciseResult
-from grader.sandbox.zygote import Zygote
-from grader.source import forbidden_calls
-from grader.submissions import Submission
+from grader.course.course import Course, load_course
+from grader.grading.grader import Slot, with_slot
+from grader.report import ExerciseResult
+from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.source import forbidden_calls
+from grader.submissions.submission import Submission
 
 GradeTiny = Callable[[str], ExerciseResult]
 

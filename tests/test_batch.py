@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from classroom import Instant, events, hand_in, marks, report_of, rows
 
-from grader.layouts import gather
-from grader.sandbox import landlock
+from grader.submissions.layouts import collect as gather
+from grader.sandbox.confinement import landlock
 
 TINY = Path(__file__).parent / "tiny"
 

@@ -15,12 +15,12 @@ import torch
 
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox import wire
-from grader.sandbox.confine import Confinement
-from grader.sandbox.desk import Desk, Limits, Subject
-from grader.sandbox.host import Worker
-from grader.sandbox.proxies import Student
-from grader.sandbox.server import Server
-from grader.sandbox.zygote import Zygote
+from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.host.connection import Desk, Limits, Subject
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.proxies import Student
+from grader.sandbox.worker.server import Server
+from grader.sandbox.host.zygote import Zygote
 
 CODE = """
 import os
@@ -383,11 +383,11 @@ def test_a_zygote_that_died_is_started_again(zygote: Zygote) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_nothing_stays_behind_when_the_grader_is_killed(tmp_path: Path) -> None:
     script = (
-        "from grader.sandbox.host import Worker\n"
-        "from grader.sandbox.desk import Desk, Limits, Subject\n"
-        "from grader.sandbox.proxies import Student\n"
+        "from grader.sandbox.host.worker import Worker\n"
+        "from grader.sandbox.host.connection import Desk, Limits, Subject\n"
+        "from grader.sandbox.host.proxies import Student\n"
         "from grader.sandbox.wire import Source\n"
-        "from grader.sandbox.zygote import Zygote\n"
+        "from grader.sandbox.host.zygote import Zygote\n"
         "zygote = Zygote()\n"
         "worker = Worker(zygote)\n"
         "print(zygote.pid, worker.pid, flush=True)\n"

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.build import stale
-from grader.catalog import Course, load_course
+from grader.commands.build import stale
+from grader.course.course import Course, load_course
 from grader.errors import CourseError
-from grader.outcomes import points_of
-from grader.stubs import make_stub
-from grader.suite import Suite, with_suite
+from grader.grading.outcomes import points_of
+from grader.course.stubs import make_stub
+from grader.grading.suite import Suite, with_suite
 
 
 def test_the_repositorys_exercises_are_current(course: Course) -> None:

@@ -24,8 +24,8 @@ from typing import Any
 import pytest
 from distributed import KilledWorker
 
-from grader import cluster as clusters
-from grader.jobs import Answer, Lost
+from grader.classroom.workers import cluster as clusters
+from grader.classroom.workers.messages import Answer, Lost
 
 TINY = Path(__file__).parent / "tiny"
 MANY = 200

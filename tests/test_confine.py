@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 
 from grader.errors import StudentFailure
-from grader.sandbox import landlock, wire
-from grader.sandbox.confine import LAYERS, PROCESS, Confinement
-from grader.sandbox.desk import Desk, Limits, Subject
-from grader.sandbox.host import Worker
-from grader.sandbox.proxies import Student
-from grader.sandbox.zygote import Zygote
+from grader.sandbox import wire
+from grader.sandbox.confinement import landlock
+from grader.sandbox.confinement.layers import LAYERS, PROCESS, Confinement
+from grader.sandbox.host.connection import Desk, Limits, Subject
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.proxies import Student
+from grader.sandbox.host.zygote import Zygote
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 HERE = Path(__file__).parent

@@ -14,10 +14,10 @@ from typing import Any
 import browser as chromium
 import pytest
 
-from grader.records import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
+from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
 from grader.reports import dashboard
-from grader.similarity import Pair
-from grader.statistics import Summary, Tally
+from grader.classroom.similarity import Pair
+from grader.classroom.statistics import Summary, Tally
 
 PAGE = 100
 PHONE = {"width": 360, "height": 740}

@@ -9,14 +9,14 @@ import pytest
 import torch
 from diagnosis import table as measured
 
-from grader.catalog import Course, load_course
-from grader.diagnosis import UNKNOWN, Diagnostician
-from grader.faults import load_faults
-from grader.records import Diagnosis
-from grader.replay import Variant
-from grader.sandbox.desk import Record, Recorded
+from grader.course.course import Course, load_course
+from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
+from grader.course.faults import load_faults
+from grader.report import Diagnosis
+from grader.grading.diagnosis.replay import Variant
+from grader.sandbox.host.connection import Record, Recorded
 from grader.sandbox.wire import Call, Handle, Reply, Source, pack_tensor
-from grader.sandbox.zygote import Zygote
+from grader.sandbox.host.zygote import Zygote
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from conftest import Grade
 
-from grader.catalog import Course
-from grader.layouts import Attempt, collect, survey
-from grader.stubs import make_stub
-from grader.submissions import discover
+from grader.course.course import Course
+from grader.submissions.layouts import Attempt, collect
+from grader.submissions.layouts import recognise as survey
+from grader.course.stubs import make_stub
+from grader.submissions.submission import discover
 
 CLASS = Path(__file__).parent.parent / "examples" / "class"
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.policy import Policy
-from grader.records import (
+from grader.course.policy import Policy
+from grader.report import (
     Adjustment,
     Diagnosis,
     Excerpt,
@@ -34,7 +34,7 @@ from grader.reports.classroom50 import to_result
 from grader.reports.grades import write_csv
 from grader.reports.gradescope import to_results
 from grader.reports.junit import to_junit
-from grader.visibility import LATER, for_student
+from grader.course.visibility import LATER, for_student
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 STRANGE = "<b>&]]> \" ' \x00\x08\x1b[31m\ud800\ufffe\U000fffff \n\r\t end"

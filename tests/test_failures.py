@@ -31,15 +31,15 @@ from classroom import (
     waits,
 )
 
-from grader import ledger as ledgers
-from grader import publishing
-from grader.batch import MAX_TRIES
-from grader.catalog import load_course
+from grader.classroom import ledger as ledgers
+from grader.classroom import publishing
+from grader.classroom.run import MAX_TRIES
+from grader.course.course import load_course
 from grader.errors import InternalError, RequestError
-from grader.jobs import Job
-from grader.layouts import gather
-from grader.slots import Pool
-from grader.submissions import Submission
+from grader.classroom.workers.messages import Job
+from grader.submissions.layouts import collect as gather
+from grader.classroom.workers.pool import Pool
+from grader.submissions.submission import Submission
 
 NOBODY = 65534
 STUDENTS = [f"s0{n:02}" for n in range(1, 41)]
@@ -483,7 +483,7 @@ def test_a_slot_that_is_killed_is_replaced_and_in_the_end_a_person_is_asked(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds its processes in /proc")
-@pytest.mark.parametrize("what", ["grader.nursery", "sandbox.worker"])
+@pytest.mark.parametrize("what", ["grader.classroom.workers.template", "sandbox.worker"])
 def test_a_slot_that_ended_while_it_waited_costs_no_submission_a_try(
     what: str, cli: Any, pools: Any, tmp_path: Path, tiny_solution: str
 ) -> None:
@@ -496,7 +496,7 @@ def test_a_slot_that_ended_while_it_waited_costs_no_submission_a_try(
     for pid in idle:  # every slot, or the zygote without which they are of no use
         os.kill(pid, signal.SIGKILL)
     assert idle
-    slots = [one.pid for one in beneath(nursery) if "grader.nursery" in one.command]
+    slots = [one.pid for one in beneath(nursery) if "grader.classroom.workers.template" in one.command]
     assert waits(lambda: not set(slots) & set(processes()))
     log = tmp_path / "log.jsonl"
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"{tiny_solution}# {n}" for n in (4, 5, 6)})

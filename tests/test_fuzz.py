@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 from grader import testing
 from grader.errors import CheckFailure, Mismatch, StudentFailure
 from grader.sandbox import wire
-from grader.sandbox.desk import Desk, Subject
-from grader.sandbox.host import Worker
-from grader.sandbox.proxies import Remote, Student
+from grader.sandbox.host.connection import Desk, Subject
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.proxies import Remote, Student
 from grader.sandbox.wire import Reply
 
 MIB = 1 << 20

@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 from fuzzing import mutated
 
-from grader import archives, notebook
+from grader.submissions import archives
+
+from grader.submissions import notebook
 
 MIB = 1 << 20
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.errors import RequestError
-from grader.gradebooks import Filled, Graded, fill_canvas, fill_moodle
-from grader.gradebooks.marks import number, shown
-from grader.gradebooks.table import BOM, DELIMITERS, Field, read
-from grader.records import Person
+from grader.classroom.gradebooks import Filled, Graded, fill_canvas, fill_moodle
+from grader.classroom.gradebooks.marks import number, shown
+from grader.classroom.gradebooks.table import BOM, DELIMITERS, Field, read
+from grader.report import Person
 
 FILLED = re.compile(r"\[\[(.*?)\|(.*?)\]\]", re.DOTALL)
 

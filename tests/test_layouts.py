@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import archives
-from grader.catalog import Course
+from grader.submissions import archives
+from grader.course.course import Course
 from grader.errors import RequestError
-from grader.layouts import (
+from grader.submissions.layouts import (
     Attempt,
     HandedIn,
     LeftOut,
@@ -26,9 +26,9 @@ from grader.layouts import (
     opened,
     survey,
 )
-from grader.layouts import gather as gathering
-from grader.records import Person
-from grader.submissions import Submission
+from grader.submissions.layouts import collect as gathering
+from grader.report import Person
+from grader.submissions.submission import Submission
 
 SOFTMAX = "def masked_softmax(scores, lengths): return scores\n"
 NORM = "class LayerNorm: pass\n"

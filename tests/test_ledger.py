@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from classroom import TINY, Instant, hand_in, marks, rows
 
-from grader import ledger as ledgers
+from grader.classroom import ledger as ledgers
 from grader.errors import RequestError
-from grader.ledger import Entry, Key, Ledger, Published, opened
-from grader.records import Person
+from grader.classroom.ledger import Entry, Key, Ledger, Published, opened
+from grader.report import Person
 
 KEY = Key("versions", 5)
 ENTRY = Entry("s001", 1, "hash-1")
@@ -156,7 +156,7 @@ def test_a_class_that_was_never_graded_cannot_be_regraded(cli: Any, tmp_path: Pa
 HOLD = """
 import sys, time
 from pathlib import Path
-from grader.ledger import opened
+from grader.classroom.ledger import opened
 with opened(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

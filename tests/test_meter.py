@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from classroom import TINY, Instant, events, hand_in
 
-from grader.batch import Event
-from grader.meter import EVERY, Meter
-from grader.records import Mark, Report
+from grader.classroom.run import Event
+from grader.commands.progress import EVERY, Meter
+from grader.report import Mark, Report
 
 
 class Clock:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from grader.notebook import Unreadable, cell_of, read_notebook
+from grader.submissions.notebook import Unreadable, cell_of, read_notebook
 
 TINY = Path(__file__).parent / "tiny"
 

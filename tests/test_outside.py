@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.catalog import Course
+from grader.course.course import Course
 
 STYLES = sorted(path for path in (Path(__file__).parent / "outside").iterdir() if path.is_dir())
 

@@ -12,9 +12,9 @@ import browser as chromium
 import pytest
 from conftest import ROOT
 
-from grader.catalog import Course
+from grader.course.course import Course
 from grader.reports import FORMATS
-from grader.submissions import discover
+from grader.submissions.submission import discover
 
 CLASS = ROOT / "examples" / "class"
 LIMIT = 300 * 1024  # bytes of a page on seven failing exercises
@@ -33,8 +33,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, course: Course, zygote) -> dict[str, Path]:
     """Reports of some of the sample class, and of one who got all seven wrong."""
-    from grader.grading import with_slot
-    from grader.submissions import Submission
+    from grader.grading.grader import with_slot
+    from grader.submissions.submission import Submission
 
     folder = tmp_path_factory.mktemp("pages")
     wrong = {name: course[name].read("solution.py") for name in course.names}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from grader.errors import CourseError
-from grader.policy import Policy, Step, read_policy
-from grader.records import Adjustment, ExerciseResult, Mark
+from grader.course.policy import Policy, Step, read_policy
+from grader.report import Adjustment, ExerciseResult, Mark
 
 DUE = datetime(2026, 10, 30, 12, tzinfo=UTC)
 NAMES = ("scale", "shift")

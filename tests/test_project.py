@@ -82,8 +82,8 @@ def test_every_tensor_line_of_a_reference_ends_in_its_shape(course) -> None:
 
 def test_the_command_line_offers_what_there_is() -> None:
     from grader.cli import classes, graded
-    from grader.exports import FILLED
-    from grader.layouts import LAYOUTS
+    from grader.commands.export import FILLED
+    from grader.submissions.layouts import LAYOUTS
 
     assert set(classes.LAYOUTS) == set(LAYOUTS)
     assert set(FILLED) < set(graded.EXPORTS)

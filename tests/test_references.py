@@ -16,8 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from grader.catalog import Course
-from grader.programs import program
+from grader.course.course import Course
+from grader.grading.programs import program
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 from grader.testing import Rng

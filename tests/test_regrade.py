@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from classroom import Instant, hand_in, marks, report_of, rows
 
-from grader.catalog import load_course
+from grader.course.course import load_course
 
 RIGHT = "def shift(x, by):\n    return x + by\n"
 TWICE = "def shift(x, by):\n    return x + 2 * by - 1\n"  # right of one and one alone

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.policy import Policy
-from grader.records import (
+from grader.course.policy import Policy
+from grader.report import (
     Diagnosis,
     Excerpt,
     ExerciseResult,
@@ -32,7 +32,7 @@ from grader.records import (
 from grader.reports import FORMATS, charts, text
 from grader.reports.code import coloured
 from grader.reports.grades import cell, write_csv
-from grader.visibility import HIDDEN_SENTENCE, LATER, for_student
+from grader.course.visibility import HIDDEN_SENTENCE, LATER, for_student
 
 NASTY = "<script>alert(1)</script> & `x` *y* [z](javascript:1) | ~~~ ``` \" '"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from grader.errors import RequestError
-from grader.layouts import Attempt
-from grader.records import Person
-from grader.roster import Entry, Roster, read_roster
+from grader.submissions.layouts import Attempt
+from grader.report import Person
+from grader.classroom.roster import Entry, Roster, read_roster
 
 
 def roster(tmp_path: Path, text: str | bytes) -> Roster:

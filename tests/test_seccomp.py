@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from grader.sandbox import seccomp
+from grader.sandbox.confinement import seccomp
 
 
 @pytest.mark.parametrize("machine", seccomp.MACHINES)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.similarity import FEWEST, GRAM, WINDOW, Pair, Similarity, fingerprints, tokens
+from grader.classroom.similarity import FEWEST, GRAM, WINDOW, Pair, Similarity, fingerprints, tokens
 
 STUB = '''
 """Weigh the values by how well the keys fit."""
@@ -146,7 +146,7 @@ def test_a_match_as_long_as_the_guarantee_is_found() -> None:
 
 
 def test_fingerprints_are_the_same_in_every_process() -> None:
-    code = "from grader.similarity import fingerprints; print(sum(fingerprints('a+b*(c-d)/e' * 9)))"
+    code = "from grader.classroom.similarity import fingerprints; print(sum(fingerprints('a+b*(c-d)/e' * 9)))"
     done = [
         subprocess.run(
             [sys.executable, "-c", code],

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from grader.records import Adjustment, Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
-from grader.statistics import Summary, Tally, spread
+from grader.report import Adjustment, Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
+from grader.classroom.statistics import Summary, Tally, spread
 
 WORDS: dict[str, Any] = {"+": "passed", "-": "failed", "s": "skipped", "e": "error"}
 

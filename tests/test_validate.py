@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from grader.catalog import Course
-from grader.faults import load_faults
-from grader.grading import Slot, with_slot
-from grader.sandbox.zygote import Zygote
-from grader.submissions import Submission
-from grader.validate import GUARDS, table, validate_course
+from grader.course.course import Course
+from grader.course.faults import load_faults
+from grader.grading.grader import Slot, with_slot
+from grader.sandbox.host.zygote import Zygote
+from grader.submissions.submission import Submission
+from grader.commands.validate import GUARDS, table, validate_course
 
 MIN_FAULTS = 85
 

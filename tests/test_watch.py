@@ -18,12 +18,12 @@ import click
 import pytest
 from conftest import ROOT
 
-from grader.catalog import load_course
-from grader.check import Request
-from grader.grading import with_slot
-from grader.sandbox.zygote import Zygote
-from grader.session import KEYS, Session, screen
-from grader.submissions import discover
+from grader.course.course import load_course
+from grader.commands.work import Request
+from grader.grading.grader import with_slot
+from grader.sandbox.host.zygote import Zygote
+from grader.commands.screen import KEYS, Session, screen
+from grader.submissions.submission import discover
 
 NAMES = ("masked_softmax", "layer_norm", "transformer_block")
 

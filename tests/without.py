@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 
-from grader.sandbox import seccomp
+from grader.sandbox.confinement import seccomp
 
 # What is missing: the system call, its argument to look at and that argument's value, the answer.
 MISSING = {

@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-from grader.catalog import Course, load_course
-from grader.direct import DirectStudent, files_in
-from grader.programs import References, program
-from grader.pytest_plugin import test_seed
+from grader.course.course import Course, load_course
+from grader.grading.direct import DirectStudent, files_in
+from grader.grading.programs import References, program
+from grader.grading.plugin import test_seed
 from grader.sandbox.program import Program
 from grader.testing import Rng
 

@@ -12,12 +12,12 @@ import click
 from grader.cli.options import COURSE, SEED, counted, isolation_from, short
 
 if TYPE_CHECKING:
-    from grader.batch import Engine
-    from grader.catalog import Course
-    from grader.classbook import Classbook
-    from grader.intake import Intake
-    from grader.ledger import Ledger
-    from grader.records import Report
+    from grader.classroom.run import Engine
+    from grader.course.course import Course
+    from grader.classroom.standings import Classbook
+    from grader.classroom.intake import Intake
+    from grader.classroom.ledger import Ledger
+    from grader.report import Report
 
 LAYOUTS = ("plain", "canvas", "moodle", "gradescope", "clones")
 WIDTH = 79
@@ -114,11 +114,11 @@ def batch(
     same command goes on where it was: nothing is graded twice. Other people's code is
     run confined, or not at all.
     """
-    from grader.catalog import find_course
+    from grader.course.course import find_course
     from grader.errors import RequestError
-    from grader.intake import Request, kept_attempt, looked_at
-    from grader.ledger import existing, opened
-    from grader.shards import name_of
+    from grader.classroom.intake import Request, kept_attempt, looked_at
+    from grader.classroom.ledger import existing, opened
+    from grader.commands.merge import name_of
 
     found = find_course(course or Path.cwd())
     if submissions is None and not resume:
@@ -164,9 +164,9 @@ def batch(
 
 
 def _grade(book: Classbook, engine: Engine, out: Path, log: Path | None, quiet: bool) -> int:
-    from grader.batch import grade_class
-    from grader.meter import Meter
-    from grader.publishing import DASHBOARD, GRADES, REPORTS, Publisher
+    from grader.classroom.run import grade_class
+    from grader.commands.progress import Meter
+    from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 
     start = time.perf_counter()
     worst = 0
@@ -212,13 +212,13 @@ def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | 
 
     if cluster is not None:
         try:
-            from grader.cluster import Cluster
+            from grader.classroom.workers.cluster import Cluster
         except ImportError as error:
             raise RequestError(
                 f"--cluster needs Dask: {error}", "pip install 'attention-grader[cluster]'"
             ) from None
         return Cluster(course, isolation, cluster)
-    from grader.slots import Pool, cores, refuse_unconfined
+    from grader.classroom.workers.pool import Pool, cores, refuse_unconfined
 
     if isolation == "confined":
         refuse_unconfined(course)
@@ -227,8 +227,8 @@ def engine_for(course: Course, isolation: Any, jobs: int | None, cluster: str | 
 
 def _book(course: Course, ledger: Ledger, seed: int | None) -> Classbook:
     """The class under the seed that was asked for, or under that of its first run."""
-    from grader.classbook import Classbook
-    from grader.reporting import fresh_seed
+    from grader.classroom.standings import Classbook
+    from grader.grading.reporter import fresh_seed
 
     kept = ledger.get("seed")
     chosen = seed if seed is not None else kept if kept is not None else fresh_seed()

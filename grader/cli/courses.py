@@ -17,8 +17,8 @@ def doctor(course: Path | None) -> int:
     A worker, confined as for grading, tries to read, write, connect, start
     processes and take memory. What is not refused is named, with its remedy.
     """
-    from grader import doctor as examining
-    from grader.catalog import find_course
+    from grader.commands import doctor as examining
+    from grader.course.course import find_course
     from grader.errors import GraderError
 
     secret = None
@@ -54,8 +54,8 @@ def doctor(course: Path | None) -> int:
 @COURSE
 def build(only_check: bool, course: Path | None) -> int:
     """Write exercises/ from reference/: stubs, public tests, the course's README."""
-    from grader import build as building
-    from grader.catalog import find_course
+    from grader.commands import build as building
+    from grader.course.course import find_course
 
     found = find_course(course or Path.cwd())
     if only_check:
@@ -91,8 +91,8 @@ def validate(names: tuple[str, ...], seed: int, course: Path | None) -> int:
     hidden suite and can be told from the others; edits match once; hints,
     points and generated files are in order; runs repeat bit for bit.
     """
-    from grader.catalog import find_course
-    from grader.validate import table, validate_course
+    from grader.course.course import find_course
+    from grader.commands.validate import table, validate_course
 
     found = find_course(course or Path.cwd())
     chosen = [found[name].name for name in names] or list(found.names)

@@ -16,7 +16,7 @@ from grader.cli.classes import CLUSTER, JOBS, code_of, engine_for, students, ver
 from grader.cli.options import COURSE, SEED, isolation_from, short
 
 if TYPE_CHECKING:
-    from grader.classbook import Classbook
+    from grader.classroom.standings import Classbook
 
 EXPORTS = ("canvas", "moodle", "gradescope", "csv", "junit", "classroom50")
 GRADED = click.option(
@@ -32,10 +32,10 @@ GRADED = click.option(
 @contextlib.contextmanager
 def graded_class(folder: Path, course: Path | None, seed: int | None = None) -> Iterator[Classbook]:
     """The class that was graded into a folder, under its seed or another."""
-    from grader.catalog import find_course
-    from grader.classbook import Classbook
+    from grader.course.course import find_course
+    from grader.classroom.standings import Classbook
     from grader.errors import RequestError
-    from grader.ledger import existing, opened
+    from grader.classroom.ledger import existing, opened
 
     found = find_course(course or Path.cwd())
     with opened(existing(folder)) as ledger:
@@ -81,8 +81,8 @@ def regrade(
     Only exercises that have changed are run again. Adjustments stay. Nothing is
     published before you have seen what changes.
     """
-    from grader import regrade as regrading
-    from grader.meter import Meter
+    from grader.commands import regrade as regrading
+    from grader.commands.progress import Meter
 
     with graded_class(folder, course, seed) as book, contextlib.ExitStack() as stack:
         students = [known_student(book, name) for name in again]
@@ -105,7 +105,7 @@ def regrade(
 
 def known_student(book: Classbook, student: str) -> str:
     """The student, if it is one; `RequestError` otherwise."""
-    from grader.catalog import did_you_mean
+    from grader.course.course import did_you_mean
     from grader.errors import RequestError
 
     students = book.ledger.students()
@@ -137,7 +137,7 @@ def adjust(
     in the student's report. Another adjustment of the same exercise takes its place.
     """
     from grader.errors import RequestError
-    from grader.publishing import Publisher
+    from grader.classroom.publishing import Publisher
 
     if not math.isfinite(points):
         raise RequestError(f"{points} is no number of points", "such as +2, -1.5 or 0")
@@ -165,13 +165,13 @@ def merge(folder: Path, course: Path | None) -> int:
     grader batch submissions/ --out results/ --seed 7 --shard 2/2
     grader merge results/
     """
-    from grader.batch import Run
-    from grader.catalog import find_course
-    from grader.classbook import Classbook
+    from grader.classroom.run import Run
+    from grader.course.course import find_course
+    from grader.classroom.standings import Classbook
     from grader.errors import RequestError
-    from grader.ledger import opened
-    from grader.publishing import Publisher
-    from grader.shards import absorb_all, parts_of
+    from grader.classroom.ledger import opened
+    from grader.classroom.publishing import Publisher
+    from grader.commands.merge import absorb_all, parts_of
 
     found = find_course(course or Path.cwd())
     parts = parts_of(folder)
@@ -226,7 +226,7 @@ def export(form: str, folder: Path, course: Path | None, **asked: Any) -> int:
     A gradebook keeps every other byte, and the original stays as it is. If a student
     is in no row of it, nothing is written, and you are told who.
     """
-    from grader import exports
+    from grader.commands import export as exports
 
     with graded_class(folder, course) as book:
         for line in exports.export(book, folder, exports.Asked(form, **asked), os.environ):

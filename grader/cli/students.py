@@ -59,13 +59,13 @@ def check(
     grader check submissions/s001     a folder or a zip of exercise files
     grader check --watch              again on every save, on one screen
     """
-    from grader import check as checking
+    from grader.commands import work as checking
     from grader.errors import RequestError
     from grader.reports import FORMATS
 
     request = checking.understand(targets, course)
     if watch or manual:
-        from grader.watch import watch as watching
+        from grader.commands.watch import watch as watching
 
         if form != "text" or output is not None:
             raise RequestError("--watch is for the terminal", "leave out --format and --output")
@@ -120,9 +120,9 @@ def hint(name: str, everything: bool, course: Path | None) -> int:
     Each call shows one hint more, from a nudge to nearly the answer. If the last
     check knew your mistake, the hint on that one comes first.
     """
-    from grader.catalog import find_course
-    from grader.check import hints_for, own_work
-    from grader.progress import Progress
+    from grader.course.course import find_course
+    from grader.commands.work import hints_for, own_work
+    from grader.commands.memory import Progress
 
     found = find_course(course or Path.cwd())
     work = own_work(found)
@@ -150,10 +150,10 @@ def hint(name: str, everything: bool, course: Path | None) -> int:
 @COURSE
 def status(course: Path | None) -> int:
     """Show how far each exercise is, as last checked."""
-    from grader.catalog import find_course
-    from grader.check import own_work
-    from grader.progress import Progress
-    from grader.status import survey
+    from grader.course.course import find_course
+    from grader.commands.work import own_work
+    from grader.commands.memory import Progress
+    from grader.commands.practice import survey
 
     found = find_course(course or Path.cwd())
     rows = survey(found, own_work(found), Progress(found.root))
@@ -178,10 +178,10 @@ def status(course: Path | None) -> int:
 @COURSE
 def reset(name: str, course: Path | None) -> int:
     """Put an exercise's stub back; your file is kept as a copy."""
-    from grader.catalog import find_course
-    from grader.check import students_folder
-    from grader.progress import keep_copy
-    from grader.stubs import make_stub
+    from grader.course.course import find_course
+    from grader.commands.work import students_folder
+    from grader.commands.memory import keep_copy
+    from grader.course.stubs import make_stub
 
     found = find_course(course or Path.cwd())
     exercise = found[name]

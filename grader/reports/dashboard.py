@@ -20,7 +20,7 @@ STATES = ("passed", "to mend", "not started", "not graded", "error")
 
 
 def render(summary: Mapping[str, Any]) -> str:
-    """The page of a class, of what `grader.statistics.Summary.to_json` says of it."""
+    """The page of a class, of what `grader.classroom.statistics.Summary.to_json` says of it."""
     style, script = _source("palette.css") + _source("class.css"), _source("class.js")
     states = [student["state"] for student in summary["students"]]
     page = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.sandbox.confine import Confinement
+from grader.sandbox.confinement.layers import Confinement
 
 
 class Fork(msgspec.Struct, tag="fork", frozen=True):

@@ -27,17 +27,17 @@ from attacks.world import (
     secrets_in_environment,
 )
 
-from grader import batch as grading
-from grader import publishing
-from grader.catalog import load_course
-from grader.classbook import Classbook
-from grader.grading import Slot, with_slot
-from grader.intake import Intake, Request, looked_at
-from grader.jobs import Answer, Graded, Job, encode_result
-from grader.ledger import FILE, LOCK, opened
-from grader.records import Report
-from grader.sandbox.confine import Confinement
-from grader.sandbox.zygote import Zygote
+from grader.classroom import run as grading
+from grader.classroom import publishing
+from grader.course.course import load_course
+from grader.classroom.standings import Classbook
+from grader.grading.grader import Slot, with_slot
+from grader.classroom.intake import Intake, Request, looked_at
+from grader.classroom.workers.messages import Answer, Graded, Job, encode_result
+from grader.classroom.ledger import FILE, LOCK, opened
+from grader.report import Report
+from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.host.zygote import Zygote
 
 SEED = 11
 SLOW_SECONDS = 6.0  # the exercise's own limit is 1.6

@@ -24,10 +24,10 @@ sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
 from pages import keep  # noqa: E402
 
-from grader.catalog import Course, load_course  # noqa: E402
-from grader.records import Report  # noqa: E402
-from grader.sandbox.zygote import Zygote  # noqa: E402
-from grader.submissions import Submission  # noqa: E402
+from grader.course.course import Course, load_course  # noqa: E402
+from grader.report import Report  # noqa: E402
+from grader.sandbox.host.zygote import Zygote  # noqa: E402
+from grader.submissions.submission import Submission  # noqa: E402
 
 PAGE = ROOT / "docs" / "diagnosis.md"
 OUTSIDE = "not in the catalogue: "
@@ -81,7 +81,7 @@ def _solution(path: Path) -> Solution:
 
 def measure(course: Course, solutions: Sequence[Solution], zygote: Zygote) -> list[Named]:
     """Grade every solution among right ones, and have it diagnosed."""
-    from grader.grading import Slot, with_slot
+    from grader.grading.grader import Slot, with_slot
 
     right = {name: course[name].read("solution.py") for name in course.names}
 

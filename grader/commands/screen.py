@@ -1,0 +1,212 @@
+"""A student at work: what was graded, what is looked at, and what that looks like on a screen.
+
+Nothing here knows of terminals, keys or saved files; `watch` does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from click import style, wrap_text
+
+from grader.course.course import Course
+from grader.commands.work import Request, hints_for, remember
+from grader.errors import RequestError
+from grader.commands.memory import Progress
+from grader.report import ExerciseResult
+from grader.reports import text
+from grader.submissions.submission import Submission
+from grader.course.visibility import for_student
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Slot
+
+KEYS = {"n": "next", "h": "hint", "l": "list", "r": "rerun", "q": "quit"}
+
+
+@dataclass
+class Session:
+    """A student at work: the results of each exercise, and which of them is looked at."""
+
+    request: Request
+    slot: Slot
+    seed: int
+    submission: Submission = field(default_factory=lambda: Submission("own work", {}))
+    results: dict[str, ExerciseResult] = field(default_factory=dict)
+    current: str = ""
+    view: str = "verdict"
+    hint: str = ""
+    problem: str = ""
+    just_passed: str = ""
+    grading: bool = False
+    told: Callable[[Session, str], None] = lambda session, name: None
+
+    @property
+    def course(self) -> Course:
+        """The course that is worked on."""
+        return self.request.course
+
+    def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
+        """Grade what changed and what requires it; the names of those exercises."""
+        try:
+            found = self.request.again()
+        except RequestError as error:  # a file that is just being replaced, most likely
+            self.problem = error.message
+            return ()
+        names = set().union(*map(self._needs, self.request.names))
+        changed = {
+            name
+            for name in names
+            if everything
+            or (name in self.request.names and name not in self.results)
+            or found.files.get(name) != self.submission.files.get(name)
+            or found.problems.get(name) != self.submission.problems.get(name)
+        }
+        chosen = tuple(name for name in self.request.names if self._needs(name) & changed)
+        self.submission, self.problem = found, ""
+        if chosen:
+            first = not self.results
+            self._grade(chosen)
+            self._look_at([] if everything or first else [n for n in chosen if n in changed])
+        return chosen
+
+    @property
+    def passed(self) -> bool:
+        """Whether every exercise was graded as it is now, and passes."""
+        graded = [self.results.get(name) for name in self.request.names]
+        return not self.grading and all(result and result.passed for result in graded)
+
+    def _needs(self, name: str) -> set[str]:
+        """An exercise and all that it is built on."""
+        requires = self.course[name].requires
+        return {name}.union(*(self._needs(needed) for needed in requires))
+
+    def _grade(self, names: Sequence[str]) -> None:
+        passed = {name for name, result in self.results.items() if result.passed}
+        first = not self.results
+        self.grading = True
+        graded = self.slot.grade(
+            self.submission, names, self.seed, lambda name: self.told(self, name)
+        )
+        self.grading = False
+        report = for_student(graded, self.course.policy)
+        self.results |= {result.name: result for result in report.exercises}
+        remember(self.course, self.submission, report)
+        fresh = [r.name for r in report.exercises if r.passed and r.name not in passed]
+        self.just_passed = fresh[0] if fresh and not first else ""
+
+    def _look_at(self, saved: Sequence[str]) -> None:
+        """What was saved; else what was looked at; else the first that is to mend."""
+        self.view, self.hint = "verdict", ""
+        left = self._left
+        wanted = [name for name in (*saved, self.current) if name in left]
+        self.current = next(iter([*wanted, *left]), "")
+
+    def press(self, key: str) -> None:
+        """Do what a key asks for; `quit` is left to whoever listens."""
+        if key == "n":
+            self._next()
+        elif key == "h" and self.current:
+            hints = hints_for(self.course, self.current, self.submission)
+            shown, fresh = Progress(self.course.root).show_hints(self.current, hints)
+            fits = len(hints) > len(self.course[self.current].hints)
+            self.hint = fresh[-1] if fresh else hints[0] if fits else shown[-1]
+            self.view, self.just_passed = "verdict", ""
+        elif key == "l":
+            self.view = "verdict" if self.view == "list" else "list"
+        elif key == "r":
+            self.refresh(everything=True)
+
+    def _next(self) -> None:
+        names = self._left
+        if self.current in names:
+            names = names[names.index(self.current) + 1 :] + names[: names.index(self.current) + 1]
+        self.current = next(iter(names), "")
+        self.view, self.hint, self.just_passed = "verdict", "", ""
+
+    @property
+    def _left(self) -> list[str]:
+        """What was graded and does not pass."""
+        graded = [name for name in self.request.names if name in self.results]
+        return [name for name in graded if not self.results[name].passed]
+
+
+# --- what it looks like ---------------------------------------------------------------------------
+
+
+def screen(session: Session, height: int) -> str:
+    """The whole screen: how far the course is, what is looked at, and the keys."""
+    top = [*head(session), ""]
+    foot = ["", "  " + "   ".join(f"{style(k, bold=True)} {word}" for k, word in KEYS.items())]
+    room = max(0, height - len(top) - len(foot))
+    body = list(_list(session) if session.view == "list" else _verdict(session, room))
+    return "\n".join([*top, *body[:room], *foot])
+
+
+def head(session: Session) -> Iterator[str]:
+    """How far the course is, and what stands in the way of grading."""
+    results = [session.results[name] for name in session.request.names if name in session.results]
+    points, worth = sum(r.points for r in results), sum(r.max_points for r in results)
+    passed = sum(result.passed for result in results)
+    count = f"{passed} of {len(session.request.names)} exercises"
+    yield f"  {text.bar(points, worth)}  {style(count, bold=True)}  {points} / {worth} points"
+    if session.problem:
+        yield style(f"  {session.problem}"[: text.WIDTH], fg="red")
+
+
+def _verdict(session: Session, room: int) -> Iterator[str]:
+    if session.just_passed:
+        yield from _praise(session.results[session.just_passed])
+    if not session.results:
+        return
+    if not session.current:
+        yield "  Every exercise here passes. Nothing is left to mend."
+        return
+    result = session.results[session.current]
+    if session.just_passed:
+        yield f"  next: {session.current}"
+        return
+    hints = list(_hint(session, session.hint)) if session.hint else []
+    if result.unfinished or not result.tests:
+        yield from _to_start(session, result)
+    else:
+        yield from text.fitting(list(text.to_mend(asdict(result))), max(1, room - len(hints)))
+    yield from hints
+
+
+def _praise(result: ExerciseResult) -> Iterator[str]:
+    word = f"  ✓ {result.title}: all {len(result.tests)} checks pass. Well done."
+    yield style(word, fg="green", bold=True)
+    yield from wrap_text(result.idea, text.WIDTH, "    ", "    ").splitlines()
+    yield ""
+
+
+def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
+    exercise = session.course[result.name]
+    path = os.path.relpath(session.submission.paths.get(result.name, f"{result.name}.py"))
+    yield style(f"  next: {exercise.title}", bold=True)
+    yield from wrap_text(exercise.summary, text.WIDTH, "    ", "    ").splitlines()
+    if result.tests:
+        yield f"    open {path}: the task is at its top"[: text.WIDTH]
+    if result.advice:
+        yield from wrap_text(result.advice, text.WIDTH, "    ", "    ").splitlines()
+
+
+def _hint(session: Session, hint: str) -> Iterator[str]:
+    hints = hints_for(session.course, session.current, session.submission)
+    number = f"hint {hints.index(hint) + 1} of {len(hints)}" if hint in hints else "hint"
+    yield ""
+    yield style(f"    {number}", bold=True)
+    yield from wrap_text(hint, text.WIDTH, "    ", "    ").splitlines()
+
+
+def _list(session: Session) -> Iterator[str]:
+    width = max(map(len, session.request.names))
+    for name in filter(session.results.get, session.request.names):
+        result = session.results[name]
+        mark = "▸" if name == session.current else " "
+        score = f"{mark} {name:<{width}}  {result.points:>3} / {result.max_points:<3}"
+        yield f"{score} {text.bar(result.points, result.max_points)}  {text.state(asdict(result))}"
