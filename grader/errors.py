@@ -1,12 +1,12 @@
 """Every error the grader raises on purpose.
 
-GraderError                the command stops; the message says what, where and what mends it
+GraderError                the command stops; the message says what, where and what fixes it
 ├── RequestError           the request is wrong: bad path, unknown name, unreadable file (exit 2)
 ├── CourseError            the course's own content is wrong, named by file (exit 2)
 └── InternalError          the grader itself failed (exit 3)
 CheckFailure               a test's verdict on the student's code, raised inside a suite
 ├── Mismatch               a value is not what the contract says (with the difference)
-└── StudentFailure         the student's code raised, hung, crashed or spoke nonsense
+└── StudentFailure         the student's code raised, hung, crashed or broke the protocol
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GraderError(Exception):
-    """A failure the user should read; `remedy` is the command or edit that mends it."""
+    """A failure that the user should read; `remedy` is the command or the edit that fixes it."""
 
     exit_code = 3
 
@@ -30,7 +30,7 @@ class GraderError(Exception):
 
 
 class RequestError(GraderError):
-    """What was asked for cannot be done: a bad path, an unknown name, an unreadable file."""
+    """The request cannot be carried out: a bad path, an unknown name, an unreadable file."""
 
     exit_code = 2
 
@@ -42,13 +42,13 @@ class CourseError(GraderError):
 
 
 class InternalError(GraderError):
-    """The grader itself failed: a zygote that does not start, a suite that does not collect."""
+    """The grader itself failed: the zygote does not start, or pytest cannot collect a suite."""
 
     exit_code = 3
 
 
 class CheckFailure(AssertionError):
-    """A verdict on the student's code, in words meant for the student."""
+    """A verdict on the student's code, in words for the student."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -56,7 +56,7 @@ class CheckFailure(AssertionError):
 
 
 class Mismatch(CheckFailure):
-    """A value differs from what the contract says; `difference` says how, where there is one."""
+    """A value differs from what the contract says; `difference`, if given, shows how."""
 
     def __init__(self, message: str, difference: Difference | None = None) -> None:
         super().__init__(message)
@@ -64,32 +64,26 @@ class Mismatch(CheckFailure):
 
 
 class StudentFailure(CheckFailure):
-    """The student's code raised, hung, crashed or answered nonsense.
+    """The student's code raised, hung, crashed or broke the protocol.
 
     The error crosses the boundary as text: `kind` is the name of the student's exception type (or
-    `Timeout`, `Crash`, `Protocol`), `mro` the names of its base types, `frames` the places in the
-    student's own files, innermost last. `called` says which call it was, in one line;
-    `operations` what ran before it failed, where the call was watched.
+    `Timeout`, `Crash`, `Protocol`), `mro` the names of the type and its bases, `frames` the places
+    in the student's own files, innermost last. `called` is the failed call in one line. For a
+    watched call, `operations` counts what ran before the failure.
     """
 
-    loading = False  # whether the student's file could not even be loaded
+    loading = False  # whether the failure happened while the student's file was loaded
     called = ""
     operations: Mapping[str, int] = {}
 
     def __init__(
-        self,
-        kind: str,
-        message: str,
-        frames: tuple[Frame, ...] = (),
-        mro: tuple[str, ...] = (),
+        self, kind: str, message: str, frames: tuple[Frame, ...] = (), mro: tuple[str, ...] = ()
     ) -> None:
         super().__init__(message)
-        self.kind = kind
-        self.frames = frames
-        self.mro = mro
+        self.kind, self.frames, self.mro = kind, frames, mro
 
-    def again(self) -> StudentFailure:
-        """The same failure, to be raised anew."""
+    def copy(self) -> StudentFailure:
+        """Return a copy without traceback, to raise the same failure in another test."""
         failure = StudentFailure(self.kind, self.message, self.frames, self.mro)
         failure.loading = self.loading
         return failure

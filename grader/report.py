@@ -1,7 +1,6 @@
-"""The words between the stages: frozen values that say what happened, and their JSON.
+"""A report and its parts: frozen values, from which every view in `grader.reports` is made.
 
-A record knows neither torch nor files. `Report.to_json` is the public format
-(`attention-grader/report/v1`, documented in docs/report-format.md); every view is made from it.
+Imports neither torch nor anything else of the project.
 """
 
 from __future__ import annotations
@@ -11,29 +10,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
-
-SCHEMA = "attention-grader/report/v1"
-TWO = "Two mistakes at once. "  # how a diagnosis of two begins
+TWO = "Two mistakes at once. "  # the beginning of a diagnosis that names two
 MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
+State = Literal["passed", "to fix", "not started", "not graded", "error"]  # of an exercise
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A place in one of the student's own files. `line` counts from 1; `column` 0 is unknown.
-
-    `around` is the code around it, `start` the number of its first line; both may be missing.
-    """
+    """A place in one of the student's own files."""
 
     file: str
-    line: int
+    line: int  # from 1
     source: str
-    column: int = 0
+    column: int = 0  # 0 if unknown
     function: str = ""
-    around: str = ""
-    start: int = 0
+    around: str = ""  # the code around it
+    start: int = 0  # the number of the first line of `around`
 
 
 @dataclass(frozen=True)
@@ -63,7 +57,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One test's result, in words for the student. `error` means a fault of the course itself."""
+    """One test's result, in words for the student. `error` means an error in the course itself."""
 
     name: str
     sentence: str
@@ -79,49 +73,44 @@ class Outcome:
     printed: str = ""
     visible: str = "always"
 
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the test came to its end without passing."""
+        return self.outcome in ("failed", "error")
+
 
 def first_failure(tests: Iterable[Outcome]) -> Outcome | None:
-    """The test to mend first; one that costs points comes before one that informs."""
-    failed = [test for test in tests if test.outcome in ("failed", "error")]
+    """Return the test to fix first; one that costs points comes before one that informs."""
+    failed = [test for test in tests if test.is_wrong]
     return min(failed, key=lambda test: test.points == test.max_points, default=None)
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One mistake, or two at once, by the names of its faults: what it is, and where to look.
-
-    `tests` holds, of each fault, the failed tests that show it.
-    """
+    """One mistake, or two at once, by the names of its faults: what it is, and where to look."""
 
     faults: tuple[str, ...]
     says: str
     hint: str
-    tests: tuple[tuple[str, ...], ...] = ()
+    tests: tuple[tuple[str, ...], ...] = ()  # for each fault, the failed tests that show it
 
 
 @dataclass(frozen=True)
 class WrongStep:
-    """The first stage of the computation that differs; `says` where it first does, and how.
+    """The first stage of the computation that differs; `says` tells where and how."""
 
-    `test` is the failed test whose inputs these are; `actual` is what the known mistake computes,
-    whose answers are the student's.
-    """
-
-    test: str
+    test: str  # the failed test that the inputs come from
     stage: str
     says: str
     expected: Excerpt
-    actual: Excerpt
+    actual: Excerpt  # of the known mistake, which gives the student's answers
 
 
 @dataclass(frozen=True)
 class Diagnosis(Explanation):
-    """Which known mistake an exercise's answers are those of.
+    """The known mistake that gives an exercise's answers; `faults` is empty if there is none."""
 
-    `faults` is empty where it is none of them. `tie` holds other explanations that fit as well.
-    """
-
-    tie: tuple[Explanation, ...] = ()
+    tie: tuple[Explanation, ...] = ()  # other explanations that fit as well
     first_wrong_step: WrongStep | None = None
 
 
@@ -144,46 +133,52 @@ class Adjustment:
 
 @dataclass(frozen=True)
 class ExerciseResult:
-    """One exercise's results. `advice` is one sentence about the exercise as a whole, or empty.
-
-    What helps to mend it is here as long as it is not passed (`statement`, `hints`, from a nudge
-    to nearly the answer); `idea` is what the reference does, once it is. `unfinished` says that
-    nothing was written yet: every failure is the stub's own.
-    """
+    """One exercise's results: `statement` and `hints` until it passes, then `idea`."""
 
     name: str
     title: str
     points: int
     max_points: int
-    advice: str
+    advice: str  # one sentence about the exercise as a whole, or empty
     tests: tuple[Outcome, ...]
-    unfinished: bool = False
+    unfinished: bool = False  # nothing was written yet: every failure is the stub's own
     diagnosis: Diagnosis | None = None
     head_view: HeadView | None = None
     statement: str = ""
     hints: tuple[str, ...] = ()
-    idea: str = ""
+    idea: str = ""  # what the reference does
     adjustment: Adjustment | None = None
 
     @property
     def first_failure(self) -> Outcome | None:
-        """The test to mend first."""
+        """The test to fix first."""
         return first_failure(self.tests)
 
     @property
+    def state(self) -> State:
+        """How far the exercise is."""
+        if not self.tests:
+            return "not graded"
+        if any(test.outcome == "error" for test in self.tests):
+            return "error"
+        if self.passed:
+            return "passed"
+        return "not started" if self.unfinished else "to fix"
+
+    @property
     def counted(self) -> float:
-        """The points that count: what the tests gave, and what a teacher added or took."""
+        """The points that count: those of the tests, with the teacher's adjustment."""
         return self.points + (self.adjustment.points if self.adjustment else 0.0)
 
     @property
     def passed(self) -> bool:
-        """Whether all points were earned; a check that costs none may still fail, and inform."""
+        """Whether all points were earned; a check worth no points may still fail."""
         return bool(self.tests) and self.points == self.max_points
 
 
 @dataclass(frozen=True)
 class Person:
-    """Whose submission it is, as far as the platform or the roster says."""
+    """The student behind a submission, as far as the platform or the roster says."""
 
     name: str = ""
     email: str = ""
@@ -194,25 +189,21 @@ class Person:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a submission counts in the end.
+    """The mark of a submission."""
 
-    `earned` are the points of all exercises, adjusted and weighted; `points` what lateness leaves
-    of them; `says` how that came about, or is empty where both are what the tests gave.
-    """
-
-    points: float
+    points: float  # what lateness leaves of `earned`
     max_points: float
-    earned: float
+    earned: float  # the points of all exercises, adjusted and weighted
     late_days: float = 0.0
-    says: str = ""
+    says: str = ""  # explains the sum; empty if `points` and `earned` are the points of the tests
 
 
 @dataclass(frozen=True)
 class Report:
-    """Everything one grading run says about one submission.
+    """Everything that one grading run says about one submission.
 
-    Of a class besides: the `person`, which of their attempts this is (from 1) and when it was
-    handed in (ISO 8601, or empty), the `mark`, and in `flags` what a person should look at.
+    In a class it also has the `person`, the number of the attempt (from 1), the time of submission
+    (ISO 8601, or empty), the `mark`, and `flags`: what needs review.
     """
 
     submission: str
@@ -241,44 +232,45 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every exercise graded passed whole."""
+        """Whether every exercise passed."""
         return all(exercise.passed for exercise in self.exercises)
 
     @property
     def has_errors(self) -> bool:
-        """Whether a test failed for a reason of the course's or the grader's own."""
+        """Whether a test failed because of an error in the course or the grader."""
         return any(test.outcome == "error" for ex in self.exercises for test in ex.tests)
 
     @property
+    def counted(self) -> float:
+        """The points that count in the end: those of the mark, where there is one."""
+        return self.points if self.mark is None else self.mark.points
+
+    @property
+    def max_counted(self) -> float:
+        """The most points that could count: those of the mark, where there is one."""
+        return self.max_points if self.mark is None else self.mark.max_points
+
+    @property
+    def first_to_fix(self) -> ExerciseResult | None:
+        """The first exercise that is not passed."""
+        return next((exercise for exercise in self.exercises if not exercise.passed), None)
+
+    @property
     def advice(self) -> str:
-        """What to mend first, in one sentence."""
-        for exercise in self.exercises:
-            if not exercise.passed:
-                return _what_to_mend(exercise)
-        return "Everything here passes."
-
-    def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON data, schema `attention-grader/report/v1`."""
-        body = msgspec.to_builtins(self)
-        return {
-            "schema": SCHEMA,
-            "submission": body.pop("submission"),
-            "points": self.points,
-            "max_points": self.max_points,
-            "advice": self.advice,
-            **body,
-        }
+        """What to fix first, in one sentence."""
+        exercise = self.first_to_fix
+        return "Everything here passes." if exercise is None else _what_to_fix(exercise)
 
 
-def _what_to_mend(exercise: ExerciseResult) -> str:
+def _what_to_fix(exercise: ExerciseResult) -> str:
     test, diagnosis = exercise.first_failure, exercise.diagnosis
     if test is None:
         return f"{exercise.title} could not be graded: {exercise.advice or 'nothing was checked'}."
     if exercise.unfinished:
         return f"Next is {exercise.title}: {exercise.name} is not written yet."
     if diagnosis is not None and diagnosis.faults:
-        return f"Mend {exercise.title} first: {diagnosis.says.removeprefix(TWO)}"
-    return f"Mend {exercise.title} first. This does not hold yet: {test.sentence}"
+        return f"Fix {exercise.title} first: {diagnosis.says.removeprefix(TWO)}"
+    return f"Fix {exercise.title} first. This does not hold yet: {test.sentence}"
 
 
 _CONTROL = re.compile(
@@ -288,6 +280,6 @@ _CONTROL = re.compile(
 
 
 def clean(text: str) -> str:
-    """A student's text without terminal controls, at a length that fits a report."""
+    """Return a student's text without terminal controls, cut to a length that fits a report."""
     text = _CONTROL.sub("", text)
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"

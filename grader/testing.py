@@ -1,7 +1,8 @@
-"""The vocabulary of suites: what a test of an exercise says, beside the fixtures.
+"""The vocabulary of suites: the functions that tests of exercises use.
 
-The same words work on the student's code across the boundary and on plain modules, so a suite
-reads as if everything were local. Every one of them raises a `Mismatch`; none returns a verdict.
+A suite is a pytest file with the fixtures `student`, `reference` and `rng`. The functions accept
+the student's code in its own process and plain modules. A failed check raises `CheckFailure`, so
+no verdict can be dropped. Each example is a test of a hidden suite and runs as it is.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from grader.grading.compare import assert_close, describe, expect
 from grader.errors import CheckFailure, Mismatch, StudentFailure
+from grader.grading.compare import assert_close, describe, expect
+from grader.grading.rng import Rng
+from grader.sandbox.host import proxies
+from grader.sandbox.host.proxies import Remote, Student, code_of
 from grader.sandbox.worker.adopt import adopt
 
 __all__ = [
@@ -27,40 +32,89 @@ __all__ = [
     "assert_vectorised",
     "assert_written_by_hand",
     "expect",
+    "manual_seed",
     "output_of",
+    "raises",
+    "sharing",
     "twins",
+    "watched",
 ]
 
 
-class Rng:
-    """Random inputs of one test: drawn from the grading run's seed and the test's name."""
+def raises(student: Student, *kinds: str) -> AbstractContextManager[None]:
+    """Raise `Mismatch` unless the student's code raises an exception named in `kinds` in the block.
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self.generator = torch.Generator().manual_seed(seed)
+    A subclass counts; a stub's `NotImplementedError` and a file that does not load do not.
 
-    def randn(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-        """Standard normal values of shape `shape`."""
-        return torch.randn(*shape, dtype=torch.float64, generator=self.generator).to(dtype)
+    Example::
 
-    def rand(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-        """Uniform values in [0, 1) of shape `shape`."""
-        return torch.rand(*shape, dtype=torch.float64, generator=self.generator).to(dtype)
+        def test_refuses_zero(student):
+            \"\"\"A temperature of zero is refused.\"\"\"
+            with raises(student, "ValueError"):
+                student.tempered_softmax(torch.ones(2, 3), 0.0)
+    """
+    return code_of(student).raises(*kinds)
 
-    def randint(self, low: int, high: int, *shape: int) -> Tensor:
-        """Integers in [low, high) of shape `shape`, int64."""
-        return torch.randint(low, high, shape, generator=self.generator)
 
-    def permutation(self, n: int) -> Tensor:
-        """The numbers 0 … n-1 in random order, never in their own."""
-        while True:
-            order = torch.randperm(n, generator=self.generator)
-            if n < 2 or not torch.equal(order, torch.arange(n)):
-                return order
+def manual_seed(student: Student, seed: int) -> None:
+    """Seed torch's generator where the student's code runs.
+
+    Example::
+
+        def test_dropout_repeats(student):
+            \"\"\"The same seed drops the same weights.\"\"\"
+            manual_seed(student, 7)
+            first = student.drop(torch.ones(2, 3, 4), 0.5)
+            manual_seed(student, 7)
+            assert_close(student.drop(torch.ones(2, 3, 4), 0.5), first)
+    """
+    code_of(student).manual_seed(seed)
+
+
+def sharing(student: Student) -> AbstractContextManager[None]:
+    """Let the student's code write into the test's own tensors in the block, not into copies.
+
+    Example::
+
+        def test_writes_in_place(student):
+            \"\"\"The argument itself is filled with zeros.\"\"\"
+            x = torch.ones(2, 3)
+            with sharing(student):
+                student.clear_(x)
+            assert_close(x, torch.zeros(2, 3), "the argument")
+    """
+    return code_of(student).sharing()
+
+
+def watched(
+    student: Student, *, kernels: bool = True
+) -> AbstractContextManager[proxies.OperationCounts]:
+    """Count the tensor operations of every call in the block.
+
+    `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
+    runs of its kernel.
+
+    Example::
+
+        def test_one_product(student, rng):
+            \"\"\"One matrix product is enough.\"\"\"
+            with watched(student) as seen:
+                student.scores(rng.randn(2, 3, 4), rng.randn(2, 5, 4))
+            expect(seen.counts["aten.bmm"] == 1, "use one batched product")
+    """
+    return code_of(student).watched(kernels=kernels)
 
 
 def output_of(module: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call without gradients: the value alone."""
+    """Call without gradients and return the result.
+
+    Example::
+
+        def test_keeps_the_shape(student, rng):
+            \"\"\"The output has the shape of the input.\"\"\"
+            x = rng.randn(2, 5, 7)  # (batch, n_tokens, d_model)
+            expect(output_of(student.Norm(7).double(), x).shape == x.shape, "the shape changes")
+    """
     with torch.no_grad():
         return module(*args, **kwargs)
 
@@ -73,9 +127,18 @@ def twins(
     dtype: torch.dtype = torch.float64,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    """The student's module and the reference's with the same random parameters, in eval mode.
+    """Return the student's module and the reference's with the same random parameters.
 
-    Every parameter is drawn anew (none stays at one or zero, where mistakes would hide).
+    Both are in evaluation mode and have `dtype`. No parameter stays at one or zero, where mistakes
+    would hide.
+
+    Example::
+
+        def test_normalises(student, reference, rng):
+            \"\"\"The output is that of the formula.\"\"\"
+            theirs, ours = twins(student.Norm, reference.Norm, 7, rng=rng)
+            x = rng.randn(2, 5, 7)  # (batch, n_tokens, d_model)
+            assert_close(theirs(x), ours(x))
     """
     theirs = student_class(*args, **kwargs)
     ours = reference_class(*args, **kwargs)
@@ -85,19 +148,19 @@ def twins(
     count = sum(math.prod(shape) for shape in wanted.values())
     values = (rng.randn(count) * 0.5 + 0.25).to(dtype)
     adopt(ours, values.clone())
-    if isinstance(theirs, nn.Module):
-        adopt(theirs, values)
+    if isinstance(theirs, Remote):
+        proxies.adopt_remote(theirs, values)
     else:
-        theirs.adopt(values)
+        adopt(theirs, values)
     return theirs, ours
 
 
 def _shapes(module: Any) -> dict[str, tuple[int, ...]]:
     if isinstance(module, nn.Module):
         return {name: tuple(p.shape) for name, p in module.named_parameters()}
-    if not hasattr(module, "parameter_shapes"):
+    if not isinstance(module, Remote):
         raise Mismatch(f"the class gives {describe(module)}, where an nn.Module is expected")
-    return module.parameter_shapes()  # type: ignore[no-any-return]
+    return proxies.parameter_shapes(module)
 
 
 def _listed(parameters: dict[str, tuple[int, ...]]) -> str:
@@ -111,10 +174,17 @@ def assert_same_gradients(
     names: Sequence[str],
     upstream: Callable[[Tensor], Tensor] | None = None,
 ) -> None:
-    """Output and gradients of both, for the inputs and for parameters where they have some.
+    """Compare the outputs, and the gradients for the inputs and for parameters, if there are any.
 
-    `names` are those of the inputs, as in the exercise. Gradients are those of a weighted sum of
-    the output, whose weights differ from place to place (or of `upstream(output)`).
+    `names` are the inputs' names in the exercise. The gradients are of `upstream(output)`; by
+    default, that is a sum of the output with different weights.
+
+    Example::
+
+        def test_gradients(student, reference, rng):
+            \"\"\"Gradients of the output reach x.\"\"\"
+            x = rng.randn(2, 5, 7)  # (batch, n_tokens, d_model)
+            assert_same_gradients(student.center, reference.center, x, names=["x"])
     """
     theirs, ours = _leaves(inputs), _leaves(inputs)
     actual, expected = student(*theirs), reference(*ours)
@@ -160,11 +230,18 @@ def _weighted_sum(output: Tensor) -> Tensor:
 
 
 def assert_unchanged(
-    student: Any, call: Callable[..., Any], *inputs: Any, names: Sequence[str]
+    student: Student, call: Callable[..., Any], *inputs: Any, names: Sequence[str]
 ) -> Any:
-    """Call with `inputs`, none of which may be written into; returns the result."""
+    """Return the result of a call; raise `Mismatch` if it writes into one of `inputs`.
+
+    Example::
+
+        def test_leaves_x_alone(student, rng):
+            \"\"\"The argument is not written into.\"\"\"
+            assert_unchanged(student, student.center, rng.randn(2, 5), names=["x"])
+    """
     before = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
-    with student.sharing():
+    with sharing(student):
         result = call(*inputs)
     for name, old, new in zip(names, before, inputs):
         if isinstance(old, Tensor):
@@ -173,11 +250,19 @@ def assert_unchanged(
     return result
 
 
-def assert_vectorised(student: Any, small: Callable[[], Any], large: Callable[[], Any]) -> None:
-    """The number of tensor operations of `large` may not exceed that of `small`."""
+def assert_vectorised(student: Student, small: Callable[[], Any], large: Callable[[], Any]) -> None:
+    """Raise `Mismatch` if `large` takes more tensor operations than `small`.
+
+    Example::
+
+        def test_has_no_loop(student, rng):
+            \"\"\"No Python loop runs over the batch.\"\"\"
+            small, large = rng.randn(2, 5), rng.randn(20, 5)  # (batch, n_tokens)
+            assert_vectorised(student, lambda: student.center(small), lambda: student.center(large))
+    """
     counts = []
     for call in (small, large):
-        with student.watched(kernels=False) as seen:
+        with watched(student, kernels=False) as seen:
             call()
         counts.append(seen.operations)
     expect(
@@ -187,20 +272,26 @@ def assert_vectorised(student: Any, small: Callable[[], Any], large: Callable[[]
     )
 
 
-def assert_written_by_hand(student: Any, *calls: Callable[[], Any]) -> None:
-    """No forbidden call: neither in the source nor among what `calls` dispatch.
+def assert_written_by_hand(student: Student, *calls: Callable[[], Any]) -> None:
+    """Raise `StudentFailure` for a forbidden call in the source or while `calls` run.
 
-    Whatever else is wrong with the code is left to the other tests.
+    Other failures of `calls` are ignored: other tests report them.
+
+    Example::
+
+        def test_written_by_hand(student, rng):
+            \"\"\"The work is done by your own code.\"\"\"
+            assert_written_by_hand(student, lambda: student.center(rng.randn(2, 5)))
     """
-    found = student.forbidden_in_source()
-    if found:
+    code = code_of(student)
+    if found := code.forbidden_in_source():
         raise StudentFailure("Forbidden", _forbidden(found[0].function), tuple(found[:1]))
     for call in calls:
-        with contextlib.suppress(CheckFailure, Exception), student.watched() as seen:
+        with contextlib.suppress(CheckFailure, Exception), watched(student) as seen:
             call()
         for name in seen.counts:
             plain = "torch." + name.partition(".")[2]
-            if any(fnmatchcase(plain, pattern) for pattern in student.forbidden):
+            if any(fnmatchcase(plain, pattern) for pattern in code.forbidden):
                 raise StudentFailure("Forbidden", _forbidden(plain))
 
 

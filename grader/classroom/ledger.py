@@ -1,90 +1,41 @@
 """The ledger of a class: every submission, attempt, result, adjustment and published mark.
 
-One SQLite file, one writer. A result is written whole, and is on the disk, before it counts. What
-is in here needs no second source: the files of every submission are kept, so that a class can be
-graded again without the folder it came from. Public tables and columns: docs/ledger.md.
+It is one SQLite file with one writer. It keeps the files of every submission, so that a class can
+be graded again without the folder it came from. Public tables and columns: docs/ledger.md.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from grader.errors import RequestError
+from grader.classroom.storage import connect, explain_disk_errors, lock_folder
+from grader.classroom.workers.messages import GradedJob
 from grader.report import Adjustment, Person
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.submission import Submission
 
-FILE, LOCK = "ledger.sqlite", "ledger.lock"
-BUSY_SECONDS = 10.0  # that a reader may make us wait
-
-MIGRATIONS = (
-    """
-    CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-    CREATE TABLE runs (
-        run INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT,
-        course TEXT NOT NULL, versions TEXT NOT NULL, seed INTEGER NOT NULL
-    ) STRICT;
-    CREATE TABLE submissions (hash TEXT PRIMARY KEY, files BLOB NOT NULL) STRICT;
-    CREATE TABLE attempts (
-        student TEXT NOT NULL, number INTEGER NOT NULL, hash TEXT NOT NULL,
-        person TEXT NOT NULL, submitted TEXT, due TEXT, late INTEGER NOT NULL,
-        paths TEXT NOT NULL, problems TEXT NOT NULL, notes TEXT NOT NULL,
-        graded INTEGER NOT NULL, present INTEGER NOT NULL,
-        PRIMARY KEY (student, number)
-    ) STRICT;
-    CREATE INDEX attempts_by_hash ON attempts (hash);
-    CREATE TABLE missing (student TEXT PRIMARY KEY, person TEXT NOT NULL) STRICT;
-    CREATE TABLE results (
-        hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
-        versions TEXT NOT NULL, seed INTEGER NOT NULL,
-        result TEXT NOT NULL, confinement TEXT NOT NULL, seconds REAL NOT NULL,
-        run INTEGER NOT NULL, at TEXT NOT NULL,
-        PRIMARY KEY (hash, exercise, course, versions, seed)
-    ) STRICT;
-    CREATE TABLE set_aside (
-        hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
-        versions TEXT NOT NULL, seed INTEGER NOT NULL,
-        result TEXT NOT NULL, confinement TEXT NOT NULL, seconds REAL NOT NULL,
-        run INTEGER NOT NULL, at TEXT NOT NULL,
-        PRIMARY KEY (hash, exercise, course, versions, seed)
-    ) STRICT;
-    CREATE TABLE adjustments (
-        id INTEGER PRIMARY KEY, student TEXT NOT NULL, exercise TEXT NOT NULL,
-        points REAL NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL
-    ) STRICT;
-    CREATE TABLE published (
-        student TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, rules TEXT NOT NULL,
-        seed INTEGER NOT NULL, points REAL NOT NULL, max_points REAL NOT NULL,
-        exercises TEXT NOT NULL, at TEXT NOT NULL
-    ) STRICT;
-    """,
-)
-
 
 @dataclass(frozen=True)
-class Key:
-    """What a result depends on beside the submission and the exercise's own part of the course."""
+class ResultKey:
+    """What a result depends on, beside the submission and the exercise's part of the course."""
 
     versions: str
     seed: int
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One attempt as the ledger holds it: everything but the files.
-
-    `graded` says whether it is to be graded: of several attempts often only one is.
-    """
+class AttemptRow:
+    """One attempt as the ledger stores it, without its files; `graded` means that it is graded."""
 
     student: str
     number: int
@@ -98,20 +49,24 @@ class Entry:
     notes: tuple[str, ...] = ()
     graded: bool = True
 
+    @cached_property
+    def graded_paths(self) -> Mapping[str, str]:
+        """The names of the files while they are graded, by exercise, instead of the `paths`."""
+        notebooks = {name for name, path in self.paths.items() if path.endswith(NOTEBOOK)}
+        return {name: f"{name}{NOTEBOOK if name in notebooks else '.py'}" for name in self.paths}
+
 
 @dataclass(frozen=True)
-class Kept:
-    """A result as the ledger holds it: the JSON of an `ExerciseResult`, and under which layers."""
+class StoredResult:
+    """A result as the ledger stores it: the JSON of an `ExerciseResult`, and its confinement."""
 
     result: bytes
     confinement: tuple[str, ...]
-    course: str
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
-class Published:
-    """What a student was last told, under which rules: `exercises` are the points of each."""
+class PublishedMark:
+    """A student's published mark and the rules behind it; `exercises` has the points of each."""
 
     fingerprint: str
     rules: str
@@ -121,110 +76,17 @@ class Published:
     exercises: Mapping[str, float]
 
 
-@contextlib.contextmanager
-def opened(folder: Path) -> Iterator[Ledger]:
-    """The ledger of `folder`, to read and write, for as long as the block lasts.
-
-    Raises `RequestError` if somebody else is at it, or if it cannot be written.
-    """
-    with (
-        locked(folder),
-        told_of(folder),
-        contextlib.closing(_connected(folder / FILE)) as connection,
-    ):
+@contextmanager
+def open_ledger(folder: Path) -> Iterator[Ledger]:
+    """Open the ledger of `folder`; raise `RequestError` if it is in use or cannot be written."""
+    with lock_folder(folder), explain_disk_errors(folder), closing(connect(folder)) as connection:
         ledger = Ledger(connection)
-        ledger.restore()  # what a trial that was killed had set aside
+        ledger.rollback_trial()  # of a run that was killed during a trial
         yield ledger
 
 
-def settings_of(ledger: Path) -> dict[str, str]:
-    """The settings in a ledger that somebody else may be writing, as JSON."""
-    try:
-        place = f"{ledger.absolute().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(place, uri=True)) as connection:
-            return dict(connection.execute("SELECT key, value FROM settings"))
-    except sqlite3.Error as error:
-        raise RequestError(
-            f"the ledger in {ledger.parent}: {error}", "grade that class anew, in another folder"
-        ) from None
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Nobody else works in `folder`, for as long as the block lasts; `RequestError` if one does."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("a+")
-    except OSError as error:
-        raise RequestError(f"cannot write in {folder}: {error.strerror}", "--out DIR") from None
-    with lock:
-        _take(lock, folder)
-        yield
-
-
-def existing(folder: Path) -> Path:
-    """The folder, if a class was graded into it; `RequestError` otherwise."""
-    if not (folder / FILE).is_file():
-        raise RequestError(
-            f"no class was graded into {folder}: there is no {FILE}",
-            f"grader batch SUBMISSIONS --out {folder}",
-        )
-    return folder
-
-
-def _take(lock: IO[str], folder: Path) -> None:
-    """Lock the folder: the kernel lets go when this process ends, however it ends."""
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.seek(0)
-        holder = lock.read().strip() or "of another machine"
-        raise RequestError(
-            f"another grader, process {holder}, is at work in {folder}",
-            "wait for it, or give another --out DIR",
-        ) from None
-    with contextlib.suppress(OSError):  # on a full disk it is locked all the same
-        os.ftruncate(lock.fileno(), 0)
-        os.write(lock.fileno(), f"{os.getpid()}\n".encode())
-
-
-@contextlib.contextmanager
-def told_of(folder: Path) -> Iterator[None]:
-    """Say of what the disk refuses that nothing is lost, and what to do."""
-    try:
-        yield
-    except (sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-        remedy = "what was graded is kept; mend that, and run the same command again"
-        raise RequestError(f"the ledger in {folder}: {error}", remedy) from error
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=FULL")
-        _migrate(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables up to date; a ledger from the future is not touched."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise RequestError(
-            f"{path} was written by a newer attention-grader", "pip install -U attention-grader"
-        )
-    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-        connection.executescript(f"BEGIN; {script}; PRAGMA user_version = {number}; COMMIT;")
-
-
 class Ledger:
-    """What is known of a class. Every method that writes is one transaction."""
+    """Everything stored about a class. Every method that writes is one transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
@@ -233,20 +95,20 @@ class Ledger:
     # --- settings and runs ------------------------------------------------------------------------
 
     def get(self, key: str) -> Any:
-        """A setting, or None."""
+        """Return a setting, or None."""
         row = self._db.execute("SELECT value FROM settings WHERE key = ?", [key]).fetchone()
         return json.loads(row[0]) if row else None
 
     def put(self, key: str, value: Any) -> None:
-        """Keep a setting."""
+        """Store a setting."""
         self.put_text(key, json.dumps(value))
 
     def put_text(self, key: str, text: str) -> None:
-        """Keep a setting that is JSON already."""
+        """Store a setting that is JSON already."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [key, text])
 
-    def begin(self, course: str, key: Key) -> None:
-        """Note that a run begins: results are its own from now on."""
+    def begin(self, course: str, key: ResultKey) -> None:
+        """Record that a run begins; results belong to it from now on."""
         cursor = self._db.execute(
             "INSERT INTO runs (started, course, versions, seed) VALUES (?, ?, ?, ?)",
             [_now(), course, key.versions, key.seed],
@@ -254,227 +116,193 @@ class Ledger:
         self._run = cursor.lastrowid or 0
 
     def finish(self) -> None:
-        """Note that the run came to its end."""
+        """Record that the run has ended."""
         self._db.execute("UPDATE runs SET finished = ? WHERE run = ?", [_now(), self._run])
 
     # --- what was handed in -----------------------------------------------------------------------
 
-    @contextlib.contextmanager
+    @contextmanager
     def taking_in(self) -> Iterator[None]:
-        """Take in a whole class at once: within, what `take` is not told of is no longer there."""
+        """Take in a whole class at once; attempts that the block does not `take` count as gone."""
         with self._writing():
             self._db.execute("UPDATE attempts SET present = 0")
             self._db.execute("DELETE FROM missing")
             yield
 
-    def take(self, entry: Entry, files: Mapping[str, str]) -> None:
-        """Keep an attempt and its files."""
+    def take(self, row: AttemptRow, files: Mapping[str, str]) -> None:
+        """Store an attempt and its files."""
         self._db.execute(
             "INSERT OR IGNORE INTO submissions VALUES (?, ?)",
-            [entry.hash, zlib.compress(json.dumps(files).encode("utf-8", "surrogatepass"))],
+            [row.hash, zlib.compress(json.dumps(files).encode("utf-8", "surrogatepass"))],
         )
         self._db.execute(
             "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
             [
-                *(entry.student, entry.number, entry.hash, json.dumps(asdict(entry.person))),
-                *(_written(entry.submitted), _written(entry.due), int(entry.late)),
-                *(json.dumps(dict(entry.paths)), json.dumps(dict(entry.problems))),
-                *(json.dumps(entry.notes), int(entry.graded)),
+                *(row.student, row.number, row.hash, json.dumps(asdict(row.person))),
+                *(time and time.isoformat() for time in (row.submitted, row.due)),
+                *(row.late, json.dumps(dict(row.paths)), json.dumps(dict(row.problems))),
+                *(json.dumps(row.notes), row.graded),
             ],
         )
 
     def miss(self, student: str, person: Person) -> None:
-        """Keep that a student of the roster has handed in nothing."""
-        self._db.execute(
-            "INSERT OR REPLACE INTO missing VALUES (?, ?)", [student, json.dumps(asdict(person))]
-        )
+        """Record that a student of the roster has handed in nothing."""
+        values = [student, json.dumps(asdict(person))]
+        self._db.execute("INSERT OR REPLACE INTO missing VALUES (?, ?)", values)
 
     def missing(self) -> list[tuple[str, Person]]:
-        """Who has handed in nothing."""
+        """Return the students of the roster who have handed in nothing."""
         rows = self._db.execute("SELECT student, person FROM missing ORDER BY student")
         return [(student, Person(**json.loads(person))) for student, person in rows]
 
     def students(self) -> list[str]:
-        """Everybody who has handed in, in order."""
-        rows = self._db.execute("SELECT DISTINCT student FROM attempts WHERE present")
-        return sorted(student for (student,) in rows)
+        """Return every student who has handed in, in order."""
+        return self._students("WHERE present")
 
-    def attempts(self, student: str) -> list[Entry]:
-        """A student's attempts that are to be graded, the oldest first."""
-        rows = self._db.execute(
-            f"SELECT {_ENTRY} FROM attempts WHERE student = ? AND present AND graded "
-            "ORDER BY number",
-            [student],
-        )
-        return [_entry(row) for row in rows]
+    def attempts(self, student: str) -> list[AttemptRow]:
+        """Return a student's attempts that are to be graded, the oldest first."""
+        query = f"SELECT {_ATTEMPT} FROM attempts WHERE student = ? AND present AND graded"
+        rows = self._db.execute(f"{query} ORDER BY number", [student])
+        return [_attempt_row(row) for row in rows]
 
-    def to_grade(self) -> Iterator[Entry]:
-        """Of each submission that is to be graded one attempt, in the students' order."""
+    def to_grade(self) -> Iterator[AttemptRow]:
+        """Yield one attempt for each submission that is to be graded, in the order of students."""
         chosen = self._db.execute(
             "SELECT min(rowid) FROM attempts WHERE present AND graded "
             "GROUP BY hash ORDER BY min(student), number"
         ).fetchall()
         for row in chosen:
-            query = f"SELECT {_ENTRY} FROM attempts WHERE rowid = ?"
-            yield _entry(self._db.execute(query, row).fetchone())
+            query = f"SELECT {_ATTEMPT} FROM attempts WHERE rowid = ?"
+            yield _attempt_row(self._db.execute(query, row).fetchone())
 
     def has_results(self) -> bool:
-        """Whether anything was ever graded."""
+        """Return whether anything was ever graded."""
         return self._db.execute("SELECT 1 FROM results LIMIT 1").fetchone() is not None
 
     def handed_in_by(self, digest: str) -> list[str]:
-        """The students whose submission this is."""
-        rows = self._db.execute(
-            "SELECT DISTINCT student FROM attempts WHERE hash = ? AND present AND graded "
-            "ORDER BY student",
-            [digest],
-        )
-        return [student for (student,) in rows]
+        """Return the students who handed in this submission."""
+        return self._students("WHERE hash = ? AND present AND graded", digest)
 
     def graded_now(self) -> list[str]:
-        """Of whom this run has found something."""
-        rows = self._db.execute(
-            "SELECT DISTINCT student FROM attempts JOIN results USING (hash) "
-            "WHERE run = ? AND present AND graded ORDER BY student",
-            [self._run],
-        )
-        return [student for (student,) in rows]
+        """Return the students for whom this run has stored a result."""
+        join = "JOIN results USING (hash)"
+        return self._students(f"{join} WHERE run = ? AND present AND graded", self._run)
 
-    def submission(self, entry: Entry) -> Submission:
-        """An attempt with its files, under the names by which they are graded.
+    def _students(self, condition: str, *values: object) -> list[str]:
+        query = f"SELECT DISTINCT student FROM attempts {condition} ORDER BY student"
+        return [student for (student,) in self._db.execute(query, values)]
 
-        What a student called a file is theirs: another, who hands in the same, must not read it.
+    def submission(self, row: AttemptRow) -> Submission:
+        """Return an attempt with its files, under the names by which they are graded.
+
+        Another student with the same files must not read this student's own file names.
         """
-        (packed,) = self._db.execute(
-            "SELECT files FROM submissions WHERE hash = ?", [entry.hash]
-        ).fetchone()
+        query = "SELECT files FROM submissions WHERE hash = ?"
+        (packed,) = self._db.execute(query, [row.hash]).fetchone()
         files = json.loads(zlib.decompress(packed).decode("utf-8", "surrogatepass"))
-        paths = {name: path_as_graded(name, path) for name, path in entry.paths.items()}
-        return Submission(entry.student, files, paths, entry.problems, entry.notes)
+        return Submission(row.student, files, row.graded_paths, row.problems, row.notes)
 
     # --- results ----------------------------------------------------------------------------------
 
     def record(
-        self,
-        digest: str,
-        courses: Mapping[str, str],
-        key: Key,
-        results: Mapping[str, bytes],
-        confinement: Sequence[str],
-        seconds: float,
+        self, digest: str, courses: Mapping[str, str], key: ResultKey, job: GradedJob
     ) -> None:
-        """Keep what was found of some exercises of a submission; `courses` has their hashes.
+        """Store the results of a submission's exercises; `courses` has the exercises' hashes.
 
-        A result that is there already stays: it counts once, however often it was found.
+        A result that is stored already stays.
         """
-        now = _now()
+        shared = json.dumps(job.confinement), job.seconds / len(job.results), self._run, _now()
+        rows = [
+            (digest, name, courses[name], key.versions, key.seed, result.decode(), *shared)
+            for name, result in job.results.items()
+        ]
         with self._writing():
-            self._db.executemany(
-                "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        *(digest, name, courses[name], key.versions, key.seed, result.decode()),
-                        *(json.dumps(confinement), seconds / len(results), self._run, now),
-                    )
-                    for name, result in results.items()
-                ],
-            )
+            query = "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            self._db.executemany(query, rows)
 
-    def set_aside(self, student: str) -> None:
-        """Have a student's submissions graded anew; `restore` or `settle` ends the trial."""
+    def begin_trial(self, student: str) -> None:
+        """Set a student's results aside, so that they are graded again on trial."""
         of = "hash IN (SELECT hash FROM attempts WHERE student = ?)"
         with self._writing():
             self._db.execute(f"INSERT INTO set_aside SELECT * FROM results WHERE {of}", [student])
             self._db.execute(f"DELETE FROM results WHERE {of}", [student])
 
-    def restore(self) -> None:
-        """Put back what was set aside."""
+    def rollback_trial(self) -> None:
+        """End the trial; put back the results that were set aside."""
         with self._writing():
             self._db.execute("INSERT OR REPLACE INTO results SELECT * FROM set_aside")
             self._db.execute("DELETE FROM set_aside")
 
-    def settle(self) -> None:
-        """Let go of what was set aside: the new results stay."""
+    def commit_trial(self) -> None:
+        """End the trial; keep the new results."""
         self._db.execute("DELETE FROM set_aside")
 
-    def results(self, digest: str, courses: Mapping[str, str], key: Key) -> dict[str, Kept]:
-        """What is known of a submission's exercises, for the course as it is now."""
+    def results(
+        self, digest: str, courses: Mapping[str, str], key: ResultKey
+    ) -> dict[str, StoredResult]:
+        """Return the stored results of a submission's exercises, for the course as it is now."""
         rows = self._db.execute(
-            "SELECT exercise, course, result, confinement, seconds FROM results "
+            "SELECT exercise, course, result, confinement FROM results "
             "WHERE hash = ? AND versions = ? AND seed = ?",
             [digest, key.versions, key.seed],
         )
         return {
-            name: Kept(result.encode(), tuple(json.loads(confinement)), course, seconds)
-            for name, course, result, confinement, seconds in rows
+            name: StoredResult(result.encode(), tuple(json.loads(confinement)))
+            for name, course, result, confinement in rows
             if courses.get(name) == course
         }
 
-    # --- a teacher's word -------------------------------------------------------------------------
+    # --- adjustments ------------------------------------------------------------------------------
 
     def adjust(self, student: str, exercise: str, points: float, why: str) -> None:
-        """Adjust a student's points of an exercise, in place of any earlier adjustment of it."""
+        """Adjust a student's points for an exercise; this replaces an earlier adjustment of it."""
         self._db.execute(
             "INSERT INTO adjustments (student, exercise, points, why, at) VALUES (?, ?, ?, ?, ?)",
             [student, exercise, points, why, _now()],
         )
 
     def adjustments(self, student: str) -> dict[str, Adjustment]:
-        """A student's adjustments that count, by exercise."""
-        rows = self._db.execute(
-            "SELECT exercise, points, why FROM adjustments WHERE student = ? ORDER BY at, id",
-            [student],
-        )
+        """Return a student's adjustments that count, by exercise."""
+        query = "SELECT exercise, points, why FROM adjustments WHERE student = ? ORDER BY at, id"
+        rows = self._db.execute(query, [student])
         latest = {exercise: Adjustment(points, why) for exercise, points, why in rows}
         return {name: adjustment for name, adjustment in latest.items() if adjustment.points}
 
-    # --- what students were told ------------------------------------------------------------------
+    # --- published marks --------------------------------------------------------------------------
 
-    def publish(self, student: str, told: Published) -> None:
-        """Keep what a student is told."""
+    def publish(self, student: str, mark: PublishedMark) -> None:
+        """Store the mark that is published for a student."""
+        points = mark.points, mark.max_points, json.dumps(dict(mark.exercises))
         self._db.execute(
             "INSERT OR REPLACE INTO published VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                *(student, told.fingerprint, told.rules, told.seed),
-                *(told.points, told.max_points, json.dumps(dict(told.exercises)), _now()),
-            ],
+            [student, mark.fingerprint, mark.rules, mark.seed, *points, _now()],
         )
 
-    def published(self, student: str) -> Published | None:
-        """What a student was last told, if anything."""
-        row = self._db.execute(
-            "SELECT fingerprint, rules, seed, points, max_points, exercises FROM published "
-            "WHERE student = ?",
-            [student],
-        ).fetchone()
+    def published(self, student: str) -> PublishedMark | None:
+        """Return the mark last published for a student, or None."""
+        columns = "fingerprint, rules, seed, points, max_points, exercises"
+        query = f"SELECT {columns} FROM published WHERE student = ?"
+        row = self._db.execute(query, [student]).fetchone()
         if row is None:
             return None
-        fingerprint, rules, seed, points, max_points, exercises = row
-        return Published(fingerprint, rules, seed, points, max_points, json.loads(exercises))
+        values = (*row[:-1], json.loads(row[-1]))
+        return PublishedMark(*values)
 
     def class_fingerprint(self) -> str:
-        """A hash over what everybody in the class was told, and over who is missing."""
-        told = self._db.execute(
-            "SELECT student, fingerprint FROM published "
-            "WHERE student IN (SELECT student FROM attempts WHERE present) ORDER BY student"
+        """Return a hash over every published mark of the class, and over who is missing."""
+        marks = self._db.execute(
+            f"SELECT student, fingerprint FROM published {_PRESENT} ORDER BY student"
         ).fetchall()
-        return hashlib.sha256(repr((told, self.missing())).encode("utf-8", "replace")).hexdigest()
+        return hashlib.sha256(repr((marks, self.missing())).encode("utf-8", "replace")).hexdigest()
 
     def published_under(self) -> list[tuple[str, int]]:
-        """The rules (a hash) and the seeds under which marks were published here."""
-        rows = self._db.execute(
-            "SELECT DISTINCT rules, seed FROM published "
-            "WHERE student IN (SELECT student FROM attempts WHERE present)"
-        )
-        return [(rules, seed) for rules, seed in rows]
+        """Return the rules (a hash) and the seeds under which marks were published here."""
+        return self._db.execute(f"SELECT DISTINCT rules, seed FROM published {_PRESENT}").fetchall()
 
     # --- merging ----------------------------------------------------------------------------------
 
     def absorb(self, other: Path) -> None:
-        """Take in everything that another ledger holds; what both hold is kept once.
-
-        Of an attempt that both hold, theirs counts: it is the one that was graded over there.
-        """
+        """Take in another ledger; its attempts replace this one's, as they were graded there."""
         self._db.execute("ATTACH DATABASE ? AS other", [str(other)])
         try:
             with self._writing():
@@ -482,63 +310,47 @@ class Ledger:
                     self._db.execute(
                         f"INSERT OR IGNORE INTO main.{table} SELECT {columns} FROM other.{table}"
                     )
+                columns = "student, exercise, points, why, at"
                 self._db.execute(  # those that were not taken in before
-                    "INSERT INTO main.adjustments (student, exercise, points, why, at) "
-                    "SELECT student, exercise, points, why, at FROM other.adjustments EXCEPT "
-                    "SELECT student, exercise, points, why, at FROM main.adjustments ORDER BY at"
+                    f"INSERT INTO main.adjustments ({columns}) "
+                    f"SELECT {columns} FROM other.adjustments EXCEPT "
+                    f"SELECT {columns} FROM main.adjustments ORDER BY at"
                 )
                 for table in ("attempts", "missing"):
                     self._db.execute(f"REPLACE INTO main.{table} SELECT * FROM other.{table}")
         finally:
             self._db.execute("DETACH DATABASE other")
 
-    @contextlib.contextmanager
+    @contextmanager
     def _writing(self) -> Iterator[None]:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            with contextlib.suppress(sqlite3.OperationalError):  # a full disk has rolled back
+            with suppress(sqlite3.OperationalError):  # a full disk has rolled back
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
 
-_ABSORBED = {  # of runs, every ledger knows its own: 0 is another's
+_ABSORBED = {  # every ledger knows only its own runs: 0 is a run of another ledger
     "submissions": "*",
     "results": "hash, exercise, course, versions, seed, result, confinement, seconds, 0, at",
 }
-_ENTRY = "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
+_PRESENT = "WHERE student IN (SELECT student FROM attempts WHERE present)"
+_ATTEMPT = "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
 
 
-def _entry(row: Sequence[Any]) -> Entry:
+def _attempt_row(row: Sequence[Any]) -> AttemptRow:
     student, number, digest, person, submitted, due, late, paths, problems, notes, graded = row
-    return Entry(
-        student=student,
-        number=number,
-        hash=digest,
-        person=Person(**json.loads(person)),
-        submitted=_read(submitted),
-        due=_read(due),
-        late=bool(late),
-        paths=json.loads(paths),
-        problems=json.loads(problems),
+    return AttemptRow(
+        *(student, number, digest, Person(**json.loads(person))),
+        submitted and datetime.fromisoformat(submitted),
+        due and datetime.fromisoformat(due),
+        *(bool(late), json.loads(paths), json.loads(problems)),
         notes=tuple(json.loads(notes)),
         graded=bool(graded),
     )
-
-
-def path_as_graded(name: str, path: str) -> str:
-    """What an exercise's file is called while it is graded, whatever its student calls it."""
-    return f"{name}{NOTEBOOK if path.endswith(NOTEBOOK) else '.py'}"
-
-
-def _written(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat()
-
-
-def _read(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
 
 
 def _now() -> str:

@@ -1,48 +1,48 @@
-"""Grading a class: from its ledger through the slots to everybody's report, losing nothing."""
+"""Grading a class: from its ledger through the workers to each student's report."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import Literal, Protocol
 
-from grader.classroom.standings import Classbook
-from grader.classroom.workers.messages import Answer, Job, Lost, encode_result
-from grader.classroom.ledger import Entry
+from grader.classroom.ledger import AttemptRow
 from grader.classroom.publishing import Publisher
-from grader.report import Report
+from grader.classroom.standings import Standings
+from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
 from grader.grading.reporter import not_run
+from grader.report import Report
 
-MAX_TRIES = 3  # slots that an exercise may cost before it is left to a person
+MAX_TRIES = 3  # grading processes that an exercise may cost before it needs review
 
 
 class Engine(Protocol):
-    """Whoever grades jobs: slots on this machine, or on a cluster's."""
+    """Processes that grade jobs, on this machine or on a cluster."""
 
     @property
     def width(self) -> int:
-        """How many jobs it likes to have at a time."""
+        """The number of jobs that keep the engine busy."""
 
     def start(self) -> None:
-        """Begin to warm up, if that is not begun."""
+        """Begin to warm up, unless that has begun."""
 
     def submit(self, job: Job) -> Future[Answer]:
         """Have a job graded."""
 
     def close(self) -> None:
-        """End whatever grades."""
+        """Stop all workers."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What there is to tell of a run: `kind` is started, graded, lost, gave up or published."""
+    """One thing that happened in a run."""
 
-    kind: str
+    kind: Literal["started", "graded", "lost", "gave up", "published"]
     student: str
     hash: str = ""
     names: tuple[str, ...] = ()
@@ -51,131 +51,123 @@ class Event:
     report: Report | None = None
 
 
-Told = Callable[[Event], None]
+Task = tuple[AttemptRow, Job]
 
 
 class Run:
-    """One run over a class: what is left of it, and how far it is."""
+    """A run over a class, which grades what is left of it."""
 
-    def __init__(self, book: Classbook, told: Told) -> None:
-        self.book, self._told = book, told
-        self._again: deque[tuple[Entry, Job]] = deque()
-        self._left: Iterator[tuple[Entry, Job]] = self._find()
+    def __init__(self, standings: Standings) -> None:
+        self.standings, self._ledger = standings, standings.ledger
+        self._retries: deque[Task] = deque()
+        self._left: Iterator[Task] = self._find()
+        self._under_way: dict[Future[Answer], Task] = {}
+        self._done: queue.SimpleQueue[Future[Answer]] = queue.SimpleQueue()
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left to grade."""
         if (following := next(self._left, None)) is not None:
             self._left = chain([following], self._left)
-        return following is None and not self._again
+        return following is None and not self._retries
 
-    def grade(self, engine: Engine) -> None:
-        """Grade what is left. Each answer is in the ledger before it is told of."""
+    def grade(self, engine: Engine) -> Generator[Event, None, None]:
+        """Grade what is left; yield what happens. A result is in the ledger before its event."""
         if self.is_done:
             return
-        self.book.ledger.begin(self.book.course.hash, self.book.key)
-        for entry, job, answer in self._answers(engine):
-            if isinstance(answer, Lost):
-                self._lost(entry, job, answer)
-                continue
-            self.book.ledger.record(
-                entry.hash,
-                self.book.course.hashes,
-                self.book.key,
-                answer.results,
-                answer.confinement,
-                answer.seconds,
-            )
-            self._told(Event("graded", entry.student, entry.hash, job.names, answer.seconds))
-        self.book.ledger.finish()
+        self._ledger.begin(self.standings.course.hash, self.standings.key)
+        try:
+            yield from self._hand_out(engine)
+            while self._under_way:
+                future = self._done.get()
+                row, job = self._under_way.pop(future)
+                # First hand out the next job, so that no process waits while a result is stored.
+                yield from self._hand_out(engine)
+                yield from self._store(row, job, future.result())
+                yield from self._hand_out(engine)
+        finally:
+            for future in self._under_way:
+                future.cancel()
+        self._ledger.finish()
 
-    def _find(self) -> Iterator[tuple[Entry, Job]]:
-        """What is left to grade, each submission once however many handed it in."""
-        for entry in self.book.ledger.to_grade():
-            if names := self.book.left(entry):
-                submission = self.book.ledger.submission(entry)
-                yield entry, Job(submission, names, self.book.seed)
+    def _find(self) -> Iterator[Task]:
+        """Yield what is left to grade: each submission once, however many handed it in."""
+        for row in self._ledger.to_grade():
+            if task := self.standings.ungraded(row):
+                yield row, Job(*task, self.standings.seed)
 
-    def _next(self, *, alone: bool) -> tuple[Entry, Job] | None:
-        """What to hand out next. What was lost is tried again at the end, with nothing beside it.
+    def _hand_out(self, engine: Engine) -> Iterator[Event]:
+        """Keep the engine busy; yield an event for each job handed out."""
+        while len(self._under_way) < engine.width and (task := self._next()):
+            row, job = task
+            future = engine.submit(job)
+            self._under_way[future] = task
+            future.add_done_callback(self._done.put)
+            yield Event("started", row.student, names=job.names)
 
-        On a cluster a worker's end costs every job that was waiting there: alone, it is seen which
-        of them is at fault.
+    def _next(self) -> Task | None:
+        """Return the next job to hand out; lost jobs come last, and each is graded alone.
+
+        When a cluster's worker ends, every job there is lost; alone, the one at fault is known.
         """
         if (following := next(self._left, None)) is not None:
             return following
-        return self._again.popleft() if self._again and alone else None
+        return self._retries.popleft() if self._retries and not self._under_way else None
 
-    def _answers(self, engine: Engine) -> Iterator[tuple[Entry, Job, Answer]]:
-        """Keep the engine busy; what it answers, as it comes."""
-        done: queue.SimpleQueue[Future[Answer]] = queue.SimpleQueue()
-        under_way: dict[Future[Answer], tuple[Entry, Job]] = {}
+    def _store(self, row: AttemptRow, job: Job, answer: Answer) -> Iterator[Event]:
+        if isinstance(answer, Lost):
+            yield from self._lost(row, job, answer)
+        else:
+            self._record(row, answer)
+            yield Event("graded", row.student, row.hash, job.names, answer.seconds)
 
-        def hand_out() -> None:
-            while len(under_way) < engine.width:
-                if (following := self._next(alone=not under_way)) is None:
-                    return
-                future = engine.submit(following[1])
-                under_way[future] = following
-                self._told(Event("started", following[0].student, names=following[1].names))
-                future.add_done_callback(done.put)
+    def _record(self, row: AttemptRow, graded: GradedJob) -> None:
+        course, key = self.standings.course, self.standings.key
+        self._ledger.record(row.hash, course.hashes, key, graded)
 
-        try:
-            hand_out()
-            while under_way:
-                future = done.get()
-                entry, job = under_way.pop(future)
-                hand_out()  # so that the slot works while the answer is kept
-                yield entry, job, future.result()
-                hand_out()
-        finally:
-            for future in under_way:
-                future.cancel()
-
-    def _lost(self, entry: Entry, job: Job, lost: Lost) -> None:
-        """Try again, one exercise at a time: only one of them need be at fault."""
-        self._told(Event("lost", entry.student, entry.hash, job.names, why=lost.why))
+    def _lost(self, row: AttemptRow, job: Job, lost: Lost) -> Iterator[Event]:
+        """Have a lost job tried again, one exercise at a time, or give up with 0 points."""
+        yield Event("lost", row.student, row.hash, job.names, why=lost.why)
         tries = job.tries + 1
-        if len(job.names) == 1 and tries >= MAX_TRIES:
-            self._give_up(entry, job, lost)
+        if len(job.names) > 1 or tries < MAX_TRIES:
+            jobs = (Job(job.submission, (name,), job.seed, tries) for name in job.names)
+            self._retries.extend((row, each) for each in jobs)
             return
-        for name in job.names:
-            self._again.append((entry, Job(job.submission, (name,), job.seed, tries)))
-
-    def _give_up(self, entry: Entry, job: Job, lost: Lost) -> None:
-        """Leave an exercise to a person: it counts 0 points, and says so."""
-        why = f"given up after {MAX_TRIES} tries: {lost.why}; a person has to look at it"
-        course = self.book.course
-        results = {name: encode_result(not_run(course[name], why)) for name in job.names}
-        self.book.ledger.record(entry.hash, course.hashes, self.book.key, results, (), 0.0)
-        self._told(Event("gave up", entry.student, entry.hash, job.names, why=lost.why))
+        (name,) = job.names
+        why = f"given up after {MAX_TRIES} tries: {lost.why}; needs review"
+        result = encode_result(not_run(self.standings.course[name], why))
+        self._record(row, GradedJob({name: result}, (), 0.0))
+        yield Event("gave up", row.student, row.hash, job.names, why=lost.why)
 
 
-def grade_class(book: Classbook, engine: Engine, publisher: Publisher, told: Told) -> None:
-    """Grade what is left of a class, and write everybody's reports as they are done.
+def grade_class(
+    standings: Standings, engine: Engine, publisher: Publisher
+) -> Generator[Event, None, None]:
+    """Grade what is left of a class and write each student's reports; yield what happens.
 
-    When it is stopped, what was graded is published all the same.
+    When the caller stops early or something fails, what was graded is published all the same.
+    Close the iterator (`contextlib.closing`) so that this happens at once.
     """
-
-    def publish(students: Iterable[str]) -> None:
-        for student in students:
-            report = publisher.publish(student)
-            if report is not None:
-                told(Event("published", student, report=report))
-
-    def telling(event: Event) -> None:
-        told(event)
-        if event.kind in ("graded", "gave up"):
-            publish(book.ledger.handed_in_by(event.hash))
-
+    ledger = standings.ledger
     try:
-        publish(book.ledger.students())  # of whom all is known, or nothing is to be run
-        Run(book, telling).grade(engine)
+        # Some students need no run: everything is graded already, or nothing can be run.
+        yield from _published(publisher, ledger.students())
+        with contextlib.closing(Run(standings).grade(engine)) as events:
+            for event in events:
+                yield event
+                if event.kind in ("graded", "gave up"):
+                    yield from _published(publisher, ledger.handed_in_by(event.hash))
     except BaseException:
-        with contextlib.suppress(Exception):  # what stopped us is what is to be told
-            for student in book.ledger.graded_now():
+        with contextlib.suppress(Exception):  # the caller must see the first error
+            for student in ledger.graded_now():
                 publisher.publish(student)
         with contextlib.suppress(Exception):
             publisher.finish()
         raise
     publisher.finish()
+
+
+def _published(publisher: Publisher, students: Iterable[str]) -> Iterator[Event]:
+    for student in students:
+        if report := publisher.publish(student):
+            yield Event("published", student, report=report)

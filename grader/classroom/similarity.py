@@ -1,13 +1,11 @@
-"""Which submissions resemble each other more than the class does: advice, and never points.
+"""Pairs of submissions that are more similar than the class in general; they affect no points.
 
-Winnowed fingerprints of normalised tokens, after Schleimer, Wilkerson and Aiken, "Winnowing:
-local algorithms for document fingerprinting", SIGMOD 2003. Names, strings and numbers count as
-one each and comments not at all, so renaming hides nothing. What came with the stub, and what
-many in the class have, counts for nobody; what is left is compared through an index, so that a
-large class costs about as many steps as there are submissions.
-
-Right answers to a small exercise converge: this is conservative, and no evidence by itself.
-Nothing here runs or parses a submission, so that broken Python is compared like any other.
+The method is winnowing: fingerprints of normalised tokens are compared (Schleimer, Wilkerson and
+Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003). Names count as one
+token, as do strings and numbers, and comments are left out, so renaming hides nothing. Code from
+the stub and code that many students share is left out. An index keeps the work about linear in the
+class. Correct answers to a small exercise converge, so the thresholds are conservative, and a pair
+is no evidence by itself. Submissions are neither run nor parsed: broken Python is compared too.
 """
 
 from __future__ import annotations
@@ -22,14 +20,16 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
-Places = tuple[int, int]
+from grader.reports.summary import Pair
 
-GRAM = 12  # tokens of a fingerprint: shorter matches are noise
-WINDOW = 6  # fingerprints of which one is kept: a match of GRAM + WINDOW - 1 tokens is found
-FEW, PART = 10, 0.05  # what more students have, or a larger part of the class, is common
-MOST = 100  # students; bounds the work in a class of any size
-FEWEST = 12  # fingerprints of its own that a file needs to resemble another
-ALIKE = 0.6  # of two files' own fingerprints are shared, at least
+Indices = tuple[int, int]
+
+GRAM = 12  # tokens in a fingerprint: shorter matches are noise
+WINDOW = 6  # one fingerprint in a window is kept: a match of GRAM + WINDOW - 1 tokens is found
+FEW, COMMON_SHARE = 10, 0.05  # what more students than this, or a larger share, have is common
+MOST = 100  # students that may share a fingerprint; bounds the work for a class of any size
+FEWEST = 12  # fingerprints of its own that a file needs to be compared
+SIMILAR = 0.6  # the least share of two files' own fingerprints that both have
 
 _LONG = r"""[rRbBuUfFtT]{0,2}(?:"{3}[\s\S]*?(?:"{3}|\Z)|'{3}[\s\S]*?(?:'{3}|\Z))"""
 _SHORT = r"""[rRbBuUfFtT]{0,2}(?:"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)"""
@@ -44,147 +44,126 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two submissions that resemble each other in `exercises`, of which some may be `identical`.
-
-    `share` is the part of their own fingerprints there, from 0 to 1, that both have.
-    """
-
-    students: tuple[str, str]
-    exercises: tuple[str, ...]
-    share: float
-    identical: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _File:
+class _ComparedFile:
     student: int
     digest: int
     prints: array[int]
 
 
 class Similarity:
-    """Takes the submissions of a class one by one; `common` are texts that everybody was given."""
+    """The fingerprints of a class; those of the texts in `common`, the stubs, are left out."""
 
     def __init__(self, common: Iterable[str]) -> None:
         self._common = {mark for text in common for mark in fingerprints(text)}
         self._students: list[str] = []
-        self._files: dict[str, list[_File]] = {}
+        self._files: dict[str, list[_ComparedFile]] = {}
 
     def add(self, student: str, files: Mapping[str, str]) -> None:
-        """Take a student's files, exercise name to text."""
+        """Add a student's files, a text for each exercise."""
         for exercise, text in files.items():
             own = array("Q", sorted(fingerprints(text) - self._common))
             if own:
-                file = _File(len(self._students), hash("\n".join(text.split("\r\n")).strip()), own)
+                digest = hash(text.replace("\r\n", "\n").strip())
+                file = _ComparedFile(len(self._students), digest, own)
                 self._files.setdefault(exercise, []).append(file)
         self._students.append(student)
 
     def pairs(self) -> list[Pair]:
-        """Who resembles whom, the closest first."""
-        found: dict[Places, list[_Match]] = {}
+        """Return all pairs of similar submissions, the most similar first."""
+        found: dict[Indices, dict[str, _Match]] = {}
         for exercise, files in self._files.items():
-            for match in _matches(exercise, files, self._limit):
-                found.setdefault(match.students, []).append(match)
+            for match in (*_identical(files, self._limit), *_similar(files, self._limit)):
+                found.setdefault(match.students, {})[exercise] = match
         pairs = [self._pair(students, matches) for students, matches in found.items()]
         return sorted(pairs, key=lambda pair: (-len(pair.exercises), -pair.share, pair.students))
 
     @property
     def _limit(self) -> int:
-        """How many students may have a fingerprint that says something."""
-        return min(MOST, max(FEW, int(PART * len(self._students))))
+        """The number of students above which a shared fingerprint is common."""
+        return min(MOST, max(FEW, int(COMMON_SHARE * len(self._students))))
 
-    def _pair(self, students: Places, matches: list[_Match]) -> Pair:
+    def _pair(self, students: Indices, matches: Mapping[str, _Match]) -> Pair:
         first, second = students
+        shared = sum(match.shared for match in matches.values())
         return Pair(
             (self._students[first], self._students[second]),
-            tuple(match.exercise for match in matches),
-            2 * sum(match.shared for match in matches) / sum(match.of for match in matches),
-            tuple(match.exercise for match in matches if match.identical),
+            tuple(matches),
+            2 * shared / sum(match.total for match in matches.values()),
+            tuple(exercise for exercise, match in matches.items() if match.identical),
         )
 
 
 @dataclass(frozen=True)
 class _Match:
-    """Two files of one exercise: `of` counts the fingerprints of both, so at most 2 x `shared`."""
+    """Two similar files of an exercise; `total` is the sum of the fingerprints of each."""
 
-    students: Places
-    exercise: str
+    students: Indices
     shared: int
-    of: int
+    total: int
     identical: bool = False
 
 
-def _matches(exercise: str, files: list[_File], limit: int) -> Iterator[_Match]:
-    twins = set()
-    for match in _identical(exercise, files, limit):
-        twins.add(match.students)
-        yield match
-    for (first, second), shared, of in _alike(files, limit):
-        students = (files[first].student, files[second].student)
-        same = files[first].digest == files[second].digest
-        if not same and students not in twins:
-            yield _Match(students, exercise, shared, of)
-
-
-def _identical(exercise: str, files: list[_File], limit: int) -> Iterator[_Match]:
-    """Files that are the same text; of many, each with the first of them."""
-    groups: dict[int, list[_File]] = {}
+def _identical(files: list[_ComparedFile], limit: int) -> Iterator[_Match]:
+    """Yield the pairs of files with the same text; in a large group, each with the first one."""
+    groups: dict[int, list[_ComparedFile]] = {}
     for file in files:
         if len(file.prints) >= FEWEST:
             groups.setdefault(file.digest, []).append(file)
     for group in groups.values():
-        few = len(group) <= limit
-        for one, other in (
-            combinations(group, 2) if few else ((group[0], each) for each in group[1:])
-        ):
+        firsts = group if len(group) <= limit else group[:1]
+        for at, one in enumerate(firsts, 1):
             count = len(one.prints)
-            yield _Match((one.student, other.student), exercise, count, 2 * count, True)
+            for other in group[at:]:
+                yield _Match((one.student, other.student), count, 2 * count, identical=True)
 
 
-def _alike(files: list[_File], limit: int) -> Iterator[tuple[Places, int, int]]:
-    """Places of two files that share most of what few others have, how much, and of how much.
+def _similar(files: list[_ComparedFile], limit: int) -> Iterator[_Match]:
+    """Yield the pairs of similar files whose texts differ, with their rare fingerprints.
 
-    Most is what lies nearer to everything than to what the median file shares with the one that
-    is closest to it: where right answers converge, only what converges further is told.
+    The threshold adapts to the exercise. It is the midpoint between 1 and the share that the median
+    file has in common with the file closest to it, and at least `SIMILAR`. Where correct answers
+    converge, only the pairs that converge further are reported.
     """
     spread = Counter(mark for file in files for mark in file.prints)
     rare = [[mark for mark in file.prints if spread[mark] <= limit] for file in files]
-    shares = {
+    counts = {
         (first, second): (shared, len(rare[first]) + len(rare[second]))
-        for (first, second), shared in _together(rare, spread).items()
+        for (first, second), shared in _shared_counts(rare, spread).items()
     }
     closest = [0.0] * len(files)
-    for places, (shared, of) in shares.items():
-        for place in places:
-            closest[place] = max(closest[place], 2 * shared / of)
-    least = max(ALIKE, (1 + median(closest)) / 2)
-    for places, (shared, of) in shares.items():
-        if shared >= FEWEST and 2 * shared >= least * of:
-            yield places, shared, of
+    for pair, (shared, total) in counts.items():
+        for index in pair:
+            closest[index] = max(closest[index], 2 * shared / total)
+    least = max(SIMILAR, (1 + median(closest)) / 2)
+    for (first, second), (shared, total) in counts.items():
+        one, other = files[first], files[second]
+        if one.digest != other.digest and shared >= FEWEST and 2 * shared >= least * total:
+            yield _Match((one.student, other.student), shared, total)
 
 
-def _together(rare: list[list[int]], spread: Counter[int]) -> Counter[Places]:
-    """How many rare fingerprints two files share, of every two that share any."""
+def _shared_counts(rare: list[list[int]], spread: Counter[int]) -> Counter[Indices]:
     holders: dict[int, list[int]] = {}
-    for place, marks in enumerate(rare):
+    for index, marks in enumerate(rare):
         for mark in marks:
             if spread[mark] > 1:
-                holders.setdefault(mark, []).append(place)
-    return Counter(pair for places in holders.values() for pair in combinations(places, 2))
+                holders.setdefault(mark, []).append(index)
+    return Counter(pair for indices in holders.values() for pair in combinations(indices, 2))
 
 
 def fingerprints(text: str) -> set[int]:
-    """The winnowed fingerprints of a text: the least of the hashes in each window.
+    """Return the winnowed fingerprints of a text: the smallest hash of each window.
 
-    The same in every process, unlike Python's own hashes.
+    They are the same in every process, unlike Python's own hashes.
     """
     grams = _hashes(list(tokens(text)))
     return {min(grams[at : at + WINDOW]) for at in range(max(0, len(grams) - WINDOW + 1))}
 
 
 def tokens(text: str) -> Iterator[str]:
-    """The text's tokens without comments and docstrings, with one name, string and number."""
+    """Yield the tokens of a text, without comments and docstrings.
+
+    Every name becomes `n`, every string `''` and every number `0`.
+    """
     for match in _TOKEN.finditer(text):
         kind, token = match.lastgroup, match.group()
         if kind == "sign" or (kind == "name" and keyword.iskeyword(token)):
@@ -193,8 +172,9 @@ def tokens(text: str) -> Iterator[str]:
             yield {"name": "n", "string": "''", "number": "0"}[kind or ""]
 
 
-def _hashes(found: list[str]) -> list[int]:
-    """A hash of each GRAM tokens in a row."""
-    grams = ("\0".join(found[at : at + GRAM]) for at in range(len(found) - GRAM + 1))
+def _hashes(text_tokens: list[str]) -> list[int]:
+    """Return a hash of every `GRAM` successive tokens."""
+    places = range(len(text_tokens) - GRAM + 1)
+    grams = ("\0".join(text_tokens[at : at + GRAM]) for at in places)
     digests = (hashlib.blake2b(gram.encode("utf-8", "replace"), digest_size=8) for gram in grams)
     return [int.from_bytes(digest.digest()) for digest in digests]

@@ -1,8 +1,4 @@
-"""Who stands where: from the ledger to the reports of a class, one student at a time.
-
-What is worked out here is a pure function of the ledger and the course, so that it comes out the
-same whenever it is asked for, and nothing of it has to be kept.
-"""
+"""The standings of a class: each student's reports, as a pure function of ledger and course."""
 
 from __future__ import annotations
 
@@ -12,55 +8,53 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from grader.course.course import Course
-from grader.errors import RequestError
 from grader.classroom.intake import Which
+from grader.classroom.ledger import AttemptRow, Ledger, PublishedMark, ResultKey, StoredResult
 from grader.classroom.workers.messages import decode_result
-from grader.classroom.ledger import Entry, Kept, Key, Ledger, Published, path_as_graded
-from grader.report import Adjustment, ExerciseResult, Outcome, Report
+from grader.course.course import Course
+from grader.course.visibility import is_past_due
+from grader.errors import RequestError
 from grader.grading.reporter import Reporter, not_run, problem_of, versions
+from grader.report import Adjustment, ExerciseResult, Outcome, Report
 from grader.submissions.submission import Submission
-from grader.course.visibility import is_over
 
-LATE_BY = 1.0  # days, of what is late and nobody says by how much
-EXTENDED = "late, by nobody knows how much, and due on a day of their own: nothing was taken off"
+ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
+UNKNOWN_EXTENSION = (
+    "late with an extension, and the platform does not say by how much: nothing was taken off"
+)
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
+Known = Mapping[str, StoredResult]  # by exercise
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One student: the report that counts, and those of other attempts that were graded."""
+    """One student's reports and the submission that counts; `fingerprint` is of all pages."""
 
     report: Report
+    submission: Submission
     others: tuple[Report, ...]
     fingerprint: str
 
-    def published(self, rules: str) -> Published:
-        """What there is to remember of having told the student, under these rules."""
-        mark = self.report.mark
-        assert mark is not None
-        return Published(
-            self.fingerprint,
-            rules,
-            self.report.seed,
-            mark.points,
-            mark.max_points,
-            {e.name: e.counted for e in self.report.exercises},
-        )
+    def published(self, rules: str) -> PublishedMark:
+        """Return what to remember of this mark when it is published, under these rules."""
+        report = self.report
+        exercises = {exercise.name: exercise.counted for exercise in report.exercises}
+        points = report.counted, report.max_counted
+        return PublishedMark(self.fingerprint, rules, report.seed, *points, exercises)
 
 
 @dataclass(frozen=True)
-class Classbook:
-    """The standing of everybody in a ledger, for a course and a seed."""
+class Standings:
+    """The standings of all students in a ledger, for a course and a seed."""
 
     course: Course
     ledger: Ledger
     seed: int
 
     @cached_property
-    def key(self) -> Key:
-        """What results depend on, beside the course."""
-        return Key(json.dumps(versions(), sort_keys=True), self.seed)
+    def key(self) -> ResultKey:
+        """The software versions and the seed that results depend on."""
+        return ResultKey(json.dumps(versions(), sort_keys=True), self.seed)
 
     @cached_property
     def _reporter(self) -> Reporter:
@@ -68,26 +62,25 @@ class Classbook:
 
     @cached_property
     def which(self) -> Which:
-        """Which of several attempts counts."""
-        which: Which = (self.ledger.get("request") or {}).get("attempt", "latest")
-        return which
+        """The choice of the attempt that counts."""
+        request: dict[str, Which] = self.ledger.get("request") or {}
+        return request.get("attempt", "latest")
 
     @cached_property
     def rules(self) -> str:
-        """A hash over what makes a mark of a submission, beside the seed."""
-        course = self.course
-        counting = replace(course.policy, show={})  # what is shown makes no mark
+        """A hash over everything that decides the mark of a submission, except the seed."""
+        counting = replace(self.course.policy, show={})  # what students may see decides no mark
         attempt = "latest" if self.which == "all" else self.which
-        rules = repr((course.hash, counting, attempt, self.key.versions))
+        rules = repr((self.course.hash, counting, attempt, self.key.versions))
         return hashlib.sha256(rules.encode()).hexdigest()[:16]
 
     @property
     def is_as_published(self) -> bool:
-        """Whether marks that were published here were made by today's rules, and this seed."""
+        """Whether all published marks were made under the present rules and this seed."""
         return self.ledger.published_under() in ([], [(self.rules, self.seed)])
 
     def refuse_changed(self) -> None:
-        """Raise if marks were published here under other rules or another seed than now's."""
+        """Raise `RequestError` if marks were published under other rules or another seed."""
         for rules, seed in self.ledger.published_under():
             if (rules, seed) == (self.rules, self.seed):
                 continue
@@ -99,117 +92,108 @@ class Classbook:
                 "grader regrade   shows who changes and by how much, before anything is published",
             )
 
-    def left(self, entry: Entry) -> tuple[str, ...]:
-        """The exercises of an attempt that are still to be graded."""
-        known = self.ledger.results(entry.hash, self.course.hashes, self.key)
+    def ungraded(self, row: AttemptRow) -> tuple[Submission, tuple[str, ...]] | None:
+        """Return an attempt's submission and its exercises still to be graded; None if done."""
+        known = self._known(row)
         if len(known) == len(self.course.names):
-            return ()
-        submission = self.ledger.submission(entry)
-        return tuple(
-            name
-            for name in self.course.names
-            if name not in known and not problem_of(submission, name)
-        )
+            return None
+        submission = self.ledger.submission(row)
+        names = self._ungraded(submission, known)
+        return (submission, names) if names else None
 
-    def standings(self) -> Iterator[Standing]:
-        """Of everybody whose attempts are all graded, in order."""
-        for student in self.ledger.students():
-            if (standing := self.standing(student)) is not None:
-                yield standing
+    def _known(self, row: AttemptRow) -> Known:
+        return self.ledger.results(row.hash, self.course.hashes, self.key)
+
+    def _ungraded(self, submission: Submission, known: Known) -> tuple[str, ...]:
+        names = (name for name in self.course.names if name not in known)
+        return tuple(name for name in names if not problem_of(submission, name))
+
+    def graded(self) -> Iterator[Standing]:
+        """Yield the standing of every student whose attempts are all graded, in order."""
+        yield from filter(None, map(self.standing, self.ledger.students()))
 
     def standing(self, student: str) -> Standing | None:
-        """A student's standing; None while an attempt waits to be graded."""
+        """Return a student's standing, or None while an attempt waits to be graded."""
         adjustments = self.ledger.adjustments(student)
-        digest = hashlib.sha256(self._ground.encode())
-        reports = []
-        for entry in self.ledger.attempts(student):
-            known = self.ledger.results(entry.hash, self.course.hashes, self.key)
-            submission = self.ledger.submission(entry)
-            results = _results(self.course, submission, known)
-            if results is None:
+        digest = hashlib.sha256(self._context.encode())
+        graded = []
+        for row in self.ledger.attempts(student):
+            known = self._known(row)
+            submission = self.ledger.submission(row)
+            if self._ungraded(submission, known):
                 return None
-            for kept in known.values():
-                digest.update(kept.result)
-            digest.update(repr((entry, adjustments)).encode("utf-8", "backslashreplace"))
-            reports.append(self._report(entry, submission, results, known, adjustments))
-        if not reports:
+            for stored in known.values():
+                digest.update(stored.result)
+            digest.update(repr((row, adjustments)).encode("utf-8", "backslashreplace"))
+            graded.append((self._report(row, submission, known, adjustments), submission))
+        if not graded:
             return None
-        counting = self._counting(reports)
-        others = tuple(report for report in reports if report is not counting)
-        return Standing(counting, others, digest.hexdigest()[:32])
+        counting, submission = self._counting(graded)
+        others = tuple(report for report, _ in graded if report is not counting)
+        return Standing(counting, submission, others, digest.hexdigest()[:32])
 
     @cached_property
-    def _ground(self) -> str:
-        """What else a page depends on."""
+    def _context(self) -> str:
+        """Everything that a page depends on, beside the student's own results."""
         policy = self.course.policy
-        return repr((self.rules, policy.show, self.seed, is_over(policy), self.course.told))
+        past_due, statements = is_past_due(policy), self.course.statement_hash
+        return repr((self.rules, policy.show, self.seed, past_due, statements))
 
     def _report(
         self,
-        entry: Entry,
+        row: AttemptRow,
         submission: Submission,
-        results: list[ExerciseResult],
-        known: Mapping[str, Kept],
+        known: Known,
         adjustments: Mapping[str, Adjustment],
     ) -> Report:
         policy = self.course.policy
         adjusted = [
-            replace(_placed(result, entry.paths), adjustment=adjustments.get(result.name))
-            for result in results
+            replace(_placed(result, row), adjustment=adjustments.get(result.name))
+            for result in _results(self.course, submission, known)
         ]
-        days = policy.days_late(entry.submitted, entry.due)
-        vague = ""
-        if entry.late and entry.submitted is None and policy.costs_lateness:
-            vague = EXTENDED if entry.due else UNKNOWN_DELAY
-        under = [kept.confinement for kept in known.values() if kept.confinement]
+        days, vague = policy.days_late(row.submitted, row.due), ""
+        if row.late and row.submitted is None and policy.costs_lateness:
+            vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
+        under = [stored.confinement for stored in known.values() if stored.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
         return replace(
             report,
-            person=entry.person,
-            attempt=entry.number,
-            submitted=entry.submitted.isoformat() if entry.submitted else "",
+            person=row.person,
+            attempt=row.number,
+            submitted=row.submitted.isoformat() if row.submitted else "",
             flags=(*_flags(submission, adjusted), *([vague] if vague else [])),
-            mark=policy.mark(adjusted, LATE_BY if vague == UNKNOWN_DELAY else days),
+            mark=policy.mark(adjusted, ASSUMED_DELAY if vague == UNKNOWN_DELAY else days),
         )
 
-    def _counting(self, reports: list[Report]) -> Report:
-        """Which attempt counts: with `best` the highest mark, the latest of equal ones."""
+    def _counting(self, graded: list[tuple[Report, Submission]]) -> tuple[Report, Submission]:
+        """Return the attempt that counts: with `best` the highest mark, the latest of equals."""
         if self.which == "best":
-            return max(reports, key=lambda r: (r.mark.points if r.mark else 0.0, r.attempt))
-        return reports[0] if self.which == "first" else reports[-1]
+            return max(graded, key=lambda one: (one[0].counted, one[0].attempt))
+        return graded[0] if self.which == "first" else graded[-1]
 
 
-def _results(
-    course: Course, submission: Submission, known: Mapping[str, Kept]
-) -> list[ExerciseResult] | None:
-    """Every exercise's result; None if one waits to be graded."""
-    results = []
+def _results(course: Course, submission: Submission, known: Known) -> Iterator[ExerciseResult]:
     for exercise in course.exercises:
         if problem := problem_of(submission, exercise.name):
-            results.append(not_run(exercise, problem))
-        elif exercise.name in known:
-            results.append(decode_result(known[exercise.name].result))
+            yield not_run(exercise, problem)
         else:
-            return None
-    return results
+            yield decode_result(known[exercise.name].result)
 
 
-def _placed(result: ExerciseResult, paths: Mapping[str, str]) -> ExerciseResult:
-    """The result with places under the names that this student's own files have."""
-    own = {path_as_graded(name, path): path for name, path in paths.items()}
+def _placed(result: ExerciseResult, row: AttemptRow) -> ExerciseResult:
+    own = {row.graded_paths[name]: path for name, path in row.paths.items()}
 
-    def told(test: Outcome) -> Outcome:
+    def placed(test: Outcome) -> Outcome:
         if test.where is None:
             return test
         file, comma, cell = test.where.file.partition(",")
         return replace(test, where=replace(test.where, file=f"{own.get(file, file)}{comma}{cell}"))
 
-    return replace(result, tests=tuple(told(test) for test in result.tests))
+    return replace(result, tests=tuple(placed(test) for test in result.tests))
 
 
 def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[str]:
-    """What a person should look at."""
     reasons = set(submission.problems.values())
     if len(reasons) == 1 and len(submission.problems) == len(results):
         yield f"could not be read: {reasons.pop()}"
@@ -218,6 +202,5 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
     for result in results:
         if result.name in submission.files and not result.tests:
             yield f"{result.name} could not be graded: {result.advice}"
-        errors = sum(test.outcome == "error" for test in result.tests)
-        if errors:
-            yield f"{result.name}: {errors} checks failed for a reason of the course's own"
+        if errors := sum(test.outcome == "error" for test in result.tests):
+            yield f"{result.name}: {errors} checks failed because of an error in the course"

@@ -1,1 +1,72 @@
-""""""
+"""The command line: one file a command, its words (click) above and its use case below.
+
+A command's module is imported when the command is used, so that `grader --help` starts at once and
+imports can stand at the top of files. No other room imports this one.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from grader import __version__
+
+# Who uses a command, its module, and its line in `grader --help`.
+GROUPS = {
+    "Students": {
+        "check": ("check", "Grade my work and say what to fix first."),
+        "hint": ("practice", "Show the next hint, from a nudge to nearly the answer."),
+        "status": ("practice", "Show how far each exercise is."),
+        "reset": ("practice", "Start an exercise over; your file is kept as a copy."),
+    },
+    "Teachers": {
+        "batch": ("batch", "Grade a class: a folder or a zip from any platform."),
+        "regrade": ("regrade", "Grade a class again after a change of the course."),
+        "adjust": ("adjust", "Add points to a student's exercise, or take some away."),
+        "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
+        "merge": ("merge", "Put together the parts of a class graded on several machines."),
+        "doctor": ("doctor", "Say whether it is safe to run student code here."),
+    },
+    "Authors": {
+        "build": ("build", "Write exercises/ from reference/."),
+        "validate": ("validate", "Prove that the course's content is right."),
+    },
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return [name for group in GROUPS.values() for name in group]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command's module and return the command; None if there is no such command."""
+        for group in GROUPS.values():
+            if cmd_name in group:
+                module = import_module(f"{__name__}.{group[cmd_name][0]}")
+                command: click.Command = getattr(module, cmd_name)
+                return command
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, grouped by who uses them."""
+        width = max(map(len, self.list_commands(ctx)))
+        for users, group in GROUPS.items():
+            with formatter.section(users):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", line) for name, (_, line) in group.items()]
+                )
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="Exit codes: 0 all passed, 1 some checks failed, 2 the request is wrong, "
+    "3 the grader itself failed.",
+)
+@click.version_option(__version__, message="attention-grader %(version)s")
+def commands() -> None:
+    """A course on attention and Transformers that grades itself."""

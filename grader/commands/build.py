@@ -1,51 +1,87 @@
-"""`grader build`: everything in `exercises/`, made from `reference/`."""
+"""`grader build`: write everything in `exercises/` from `reference/`."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
-from grader.course.course import PUBLIC_COURSE, Course, Exercise
-from grader.errors import RequestError
-from grader.commands.memory import keep_copy
-from grader.course.stubs import make_stub
+import click
+from msgspec.structs import asdict
 
-GENERATED = "<!-- made by `grader build` from reference/; edit there -->"
+from grader.commands.options import COURSE, short_path
+from grader.course.course import PUBLIC_COURSE, Course, Exercise, find_course
+from grader.course.stubs import make_stub
+from grader.errors import RequestError
+from grader.files import keep_copy
+
+README = """\
+<!-- made by `grader build` from reference/; edit there -->
+# {title}
+
+Each file here is one exercise. Its docstring is the task; replace every
+`raise NotImplementedError` by your own code, then ask for a verdict:
+
+    grader check <exercise>     your points, and the first thing to fix
+    grader hint <exercise>      a hint, then the next one
+    grader status               how far you are
+    grader reset <exercise>     start over; your file is kept as a copy
+
+`pytest tests` runs the public tests in your editor, with breakpoints.
+
+| | exercise | | you write | points |
+|---|---|---|---|---|
+{rows}
+| | | | | **{total}** |
+"""
+
+
+@click.command()
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
+@COURSE
+def build(only_check: bool, course_folder: Path | None) -> int:
+    """Write exercises/ from reference/: stubs, public tests, the course's README."""
+    course = find_course(course_folder or Path.cwd())
+    if only_check:
+        old = stale(course)
+        for path in old:
+            click.echo(f"stale: {short_path(path)}")
+        click.echo("exercises/ is current" if not old else "run `grader build`")
+        return 1 if old else 0
+    changed, copies = write(course)
+    for path in changed:
+        click.echo(f"wrote {short_path(path)}")
+    for copy in copies:
+        click.echo(f"an edited exercise is kept as {short_path(copy)}")
+    click.echo(f"exercises/ is current: {len(course.exercises)} exercises")
+    return 0
 
 
 def render(course: Course) -> dict[Path, str]:
-    """Every generated file of `exercises/` and its text."""
+    """Return every generated file of `exercises/` with its text."""
     if course.suites != "hidden":
         raise RequestError(
             f"{course.root} has no reference/ to build from",
             "run this in the teaching team's repository",
         )
     folder = course.student_folder
-    files = {
-        folder / "README.md": _readme(course),
-        folder / PUBLIC_COURSE: _public_course(course),
-    }
+    files = {folder / "README.md": _readme(course), folder / PUBLIC_COURSE: _public_course(course)}
     for exercise in course.exercises:
         files[folder / f"{exercise.name}.py"] = make_stub(exercise)
-        test = folder / "tests" / f"test_{exercise.name}.py"
-        files[test] = exercise.read("test_public.py")
+        files[folder / f"tests/test_{exercise.name}.py"] = exercise.read("test_public.py")
     return files
 
 
 def stale(course: Course) -> list[Path]:
-    """Generated files that are missing, differ from their source, or have none any more."""
+    """Return generated files that are missing, out of date, or no longer have a source."""
     wanted = render(course)
-    wrong = [path for path, text in wanted.items() if _text(path) != text]
+    wrong = {path for path, text in wanted.items() if _text(path) != text}
     folder = course.student_folder
-    present = [*folder.glob("*.py"), *(folder / "tests").glob("*.py")]
-    return sorted({*wrong, *(path for path in present if path not in wanted)})
+    return sorted(wrong | {*folder.glob("*.py"), *folder.glob("tests/*.py")} - wanted.keys())
 
 
 def write(course: Course) -> tuple[list[Path], list[Path]]:
-    """Bring `exercises/` up to date; returns the files written, and copies of edited stubs."""
-    changed = stale(course)
-    wanted = render(course)
+    """Bring `exercises/` up to date; return the files written, and copies of edited stubs."""
+    changed, wanted = stale(course), render(course)
     before = _stubs_of_last_build(course)
     copies = []
     for path in changed:
@@ -76,21 +112,16 @@ def _stubs_of_last_build(course: Course) -> dict[str, str]:
 
 
 def _public_course(course: Course) -> str:
-    """What a students' copy needs to know of the course: no solutions, no hidden suites."""
-    exercises = [
-        _public(replace(exercise, stub=make_stub(exercise))) for exercise in course.exercises
-    ]
-    return (
-        json.dumps(
-            {"title": course.title, "points": course.points, "exercises": exercises}, indent=1
-        )
-        + "\n"
-    )
+    """Return what a students' copy needs of the course: no solutions, no hidden suites."""
+    exercises = [_public(exercise) for exercise in course.exercises]
+    public = {"title": course.title, "points": course.points, "exercises": exercises}
+    return json.dumps(public, indent=1) + "\n"
 
 
 def _public(exercise: Exercise) -> dict[str, object]:
-    fields = exercise.__dataclass_fields__
-    return {name: getattr(exercise, name) for name in fields if name != "folder"}
+    fields = asdict(exercise) | {"stub": make_stub(exercise)}
+    del fields["folder"]
+    return fields
 
 
 def _readme(course: Course) -> str:
@@ -100,25 +131,4 @@ def _readme(course: Course) -> str:
         for number, exercise in enumerate(course.exercises, start=1)
     ]
     total = sum(exercise.points for exercise in course.exercises)
-    return "\n".join(
-        [
-            GENERATED,
-            f"# {course.title}",
-            "",
-            "Each file here is one exercise. Its docstring is the task; replace every",
-            "`raise NotImplementedError` by your own code, then ask for a verdict:",
-            "",
-            "    grader check <exercise>     your points, and the first thing to mend",
-            "    grader hint <exercise>      a hint, then the next one",
-            "    grader status               how far you are",
-            "    grader reset <exercise>     start over; your file is kept as a copy",
-            "",
-            "`pytest tests` runs the public tests in your editor, with breakpoints.",
-            "",
-            "| | exercise | | you write | points |",
-            "|---|---|---|---|---|",
-            *rows,
-            f"| | | | | **{total}** |",
-            "",
-        ]
-    )
+    return README.format(title=course.title, rows="\n".join(rows), total=total)

@@ -1,74 +1,128 @@
-"""Marks of a graded class in the formats of the platforms they go to."""
+"""`grader export`: write the marks of a graded class for other platforms."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
-from grader.classroom.standings import Classbook, Standing
-from grader.errors import RequestError
-from grader.classroom.gradebooks import Filled, Graded, fill_canvas, fill_moodle
-from grader.classroom.ledger import Published
+import click
+
+from grader.classroom.gradebooks import Filled, StudentMark, fill_canvas, fill_moodle
+from grader.classroom.ledger import PublishedMark
 from grader.classroom.publishing import writing
-from grader.reports.classroom50 import to_result
-from grader.reports.grades import write_csv
-from grader.reports.gradescope import to_results
-from grader.reports.junit import to_junit
+from grader.classroom.standings import Standing, Standings
+from grader.commands.graded import GRADED, graded_class
+from grader.commands.options import COURSE, FILE, PATH
 from grader.course.visibility import for_student
+from grader.errors import RequestError
+from grader.report import Report
+from grader.reports.platforms.classroom50 import to_result
+from grader.reports.platforms.grades import write_csv
+from grader.reports.platforms.gradescope import to_results
+from grader.reports.platforms.junit import to_junit
 
-FILLED: Mapping[str, Callable[..., Filled]] = {"canvas": fill_canvas, "moodle": fill_moodle}
 MAX_GRADEBOOK_BYTES = 64 << 20
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is asked for: a format, the gradebook to fill in, where to, and which column."""
-
-    form: str
-    gradebook: Path | None = None
-    output: Path | None = None
-    column: str | None = None
-    scale: bool = False
+def _csv(file: TextIO, standings: Standings, published: list[Standing]) -> None:
+    write_csv(file, standings.course.names, (one.report for one in published))
 
 
+def _junit(file: TextIO, standings: Standings, published: list[Standing]) -> None:
+    file.write(to_junit(_visible(standings, one) for one in published))
+
+
+def _gradescope(standings: Standings, standing: Standing) -> object:
+    return to_results(_visible(standings, standing), _visible(standings, standing, later=True))
+
+
+def _classroom50(standings: Standings, standing: Standing) -> object:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return to_result(_visible(standings, standing), os.environ, now)
+
+
+GRADEBOOKS: Mapping[str, Callable[..., Filled]] = {"canvas": fill_canvas, "moodle": fill_moodle}
+STUDENT_FILES = {
+    "gradescope": ("results.json", _gradescope),
+    "classroom50": ("result.json", _classroom50),
+}
+CLASS_FILES = {"csv": ("marks.csv", _csv), "junit": ("junit.xml", _junit)}
+
+
+@click.command()
+@click.argument(
+    "form", metavar="FORMAT", type=click.Choice([*GRADEBOOKS, *STUDENT_FILES, *CLASS_FILES])
+)
+@click.argument("gradebook", required=False, type=FILE, metavar="[FILE]")
+@GRADED
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="PATH",
+    help="Where to write. Default: in DIR, beside the reports.",
+)
+@click.option("--column", metavar="NAME", help="The gradebook's column, or a part of its name.")
+@click.option("--scale", is_flag=True, help="Scale the marks to the gradebook's own maximum.")
+@COURSE
 def export(
-    book: Classbook, folder: Path, asked: Asked, environment: Mapping[str, str]
-) -> list[str]:
-    """Write the marks that were published; returns what was done, in sentences."""
-    standings = list(_published(book))
-    if asked.form in FILLED:
-        return _fill(book, standings, folder, asked)
-    shown = {s.report.submission: _shown(book, s) for s in standings}
-    if asked.form == "csv":
-        output = asked.output or folder / "marks.csv"
-        with writing(output) as file:
-            write_csv(file, book.course.names, (s.report.to_json() for s in standings))
-    elif asked.form == "junit":
-        output = asked.output or folder / "junit.xml"
-        with writing(output) as file:
-            file.write(to_junit(shown.values()))
-    else:
-        output = asked.output or folder / asked.form
-        for standing in standings:
-            _write_one(book, standing, asked.form, output, environment)
-    return [f"{len(standings)} students: {output}"]
+    form: str,
+    gradebook: Path | None,
+    folder: Path,
+    output: Path | None,
+    column: str | None,
+    scale: bool,
+    course_folder: Path | None,
+) -> int:
+    """Write the marks for the platform they go to.
+
+    \b
+    grader export canvas gradebook.csv    fill in a gradebook that Canvas exported
+    grader export moodle worksheet.csv    fill in a grading worksheet of Moodle
+    grader export gradescope              results.json for each student
+    grader export classroom50             result.json for each student
+    grader export junit                   one file, for continuous integration
+    grader export csv                     the marks once more
+
+    Every other byte of a gradebook stays, and the original file is not changed. If a
+    student is in no row of it, nothing is written, and you are told who.
+    """
+    with graded_class(folder, course_folder) as standings:
+        published = list(_published(standings))
+        if form in GRADEBOOKS:
+            for line in _fill(form, gradebook, published, folder, output, column, scale):
+                click.echo(f"  {line}")
+            return 0
+        if form in CLASS_FILES:
+            name, write = CLASS_FILES[form]
+            output = output or folder / name
+            with writing(output) as file:
+                write(file, standings, published)
+        else:
+            name, content = STUDENT_FILES[form]
+            output = output or folder / form
+            for one in published:
+                with writing(output / one.report.submission / name) as file:
+                    data = content(standings, one)
+                    file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        click.echo(f"  {len(published)} students: {output}")
+    return 0
 
 
-def _published(book: Classbook) -> Iterator[Standing]:
-    """Everybody's standing, if it is what they were told."""
-    students = book.ledger.students()
+def _published(standings: Standings) -> Iterator[Standing]:
+    """Yield every student's standing; raise `RequestError` if one is not as published."""
+    students = standings.ledger.students()
     stale = []
     for student in students:
-        standing, told = book.standing(student), book.ledger.published(student)
-        now = standing.published(book.rules) if standing else None
-        if standing is None or told is None or now is None or _changes(told, now):
-            stale.append(student)
-        else:
+        standing, old = standings.standing(student), standings.ledger.published(student)
+        if standing and old and not _differ(old, standing.published(standings.rules)):
             yield standing
+        else:
+            stale.append(student)
     if stale:
         more = f" and {len(stale) - 5} more" if len(stale) > 5 else ""
         raise RequestError(
@@ -79,42 +133,44 @@ def _published(book: Classbook) -> Iterator[Standing]:
         raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
 
 
-def _changes(told: Published, now: Published) -> bool:
-    """Whether somebody was told of another mark, or of one by other rules."""
-    return (told.rules, told.seed, told.points) != (now.rules, now.seed, now.points)
+def _differ(old: PublishedMark, new: PublishedMark) -> bool:
+    return (old.rules, old.seed, old.points) != (new.rules, new.seed, new.points)
 
 
-def _shown(book: Classbook, standing: Standing, *, later: bool = False) -> dict[str, Any]:
-    """A report as its student may see it, now or once everything is due."""
-    due = book.course.policy.due
+def _visible(standings: Standings, standing: Standing, *, later: bool = False) -> Report:
+    due = standings.course.policy.due
     now = due + timedelta(seconds=1) if later and due else None
-    return for_student(standing.report, book.course.policy, now).to_json()
+    return for_student(standing.report, standings.course.policy, now)
 
 
-def _fill(book: Classbook, standings: list[Standing], folder: Path, asked: Asked) -> list[str]:
-    """Fill in a gradebook: a copy of it, unless told otherwise."""
-    if asked.gradebook is None:
+def _fill(
+    form: str,
+    gradebook: Path | None,
+    published: list[Standing],
+    folder: Path,
+    output: Path | None,
+    column: str | None,
+    scale: bool,
+) -> Iterator[str]:
+    if gradebook is None:
         raise RequestError(
-            f"which gradebook? Download it from {asked.form.capitalize()}",
-            f"grader export {asked.form} GRADEBOOK.csv",
+            f"which gradebook? Download it from {form.capitalize()}",
+            f"grader export {form} GRADEBOOK.csv",
         )
-    graded = [
-        Graded(s.report.submission, s.report.person, s.report.mark.points, s.report.mark.max_points)
-        for s in standings
-        if s.report.mark is not None
+    marks = [
+        StudentMark(report.submission, report.person, report.mark.points, report.mark.max_points)
+        for report in (standing.report for standing in published)
+        if report.mark is not None
     ]
-    filled = FILLED[asked.form](
-        _read(asked.gradebook), graded, column=asked.column, scale=asked.scale
-    )
-    output = asked.output or folder / f"{asked.gradebook.stem}-graded{asked.gradebook.suffix}"
+    filled = GRADEBOOKS[form](_read(gradebook), marks, column=column, scale=scale)
+    output = output or folder / f"{gradebook.stem}-graded{gradebook.suffix}"
     with writing(output) as file:
         file.buffer.write(filled.data)
-    told = [f"{filled.written} marks in column {filled.column}: {output}"]
+    yield f"{filled.written} marks in column {filled.column}: {output}"
     if filled.without:
-        told.append(f"left as they were, {len(filled.without)}: {', '.join(filled.without[:20])}")
+        yield f"left as they were, {len(filled.without)}: {', '.join(filled.without[:20])}"
     if filled.excused:
-        told.append(f"excused, and left as they were: {', '.join(filled.excused)}")
-    return told
+        yield f"excused, and left as they were: {', '.join(filled.excused)}"
 
 
 def _read(path: Path) -> bytes:
@@ -124,17 +180,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise RequestError(f"cannot read {path}: {error.strerror}") from None
-
-
-def _write_one(
-    book: Classbook, standing: Standing, form: str, output: Path, environment: Mapping[str, str]
-) -> None:
-    """One student's results as the platform's own autograder would leave them."""
-    shown = _shown(book, standing)
-    if form == "gradescope":
-        name, data = "results.json", to_results(shown, _shown(book, standing, later=True))
-    else:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        name, data = "result.json", to_result(shown, environment, now)
-    with writing(output / standing.report.submission / name) as file:
-        file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")

@@ -1,40 +1,36 @@
-"""What a student's copy remembers between commands: hints shown, last results, kept copies.
+"""The hints shown to a student and the last results, in `.grader/` beside `exercises/`.
 
-It lies in `.grader/` beside `exercises/`. Losing it loses nothing that cannot be had again.
+Nothing is lost for good without this file: it fills again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from grader.files import write_whole
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import asdict
 
-FOLDER = ".grader"
+from grader.files import STATE, write_whole
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What a check of one exercise found; `hint` is the one that fits its mistake, or empty."""
+class LastCheck(Struct, frozen=True):
+    """The points from the last check of an exercise, and the hint on its mistake, if any."""
 
     points: int
     max_points: int
     hint: str = ""
 
 
-class Progress:
+class Memory:
     """A small JSON file: `hints` shown by exercise, `checked` results by file."""
 
     def __init__(self, root: Path) -> None:
-        self._path = root / FOLDER / "progress.json"
+        self._path = root / STATE / "progress.json"
         self._data: dict[str, Any] = {"hints": {}, "checked": {}}
         with contextlib.suppress(OSError, ValueError):
             loaded = json.loads(self._path.read_text("utf-8"))
@@ -44,10 +40,7 @@ class Progress:
     def show_hints(
         self, name: str, hints: Sequence[str], *, more: int = 1
     ) -> tuple[list[str], list[str]]:
-        """Of an exercise's hints, all that were shown with `more` now, and those that are new.
-
-        They are remembered as shown.
-        """
+        """Show `more` hints of an exercise; return all hints shown so far, and the new ones."""
         known = self._data["hints"].get(name)
         seen = set(known) if isinstance(known, list) else set()
         fresh = [hint for hint in hints if _hash(hint) not in seen][:more]
@@ -56,37 +49,25 @@ class Progress:
         self._save()
         return [hint for hint in hints if _hash(hint) in seen], fresh
 
-    def checked(self, file: Path, text: str) -> Checked | None:
-        """What the last check found, if the file is still the one that was checked."""
+    def last_check(self, file: Path, text: str) -> LastCheck | None:
+        """Return what the last check of a file found; None if the file has changed since."""
         last = self._data["checked"].get(str(file.absolute()))
         if not isinstance(last, dict) or last.get("hash") != _hash(text):
             return None
         try:
-            return Checked(int(last["points"]), int(last["max_points"]), str(last.get("hint", "")))
-        except (KeyError, TypeError, ValueError):
+            return convert(last, LastCheck)
+        except ValidationError:
             return None
 
-    def remember(self, results: Mapping[Path, tuple[str, Checked]]) -> None:
-        """Keep what a check found: file to its text and that."""
-        for file, (text, found) in results.items():
-            entry = {"hash": _hash(text), **dataclasses.asdict(found)}
-            self._data["checked"][str(file.absolute())] = entry
+    def remember(self, results: Mapping[Path, tuple[str, LastCheck]]) -> None:
+        """Store results: each file with its text and what the check found."""
+        for file, (text, last) in results.items():
+            self._data["checked"][str(file.absolute())] = {"hash": _hash(text), **asdict(last)}
         self._save()
 
     def _save(self) -> None:
-        """Whole or not at all; a folder that cannot be written to costs only the memory."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # without it, checks still work
             write_whole(self._path, json.dumps(self._data, indent=1))
-
-
-def keep_copy(root: Path, file: Path) -> Path:
-    """A copy of `file` under `.grader/kept/`, named by the time it was made."""
-    folder = root / FOLDER / "kept"
-    folder.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
-    copy = folder / f"{file.stem}-{stamp}{file.suffix}"
-    shutil.copy2(file, copy)
-    return copy
 
 
 def _hash(text: str) -> str:

@@ -1,22 +1,63 @@
-"""A class graded in parts, each by a machine of its own, put together again."""
+"""`grader merge`: put together the parts of a class that several machines graded."""
 
 from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+import click
+
+from grader.classroom.ledger import Ledger, open_ledger
+from grader.classroom.publishing import Publisher
+from grader.classroom.run import Run
+from grader.classroom.standings import Standings
+from grader.classroom.storage import FILE, lock_folder, settings_of
+from grader.commands.graded import count_students
+from grader.commands.options import COURSE, FOLDER, exit_code, short_path
+from grader.course.course import find_course
 from grader.errors import RequestError
-from grader.classroom.ledger import FILE, Ledger, locked, settings_of
 
-SHARED = ("seed", "request")  # settings that all parts have to have in common
+SHARED = ("seed", "request")  # settings that all parts must have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One part's ledger: the `number`-th of `parts`."""
+@click.command()
+@click.argument("folder", type=FOLDER, metavar="DIR")
+@COURSE
+def merge(folder: Path, course_folder: Path | None) -> int:
+    """Put together the parts of a class that `grader batch --shard` graded.
+
+    \b
+    grader batch submissions/ --out results/ --seed 7 --shard 1/2
+    grader batch submissions/ --out results/ --seed 7 --shard 2/2
+    grader merge results/
+    """
+    course = find_course(course_folder or Path.cwd())
+    shards = shards_in(folder)
+    with open_ledger(folder) as ledger:
+        absorb_all(ledger, shards)
+        standings = Standings(course, ledger, ledger.get("seed"))
+        standings.refuse_changed()
+        if not Run(standings).is_done:
+            raise RequestError(
+                "some submissions are not graded yet, or the course has changed since",
+                f"grader regrade --in {folder}   grades what is left",
+            )
+        worst, publisher = 0, Publisher(standings, folder)
+        for student in ledger.students():
+            report = publisher.publish(student)
+            if report is not None:
+                worst = max(worst, exit_code(report))
+        publisher.finish()
+        students = count_students(len(ledger.students()))
+        click.echo(f"  {len(shards)} parts, {students}: {short_path(folder)}")
+    return worst
+
+
+class Shard(NamedTuple):
+    """One part: the `number`-th of `parts`, and its ledger."""
 
     number: int
     parts: int
@@ -24,23 +65,23 @@ class Part:
 
     @property
     def name(self) -> str:
-        """What its folder is called."""
-        return name_of(self.number, self.parts)
+        """The name of its folder."""
+        return self.ledger.parent.name
 
 
-def name_of(number: int, parts: int) -> str:
-    """What the folder of a part is called."""
+def shard_folder(number: int, parts: int) -> str:
+    """Return the name of a part's folder."""
     return f"shard-{number}-of-{parts}"
 
 
-def parts_of(folder: Path) -> list[Part]:
-    """The parts in a folder, in order; `RequestError` if there are none, or one is missing."""
-    found = [
-        Part(int(match[1]), int(match[2]), path / FILE)
-        for path in sorted(folder.glob("shard-*-of-*"))
+def shards_in(folder: Path) -> list[Shard]:
+    """Return the parts in a folder, in order; raise `RequestError` if one is missing."""
+    found = sorted(
+        Shard(int(match[1]), int(match[2]), path / FILE)
+        for path in folder.glob("shard-*-of-*")
         if (match := _NAME.fullmatch(path.name)) and (path / FILE).is_file()
-    ]
-    sizes = {part.parts for part in found}
+    )
+    sizes = {shard.parts for shard in found}
     if not found:
         raise RequestError(
             f"{folder} holds no parts of a class",
@@ -48,42 +89,43 @@ def parts_of(folder: Path) -> list[Part]:
         )
     if len(sizes) > 1:
         raise RequestError(
-            f"{folder} holds parts of several divisions: {', '.join(p.name for p in found)}",
-            "remove those that are not meant",
+            f"{folder} holds parts of several divisions: {', '.join(one.name for one in found)}",
+            "remove those that do not belong together",
         )
     (parts,) = sizes
-    missing = sorted(set(range(1, parts + 1)) - {part.number for part in found})
+    missing = sorted(set(range(1, parts + 1)) - {shard.number for shard in found})
     if missing:
         names = ", ".join(f"{number}/{parts}" for number in missing)
         raise RequestError(
             f"of {parts} parts these are missing: {names}",
             f"grader batch SUBMISSIONS --out {folder} --seed N --shard {missing[0]}/{parts}",
         )
-    return sorted(found, key=lambda part: part.number)
+    return found
 
 
-def absorb_all(ledger: Ledger, parts: list[Part]) -> None:
-    """Take every part into one ledger; `RequestError` if they were graded differently."""
+def absorb_all(ledger: Ledger, shards: list[Shard]) -> None:
+    """Take every part into one ledger; raise `RequestError` if they were graded differently."""
     with ExitStack() as stack:
-        for part in parts:  # all of them, before anything is taken in
-            stack.enter_context(locked(part.ledger.parent))
-        _absorb(ledger, parts)
+        for shard in shards:  # all of them, before anything is taken in
+            stack.enter_context(lock_folder(shard.ledger.parent))
+        settings = _shared_settings(shards)
+        with ledger.taking_in():
+            pass  # students that are in none of the parts any more are gone
+        for shard in shards:
+            ledger.absorb(shard.ledger)
+        for key, value in settings.items():
+            ledger.put_text(key, value)
 
 
-def _absorb(ledger: Ledger, parts: list[Part]) -> None:
-    settings = {part: settings_of(part.ledger) for part in parts}
-    first = parts[0]
-    for part in parts:
+def _shared_settings(shards: list[Shard]) -> dict[str, str]:
+    first, *others = shards
+    settings = settings_of(first.ledger)
+    for shard in others:
+        own = settings_of(shard.ledger)
         for key in SHARED:
-            if settings[part].get(key) != settings[first].get(key):
+            if own.get(key) != settings.get(key):
                 raise RequestError(
-                    f"{first.name} and {part.name} were graded with different options ({key})",
+                    f"{first.name} and {shard.name} were graded with different options ({key})",
                     "grade one of them again, with the same --seed and --attempt",
                 )
-    with ledger.taking_in():
-        pass  # whoever is in none of the parts any more is not there any more
-    for part in parts:
-        ledger.absorb(part.ledger)
-    for key in SHARED:
-        if key in settings[first]:
-            ledger.put_text(key, settings[first][key])
+    return {key: settings[key] for key in SHARED if key in settings}

@@ -1,4 +1,4 @@
-"""How far a batch is: a bar on a terminal, a line now and then elsewhere, JSON lines in a file."""
+"""The progress of a run: a bar on a terminal, a line every few seconds elsewhere, a JSON log."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from datetime import UTC, datetime
 from typing import IO, Any
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
 from grader.classroom.run import Event
 from grader.report import Report
 
 EVERY = 5.0  # seconds between two lines where there is no terminal
-NAMED = 3  # of those who are graded now
+MAX_NAMED = 3  # students whose work is being graded now
+NEXT = {"lost": "trying again, one exercise at a time", "gave up": "needs review; the others go on"}
 
 
-class Meter:
-    """Told of every event of a run. `verdict` makes the line for a report; none are shown if None.
+class ProgressDisplay:
+    """Shows every event of a run. `verdict` makes the line for a report; None prints no lines.
 
-    Counted are the reports out of a `total`; where there is none, submissions as they are graded.
-    The clock starts when the first is handed out, and is set once it has been graded, so that
-    warming up is no rate.
+    With a `total` it counts published reports, otherwise graded submissions. The rate leaves out
+    the time to warm up: the clock starts at the first job and is corrected when that is graded.
     """
 
     def __init__(
@@ -37,7 +39,7 @@ class Meter:
     ) -> None:
         self.total, self.done = total, 0
         self._verdict, self._log, self._now = verdict, log, now
-        self._running: dict[str, tuple[str, ...]] = {}
+        self._running: dict[str, None] = {}  # students, in the order of their start
         self._started: float | None = None
         self._is_warm = False
         self._fresh = 0
@@ -45,29 +47,26 @@ class Meter:
         self._progress: Any = None
 
     @contextlib.contextmanager
-    def shown(self) -> Iterator[Meter]:
-        """The bar stands on the terminal for as long as the block lasts."""
+    def shown(self) -> Iterator[None]:
+        """Show the bar in the block, if the error stream is a terminal."""
         if not sys.stderr.isatty():
-            yield self
+            yield
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
         console = Console(stderr=True, highlight=False)
+        columns = BarColumn(bar_width=24), TextColumn("{task.description}")
         self._progress = Progress(
-            BarColumn(bar_width=24), TextColumn("{task.description}"), console=console,
-            transient=True, redirect_stdout=False, redirect_stderr=False,
-        )  # fmt: skip
+            *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
         self._progress.add_task("warming up", total=self.total)
         with self._progress:
-            yield self
+            yield
         self._progress = None
 
-    def told(self, event: Event) -> None:
-        """Take note of an event, and show it."""
+    def show(self, event: Event) -> None:
+        """Count an event, show it, and write it to the log."""
         if event.kind == "started":
             self._started = self._now() if self._started is None else self._started
-            self._running[event.student] = event.names
+            self._running[event.student] = None
         elif event.kind != "published":
             self._running.pop(event.student, None)
         if event.kind == ("graded" if self.total is None else "published"):
@@ -78,46 +77,40 @@ class Meter:
             self._started = max(self._started, self._now() - event.seconds)
         if event.kind == "published" and self._verdict is not None and event.report is not None:
             self._print(self._verdict(event.report))
-        if event.kind in ("lost", "gave up"):
-            what = f"{event.student} ({', '.join(event.names)})"
-            self._say(f"{what}: {event.why}; {_NEXT[event.kind]}")
-        self._note(event)
-        self._show()
+        if event.kind in NEXT:
+            names = ", ".join(event.names)
+            self._say(f"{event.student} ({names}): {event.why}; {NEXT[event.kind]}")
+        self._write_log(event)
+        self._refresh()
 
-    def _note(self, event: Event) -> None:
+    def _write_log(self, event: Event) -> None:
         if self._log is None:
             return
+        what = {"exercises": event.names, "seconds": round(event.seconds, 4), "why": event.why}
         entry: dict[str, Any] = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "event": event.kind,
             "student": event.student,
+            **{key: value for key, value in what.items() if value},
         }
-        if event.names:
-            entry["exercises"] = event.names
-        if event.seconds:
-            entry["seconds"] = round(event.seconds, 4)
-        if event.why:
-            entry["why"] = event.why
         if event.report is not None and event.report.mark is not None:
             entry |= {"points": event.report.mark.points, "flags": event.report.flags}
         self._log.write(json.dumps(entry, ensure_ascii=False) + "\n")
         self._log.flush()
 
     def line(self) -> str:
-        """How far it is, in one line."""
+        """Return the progress in one line."""
         done = f"{self.done} graded" if self.total is None else f"{self.done} of {self.total}"
         if self._started is None:
             return f"{done}, warming up"
-        spent = max(self._now() - self._started, 1e-6)
-        rate = self._fresh / spent
+        rate = self._fresh / max(self._now() - self._started, 1e-6)
         left = ""
         if self._fresh and self.total is not None:
             left = f", {_time((self.total - self.done) / rate)} left"
-        names = list(self._running)[:NAMED]
-        now = f" · now {', '.join(names)}" if names else ""
+        now = f" · now {', '.join(list(self._running)[:MAX_NAMED])}" if self._running else ""
         return f"{done} · {rate:.1f} a second{left}{now}"
 
-    def _show(self) -> None:
+    def _refresh(self) -> None:
         if self._progress is not None:
             self._progress.update(0, completed=self.done, description=self.line())
         elif self._now() >= self._line_at:
@@ -125,7 +118,7 @@ class Meter:
             self._say(self.line())
 
     def _print(self, line: str) -> None:
-        """Print a line; when nobody reads on, as behind `| head`, grading goes on all the same."""
+        """Print a line; grading goes on when nobody reads the output any more (`| head`)."""
         if self._progress is not None and sys.stdout.isatty():
             self._above(line)
             return
@@ -141,18 +134,10 @@ class Meter:
             click.echo(f"  {text}", err=True)
 
     def _above(self, line: str) -> None:
-        """Print a line above the bar."""
         self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-_NEXT = {
-    "lost": "trying again, one exercise at a time",
-    "gave up": "left to a person, and the others go on",
-}
-
-
 def _time(seconds: float) -> str:
-    """Seconds as people say them."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:

@@ -1,21 +1,83 @@
-"""Grading a class again after a change: who changes, and by how much, before anybody is told."""
+"""`grader regrade`: grade a class again, and show who changes before anything is published."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom.run import Engine, Run, Told
-from grader.classroom.standings import Classbook
+import click
+
 from grader.classroom.publishing import Publisher
+from grader.classroom.run import Run
+from grader.classroom.standings import Standings
+from grader.commands.graded import CLUSTER, GRADED, JOBS, engine_for, graded_class, known_student
+from grader.commands.options import COURSE, SEED, isolation_option, short_path
+from grader.commands.progress import ProgressDisplay
+from grader.sandbox.confinement.layers import Isolation
+
+
+@click.command()
+@GRADED
+@click.option("--publish", is_flag=True, help="Write the reports and marks without asking.")
+@click.option(
+    "--again",
+    multiple=True,
+    metavar="STUDENT",
+    help="Grade this student again although nothing has changed. May be repeated.",
+)
+@JOBS
+@CLUSTER
+@SEED
+@isolation_option("confined")
+@COURSE
+def regrade(
+    folder: Path,
+    publish: bool,
+    again: tuple[str, ...],
+    jobs: int | None,
+    cluster: str | None,
+    seed: int | None,
+    isolation: Isolation,
+    course_folder: Path | None,
+) -> int:
+    """Grade a class again after a change of the course.
+
+    \b
+    grader regrade --in results/             who changes, and by how much
+    grader regrade --in results/ --publish   and write the reports
+
+    Only exercises that have changed are run again. Adjustments stay. Nothing is
+    published before you have seen what changes.
+    """
+    with graded_class(folder, course_folder, seed) as standings, contextlib.ExitStack() as stack:
+        students = [known_student(standings, name) for name in again]
+        engine = engine_for(standings.course, isolation, jobs, cluster)
+        stack.callback(engine.close)
+        stack.callback(standings.ledger.rollback_trial)  # unless it is published
+        for student in students:
+            standings.ledger.begin_trial(student)
+        display = ProgressDisplay(None, None, None)
+        with display.shown(), contextlib.closing(Run(standings).grade(engine)) as events:
+            for event in events:
+                display.show(event)
+        for line in summary_lines(list(mark_changes(standings))):
+            click.echo(f"  {line}")
+        if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
+            click.echo("\n  nothing is published: grader regrade --publish does")
+            return 0
+        _publish(standings, folder)
+        click.echo(f"\n  published: {short_path(folder)}")
+    return 0
 
 
 @dataclass(frozen=True)
-class Change:
+class MarkChange:
     """A student's mark before and after; `exercises` has by how much each of them changes.
 
-    `before` is None for whoever was not told of a mark yet; `of` are the most points there are.
+    `before` is None if no mark was published yet; `of` is the maximum.
     """
 
     student: str
@@ -32,31 +94,26 @@ class Change:
         return same and not self.exercises
 
 
-def regrade(book: Classbook, engine: Engine, told: Told) -> list[Change]:
-    """Grade what is stale, and compare everybody's mark with what they were told."""
-    Run(book, told).grade(engine)
-    return list(_changes(book))
-
-
-def _changes(book: Classbook) -> Iterator[Change]:
-    for standing in book.standings():
+def mark_changes(standings: Standings) -> Iterator[MarkChange]:
+    """Compare every student's mark with the one that was published."""
+    for standing in standings.graded():
         student = standing.report.submission
-        now, before = standing.published(book.rules), book.ledger.published(student)
+        now, before = standing.published(standings.rules), standings.ledger.published(student)
         if before is None:
-            yield Change(student, None, None, now.points, now.max_points)
+            yield MarkChange(student, None, None, now.points, now.max_points)
             continue
         moved = (
             (name, round(points - before.exercises.get(name, 0.0), 2))
             for name, points in now.exercises.items()
         )
-        yield Change(
+        yield MarkChange(
             *(student, before.points, before.max_points, now.points, now.max_points),
             tuple((name, by) for name, by in moved if by),
         )
 
 
-def told(changes: Sequence[Change]) -> Iterator[str]:
-    """The changes in words, a line a student, and how many stay as they were."""
+def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
+    """Yield the changes in words, a line a student, and how many marks stay as they were."""
     width = max((len(change.student) for change in changes), default=0)
     changed = [change for change in changes if not change.is_none]
     for change in changed:
@@ -69,11 +126,10 @@ def told(changes: Sequence[Change]) -> Iterator[str]:
     yield f"{len(changed)} change, {len(changes) - len(changed)} stay as they were"
 
 
-def publish(book: Classbook, out: Path) -> None:
-    """Tell everybody."""
-    publisher = Publisher(book, out)
-    book.ledger.settle()
-    book.ledger.put("seed", book.seed)
-    for student in book.ledger.students():
+def _publish(standings: Standings, out: Path) -> None:
+    publisher = Publisher(standings, out)
+    standings.ledger.commit_trial()
+    standings.ledger.put("seed", standings.seed)
+    for student in standings.ledger.students():
         publisher.publish(student)
     publisher.finish()

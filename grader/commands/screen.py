@@ -1,38 +1,38 @@
-"""A student at work: what was graded, what is looked at, and what that looks like on a screen.
+"""The screen of `grader check --watch`: a student's session, and how it is drawn.
 
-Nothing here knows of terminals, keys or saved files; `watch` does.
+Knows nothing of terminals, key presses and saved files; `watch` does.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from click import style, wrap_text
 
+from grader.commands.memory import Memory
+from grader.commands.work import CheckRequest, hints_for, remember
 from grader.course.course import Course
-from grader.commands.work import Request, hints_for, remember
+from grader.course.visibility import for_student
 from grader.errors import RequestError
-from grader.commands.memory import Progress
 from grader.report import ExerciseResult
 from grader.reports import text
 from grader.submissions.submission import Submission
-from grader.course.visibility import for_student
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Slot
+    from grader.grading.grader import Grader
 
 KEYS = {"n": "next", "h": "hint", "l": "list", "r": "rerun", "q": "quit"}
 
 
 @dataclass
 class Session:
-    """A student at work: the results of each exercise, and which of them is looked at."""
+    """A student at work: the results of each exercise, and the exercise on the screen."""
 
-    request: Request
-    slot: Slot
+    request: CheckRequest
+    grader: Grader
     seed: int
     submission: Submission = field(default_factory=lambda: Submission("own work", {}))
     results: dict[str, ExerciseResult] = field(default_factory=dict)
@@ -42,18 +42,18 @@ class Session:
     problem: str = ""
     just_passed: str = ""
     grading: bool = False
-    told: Callable[[Session, str], None] = lambda session, name: None
+    on_exercise: Callable[[Session, str], None] = lambda session, name: None
 
     @property
     def course(self) -> Course:
-        """The course that is worked on."""
+        """The course that the student works on."""
         return self.request.course
 
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
-        """Grade what changed and what requires it; the names of those exercises."""
+        """Grade what changed and what builds on it; return the names of those exercises."""
         try:
-            found = self.request.again()
-        except RequestError as error:  # a file that is just being replaced, most likely
+            found = self.request.read_again()
+        except RequestError as error:  # most likely a file that is just being replaced
             self.problem = error.message
             return ()
         names = set().union(*map(self._needs, self.request.names))
@@ -70,17 +70,17 @@ class Session:
         if chosen:
             first = not self.results
             self._grade(chosen)
-            self._look_at([] if everything or first else [n for n in chosen if n in changed])
+            self._select([] if everything or first else [n for n in chosen if n in changed])
         return chosen
 
     @property
     def passed(self) -> bool:
-        """Whether every exercise was graded as it is now, and passes."""
+        """Whether every exercise passes as it is now."""
         graded = [self.results.get(name) for name in self.request.names]
         return not self.grading and all(result and result.passed for result in graded)
 
     def _needs(self, name: str) -> set[str]:
-        """An exercise and all that it is built on."""
+        """Return an exercise and all that it builds on."""
         requires = self.course[name].requires
         return {name}.union(*(self._needs(needed) for needed in requires))
 
@@ -88,32 +88,32 @@ class Session:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
         self.grading = True
-        graded = self.slot.grade(
-            self.submission, names, self.seed, lambda name: self.told(self, name)
+        grading = self.grader.grade(
+            self.submission, names, self.seed, lambda name: self.on_exercise(self, name)
         )
         self.grading = False
-        report = for_student(graded, self.course.policy)
+        report = for_student(grading.report, self.course.policy)
         self.results |= {result.name: result for result in report.exercises}
         remember(self.course, self.submission, report)
         fresh = [r.name for r in report.exercises if r.passed and r.name not in passed]
         self.just_passed = fresh[0] if fresh and not first else ""
 
-    def _look_at(self, saved: Sequence[str]) -> None:
-        """What was saved; else what was looked at; else the first that is to mend."""
+    def _select(self, saved: Sequence[str]) -> None:
+        """Show what was saved, else what was on the screen, else the first exercise to fix."""
         self.view, self.hint = "verdict", ""
         left = self._left
         wanted = [name for name in (*saved, self.current) if name in left]
         self.current = next(iter([*wanted, *left]), "")
 
     def press(self, key: str) -> None:
-        """Do what a key asks for; `quit` is left to whoever listens."""
+        """Do what a key stands for; the caller handles `quit`."""
         if key == "n":
             self._next()
         elif key == "h" and self.current:
             hints = hints_for(self.course, self.current, self.submission)
-            shown, fresh = Progress(self.course.root).show_hints(self.current, hints)
-            fits = len(hints) > len(self.course[self.current].hints)
-            self.hint = fresh[-1] if fresh else hints[0] if fits else shown[-1]
+            shown, fresh = Memory(self.course.root).show_hints(self.current, hints)
+            is_on_mistake = len(hints) > len(self.course[self.current].hints)
+            self.hint = fresh[-1] if fresh else hints[0] if is_on_mistake else shown[-1]
             self.view, self.just_passed = "verdict", ""
         elif key == "l":
             self.view = "verdict" if self.view == "list" else "list"
@@ -129,16 +129,15 @@ class Session:
 
     @property
     def _left(self) -> list[str]:
-        """What was graded and does not pass."""
         graded = [name for name in self.request.names if name in self.results]
         return [name for name in graded if not self.results[name].passed]
 
 
-# --- what it looks like ---------------------------------------------------------------------------
+# --- drawing --------------------------------------------------------------------------------------
 
 
 def screen(session: Session, height: int) -> str:
-    """The whole screen: how far the course is, what is looked at, and the keys."""
+    """Return the whole screen: progress in the course, the current exercise, and the keys."""
     top = [*head(session), ""]
     foot = ["", "  " + "   ".join(f"{style(k, bold=True)} {word}" for k, word in KEYS.items())]
     room = max(0, height - len(top) - len(foot))
@@ -147,7 +146,7 @@ def screen(session: Session, height: int) -> str:
 
 
 def head(session: Session) -> Iterator[str]:
-    """How far the course is, and what stands in the way of grading."""
+    """Yield the progress in the course, and the problem that prevents grading, if any."""
     results = [session.results[name] for name in session.request.names if name in session.results]
     points, worth = sum(r.points for r in results), sum(r.max_points for r in results)
     passed = sum(result.passed for result in results)
@@ -163,7 +162,7 @@ def _verdict(session: Session, room: int) -> Iterator[str]:
     if not session.results:
         return
     if not session.current:
-        yield "  Every exercise here passes. Nothing is left to mend."
+        yield "  Every exercise here passes. There is nothing left to fix."
         return
     result = session.results[session.current]
     if session.just_passed:
@@ -173,7 +172,7 @@ def _verdict(session: Session, room: int) -> Iterator[str]:
     if result.unfinished or not result.tests:
         yield from _to_start(session, result)
     else:
-        yield from text.fitting(list(text.to_mend(asdict(result))), max(1, room - len(hints)))
+        yield from text.fitting(list(text.to_fix(result)), max(1, room - len(hints)))
     yield from hints
 
 
@@ -209,4 +208,4 @@ def _list(session: Session) -> Iterator[str]:
         result = session.results[name]
         mark = "▸" if name == session.current else " "
         score = f"{mark} {name:<{width}}  {result.points:>3} / {result.max_points:<3}"
-        yield f"{score} {text.bar(result.points, result.max_points)}  {text.state(asdict(result))}"
+        yield f"{score} {text.bar(result.points, result.max_points)}  {text.describe_state(result)}"

@@ -1,41 +1,78 @@
-"""`grader validate`: prove the course's content both ways.
+"""`grader validate`: prove that the course's content is right.
 
-The reference scores everything, the stub nothing, every fault is rejected by the tests it names,
-and the diagnosis names every fault and no other. Problems are sentences that name the file to mend.
+The reference earns all points and the stub none; the tests that a fault names reject it, and the
+diagnosis names it and no other. A problem is a sentence that names the file to fix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from grader.commands.build import stale
-from grader.course.course import Course, Exercise, did_you_mean
-from grader.errors import CourseError
+from grader.commands.options import COURSE, progress_bar
+from grader.course.course import Course, Exercise, find_course
 from grader.course.faults import Fault, load_faults
+from grader.course.settings import did_you_mean
+from grader.course.stubs import make_stub
+from grader.errors import CourseError
+from grader.grading.session import with_grader
 from grader.report import Outcome, Report
 from grader.sandbox.host.zygote import Zygote
-from grader.course.stubs import make_stub
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.examiner import Records
-    from grader.grading.grader import Slot
+    from grader.grading.examiner import CallLogs
+    from grader.grading.grader import Grader
 
 MIN_HINTS = 3
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Draw the random inputs from seed N; N + 1 is tried too.",
+)
+@COURSE
+def validate(names: tuple[str, ...], seed: int, course_folder: Path | None) -> int:
+    """Prove that the course's content is right.
+
+    References score all points, stubs none; every fault is rejected by its
+    hidden suite and can be distinguished from the others; edits match once; hints,
+    points and generated files are in order; runs repeat bit for bit.
+    """
+    course = find_course(course_folder or Path.cwd())
+    chosen = [course[name].name for name in names] or list(course.names)
+    with progress_bar(len(chosen)) as on_exercise:
+        proofs = validate_course(course, chosen, seed, on_exercise)
+    click.echo(table(proofs))
+    problems = [problem for proof in proofs for problem in proof.problems]
+    for problem in problems:
+        click.echo(click.style("✗ ", fg="red") + problem)
+    return 1 if problems else 0
+
+
 @dataclass
 class Proof:
-    """What was proven of one exercise, and what was not."""
+    """What was proven about one exercise, and the problems found."""
 
     exercise: Exercise
     tests: int = 0
     faults: int = 0
     caught: int = 0
-    needed: dict[str, list[str]] = field(default_factory=dict)  # test to faults it alone rejects
+    needed: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # test → faults that it alone rejects
     problems: list[str] = field(default_factory=list)
 
 
@@ -43,21 +80,20 @@ def validate_course(
     course: Course,
     names: Sequence[str],
     seed: int,
-    progress: Callable[[str], None] = lambda name: None,
+    on_exercise: Callable[[str], None] = lambda name: None,
 ) -> list[Proof]:
-    """Prove the exercises `names`; whole courses must add up and be built as well."""
+    """Prove the exercises `names`; a whole course must also add up and be built."""
     if course.suites != "hidden":
         raise CourseError(f"{course.root} has no reference/ to validate")
     proofs = []
     with Zygote() as zygote:
-        from grader.grading.grader import with_slot
 
-        def body(slot: Slot) -> None:
+        def prove_all(grader: Grader) -> None:
             for name in names:
-                progress(name)
-                proofs.append(Prover(course[name], slot, seed).prove())
+                on_exercise(name)
+                proofs.append(Prover(course[name], grader, seed).prove())
 
-        with_slot(course, names, zygote, body)
+        with_grader(course, names, zygote, prove_all)
     if set(names) == set(course.names):
         proofs[-1].problems += _whole_course(course)
     return proofs
@@ -77,143 +113,109 @@ def _whole_course(course: Course) -> list[str]:
 
 
 class Prover:
-    """Proves one exercise in a warm suite."""
+    """Proves one exercise with suites that are already collected."""
 
-    def __init__(self, exercise: Exercise, slot: Slot, seed: int) -> None:
-        self.exercise, self.slot, self.seed = exercise, slot, seed
-        course = slot.suite.course
+    def __init__(self, exercise: Exercise, grader: Grader, seed: int) -> None:
+        self.exercise, self.grader, self.seed = exercise, grader, seed
+        course = grader.suite.course
         self.solutions = {name: course[name].read("solution.py") for name in course.names}
+        self.solution = self.solutions[exercise.name]
+        self.items = grader.suite.items.get(exercise.name, [])
+        self.proof = Proof(exercise, tests=len(self.items))
 
     def prove(self) -> Proof:
-        """Every step, in the order in which a failure is best understood."""
-        proof = Proof(self.exercise)
-        self._texts(proof)
-        self._reference(proof)
-        self._stub(proof)
-        self._public_suite(proof)
-        self._faults(proof)
-        return proof
+        """Run every step, in the order that makes a failure easiest to understand."""
+        self._texts()
+        self._reference()
+        self._stub()
+        self._faults()
+        self._tests()
+        return self.proof
 
-    def _file(self, name: str) -> str:
-        return f"reference/{self.exercise.name}/{name}"
+    def _problem(self, file: str, text: str) -> None:
+        self.proof.problems.append(f"reference/{self.exercise.name}/{file}: {text}")
 
     def grade(self, solution: str, seed: int | None = None) -> Report:
-        """The report on `solution` for this exercise, among reference solutions."""
+        """Return the report on `solution` for this exercise, among reference solutions."""
         return self._examine(solution, self.seed if seed is None else seed)[0]
 
-    def _examine(self, solution: str, seed: int) -> tuple[Report, Records]:
+    def _examine(self, solution: str, seed: int) -> tuple[Report, CallLogs]:
         files = {**self.solutions, self.exercise.name: solution}
-        return self.slot.examine(Submission("validate", files), [self.exercise.name], seed)
+        grading = self.grader.grade(Submission("validate", files), [self.exercise.name], seed)
+        return grading.report, grading.call_logs
 
-    # --- the content itself ---
-
-    def _texts(self, proof: Proof) -> None:
+    def _texts(self) -> None:
         exercise = self.exercise
-        hints = [hint for hint in exercise.hints if hint.strip()]
-        if len(hints) < max(MIN_HINTS, len(exercise.hints)):
-            proof.problems.append(
-                f"{self._file('exercise.toml')}: needs {MIN_HINTS} hints, none empty"
-            )
-        items = self.slot.suite.items.get(exercise.name, [])
-        proof.tests = len(items)
-        from grader.grading.outcomes import points_of
-
-        total = sum(points_of(item) for item in items)
+        if len(exercise.hints) < MIN_HINTS or not all(hint.strip() for hint in exercise.hints):
+            self._problem("exercise.toml", f"needs {MIN_HINTS} hints, none empty")
+        total = self.grader.suite.points_of(exercise.name)
         if total != exercise.points:
-            proof.problems.append(
-                f"{self._file('test_hidden.py')}: its tests are worth {total} points, "
-                f"exercise.toml says {exercise.points}"
-            )
+            says = f"its tests are worth {total} points, exercise.toml says {exercise.points}"
+            self._problem("test_hidden.py", says)
+        if not (exercise.folder / "test_public.py").is_file():
+            self._problem("test_public.py", "missing")
 
-    def _reference(self, proof: Proof) -> None:
-        solution = self.solutions[self.exercise.name]
-        first, answers = self._examine(solution, self.seed)
-        for test in _wrong(first):
-            proof.problems.append(
-                f"{self._file('solution.py')}: fails {test.name}: {test.message} ({test.kind})"
-            )
-        if self._examine(solution, self.seed) != (first, answers):
-            proof.problems.append(f"{self._file('test_hidden.py')}: two runs with one seed differ")
-        for test in _wrong(self.grade(solution, self.seed + 1)):
-            proof.problems.append(
-                f"{self._file('solution.py')}: fails {test.name} with another seed: {test.message}"
-            )
+    def _reference(self) -> None:
+        first = self._examine(self.solution, self.seed)
+        for test in _wrong(first[0]):
+            self._problem("solution.py", f"fails {test.name}: {test.message} ({test.kind})")
+        if self._examine(self.solution, self.seed) != first:
+            self._problem("test_hidden.py", "two runs with one seed differ")
+        for test in _wrong(self.grade(self.solution, self.seed + 1)):
+            self._problem("solution.py", f"fails {test.name} with another seed: {test.message}")
 
-    def _stub(self, proof: Proof) -> None:
+    def _stub(self) -> None:
         report = self.grade(make_stub(self.exercise))
         if report.points:
-            proof.problems.append(
-                f"{self._file('test_hidden.py')}: the stub earns {report.points} points"
-            )
+            self._problem("test_hidden.py", f"the stub earns {report.points} points")
         for test in _wrong(report):
             if test.kind != "NotImplementedError":
-                proof.problems.append(
-                    f"{self._file('test_hidden.py')}: on the stub {test.name} fails with "
-                    f"{test.kind or test.message}, not NotImplementedError"
-                )
+                kind = test.kind or test.message
+                says = f"on the stub {test.name} fails with {kind}, not NotImplementedError"
+                self._problem("test_hidden.py", says)
 
-    def _public_suite(self, proof: Proof) -> None:
-        """It is there; running it is left to pytest, as students do."""
-        if not (self.exercise.folder / "test_public.py").is_file():
-            proof.problems.append(f"{self._file('test_public.py')}: missing")
-
-    # --- faults ---
-
-    def _faults(self, proof: Proof) -> None:
-        solution = self.solutions[self.exercise.name]
-        path = self._file("faults.toml")
+    def _faults(self) -> None:
         faults = load_faults(self.exercise)
-        proof.faults = len(faults)
+        self.proof.faults = len(faults)
         for fault in faults:
-            problem = _text_problem(fault, solution)
-            if problem:
-                proof.problems.append(f"{path}: {fault.name}: {problem}")
-                continue
-            report = self.grade(fault.apply(solution))
-            wrong = _wrong(report)
-            if report.points == report.max_points:
-                proof.problems.append(
-                    f"{self._file('test_hidden.py')}: the fault {fault.name} earns all points"
-                )
-                continue
-            proof.caught += 1
-            if len(wrong) == 1:
-                proof.needed.setdefault(wrong[0].name, []).append(fault.name)
-            problem = self._fails_otherwise(fault, wrong) or _misnamed(fault, report)
-            if problem:
-                proof.problems.append(f"{path}: {fault.name}: {problem}")
-        self._unneeded(proof)
+            if problem := _text_problem(fault, self.solution) or self._fault(fault):
+                self._problem("faults.toml", f"{fault.name}: {problem}")
 
-    def _fails_otherwise(self, fault: Fault, wrong: Sequence[Outcome]) -> str:
-        """What is wrong with the list of tests that a fault fails; own parts are another matter."""
-        items = self.slot.suite.items.get(self.exercise.name, [])
-        own_parts = {item.name for item in items if item.get_closest_marker("own_parts")}
-        names = [test.name for test in wrong if test.name not in own_parts]
+    def _fault(self, fault: Fault) -> str:
+        """Grade the solution with a fault; return what is wrong with the fault's own keys."""
+        report = self.grade(fault.apply(self.solution))
+        if report.points == report.max_points:
+            self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
+            return ""
+        wrong = [test.name for test in _wrong(report)]
+        self.proof.caught += 1
+        if len(wrong) == 1:
+            self.proof.needed.setdefault(wrong[0], []).append(fault.name)
+        return self._fails_otherwise(fault, wrong) or _misnamed(fault, report)
+
+    def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
+        """Compare the failing tests with those that the fault names; `own_parts` do not count."""
+        own_parts = {item.name for item in self.items if item.get_closest_marker("own_parts")}
+        names = [name for name in wrong if name not in own_parts]
         if fault.fails == set(names):
             return ""
         listed = ", ".join(f'"{name}"' for name in names)
         return f"it fails other tests than it says; they are: fails = [{listed}]"
 
-    def _unneeded(self, proof: Proof) -> None:
-        """A hidden test that is not the only one to reject some fault says what it guards."""
-        for item in self.slot.suite.items.get(self.exercise.name, []):
+    def _tests(self) -> None:
+        """Check that each hidden test is needed by a fault, or says which contract it guards."""
+        known = {item.name for item in self.items}
+        for item in self.items:
             doc = getattr(item, "function", item).__doc__ or ""
-            known = {other.name for other in self.slot.suite.items[self.exercise.name]}
-            for mark in item.iter_markers("needs"):
-                for needed in set(mark.args) - known:
-                    proof.problems.append(
-                        f"{self._file('test_hidden.py')}: {item.name} needs {needed}, "
-                        f"which is not there{did_you_mean(needed, known)}"
-                    )
+            needs = {name for mark in item.iter_markers("needs") for name in mark.args}
+            for name in needs - known:
+                says = f"{item.name} needs {name}, which is not there{did_you_mean(name, known)}"
+                self._problem("test_hidden.py", says)
             if not doc.strip():
-                proof.problems.append(
-                    f"{self._file('test_hidden.py')}: {item.name} has no sentence"
-                )
-            if item.name not in proof.needed and GUARDS not in doc:
-                proof.problems.append(
-                    f"{self._file('test_hidden.py')}: no fault needs {item.name}, and its "
-                    f"docstring names no contract that it `{GUARDS}`"
-                )
+                self._problem("test_hidden.py", f"{item.name} has no sentence")
+            if item.name not in self.proof.needed and GUARDS not in doc:
+                says = f"no fault needs {item.name}, and its docstring names no contract"
+                self._problem("test_hidden.py", f"{says} that it `{GUARDS}`")
 
 
 def _wrong(report: Report) -> list[Outcome]:
@@ -226,7 +228,7 @@ def _wrong(report: Report) -> list[Outcome]:
 
 
 def _misnamed(fault: Fault, report: Report) -> str:
-    """What the diagnosis makes of a fault, if not that fault alone."""
+    """Return what the diagnosis names instead of this fault alone, or nothing."""
     diagnosis = report.exercises[0].diagnosis
     if diagnosis is None:  # its message says what it is
         return ""
@@ -235,7 +237,7 @@ def _misnamed(fault: Fault, report: Report) -> str:
     if named - {fault.like} == {fault.name}:
         return ""
     others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
-    return f"the diagnosis cannot tell it from {others}"
+    return f"the diagnosis cannot distinguish it from {others}"
 
 
 def _text_problem(fault: Fault, solution: str) -> str:
@@ -251,19 +253,16 @@ def _text_problem(fault: Fault, solution: str) -> str:
 
 
 def table(proofs: Sequence[Proof]) -> str:
-    """What was proven, as a table."""
+    """Return what was proven, as a table."""
     width = max(len(proof.exercise.name) for proof in proofs)
+    counts = [
+        (p.exercise.points, p.tests, p.faults, p.caught, len(p.needed), len(p.problems))
+        for p in proofs
+    ]
+    names = [proof.exercise.name for proof in proofs]
+    rows = [*zip(names, counts), ("total", tuple(map(sum, zip(*counts))))]
     lines = [f"  {'exercise':<{width}}  points  tests  faults  rejected  needed tests  problems"]
-    for proof in proofs:
-        lines.append(
-            f"  {proof.exercise.name:<{width}}  {proof.exercise.points:>6}  {proof.tests:>5}  "
-            f"{proof.faults:>6}  {proof.caught:>8}  {len(proof.needed):>12}  "
-            f"{len(proof.problems):>8}"
-        )
-    lines.append(
-        f"  {'total':<{width}}  {sum(p.exercise.points for p in proofs):>6}  "
-        f"{sum(p.tests for p in proofs):>5}  {sum(p.faults for p in proofs):>6}  "
-        f"{sum(p.caught for p in proofs):>8}  {sum(len(p.needed) for p in proofs):>12}  "
-        f"{sum(len(p.problems) for p in proofs):>8}"
-    )
+    for name, (points, tests, faults, caught, needed, problems) in rows:
+        line = f"  {name:<{width}}  {points:>6}  {tests:>5}  {faults:>6}  {caught:>8}"
+        lines.append(f"{line}  {needed:>12}  {problems:>8}")
     return "\n".join(lines)

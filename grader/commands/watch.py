@@ -1,7 +1,7 @@
-"""`grader check --watch`: whatever is saved is graded again, on one screen.
+"""`grader check --watch`: grade again on every save, on one screen.
 
-Listens for saved files and keys, and gives them to a `Session`. The suites stay collected and the
-zygote warm, so that a verdict costs a fork and the tests of what changed.
+The suites stay collected and the zygote warm, so a verdict costs a fork and the tests of what
+changed.
 """
 
 from __future__ import annotations
@@ -10,45 +10,45 @@ import contextlib
 import os
 import queue
 import select
-import shutil
 import signal
 import sys
 import termios
 import threading
 import tty
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
+from watchfiles import watch as changes
 
-from grader.commands.work import Request
-from grader.reports import text
+from grader.commands.options import terminal_height
+from grader.commands.screen import KEYS, Session, head, screen
+from grader.commands.work import CheckRequest
+from grader.grading.reporter import fresh_seed
+from grader.grading.session import with_grader
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.confinement.layers import Confinement, Isolation
 from grader.sandbox.host.zygote import Zygote
-from grader.commands.screen import KEYS, Session, head, screen
 
-SETTLE_MS = 20  # an editor that writes in several steps is done by then
+SETTLE_MS = 20  # an editor that saves in several steps is done by then
 SAVED, REDRAW = "saved", "redraw"
 OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 HOME = "\x1b[H\x1b[2J"
 
 
-def watch(request: Request, seed: int | None, isolation: Isolation, *, manual: bool) -> bool:
-    """Grade on every save until the student quits; whether everything passes then.
+def watch(request: CheckRequest, seed: int | None, isolation: Isolation, *, manual: bool) -> bool:
+    """Grade on every save until the student quits; return whether everything passes then.
 
-    All of it with one seed, so that the numbers stay where they are while the code changes.
+    All runs use one seed, so that the numbers stay the same while the code changes.
     """
+    seed = fresh_seed() if seed is None else seed
     with Zygote(Confinement(isolation)) as zygote:
-        from grader.grading.grader import with_slot
-        from grader.grading.reporter import fresh_seed
-
-        seed = fresh_seed() if seed is None else seed
-        return with_slot(
+        return with_grader(
             request.course,
             request.names,
             zygote,
-            lambda slot: _loop(Session(request, slot, seed), manual=manual),
+            lambda grader: _loop(Session(request, grader, seed), manual=manual),
         )
 
 
@@ -56,15 +56,15 @@ def _loop(session: Session, *, manual: bool) -> bool:
     events: queue.SimpleQueue[str] = queue.SimpleQueue()
     keys = not manual and sys.stdin.isatty()
     with _terminal(events, keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
-        session.told = lambda _, name: show(
-            f"{screen(session, _height() - 2)}\n\n  checking {name} …"
+        session.on_exercise = lambda _, name: show(
+            f"{screen(session, terminal_height() - 3)}\n\n  checking {name} …"
         )
         show("  checking …\n")
         session.refresh()
         with _listening(session, events, manual=manual, keys=keys):
             event = ""
             while event != "q":
-                show(screen(session, _height()))
+                show(screen(session, terminal_height() - 1))
                 event = events.get()
                 if event == SAVED:
                     session.refresh()
@@ -76,14 +76,9 @@ def _loop(session: Session, *, manual: bool) -> bool:
     return session.passed
 
 
-def _height() -> int:
-    """Lines that a screen may take: one fewer than the terminal has."""
-    return (shutil.get_terminal_size().lines if sys.stdout.isatty() else text.SCREEN) - 1
-
-
 @contextlib.contextmanager
 def _terminal(events: queue.SimpleQueue[str], *, keys: bool) -> Iterator[Callable[[str], None]]:
-    """Takes the screen, and keys without Enter; gives both back whatever happens."""
+    """Use the whole screen, and read keys without Enter; restore the terminal at the end."""
     whole = sys.stdout.isatty()
 
     def control(codes: str) -> None:
@@ -114,8 +109,8 @@ def _terminal(events: queue.SimpleQueue[str], *, keys: bool) -> Iterator[Callabl
         events.put(REDRAW)
 
     handlers = {
-        signal.SIGTERM: _interrupted,
-        signal.SIGHUP: _interrupted,
+        signal.SIGTERM: signal.default_int_handler,
+        signal.SIGHUP: signal.default_int_handler,
         signal.SIGWINCH: lambda *_: events.put(REDRAW),
         signal.SIGTSTP: stop,
     }
@@ -129,30 +124,24 @@ def _terminal(events: queue.SimpleQueue[str], *, keys: bool) -> Iterator[Callabl
         give_back()
 
 
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
 @contextlib.contextmanager
 def _listening(
     session: Session, events: queue.SimpleQueue[str], *, manual: bool, keys: bool
 ) -> Iterator[None]:
-    """Within, saved files and keys become events."""
+    """Turn saved files and keys into events in the block."""
     over = threading.Event()
-    if manual:
-        listeners = [threading.Thread(target=_lines, args=(events,), daemon=True)]
-    else:
-        folders = session.request.folders
-        listeners = [threading.Thread(target=_saves, args=(folders, events, over), daemon=True)]
-        if keys:
-            listeners.append(threading.Thread(target=_keys, args=(events, over), daemon=True))
+    saves = partial(_saves, session.request.folders, events, over)
+    targets = [partial(_lines, events)] if manual else [saves]
+    if keys:
+        targets.append(partial(_keys, events, over))
+    listeners = [threading.Thread(target=target, daemon=True) for target in targets]
     for listener in listeners:
         listener.start()
     try:
         yield
     finally:
         over.set()
-        if not manual:  # which waits for a line
+        if not manual:  # that thread waits for a line and ends with the process
             for listener in listeners:
                 listener.join()
 
@@ -160,17 +149,15 @@ def _listening(
 def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event) -> None:
     try:
         while not over.is_set():
-            _saves_while_they_stand(folders, events, over)
-    except Exception as error:  # a folder that is gone, or the system's limit of watches
-        events.put(f"saves are not seen any more ({error}): press r, or use --watch --manual")
+            _saves_until_replaced(folders, events, over)
+    except Exception as error:  # a folder that was deleted, or the system's limit of watches
+        events.put(f"saves are no longer noticed ({error}): press r, or use --watch --manual")
 
 
-def _saves_while_they_stand(
+def _saves_until_replaced(
     folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event
 ) -> None:
-    """Until a folder is replaced by another of its name: the old one is what was watched."""
-    from watchfiles import watch as changes
-
+    """Report saves until a folder is replaced by another of the same name."""
     listening = False
     places = [folder.stat().st_ino for folder in folders]
     for seen in changes(
@@ -183,7 +170,7 @@ def _saves_while_they_stand(
         raise_interrupt=False,
         recursive=False,
     ):
-        if seen or not listening:  # at first, for what was saved before anybody listened
+        if seen or not listening:  # the first time, for what was saved before we listened
             events.put(SAVED)
         listening = True
         if [folder.stat().st_ino for folder in folders] != places:
@@ -202,7 +189,6 @@ def _keys(events: queue.SimpleQueue[str], over: threading.Event) -> None:
 
 
 def _lines(events: queue.SimpleQueue[str]) -> None:
-    """Without keys: a letter and Enter; Enter alone grades again."""
     for line in sys.stdin:
         key = line.strip()[:1].lower() or "r"
         if key in KEYS:

@@ -1,4 +1,4 @@
-"""`grader check`: from what was typed to a report."""
+"""A student's own work: its files, its report, and the results of its last check."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.commands.memory import LastCheck, Memory
 from grader.course.course import Course, find_course
+from grader.course.visibility import for_student
 from grader.errors import RequestError
-from grader.commands.memory import Checked, Progress
-from grader.report import Report
 from grader.grading.reporter import fresh_seed
+from grader.grading.session import with_grader
+from grader.report import Report
 from grader.sandbox.confinement.layers import Confinement, Isolation
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission, discover
-from grader.course.visibility import for_student
 
 
 @dataclass(frozen=True)
-class Request:
+class CheckRequest:
     """What to check: a submission, and which of the course's exercises."""
 
     course: Course
@@ -26,21 +27,20 @@ class Request:
     names: tuple[str, ...]
     paths: tuple[Path, ...]
 
-    def again(self) -> Submission:
-        """The submission as its files are now."""
+    def read_again(self) -> Submission:
+        """Return the submission as its files are now."""
         return discover(self.paths, self.course)
 
     @property
     def folders(self) -> list[Path]:
-        """The folders in which its files lie."""
-        files = (Path(path) for path in self.submission.paths.values())
-        return sorted({file.parent for file in files})
+        """The folders that hold its files."""
+        return sorted({Path(path).parent for path in self.submission.paths.values()})
 
 
-def understand(targets: Sequence[str], course_folder: Path | None) -> Request:
-    """Exercise names, files and folders, sorted out; raises `RequestError` for anything else."""
+def parse_targets(targets: Sequence[str], course_folder: Path | None) -> CheckRequest:
+    """Sort exercise names from files and folders; raise `RequestError` for anything else."""
     course = find_course(course_folder or Path.cwd())
-    names = [t for t in targets if t in course.names and not _is_path(t)]
+    names = [t for t in targets if t in course.names]
     paths = [Path(t) for t in targets if t not in names]
     if not paths:
         paths = [students_folder(course)]
@@ -49,15 +49,11 @@ def understand(targets: Sequence[str], course_folder: Path | None) -> Request:
         files_only = all(path.is_file() for path in paths)
         names = list(submission.paths) if files_only else list(course.names)
     chosen = tuple(name for name in course.names if name in names)
-    return Request(course, submission, chosen, tuple(paths))
-
-
-def _is_path(target: str) -> bool:
-    return "/" in target or target.endswith(".py")
+    return CheckRequest(course, submission, chosen, tuple(paths))
 
 
 def students_folder(course: Course) -> Path:
-    """The current folder if it holds exercises, else the course's own."""
+    """Return the current folder if it holds exercises, else the course's own."""
     here = Path.cwd()
     if any((here / f"{name}.py").is_file() for name in course.names):
         return here
@@ -65,7 +61,7 @@ def students_folder(course: Course) -> Path:
 
 
 def own_work(course: Course) -> Submission:
-    """The files of whoever works here; none is no error."""
+    """Return the student's own files; an empty submission if there are none."""
     try:
         return discover([students_folder(course)], course)
     except RequestError:
@@ -73,51 +69,47 @@ def own_work(course: Course) -> Submission:
 
 
 def check(
-    request: Request,
+    request: CheckRequest,
     seed: int | None = None,
-    progress: Callable[[str], None] = lambda name: None,
+    on_exercise: Callable[[str], None] = lambda name: None,
     isolation: Isolation = "process",
 ) -> Report:
-    """Grade the request; the report is what its student may see.
-
-    `progress` is told each exercise before it is graded.
-    """
-    # The zygote imports torch over there while the next lines import it here.
+    """Return the report that the student may see; call `on_exercise` before each exercise."""
+    submission, names = request.submission, request.names
+    seed = fresh_seed() if seed is None else seed
     with Zygote(Confinement(isolation)) as zygote:
-        from grader.grading.grader import with_slot
-
-        seed = fresh_seed() if seed is None else seed
-        report = with_slot(
+        report = with_grader(
             request.course,
-            request.names,
+            names,
             zygote,
-            lambda slot: slot.grade(request.submission, request.names, seed, progress),
+            lambda grader: grader.grade(submission, names, seed, on_exercise).report,
         )
-    shown = for_student(report, request.course.policy)
-    remember(request.course, request.submission, shown)
-    return shown
+    visible = for_student(report, request.course.policy)
+    remember(request.course, submission, visible)
+    return visible
 
 
 def remember(course: Course, submission: Submission, report: Report) -> None:
-    """Keep what was found for `grader status` and `grader hint`."""
+    """Keep the results for `grader status` and `grader hint`."""
     files, paths = submission.files, submission.paths
-    found = {}
+    checks = {}
     for result in report.exercises:
         if result.name in files:
             hint = result.diagnosis.hint if result.diagnosis else ""
-            checked = Checked(result.points, result.max_points, hint)
-            found[Path(paths[result.name])] = files[result.name], checked
-    Progress(course.root).remember(found)
+            last = LastCheck(result.points, result.max_points, hint)
+            checks[Path(paths[result.name])] = files[result.name], last
+    Memory(course.root).remember(checks)
+
+
+def last_check(course: Course, name: str, work: Submission) -> LastCheck | None:
+    """Return the last check of an exercise; None if its file has changed since."""
+    if name not in work.files:
+        return None
+    return Memory(course.root).last_check(Path(work.paths[name]), work.files[name])
 
 
 def hints_for(course: Course, name: str, work: Submission) -> list[str]:
-    """An exercise's hints, from a nudge to nearly the answer.
-
-    First of all comes the one that fits the mistake which the last check found in this very file.
-    """
+    """Return an exercise's hints; the hint on the mistake that the last check named comes first."""
     hints = list(course[name].hints)
-    if name in work.files:
-        last = Progress(course.root).checked(Path(work.paths[name]), work.files[name])
-        if last is not None and last.hint:
-            return [last.hint, *hints]
-    return hints
+    last = last_check(course, name, work)
+    return [last.hint, *hints] if last is not None and last.hint else hints

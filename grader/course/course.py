@@ -1,39 +1,36 @@
-"""The course: which exercises there are, in which order, and where their parts lie.
+"""The course: its exercises in teaching order, and the files of each.
 
-`reference/` is what the teaching team keeps; `exercises/` is what students get. A course found
-with `reference/` is graded by its hidden suites; one with `exercises/` alone by the public ones.
-No exercise is named here: adding one is adding a folder.
+A course with `reference/` is graded by its hidden suites, one with only `exercises/` by the public
+suites. No code names an exercise: a new folder adds one.
 """
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
-import json
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from msgspec import Struct
+
+from grader.course.policy import CourseSettings, Policy, check_names, make_policy
+from grader.course.settings import Count, Seconds, did_you_mean, read_settings
 from grader.errors import CourseError, RequestError
-from grader.course.policy import Policy, read_policy
 
-REFERENCE, EXERCISES = "reference", "exercises"
+SETTINGS = "reference/course.toml"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
-SETTINGS = ("title", "points", "due", "late", "extra_credit", "weights", "show")
-TOLD = ("statement.md", "test_public.py")  # what students read; it decides no result
+STATEMENT_FILES = ("statement.md", "test_public.py")  # students read them; they decide no result
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """One concept: what its `exercise.toml` says, and where its files are."""
+class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """One exercise: the keys of its `exercise.toml`, its name, and the folder of its files."""
 
     name: str
     title: str
     order: int
-    points: int
+    points: Count
     implements: tuple[str, ...]
     summary: str = ""
     requires: tuple[str, ...] = ()
@@ -41,13 +38,13 @@ class Exercise:
     hints: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     idea: str = ""
-    call_seconds: float = 5.0
-    exercise_seconds: float = 30.0
+    call_seconds: Seconds = 5.0
+    exercise_seconds: Seconds = 30.0
     stub: str = ""
-    folder: Path = field(default=Path(), compare=False)
+    folder: Path = Path()
 
     def read(self, file: str) -> str:
-        """The text of one of the exercise's files in `reference/`."""
+        """Return the text of a file in the exercise's folder; raises `CourseError`."""
         try:
             return (self.folder / file).read_text("utf-8")
         except OSError as error:
@@ -55,14 +52,22 @@ class Exercise:
 
     @functools.cached_property
     def stand_in(self) -> str | None:
-        """The text of the exercise's stand-in, where it has one."""
+        """The text of the exercise's `stand_in.py`, or None if there is no such file."""
         path = self.folder / "stand_in.py"
         return path.read_text("utf-8") if self.folder.name and path.is_file() else None
 
 
+class PublicCourse(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `course.json` in a students' copy."""
+
+    title: str
+    points: Count
+    exercises: tuple[Exercise, ...]
+
+
 @dataclass(frozen=True)
 class Course:
-    """All exercises in teaching order. `points` is what they are worth together."""
+    """All exercises in teaching order. `points` is the maximum for the whole course."""
 
     title: str
     root: Path
@@ -73,30 +78,33 @@ class Course:
 
     @property
     def reference(self) -> Path:
-        """The teaching team's folder."""
-        return self.root / REFERENCE
+        """The folder of the teaching team."""
+        return self.root / "reference"
 
     @property
     def student_folder(self) -> Path:
-        """The students' folder."""
-        return self.root / EXERCISES
+        """The folder of the students."""
+        return self.root / "exercises"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The exercises' names in teaching order."""
+        """The names of the exercises in teaching order."""
         return tuple(exercise.name for exercise in self.exercises)
 
     def __getitem__(self, name: str) -> Exercise:
         for exercise in self.exercises:
             if exercise.name == name:
                 return exercise
-        raise RequestError(
-            f"there is no exercise `{name}`{did_you_mean(name, self.names)}",
-            "grader status   lists the exercises",
-        )
+        problem = f"there is no exercise `{name}`{did_you_mean(name, self.names)}"
+        raise RequestError(problem, "grader status   lists the exercises")
+
+    def exercise_of(self, suite: Path) -> str:
+        """Return the exercise of a suite: its folder's name, or its own without `test_`."""
+        folder = suite.parent.name
+        return folder if folder in self.names else suite.stem.removeprefix("test_")
 
     def suite(self, name: str) -> Path:
-        """The file of the suite that grades exercise `name` here."""
+        """Return the file of the suite that grades an exercise of this course."""
         if self.suites == "hidden":
             return self.reference / name / "test_hidden.py"
         return self.student_folder / "tests" / f"test_{name}.py"
@@ -107,130 +115,70 @@ class Course:
         return _digest(f"{name} {digest}\n".encode() for name, digest in self.hashes.items())
 
     @functools.cached_property
-    def told(self) -> str:
-        """A hash over what students read and no result depends on."""
-        texts = (path for name in self.names for path in self._files(name) if path.name in TOLD)
-        return _digest(path.read_bytes() for path in texts)
+    def hashes(self) -> dict[str, str]:
+        """A hash for each exercise, over everything that decides its results."""
+        return {name: _digest(self._deciding(name)) for name in self.names}
+
+    @functools.cached_property
+    def statement_hash(self) -> str:
+        """A hash over the files that students read and that decide no result."""
+        files = (path for name in self.names for path in self._files(name))
+        return _digest(path.read_bytes() for path in files if path.name in STATEMENT_FILES)
 
     def _files(self, name: str) -> list[Path]:
         return sorted(self[name].folder.glob("*.*")) if self.suites == "hidden" else []
 
-    @functools.cached_property
-    def hashes(self) -> dict[str, str]:
-        """Of each exercise a hash over everything that decides its results."""
-        return {name: _digest(self._deciding(name)) for name in self.names}
-
     def _deciding(self, name: str) -> Iterator[bytes]:
-        """What decides the results of one exercise: its own files, and the parts it builds on."""
+        """Yield what decides the results of an exercise: its own files, and what it imports."""
         paths = [self.suite(name)]
         if self.suites == "hidden":
-            paths = [path for path in self._files(name) if path.name not in TOLD]
+            paths = [path for path in self._files(name) if path.name not in STATEMENT_FILES]
             for needed in sorted(self._needed(name)):
-                paths += [self[needed].folder / part for part in ("solution.py", "stand_in.py")]
+                paths += [self[needed].folder / file for file in ("solution.py", "stand_in.py")]
         for path in paths:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()
                 yield path.read_bytes()
 
     def _needed(self, name: str) -> set[str]:
-        """The exercises that one builds on, and those that these build on."""
+        """Return the exercises that one requires, directly or through others."""
         direct = set(self[name].requires)
         return direct.union(*(self._needed(other) for other in direct - {name}))
 
 
 def _digest(parts: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()[:16]
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean `x`?` for the closest known name, or nothing."""
-    close = difflib.get_close_matches(name, list(known), 1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else ""
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def find_course(start: Path) -> Course:
-    """The course at `start` or the nearest folder above it."""
+    """Return the course in `start` or in the nearest folder above it; raises `RequestError`."""
     start = start.absolute()
     for folder in (start, *start.parents):
-        if is_course(folder):
+        if any((folder / file).is_file() for file in (SETTINGS, f"exercises/{PUBLIC_COURSE}")):
             return load_course(folder)
-    raise RequestError(
-        f"no course at {start} or above it",
-        "run inside the course's folder, or pass --course DIR",
-    )
-
-
-def is_course(folder: Path) -> bool:
-    """Whether `folder` is the root of a course."""
-    return (folder / REFERENCE / "course.toml").is_file() or (
-        folder / EXERCISES / PUBLIC_COURSE
-    ).is_file()
+    remedy = "run inside the course's folder, or pass --course DIR"
+    raise RequestError(f"no course at {start} or above it", remedy)
 
 
 def load_course(root: Path) -> Course:
-    """The course at `root`; raises `CourseError` with the file that is wrong."""
-    if (root / REFERENCE / "course.toml").is_file():
+    """Return the course in `root`; raises `CourseError` that names the file that is wrong."""
+    if (root / SETTINGS).is_file():
         return _load_reference(root)
-    path = root / EXERCISES / PUBLIC_COURSE
     try:
-        data = json.loads(path.read_text("utf-8"))
-        exercises = tuple(_exercise(e.pop("name"), e, path, Path()) for e in data["exercises"])
-        return Course(data["title"], root, exercises, "public", data["points"])
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise CourseError(f"{path}: not a course: {error}", "get the file anew") from None
+        public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
+    except CourseError as error:
+        raise CourseError(error.message, "download the course again") from None
+    return Course(public.title, root, public.exercises, "public", public.points)
 
 
 def _load_reference(root: Path) -> Course:
-    folder = root / REFERENCE
-    settings = read_toml(folder / "course.toml")
-    exercises = [
-        _exercise(path.parent.name, read_toml(path), path, path.parent)
-        for path in folder.glob("*/exercise.toml")
-    ]
+    path = root / SETTINGS
+    settings = read_settings(path, CourseSettings)
+    files = path.parent.glob("*/exercise.toml")
+    exercises = [read_settings(f, Exercise, name=f.parent.name, folder=f.parent) for f in files]
     exercises.sort(key=lambda exercise: (exercise.order, exercise.name))
-    names = {exercise.name for exercise in exercises}
+    names = tuple(exercise.name for exercise in exercises)
     for exercise in exercises:
-        for needed in exercise.requires:
-            if needed not in names:
-                raise CourseError(
-                    f"{exercise.folder / 'exercise.toml'}: requires `{needed}`, which is not there"
-                )
-    where = str(folder / "course.toml")
-    for key in settings:
-        if key not in SETTINGS:
-            raise CourseError(f"{where}: unknown key `{key}`{did_you_mean(key, SETTINGS)}")
-    try:
-        title, points = str(settings["title"]), int(settings["points"])
-    except KeyError as error:
-        raise CourseError(f"{where}: missing {error}") from None
-    except (TypeError, ValueError):
-        raise CourseError(f"{where}: points must be a whole number") from None
-    policy = read_policy(settings, [exercise.name for exercise in exercises], where)
-    return Course(title, root, tuple(exercises), "hidden", points, policy)
-
-
-def _exercise(name: str, data: dict[str, Any], path: Path, folder: Path) -> Exercise:
-    known = set(Exercise.__dataclass_fields__) - {"name", "folder"}
-    unknown = set(data) - known
-    if unknown:
-        key = sorted(unknown)[0]
-        raise CourseError(f"{path}: unknown key `{key}`{did_you_mean(key, known)}")
-    lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-    try:
-        return Exercise(name=name, folder=folder, **{**data, **lists})
-    except TypeError as error:
-        missing = str(error).rpartition(": ")[2]
-        raise CourseError(f"{path}: missing {missing}") from None
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file as data; raises `CourseError` that names the file and the line."""
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise CourseError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise CourseError(f"{path}: {error}") from None
+        check_names(exercise.requires, names, f"{exercise.folder / 'exercise.toml'}: requires")
+    policy = make_policy(settings, names, str(path))
+    return Course(settings.title, root, tuple(exercises), "hidden", settings.points, policy)

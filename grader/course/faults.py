@@ -1,22 +1,19 @@
-"""Faults: the mistakes people make, each as one text edit of the reference solution."""
+"""Faults: mistakes that students often make, each as one text edit of the reference solution."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from grader.course.course import Exercise, read_toml
-from grader.errors import CourseError
-
-KEYS = ("name", "fails", "replace", "by", "says", "hint")
+from grader.course.course import Exercise
+from grader.course.settings import read_settings
 
 
-@dataclass(frozen=True)
-class Fault:
-    """One mistake: the edit that makes it, what it is (`says`), and where to look (`hint`).
+class Fault(Struct, frozen=True, forbid_unknown_fields=True):
+    """One mistake: the edit that makes it, what is wrong (`says`), and where to look (`hint`).
 
-    `fails` names the hidden tests that reject it. Tests are functions of the answers they get, so
-    a submission that fails others has made another mistake. `like` names a fault that no answer
-    tells from this one, if there is one.
+    `fails` names the hidden tests that reject it. The same answers give the same failures, so a
+    submission that fails other tests has a different mistake. `like` names a fault whose answers
+    are the same as those of this one.
     """
 
     name: str
@@ -28,19 +25,16 @@ class Fault:
     like: str = ""
 
     def apply(self, solution: str) -> str:
-        """The solution with this mistake in it."""
+        """Return the solution with this mistake in it."""
         return solution.replace(self.replace, self.by, 1)
 
 
+class FaultFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `faults.toml`: tables `[[fault]]`."""
+
+    fault: tuple[Fault, ...] = ()
+
+
 def load_faults(exercise: Exercise) -> tuple[Fault, ...]:
-    """An exercise's faults; raises `CourseError` where one is not a fault."""
-    path = exercise.folder / "faults.toml"
-    faults = []
-    for number, data in enumerate(read_toml(path).get("fault", []), start=1):
-        name = data.get("name", f"fault {number}")
-        if set(data) - {"like"} != set(KEYS):
-            wrong = sorted((set(data) - {"like"}) ^ set(KEYS))[0]
-            raise CourseError(f"{path}: {name}: a fault has {', '.join(KEYS)}; see `{wrong}`")
-        texts = {key: str(value) for key, value in data.items() if key != "fails"}
-        faults.append(Fault(fails=frozenset(data["fails"]), **texts))
-    return tuple(faults)
+    """Read the faults of an exercise; raises `CourseError` that names the file and the fault."""
+    return read_settings(exercise.folder / "faults.toml", FaultFile).fault

@@ -1,38 +1,66 @@
-"""What a course makes of points: weights, extra credit, lateness, and what students see when."""
+"""The policy of a course: how points are weighted, what lateness costs, what students see when."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
+from msgspec import Meta, Struct, to_builtins
+
+from grader.course.settings import Amount, Count, Percent, convert, did_you_mean
 from grader.errors import CourseError
 from grader.report import ExerciseResult, Mark
 
 When = Literal["always", "after_due", "never"]
-PARTS = ("tests", "diagnosis", "idea")
-DAY = timedelta(days=1)
-MAX_GRACE = 365 * 24 * 60  # minutes
 
 
-@dataclass(frozen=True)
-class Step:
-    """Handed in up to `days` late, a submission keeps `keeps` percent of its points."""
+class Step(Struct, frozen=True, forbid_unknown_fields=True):
+    """A step of the late rule: up to `days` late, a submission keeps `keeps` percent."""
 
-    days: float
-    keeps: float
+    days: Amount
+    keeps: Percent
+
+
+class Late(Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `late` of `course.toml`; it has either `per_day` or `steps`."""
+
+    grace_minutes: Annotated[float, Meta(ge=0, le=365 * 24 * 60)] = 0.0
+    per_day: Percent | None = None
+    steps: tuple[Step, ...] | None = None
+    floor: Percent = 0.0
+
+
+class Show(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The table `show` of `course.toml`: when students see which part of a report."""
+
+    tests: When = "always"
+    diagnosis: When = "always"
+    idea: When = "always"
+
+
+class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of `course.toml`. `points` is the maximum; the other keys make up the policy."""
+
+    title: str
+    points: Count
+    due: Annotated[datetime, Meta(tz=True)] | None = None
+    late: Late = Late()
+    extra_credit: tuple[str, ...] = ()
+    weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
+    show: Show = Show()
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What `course.toml` says beside the exercises.
+    """The rules of a course for points and for what students see.
 
-    Lateness takes `per_day` percent for each day begun, or leaves what the first of the `steps`
-    says that is long enough; never less than `floor` percent. `grace` is not counted, unless it is
-    exceeded. `show` says when students see a part of their reports: the tests' details, the
-    diagnosis, the idea behind a solution; a test's own mark may be stricter.
+    Lateness costs `per_day` percent for each day begun. With `steps`, the first step that covers
+    the delay decides instead. A late submission never keeps less than `floor` percent. A delay
+    within `grace` costs nothing; a longer one counts from the due date. The `visible` mark of a
+    test may be stricter than `show`.
     """
 
     due: datetime | None = None
@@ -45,19 +73,19 @@ class Policy:
     show: Mapping[str, When] = field(default_factory=dict)
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
-        """Days after `due` (the course's, unless one of one's own is given); 0 within the grace."""
+        """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
         due = due or self.due
         if submitted is None or due is None or submitted <= due + self.grace:
             return 0.0
-        return (submitted - due) / DAY
+        return (submitted - due) / timedelta(days=1)
 
     @property
     def costs_lateness(self) -> bool:
-        """Whether lateness can cost anything."""
+        """Whether a late submission can lose points."""
         return bool(self.per_day or self.steps)
 
     def keeps(self, days: float) -> float:
-        """The percentage of its points that a submission keeps, so many days late."""
+        """Return the percentage of its points that a submission keeps when it is `days` late."""
         if days <= 0:
             return 100.0
         if self.steps:
@@ -67,93 +95,56 @@ class Policy:
         return max(kept, self.floor)
 
     def mark(self, exercises: Sequence[ExerciseResult], days: float) -> Mark:
-        """What the exercises' points count, so many days late."""
+        """Return the mark for these results when the submission is `days` late."""
         earned = worth = 0.0
-        given = 0
         for exercise in exercises:
             weight = self.weights.get(exercise.name, 1.0)
-            extra = exercise.adjustment.points if exercise.adjustment else 0.0
-            earned += weight * (exercise.points + extra)
-            given += exercise.points
+            earned += weight * exercise.counted
             if exercise.name not in self.extra_credit:
                 worth += weight * exercise.max_points
         earned = max(0.0, earned)
         kept = self.keeps(days)
         points = round(earned * kept / 100, 2)
-        says = ""
-        if points != given or days > 0:
-            says = _story(round(earned, 2), kept, days, points)
+        changed = days > 0 or points != sum(exercise.points for exercise in exercises)
+        says = _calculation(round(earned, 2), kept, days, points) if changed else ""
         return Mark(points, round(worth, 2), round(earned, 2), round(days, 2), says)
 
 
-def _story(earned: float, kept: float, days: float, points: float) -> str:
-    """How a mark came about, in one sentence."""
+def _calculation(earned: float, kept: float, days: float, points: float) -> str:
+    """Return the sentence that tells a student how the mark was calculated."""
     if days <= 0:
         return f"{earned:g} points, adjusted and weighted."
-    late = f"{days:.1f} days late" if days >= 0.05 else "late by some minutes"
+    # below 0.05 days the delay would round to 0.0
+    late = f"{days:.1f} days late" if days >= 0.05 else "less than two hours late"
     return f"{earned:g} points, handed in {late}: {kept:g} % of them count, {points:g} points."
 
 
-def read_policy(settings: Mapping[str, Any], names: Sequence[str], where: str) -> Policy:
-    """The policy in a course's settings; raises `CourseError` with what is wrong in `where`."""
-    late = _table(settings, "late", {"grace_minutes", "per_day", "steps", "floor"}, where)
-    weights = _table(settings, "weights", set(names), where)
-    show = _table(settings, "show", set(PARTS), where)
-    extra = settings.get("extra_credit", [])
-    due = settings.get("due")
-    if due is not None and (not isinstance(due, datetime) or due.tzinfo is None):
-        raise CourseError(f"{where}: due must be a time with its zone")
-    if not isinstance(extra, list):
-        raise CourseError(f"{where}: extra_credit must be a list of exercises")
-    for name in extra:
-        if name not in names:
-            raise CourseError(f"{where}: extra_credit names `{name}`, which is no exercise")
-    for part, when in show.items():
-        if when not in get_args(When):
-            raise CourseError(f"{where}: show.{part} is one of {', '.join(get_args(When))}")
-    if "per_day" in late and "steps" in late:
-        raise CourseError(f"{where}: late has either per_day or steps")
-    if late and due is None:
-        raise CourseError(f"{where}: late needs a time `due`")
+def make_policy(settings: CourseSettings, names: Collection[str], where: str) -> Policy:
+    """Return the policy of a course with these exercises; raises `CourseError`, at `where`."""
+    late = settings.late
+    if late.per_day is not None and late.steps is not None:
+        raise CourseError(f"{where}: late has both `per_day` and `steps`; keep one of them")
+    if late != Late() and settings.due is None:
+        raise CourseError(f"{where}: late has no effect without a due date; add `due`")
+    check_names(settings.extra_credit, names, f"{where}: extra_credit")
+    check_names(settings.weights, names, f"{where}: weights")
     return Policy(
-        due=due,
-        grace=timedelta(minutes=_number(late, "grace_minutes", where, most=MAX_GRACE)),
-        per_day=_number(late, "per_day", where, most=100),
-        steps=_steps(late.get("steps", []), where),
-        floor=_number(late, "floor", where, most=100),
-        weights={name: _number(weights, name, where) for name in weights},
-        extra_credit=tuple(extra),
-        show=show,
+        due=settings.due,
+        grace=timedelta(minutes=late.grace_minutes),
+        per_day=late.per_day or 0.0,
+        steps=tuple(sorted(late.steps or (), key=lambda step: step.days)),
+        floor=late.floor,
+        weights={
+            name: convert(weight, Amount, f"{where}: weights.{name}")
+            for name, weight in settings.weights.items()
+        },
+        extra_credit=settings.extra_credit,
+        show=to_builtins(settings.show),
     )
 
 
-def _table(settings: Mapping[str, Any], key: str, known: set[str], where: str) -> dict[str, Any]:
-    table = settings.get(key, {})
-    if not isinstance(table, dict):
-        raise CourseError(f"{where}: {key} must be a table")
-    for unknown in sorted(set(table) - known):
-        knows = ", ".join(sorted(known))
-        raise CourseError(f"{where}: {key} knows no `{unknown}`; it knows {knows}")
-    return table
-
-
-def _number(table: Mapping[str, Any], key: str, where: str, most: float = math.inf) -> float:
-    value = table.get(key, 0)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not 0 <= value <= most:
-        limit = f" to {most:g}" if math.isfinite(most) else ""
-        raise CourseError(f"{where}: {key} must be a number from 0{limit}")
-    return float(value)
-
-
-def _steps(entries: Any, where: str) -> tuple[Step, ...]:
-    """Steps from the shortest delay to the longest."""
-    if not isinstance(entries, list) or any(
-        not isinstance(entry, dict) or set(entry) != {"days", "keeps"} for entry in entries
-    ):
-        raise CourseError(f"{where}: each of late.steps says {{ days = …, keeps = … }}")
-    steps = [
-        Step(_number(entry, "days", where), _number(entry, "keeps", where, 100))
-        for entry in entries
-    ]
-    return tuple(sorted(steps, key=lambda step: step.days))
+def check_names(listed: Iterable[str], names: Collection[str], where: str) -> None:
+    """Raise `CourseError` if `where` lists a name that is not an exercise of the course."""
+    for name in listed:
+        if name not in names:
+            raise CourseError(f"{where}: there is no exercise `{name}`{did_you_mean(name, names)}")

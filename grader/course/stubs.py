@@ -1,9 +1,11 @@
-"""Making a student's stub out of a reference solution: the marked parts become an exception."""
+"""Stubs: the files that students fill in, made from the reference solutions."""
 
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
+from itertools import zip_longest
 
 from grader.course.course import Exercise
 from grader.errors import CourseError
@@ -12,63 +14,56 @@ START, END = "# --- solution", "# --- end"
 
 
 def make_stub(exercise: Exercise) -> str:
-    """The stub: the statement as docstring, and `NotImplementedError` in place of each solution.
+    """Return the stub: the statement as docstring, and an exception in place of each solution.
 
-    In a students' copy, without solutions, the stub is the one that came with the course.
+    A students' copy has no solutions; there the stub is the one in `course.json`. Raises
+    `CourseError` if the statement or the marks of the solution are wrong.
     """
     if exercise.stub:
         return exercise.stub
-    where = exercise.folder / "solution.py"
-    text = exercise.read("solution.py")
     statement = exercise.read("statement.md").strip()
     if '"""' in statement or statement.endswith("\\"):
-        raise CourseError(f"{exercise.folder / 'statement.md'} cannot stand in a docstring")
-    body = _without_docstring(text)
-    docstring = statement + _not_accepted(exercise)
-    return f'r"""{docstring}\n"""\n{_blanked(body, exercise.name, str(where))}'
+        problem = 'a statement becomes a docstring: it must not contain """ or end in a backslash'
+        raise CourseError(f"{exercise.folder / 'statement.md'}: {problem}")
+    code = _without_docstring(exercise.read("solution.py"))
+    return f'r"""{statement}{_forbidden_note(exercise)}\n"""\n{_blanked(code, exercise)}'
 
 
 def statement_of(stub: str) -> str:
-    """The task in words, as it stands in a stub."""
+    """Return the statement in a stub."""
     return ast.get_docstring(ast.parse(stub), clean=False) or ""
 
 
-def _not_accepted(exercise: Exercise) -> str:
-    """What the exercise forbids, in words: its patterns without their wildcards."""
+def _forbidden_note(exercise: Exercise) -> str:
+    """Return the sentence that lists the forbidden names, without the wildcards of patterns."""
     names = [pattern.removeprefix("torch").strip("*.") for pattern in exercise.forbidden]
     if not names:
         return ""
-    listed = f"Write it by hand. Of torch, these are not accepted here: {', '.join(names)}."
-    return "\n\n" + "\n".join(textwrap.wrap(listed, 76))
+    note = f"Write it by hand. These names of torch are not accepted here: {', '.join(names)}."
+    return "\n\n" + textwrap.fill(note, 76)
 
 
 def _without_docstring(text: str) -> str:
-    """The module's text behind its own docstring, which speaks to the teaching team."""
     tree = ast.parse(text)
     if ast.get_docstring(tree) is None:
         return "\n" + text
-    lines = text.splitlines(keepends=True)
-    return "".join(lines[tree.body[0].end_lineno or 0 :])
+    return "".join(text.splitlines(keepends=True)[tree.body[0].end_lineno :])
 
 
-def _blanked(text: str, name: str, where: str) -> str:
-    lines: list[str] = []
-    inside = 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        indent = line[: len(line) - len(line.lstrip())]
-        match line.strip():
-            case s if s == START and not inside:
-                inside = number
-                lines.append(f'{indent}raise NotImplementedError("fill in {name}")')
-            case s if s == END and inside:
-                inside = 0
-            case s if s in (START, END):
-                raise CourseError(f"{where}: `{s}` is not where it can be")
-            case _ if not inside:
-                lines.append(line)
-    if inside:
-        raise CourseError(f"{where}: `{START}` without `{END}`")
-    stub = "\n".join(lines) + "\n"
+def _blanked(code: str, exercise: Exercise) -> str:
+    """Return the code with an exception in place of each part between the marks."""
+    where = exercise.folder / "solution.py"
+    code = code.removesuffix("\n") + "\n"
+    # the text before the first mark; then the indent of each mark, the mark, the text after it
+    text, *parts = re.split(rf"(?m)^([ \t]*)({START}|{END})[ \t]*\n", code)
+    marks = parts[1::3]
+    for mark, wanted in zip_longest(marks, [START, END] * ((len(marks) + 1) // 2)):
+        if mark != wanted:
+            problem = f"`{mark}` is out of place" if mark else f"`{START}` without `{END}`"
+            raise CourseError(f"{where}: {problem}; `{START}` and `{END}` go in pairs")
+    raised = f'raise NotImplementedError("fill in {exercise.name}")'
+    blanks = zip(parts[::6], parts[5::6], strict=True)
+    stub = text + "".join(f"{indent}{raised}\n{after}" for indent, after in blanks)
     if "NotImplementedError" not in stub:
         raise CourseError(f"{where}: no `{START}` … `{END}`")
     return stub

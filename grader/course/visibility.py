@@ -1,8 +1,8 @@
-"""What a course lets students see of a test: applied once, before any view is made."""
+"""What students may see of a report. It is decided here once, before any view is made."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -12,35 +12,38 @@ from grader.report import Diagnosis, ExerciseResult, Explanation, Outcome, Repor
 
 E = TypeVar("E", bound=Explanation)
 HIDDEN_SENTENCE = "A check that this course does not show."
-WAITS = "waits for: "
-LATER = "the course shows what differs after the due date"
+SKIPPED_UNTIL = 'skipped until "{}" passes'  # the needed test: its name; for students its sentence
+LATER = "the course shows the details after the due date"
 
 
 def for_student(report: Report, policy: Policy, now: datetime | None = None) -> Report:
-    """The report without what the course and its tests' `visible` marks hide at this time."""
-    over = is_over(policy, now)
-    return replace(report, exercises=tuple(_as_shown(ex, policy, over) for ex in report.exercises))
+    """Return the report without the parts that the course or `visible` marks hide at this time."""
+    past_due = is_past_due(policy, now)
+    exercises = tuple(_visible_part(result, policy, past_due) for result in report.exercises)
+    return replace(report, exercises=exercises)
 
 
-def is_over(policy: Policy, now: datetime | None = None) -> bool:
-    """Whether the due date has passed, after which more is shown."""
+def is_past_due(policy: Policy, now: datetime | None = None) -> bool:
+    """Whether the due date has passed; always true for a course without a due date."""
     return policy.due is None or (now or datetime.now(UTC)) >= policy.due
 
 
-def _as_shown(exercise: ExerciseResult, policy: Policy, over: bool) -> ExerciseResult:
-    least = policy.show.get("tests", "always")
-    told = exercise.tests
-    if least != "always":
-        told = tuple(replace(t, visible=_stricter(t.visible, least)) for t in exercise.tests)
-    shown = {test.name for test in told if _is_shown(test, over)}
-    wrong = any(test.outcome == "failed" and test.name in shown for test in told)
-    explained = wrong and _is_now(policy.show.get("diagnosis", "always"), over)
+def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> ExerciseResult:
+    tests = exercise.tests
+    if least := policy.show.get("tests"):
+        tests = tuple(replace(test, visible=_stricter(test.visible, least)) for test in tests)
+    shown = {test.name for test in tests if _allows(test.visible, past_due)}
+    failed = any(test.outcome == "failed" and test.name in shown for test in tests)
+    explained = failed and _allows(policy.show.get("diagnosis", "always"), past_due)
+    sentences = {
+        test.name: HIDDEN_SENTENCE if test.visible == "never" else test.sentence for test in tests
+    }
     return replace(
         exercise,
-        tests=tuple(_shown(test, over) for test in _with_reasons(told)),
-        diagnosis=_shown_diagnosis(exercise.diagnosis, shown) if explained else None,
+        tests=tuple(_redacted(_with_reason(test, sentences), past_due) for test in tests),
+        diagnosis=_visible_diagnosis(exercise.diagnosis, shown) if explained else None,
         head_view=exercise.head_view if explained else None,
-        idea=exercise.idea if _is_now(policy.show.get("idea", "always"), over) else "",
+        idea=exercise.idea if _allows(policy.show.get("idea", "always"), past_due) else "",
     )
 
 
@@ -49,51 +52,40 @@ def _stricter(one: str, other: When) -> str:
     return max(one, other, key=order.index)
 
 
-def _is_now(when: str, over: bool) -> bool:
-    return when == "always" or (when == "after_due" and over)
+def _allows(when: str, past_due: bool) -> bool:
+    return when == "always" or (when == "after_due" and past_due)
 
 
-def _shown_diagnosis(diagnosis: Diagnosis | None, shown: set[str]) -> Diagnosis | None:
-    """A diagnosis without what rests on hidden tests alone: that would tell what they check."""
-    if diagnosis is None:
+def _visible_diagnosis(diagnosis: Diagnosis | None, shown: set[str]) -> Diagnosis | None:
+    """Return the part of a diagnosis that rests on shown tests: the rest reveals hidden ones."""
+    visible = diagnosis and _supported(diagnosis, shown)
+    if visible is None:
         return None
-    step = diagnosis.first_wrong_step
-    left = _resting_on(diagnosis, shown)
-    return left and replace(
-        left,
-        tie=tuple(filter(None, (_resting_on(other, shown) for other in diagnosis.tie))),
-        first_wrong_step=step if step is not None and step.test in shown else None,
-    )
+    tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
+    step = visible.first_wrong_step
+    return replace(visible, tie=tie, first_wrong_step=step if step and step.test in shown else None)
 
 
-def _resting_on(explanation: E, shown: set[str]) -> E | None:
-    """An explanation of which every mistake shows in a test that is shown, with those tests."""
+def _supported(explanation: E, shown: set[str]) -> E | None:
+    """Return an explanation with only its shown tests; None if a mistake has no shown test."""
     tests = tuple(tuple(name for name in names if name in shown) for names in explanation.tests)
     return replace(explanation, tests=tests) if all(tests) else None
 
 
-def _with_reasons(tests: Sequence[Outcome]) -> list[Outcome]:
-    """Say of a skipped test which promise it waits for, unless that one is hidden."""
-    sentences = {
-        test.name: HIDDEN_SENTENCE if test.visible == "never" else test.sentence for test in tests
-    }
-    return [
-        replace(test, message=WAITS + sentences.get(test.message.removeprefix(WAITS), "another"))
-        if test.message.startswith(WAITS)
-        else test
-        for test in tests
-    ]
-
-
-def _is_shown(test: Outcome, over: bool) -> bool:
-    return _is_now(test.visible, over)
-
-
-def _shown(test: Outcome, over: bool) -> Outcome:
-    if _is_shown(test, over):
+def _with_reason(test: Outcome, sentences: Mapping[str, str]) -> Outcome:
+    """Replace the name of the test that a skipped test needs by its sentence."""
+    before, after = SKIPPED_UNTIL.split("{}")
+    if test.outcome != "skipped" or not test.message.startswith(before):
         return test
-    bare = replace(test, message="", kind="", expected=None, actual=None, where=None)
-    bare = replace(bare, called="", printed="")
+    needed = test.message.removeprefix(before).removesuffix(after)
+    return replace(test, message=SKIPPED_UNTIL.format(sentences.get(needed, HIDDEN_SENTENCE)))
+
+
+def _redacted(test: Outcome, past_due: bool) -> Outcome:
+    if _allows(test.visible, past_due):
+        return test
+    result = (test.outcome, test.points, test.max_points)
     if test.visible == "after_due":
-        return replace(bare, message=LATER if test.outcome == "failed" else "")
-    return replace(bare, name="hidden", sentence=HIDDEN_SENTENCE)
+        message = LATER if test.outcome == "failed" else ""
+        return Outcome(test.name, test.sentence, *result, message, visible=test.visible)
+    return Outcome("hidden", HIDDEN_SENTENCE, *result, visible=test.visible)

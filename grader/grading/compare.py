@@ -1,8 +1,6 @@
-"""Comparing what the student computed with what is expected.
+"""Comparison of a value that the student's code computed with the expected one.
 
-Every comparison raises a `Mismatch` that carries the difference; none returns a bool that could be
-dropped. Both sides are plain tensors by the time they come here. Checked in this order: type,
-shape, dtype, finiteness, values.
+Every comparison raises a `Mismatch`; none returns a bool that a suite could forget to check.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.report import Difference, Excerpt
+from grader.sandbox.host.proxies import Remote, type_name
 
 TOLERANCE = {  # dtype: (relative, absolute)
     torch.float64: (1e-6, 1e-8),
@@ -22,7 +21,7 @@ TOLERANCE = {  # dtype: (relative, absolute)
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (3e-2, 1e-2),
 }
-ROWS, COLUMNS = 6, 6  # the largest window of a tensor that a report shows
+ROWS, COLUMNS = 6, 6  # the size of the part of a tensor that a report shows
 
 
 def assert_close(
@@ -33,10 +32,19 @@ def assert_close(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> None:
-    """Raise `Mismatch` unless `actual` is `expected`: type, shape, dtype, finiteness, values.
+    """Raise `Mismatch` unless `actual` equals `expected` within the tolerance.
 
-    `what` names the value in the message ("the weights"). The tolerance is that of the dtype
-    (float64: 1e-6 relative, 1e-8 absolute) unless given; integers and bools must be equal.
+    Type, shape, dtype, finiteness and values are checked in this order. `what` names the value in
+    the message ("the weights"). `rtol` and `atol` replace the tolerance of the dtype (float64:
+    1e-6 relative, 1e-8 absolute); integers and bools must be equal.
+
+    Example::
+
+        def test_formula(student, rng):
+            \"\"\"The output matches the formula.\"\"\"
+            scores = rng.randn(2, 3)  # (n_queries, n_keys)
+            expected = torch.softmax(scores / 0.5, dim=-1)  # (n_queries, n_keys)
+            assert_close(student.tempered_softmax(scores, 0.5), expected, "the weights")
     """
     if not isinstance(expected, Tensor):
         if type(actual) is not type(expected) or not _equal(actual, expected):
@@ -51,14 +59,13 @@ def assert_close(
     if actual.dtype != expected.dtype:
         summary = f"{what} is {_dtype(actual)}, where {_dtype(expected)} is expected"
         _fail("dtype", summary, expected, actual)
-    expected, actual = expected.detach(), actual.detach()
-    _assert_values(actual, expected, what, rtol, atol)
+    _assert_values(actual.detach(), expected.detach(), what, rtol, atol)
 
 
 def _equal(actual: Any, expected: Any) -> bool:
     try:
         return bool(actual == expected)
-    except RuntimeError:  # a tensor in a list is neither true nor false
+    except RuntimeError:  # a tensor in a list has no truth value
         return False
 
 
@@ -71,10 +78,9 @@ def _assert_values(
     if torch.allclose(actual, expected, rtol=rtol, atol=atol):
         return
     wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
-    first = tuple(wrong.nonzero()[0].tolist())
-    stray = wrong & ~actual.isfinite() if actual.is_floating_point() else wrong & False
-    if stray.any():
-        first = tuple(stray.nonzero()[0].tolist())
+    non_finite = wrong & ~actual.isfinite()
+    is_finite = not non_finite.any()
+    first = tuple((wrong if is_finite else non_finite).nonzero()[0].tolist())
     got, want = _number(actual[first].item()), _number(expected[first].item())
     count, total = int(wrong.sum()), wrong.numel()
     place = f" at {list(first)}" if first else ""
@@ -85,60 +91,64 @@ def _assert_values(
         if math.isfinite(worst) and actual.dtype != torch.bool:
             summary += f", by up to {_number(worst)}"
         summary += ")"
-    parts = excerpt(expected, near=first), excerpt(actual, near=first)
-    raise Mismatch(summary, Difference("finite" if stray.any() else "value", summary, *parts))
+    _fail("value" if is_finite else "finite", summary, expected, actual, near=first)
 
 
 def expect(condition: object, message: str) -> None:
-    """Raise `Mismatch(message)` unless `condition` holds; `message` is what the student reads."""
+    """Raise `Mismatch(message)` unless `condition` holds; the student reads `message`.
+
+    Example::
+
+        def test_weights_sum_to_one(student, rng):
+            \"\"\"Every row of weights sums to 1.\"\"\"
+            weights = student.tempered_softmax(rng.randn(2, 3), 0.5)  # (n_queries, n_keys)
+            expect((weights.sum(-1) - 1).abs().max() < 1e-9, "a row does not sum to 1")
+    """
     if not condition:
         raise Mismatch(message)
 
 
-def _fail(aspect: Any, summary: str, expected: Any, actual: Any) -> None:
-    raise Mismatch(summary, Difference(aspect, summary, excerpt(expected), excerpt(actual)))
+def _fail(
+    aspect: Any, summary: str, expected: Any, actual: Any, near: tuple[int, ...] = ()
+) -> None:
+    parts = excerpt(expected, near), excerpt(actual, near)
+    raise Mismatch(summary, Difference(aspect, summary, *parts))
 
 
 def describe(value: Any) -> str:
-    """A value in a few words: `None`, `a tuple of 2`, `a number (3.5)`, `an nn.Linear`."""
-    if value is None:
-        return "None"
+    """Return `value` in a few words: `None`, `a tuple of 2`, `an object of type Linear`."""
+    if value is None or isinstance(value, bool):
+        return repr(value)
     if isinstance(value, Tensor):
         return f"a tensor of shape {_shape(value)}"
-    if isinstance(value, bool | int | float):
-        return f"a number ({value!r})" if not isinstance(value, bool) else repr(value)
+    if isinstance(value, int | float):
+        return f"a number ({value!r})"
     if isinstance(value, tuple | list | dict):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, str):
         return f"a string ({value[:40]!r})"
-    return f"an object of type {getattr(value, 'type_name', type(value).__name__)}"
+    name = type_name(value) if isinstance(value, Remote) else type(value).__name__
+    return f"an object of type {name}"
 
 
 def excerpt(value: Any, near: tuple[int, ...] = ()) -> Excerpt:
-    """The part of `value` around the index `near` that a report can show."""
+    """Return the part of `value` around the index `near` that a report shows."""
     if not isinstance(value, Tensor):
         return Excerpt(text=describe(value) if not isinstance(value, str) else value[:200])
-    value = value.detach()
-    at, window = _window(value, near)
+    at, window = _window(value.detach(), near)
     numbers = window.tolist()
-    return Excerpt(
-        text=_grid(numbers),
-        shape=tuple(value.shape),
-        dtype=_dtype(value),
-        at=at,
-        values=_round(numbers),
-    )
+    return Excerpt(_grid(numbers), tuple(value.shape), _dtype(value), at, _round(numbers))
 
 
 def _window(value: Tensor, near: tuple[int, ...]) -> tuple[tuple[int, ...], Tensor]:
-    """The last two dimensions of `value` at `near`, cut to ROWS × COLUMNS around it."""
+    """Return the start and the values of a window around `near`, at most ROWS × COLUMNS."""
     if value.numel() == 0:
         return (), value.new_empty(0)
     index = near if len(near) == value.dim() else (0,) * value.dim()
     lead = index[:-2] if value.dim() > 2 else ()
     at = list(lead)
     window = value[lead] if lead else value
-    for axis, limit in zip(range(window.dim()), (ROWS, COLUMNS)[-window.dim() :] or ()):
+    for axis, limit in zip(range(window.dim()), (ROWS, COLUMNS)[-window.dim() :]):
         size, place = window.shape[axis], index[len(lead) + axis]
         start = max(0, min(place - limit // 2, size - limit))
         window = window.narrow(axis, start, min(limit, size))
@@ -155,7 +165,6 @@ def _round(values: Any) -> Any:
 
 
 def _grid(numbers: Any) -> str:
-    """Numbers as aligned rows: what a terminal shows."""
     if not isinstance(numbers, list):
         return _number(numbers)
     rows = numbers if numbers and isinstance(numbers[0], list) else [numbers]
@@ -165,13 +174,9 @@ def _grid(numbers: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    if isinstance(value, bool | int | str):
+    if isinstance(value, int | str) or not math.isfinite(value):
         return str(value)
-    if not math.isfinite(value):
-        return str(value)
-    if value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.4f}"
-    return f"{value:.3g}"
+    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
 
 
 def _shape(value: Tensor) -> str:

@@ -1,39 +1,75 @@
-"""The student's code imported directly, for `pytest exercises/tests` in an editor.
+"""The examiner of plain pytest runs: imports the student's code into this process.
 
-A student's own machine has no secrets to keep from them; in exchange breakpoints work and a
-traceback is the real one. Grading never comes here: it goes through the sandbox.
+Breakpoints work and tracebacks are real. Graded runs go through the sandbox instead.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import pytest
 import torch
 
-from grader.course.course import Course
+from grader.course.course import Course, find_course
 from grader.errors import CheckFailure, Mismatch
+from grader.grading.rng import Rng, seed_of_test
 from grader.report import Frame
+from grader.sandbox.host.proxies import OperationCounts, Student
 from grader.sandbox.program import Program
-from grader.sandbox.host.proxies import Seen
-from grader.sandbox.worker.operations import Watch
-from grader.sandbox.wire import Source
 from grader.sandbox.source import forbidden_calls
+from grader.sandbox.wire import Source
+from grader.sandbox.worker.operations import OperationWatch
 
 
-class DirectStudent:
-    """The interface of `sandbox.proxies.Student`, on a module in this process."""
+class DirectExaminer:
+    """Gives tests the files in the folder `--submission`, or those beside the suite."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._submission: Path | None = config.getoption("submission")
+        self._seed: int = config.getoption("grading_seed")
+        self._find_course = functools.cache(find_course)
+        self._programs: dict[Path, Program] = {}
+
+    @contextlib.contextmanager
+    def student(self, item: pytest.Item) -> Iterator[Student]:
+        """Yield the student's module for this test."""
+        suite = item.path
+        course = self._find_course(suite.parent)
+        name = course.exercise_of(suite)
+        beside = course.reference if suite.parent.name == name else suite.parent.parent
+        program = self._program(self._submission or beside, course)
+        with program.active():
+            yield Student(DirectCode(program, name, course[name].forbidden))
+
+    def reference(self, item: pytest.Item) -> ModuleType:
+        """Return the reference solution's module for this test."""
+        course = self._find_course(item.path.parent)
+        return self._program(course.reference, course).load(course.exercise_of(item.path))
+
+    def rng(self, item: pytest.Item) -> Rng:
+        """Return the source of this test's random inputs."""
+        exercise = self._find_course(item.path.parent).exercise_of(item.path)
+        return Rng(seed_of_test(self._seed, exercise, item.name))
+
+    def _program(self, folder: Path, course: Course) -> Program:
+        if folder not in self._programs:
+            self._programs[folder] = Program(files_in(folder, course))
+        return self._programs[folder]
+
+
+class DirectCode:
+    """The student's code as a module in this process: a `StudentCode`."""
 
     def __init__(self, program: Program, exercise: str, forbidden: tuple[str, ...]) -> None:
-        self.exercise = exercise
-        self.forbidden = forbidden
-        self._program = program
+        self.exercise, self.forbidden, self._program = exercise, forbidden, program
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__"):
-            raise AttributeError(name)
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function or class `name` of the student's module."""
         if self.exercise not in self._program.sources:
             raise CheckFailure(f"there is no {self.exercise}.py here")
         function = getattr(self._program.load(self.exercise), name, None)
@@ -46,24 +82,23 @@ class DirectStudent:
         torch.manual_seed(seed)
 
     @contextlib.contextmanager
-    def watched(self, *, kernels: bool = True) -> Iterator[Seen]:
-        """Within, the operations of every call are noted."""
-        seen = Seen(kernels=kernels)
-        watch = Watch(kernels=kernels)
-        try:
-            with watch:
+    def watched(self, *, kernels: bool = True) -> Iterator[OperationCounts]:
+        """Count the operations of every call in the block; with `kernels`, aten's too."""
+        seen = OperationCounts(kernels=kernels)
+        with OperationWatch(kernels=kernels) as watch:
+            try:
                 yield seen
-        finally:
-            seen.counts.update(watch.counts)
+            finally:
+                seen.counts.update(watch.counts)
 
     @contextlib.contextmanager
     def sharing(self) -> Iterator[None]:
-        """In one process, arguments are always shared."""
+        """Do nothing: in one process, the code always writes into the test's own tensors."""
         yield
 
     @contextlib.contextmanager
     def raises(self, *kinds: str) -> Iterator[None]:
-        """The student's code must raise one of `kinds` within."""
+        """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block."""
         try:
             yield
         except Exception as error:
@@ -74,17 +109,16 @@ class DirectStudent:
             raise Mismatch(f"nothing was raised, where {' or '.join(kinds)} is expected")
 
     def forbidden_in_source(self) -> list[Frame]:
-        """Where the student's source names a forbidden call."""
+        """Return the places where the source names a forbidden call."""
         source = self._program.sources.get(self.exercise)
         return forbidden_calls(source.text, source.file, self.forbidden) if source else []
 
 
 def files_in(folder: Path, course: Course) -> dict[str, Source]:
-    """The exercise files in `folder`, under their real paths, so that breakpoints hit."""
-    found = {}
-    for name in course.names:
-        for path in (folder / f"{name}.py", folder / name / "solution.py"):
-            if path.is_file():
-                found[name] = Source(str(path), path.read_text("utf-8"))
-                break
-    return found
+    """Return the exercise files in `folder` by exercise name, under their real paths."""
+    return {
+        name: Source(str(path), path.read_text("utf-8"))
+        for name in course.names
+        for path in (folder / name / "solution.py", folder / f"{name}.py")  # the second wins
+        if path.is_file()
+    }

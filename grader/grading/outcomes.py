@@ -1,32 +1,30 @@
-"""From an entry of pytest-json-report to an `Outcome`: what the student is told of a test.
-
-The one place that knows the format of an entry. Neither pytest's own text nor a line of a suite
-ever gets further than here.
-"""
+"""Outcomes of tests: all that leaves a test run, so students never see the source of a suite."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import pytest
 
-from grader.grading import plugin as pytest_plugin
 from grader.errors import CheckFailure, GraderError, Mismatch, StudentFailure
-from grader.submissions.notebook import cell_of
-from grader.report import Excerpt, Frame, Outcome, Verdict, clean
+from grader.grading import plugin
+from grader.report import Frame, Outcome, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
+from grader.submissions.notebook import cell_of
 from grader.submissions.submission import Submission
 
-AROUND = 4  # lines of the student's code shown before and after the one that failed
-PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}  # need no type in front
+AROUND = 4  # lines of the student's code shown before and after the line that failed
+# Their messages are shown as they are, without the name of an exception.
+PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Evidence:
-    """What a test left behind, beside its entry: the exception, the output, whether it called."""
+    """A test's side results: what the student's code printed, and whether it was called."""
 
-    error: BaseException | None = None
+    submission: Submission
     printed: str = ""
     called: bool = False
 
@@ -35,92 +33,80 @@ EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 
 
 def points_of(item: pytest.Item) -> int:
-    """What a test is worth: its `points` mark, 1 without."""
+    """Return the points that a test is worth: those of its `points` mark, or 1 without one."""
     mark = item.get_closest_marker("points")
     return int(mark.args[0]) if mark else 1
 
 
-def outcome_of(entry: dict[str, Any], item: pytest.Item, submission: Submission) -> Outcome:
-    """The outcome of one test that has just run."""
-    evidence = item.stash[EVIDENCE]
-    verdict, account = _verdict(entry["outcome"], evidence, submission)
-    worth = points_of(item)
-    visible = item.get_closest_marker("visible")
-    return Outcome(
-        name=item.name,
-        sentence=pytest_plugin.sentence(item),
-        outcome=verdict,
-        points=worth if verdict == "passed" else 0,
-        max_points=worth,
-        printed=clean(evidence.printed),
-        visible=visible.args[0] if visible else "always",
-        **account,
-    )
+def outcome_of(entry: dict[str, Any], item: pytest.Item) -> Outcome:
+    """Return the outcome of one test that has just run, from its entry in the JSON report."""
+    outcome = _passed(item)
+    if entry["outcome"] != "passed":
+        outcome = msgspec.convert(entry["metadata"], Outcome)
+    return replace(outcome, printed=clean(item.stash[EVIDENCE].printed))
 
 
-def _verdict(
-    outcome: str, evidence: Evidence, submission: Submission
-) -> tuple[Verdict, dict[str, Any]]:
-    error = evidence.error
-    if outcome == "passed":
-        return "passed", {}
-    if outcome == "skipped":
-        return "skipped", {"message": str(error)}
+def _passed(item: pytest.Item) -> Outcome:
+    worth, visible = points_of(item), item.get_closest_marker("visible")
+    shown = visible.args[0] if visible else "always"
+    return Outcome(item.name, plugin.sentence(item), "passed", worth, worth, visible=shown)
+
+
+def account_of(error: BaseException, item: pytest.Item) -> dict[str, Any]:
+    """Return the outcome of a test that raised `error`, as data for pytest-json-report."""
+    failed = replace(_passed(item), outcome="failed", points=0)
+    outcome = _explained(failed, error, item.stash[EVIDENCE])
+    return msgspec.to_builtins(outcome)  # type: ignore[no-any-return]
+
+
+def _explained(failed: Outcome, error: BaseException, evidence: Evidence) -> Outcome:
+    if isinstance(error, pytest.skip.Exception):
+        return replace(failed, outcome="skipped", message=str(error))
     if isinstance(error, CheckFailure):
-        return "failed", _failure(error, submission)
+        return _explained_check(failed, error, evidence.submission)
     if isinstance(error, AssertionError):
-        return "failed", {"message": "this does not hold for your code", "kind": "property"}
+        return replace(failed, message="this does not hold for your code", kind="property")
     kind, text = type(error).__name__, clean(str(error)).partition("\n")[0]
     if isinstance(error, GraderError) or not evidence.called:
-        return "error", {"message": f"the course's own test broke: {kind}: {text}", "kind": kind}
-    return "failed", {
-        "message": f"what your code returned cannot be used here ({kind}: {text})",
-        "kind": kind,
-    }
+        message = f"the course's own test broke: {kind}: {text}"
+        return replace(failed, outcome="error", message=message, kind=kind)
+    message = f"what your code returned cannot be used here ({kind}: {text})"
+    return replace(failed, message=message, kind=kind)
 
 
-def _failure(error: CheckFailure, submission: Submission) -> dict[str, Any]:
-    account: dict[str, Any] = {"message": clean(error.message), "kind": "property"}
-    if isinstance(error, Mismatch) and error.difference is not None:
-        difference = error.difference
-        account["kind"] = difference.aspect
-        account["expected"], account["actual"] = difference.expected, _cleaned(difference.actual)
-    elif isinstance(error, StudentFailure):
-        account["kind"] = clean(error.kind)
-        if error.kind not in PLAIN_KINDS:
-            colon = ": " if error.message else ""
-            account["message"] = clean(f"your code raised {error.kind}{colon}{error.message}")
-        account["called"] = clean(error.called)
-        if error.frames:
-            account["where"] = _placed(error.frames[-1], submission)
-    return account
-
-
-def _cleaned(part: Excerpt) -> Excerpt:
-    return part if part.shape is not None else replace(part, text=clean(part.text))
+def _explained_check(failed: Outcome, error: CheckFailure, submission: Submission) -> Outcome:
+    message = clean(error.message)
+    if isinstance(error, Mismatch) and (difference := error.difference) is not None:
+        expected, actual = difference.expected, difference.actual
+        if actual.shape is None:
+            actual = replace(actual, text=clean(actual.text))
+        kind: str = difference.aspect
+        return replace(failed, message=message, kind=kind, expected=expected, actual=actual)
+    if not isinstance(error, StudentFailure):
+        return replace(failed, message=message, kind="property")
+    if error.kind not in PLAIN_KINDS:
+        colon = ": " if error.message else ""
+        message = clean(f"your code raised {error.kind}{colon}{error.message}")
+    where = _placed(error.frames[-1], submission) if error.frames else None
+    kind, called = clean(error.kind), clean(error.called)
+    return replace(failed, message=message, kind=kind, where=where, called=called)
 
 
 def _placed(frame: Frame, submission: Submission) -> Frame:
-    """A place under the path that the file has for whoever reads the report."""
+    """Return the frame with the file's path in the submission and the code around its line."""
     name = frame.file.rpartition(".")[0]
     path, line = submission.paths.get(name, frame.file), frame.line
     before, after = _around(submission.files.get(name, ""), line)
     if frame.file.endswith(NOTEBOOK):
         cell, line = cell_of(submission.files.get(name, ""), line)
         path = f"{path}, cell {cell}"
-    return Frame(
-        clean(path),
-        line,
-        clean(frame.source),
-        frame.column,
-        clean(frame.function),
-        "\n".join(map(clean, before + after)),
-        line - len(before) if after else 0,
-    )
+    start, around = line - len(before) if after else 0, "\n".join(map(clean, before + after))
+    source, function = clean(frame.source), clean(frame.function)
+    return Frame(clean(path), line, source, frame.column, function, around, start)
 
 
 def _around(text: str, line: int) -> tuple[list[str], list[str]]:
-    """A few lines of the code before line number `line`, and a few from there, of one cell."""
+    """Return `AROUND` lines before line `line`, and that line with as many after, of one cell."""
     lines = text.split("\n")
     before = lines[max(0, line - 1 - AROUND) : line - 1]
     after = lines[line - 1 : line + AROUND]

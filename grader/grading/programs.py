@@ -1,7 +1,6 @@
-"""Which source texts make up the program that an exercise is graded in.
+"""The source texts that make up the program in which an exercise is graded.
 
-An exercise that builds on earlier ones is graded on its wiring alone: the earlier parts are
-replaced by stand-ins on torch's own layers, so that an error is charged where it was made.
+Stand-ins replace earlier exercises, so that a mistake costs points only where it was made.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-OWN = "own parts"
-
 
 def program(
     course: Course,
@@ -25,22 +22,27 @@ def program(
     *,
     own_parts: bool = False,
 ) -> tuple[str, dict[str, Source]]:
-    """The name and the source texts of the program that grades `exercise` with `files`.
+    """Return the name and the source texts of the program that grades `exercise`.
 
-    `paths` says where they were found, and so which of them are notebooks.
+    `files` and `paths` are texts and paths by exercise name; a path says whether a text is a
+    notebook's. With `own_parts`, the student's own earlier exercises replace the stand-ins.
     """
     sources = {
         name: Source(f"{name}{NOTEBOOK if paths.get(name, '').endswith(NOTEBOOK) else '.py'}", text)
         for name, text in files.items()
     }
-    stand_ins = {} if own_parts else _stand_ins(course, exercise)
+    stand_ins = {
+        name: Source(f"<stand-in for {name}>", text, own=False)
+        for name in exercise.requires
+        if not own_parts and (text := course[name].stand_in) is not None
+    }
     if not stand_ins:
-        return OWN, sources
+        return "own parts", sources
     return f"{exercise.name} on stand-ins", {**sources, **stand_ins}
 
 
 class References:
-    """The reference modules of a course, loaded in this process, each once."""
+    """The reference modules of a course by exercise name, loaded once each in this process."""
 
     def __init__(self, course: Course) -> None:
         self.course = course
@@ -52,12 +54,3 @@ class References:
             _, sources = program(self.course, self.course[name], files)
             self._modules[name] = Program(sources).load(name)
         return self._modules[name]
-
-
-def _stand_ins(course: Course, exercise: Exercise) -> dict[str, Source]:
-    texts = {name: course[name].stand_in for name in exercise.requires}
-    return {
-        name: Source(f"<stand-in for {name}>", text, own=False)
-        for name, text in texts.items()
-        if text is not None
-    }

@@ -1,7 +1,4 @@
-"""From results to a report: what the course itself has to say beside the verdicts.
-
-Knows neither torch nor pytest, so that whoever only reports starts at once.
-"""
+"""The reporter: makes reports from results. Imports neither torch nor pytest, to start at once."""
 
 from __future__ import annotations
 
@@ -14,24 +11,14 @@ from importlib.metadata import version
 
 from grader import __version__
 from grader.course.course import Course, Exercise
-from grader.report import ExerciseResult, Report
 from grader.course.stubs import make_stub, statement_of
+from grader.report import ExerciseResult, Report
 from grader.submissions.submission import Submission
-
-SEED_BITS = 48
 
 
 def fresh_seed() -> int:
-    """A seed nobody can guess."""
-    return secrets.randbits(SEED_BITS)
-
-
-@dataclass(frozen=True)
-class Task:
-    """An exercise as students get it: its stub, and the statement in it."""
-
-    stub: str
-    statement: str
+    """Return a random seed that nobody can guess."""
+    return secrets.randbits(48)
 
 
 @dataclass(frozen=True)
@@ -39,7 +26,7 @@ class Reporter:
     """Makes the reports of one course's submissions."""
 
     course: Course
-    _tasks: dict[str, Task] = field(default_factory=dict, compare=False)
+    _stubs: dict[str, tuple[str, str]] = field(default_factory=dict, compare=False)
 
     def report(
         self,
@@ -48,64 +35,65 @@ class Reporter:
         seed: int,
         confinement: Sequence[str],
     ) -> Report:
-        """The report on one submission, of which `results` was found."""
+        """Return the report on one submission with these results."""
         passed = {result.name: result.passed for result in results}
         return Report(
             submission=submission.name,
             seed=seed,
             suites=self.course.suites,
             confinement=tuple(confinement),
-            exercises=tuple(self._helped(result, submission, passed) for result in results),
+            exercises=tuple(self._with_help(result, submission, passed) for result in results),
             notes=submission.notes,
             versions=versions(),
             hashes={"course": self.course.hash, "submission": submission.hash},
         )
 
-    def _helped(
+    def _with_help(
         self, result: ExerciseResult, submission: Submission, passed: dict[str, bool]
     ) -> ExerciseResult:
-        """The result with what helps to mend it, or with the idea behind what was mended."""
+        """Return a failed result with advice, statement and hints, a passed one with its idea."""
         exercise = self.course[result.name]
         if result.passed:
             return replace(result, idea=exercise.idea)
         return replace(
             result,
-            advice=result.advice or self._order(exercise, submission, passed),
-            statement=self._task(exercise.name).statement,
+            advice=result.advice or self._what_comes_first(exercise, submission, passed),
+            statement=self._stub_and_statement(exercise.name)[1],
             hints=exercise.hints,
         )
 
-    def _order(self, exercise: Exercise, submission: Submission, passed: dict[str, bool]) -> str:
-        """What to solve before an exercise that builds on it, if that is not solved yet."""
+    def _what_comes_first(
+        self, exercise: Exercise, submission: Submission, passed: dict[str, bool]
+    ) -> str:
+        """Return which required exercise to solve before this one, or nothing."""
         for name in exercise.requires:
-            begun = submission.files.get(name, "") not in ("", self._task(name).stub)
-            if not passed.get(name, begun):
+            started = submission.files.get(name, "") not in ("", self._stub_and_statement(name)[0])
+            if not passed.get(name, started):
                 return f"{name} comes first: this exercise builds on it"
         return ""
 
-    def _task(self, name: str) -> Task:
-        """Read once, not once a submission."""
-        if name not in self._tasks:
+    def _stub_and_statement(self, name: str) -> tuple[str, str]:
+        if name not in self._stubs:
             stub = make_stub(self.course[name])
-            self._tasks[name] = Task(stub, statement_of(stub))
-        return self._tasks[name]
+            self._stubs[name] = stub, statement_of(stub)
+        return self._stubs[name]
 
 
 def problem_of(submission: Submission, name: str) -> str:
-    """Why an exercise of a submission cannot be run at all, or nothing."""
+    """Return why exercise `name` of a submission cannot be run, or nothing if it can."""
     if name in submission.problems:
         return submission.problems[name]
     return "" if name in submission.files else f"there is no {name}.py in this submission"
 
 
 def not_run(exercise: Exercise, why: str) -> ExerciseResult:
-    """The result of an exercise that was not run."""
+    """Return the result of an exercise that was not run, with the reason."""
     return ExerciseResult(exercise.name, exercise.title, 0, exercise.points, why, ())
 
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
+    """Return the versions of the software that results depend on, by name."""
     return {
         "attention-grader": __version__,
         "python": platform.python_version(),

@@ -1,37 +1,24 @@
-"""Views of a report. Each turns the report's JSON into text, and knows neither files nor torch."""
+"""The views of a report: terminal, JSON, Markdown and HTML; the class page; other platforms.
+
+Everything here is made from a `Report` or a `Summary`. Imports neither files nor torch, and
+nothing of the project except `grader.report`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
-import msgspec
-
+from grader.report import Report
 from grader.reports import text
+from grader.reports.data import to_json
+
+FORMATS = ("text", "json", "markdown", "html")
 
 
-def to_json(report: Mapping[str, Any]) -> str:
-    """The JSON itself, one object."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+def render(report: Report, form: str, height: int | None = None) -> str:
+    """Return the report in one of `FORMATS`; as text it has fewer than `height` lines, if given."""
+    if form == "text":
+        return text.render(report, height)
+    if form == "json":
+        return to_json(report)
+    from grader.reports import pages  # noqa: PLC0415, slow: not needed in a terminal
 
-
-def to_markdown(report: Mapping[str, Any]) -> str:
-    """Markdown, for pull requests and chats."""
-    from grader.reports.pages import render
-
-    return render("report.md.j2", report)
-
-
-def to_html(report: Mapping[str, Any]) -> str:
-    """One self-contained page."""
-    from grader.reports.pages import render
-
-    return render("report.html.j2", report)
-
-
-FORMATS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "text": text.render,
-    "json": to_json,
-    "markdown": to_markdown,
-    "html": to_html,
-}
+    return pages.render(report, form)

@@ -1,31 +1,32 @@
-"""What pictures are made of: cells with colours, lines with widths. Templates draw them.
+"""The charts of a report as data: coloured cells and lines with widths. Templates draw them.
 
-Colours are told apart by lightness first, so that they are by everybody: one hue from light to
-dark where all numbers are weights, orange against blue around zero where signs matter.
+Colours differ mainly in lightness, so that colour-blind readers can tell them apart: one hue from
+light to dark if no number is negative, otherwise orange below zero and blue above.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from grader.report import Excerpt
+
 CELL_WIDTH, CELL_HEIGHT = 42, 26
-MARGIN = 22  # for the indices
+MARGIN = 22  # pixels, for the indices
 LIGHT = (247, 249, 252)
 BLUE, ORANGE = (8, 64, 129), (166, 54, 3)
 NO_NUMBER = "#8a8f98"
-FAINT = 0.02  # a weight below this has no line
-TOKEN_HEIGHT, TOKEN_WIDTH = 26, 64
-LINES_WIDTH = 110
+FAINT = 0.02  # the smallest weight that is drawn
+TOKEN_HEIGHT = 26
 
 Grid = list[list[float]]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a tensor: its place in the picture, its colours, and what hovering tells."""
+    """One number of a tensor: its place in pixels, its colours, its text and its tooltip."""
 
     x: int
     y: int
@@ -37,7 +38,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Heatmap:
-    """A matrix as cells; `rows` and `columns` are indices with the places of their labels."""
+    """A matrix as cells. `rows` and `columns` are pairs of an index and its label's place."""
 
     title: str
     width: int
@@ -49,7 +50,7 @@ class Heatmap:
 
 @dataclass(frozen=True)
 class Line:
-    """How much one token attends to another."""
+    """A line whose width shows how much one token attends to another."""
 
     y1: int
     y2: int
@@ -57,29 +58,30 @@ class Line:
     title: str
 
 
-def heatmaps(expected: Mapping[str, Any] | None, actual: Mapping[str, Any] | None) -> list[Heatmap]:
-    """Expected, actual and their difference, on one scale; nothing where shapes do not agree."""
+def heatmaps(expected: Excerpt | None, actual: Excerpt | None) -> list[Heatmap]:
+    """Return heatmaps of expected, actual and their difference, the first two on one scale.
+
+    The list is empty if the values are not numbers or their shapes or places differ.
+    """
+    if expected is None or actual is None:
+        return []
     first, second = _grid(expected), _grid(actual)
-    if expected is None or actual is None or not first or not second:
+    if not (first and second) or (expected.shape, expected.at) != (actual.shape, actual.at):
         return []
-    if expected["shape"] != actual["shape"] or expected["at"] != actual["at"]:
-        return []
+    at = (*[0] * (2 - len(expected.at)), *expected.at)
     difference = [[b - a for a, b in zip(*rows)] for rows in zip(first, second)]
-    at = list(expected["at"])[-2:]
-    at = [0] * (2 - len(at)) + at
-    lead = list(expected["at"])[:-2]
-    numbers = [number for grid in (first, second) for row in grid for number in row]
+    both = first + second
+    signed = any(number < 0 for row in both for number in row)
     return [
-        _heatmap("expected", first, at, lead, numbers),
-        _heatmap("yours", second, at, lead, numbers),
-        _heatmap("yours − expected", difference, at, lead, None),
+        _heatmap("expected", first, at, both, signed),
+        _heatmap("yours", second, at, both, signed),
+        _heatmap("yours − expected", difference, at, difference, signed=True),
     ]
 
 
-def _grid(part: Mapping[str, Any] | None) -> Grid:
-    """An excerpt's numbers as rows; empty where it holds none."""
-    values = None if part is None else part["values"]
-    if isinstance(values, bool) or not isinstance(values, list) or not values:
+def _grid(excerpt: Excerpt) -> Grid:
+    values = excerpt.values
+    if not isinstance(values, list) or not values:
         return []
     rows = values if isinstance(values[0], list) else [values]
     return [[_number(value) for value in row] for row in rows]
@@ -92,45 +94,32 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def _heatmap(
-    title: str, grid: Grid, at: Sequence[int], lead: Sequence[int], scale: list[float] | None
-) -> Heatmap:
-    numbers = scale if scale is not None else [number for row in grid for number in row]
-    finite = [abs(number) for number in numbers if math.isfinite(number)]
-    signed = scale is None or any(number < 0 for number in numbers)
-    largest = max(finite, default=0.0) or 1.0
-    cells = tuple(_cells(grid, at, lead, largest, signed))
-    row_count, column_count = len(grid), max(map(len, grid))
-    return Heatmap(
-        title,
-        MARGIN + column_count * CELL_WIDTH,
-        MARGIN + row_count * CELL_HEIGHT,
-        cells,
-        tuple((at[0] + n, MARGIN + n * CELL_HEIGHT) for n in range(row_count)),
-        tuple((at[1] + n, MARGIN + n * CELL_WIDTH) for n in range(column_count)),
-    )
+def _heatmap(title: str, grid: Grid, at: Sequence[int], scale: Grid, signed: bool) -> Heatmap:
+    """Draw a grid whose first number is at index `at`, in the colours of the numbers of `scale`."""
+    finite = (abs(number) for row in scale for number in row if math.isfinite(number))
+    cells = tuple(_cells(grid, at, max(finite, default=0.0) or 1.0, signed))
+    rows = tuple((at[-2] + n, MARGIN + n * CELL_HEIGHT) for n in range(len(grid)))
+    columns = tuple((at[-1] + n, MARGIN + n * CELL_WIDTH) for n in range(max(map(len, grid))))
+    width, height = MARGIN + len(columns) * CELL_WIDTH, MARGIN + len(rows) * CELL_HEIGHT
+    return Heatmap(title, width, height, cells, rows, columns)
 
 
-def _cells(
-    grid: Grid, at: Sequence[int], lead: Sequence[int], largest: float, signed: bool
-) -> Iterator[Cell]:
-    whole = all(number in (-1, 0, 1) for numbers in grid for number in numbers)  # a mask
+def _cells(grid: Grid, at: Sequence[int], largest: float, signed: bool) -> Iterator[Cell]:
+    is_mask = all(number in (-1, 0, 1) for numbers in grid for number in numbers)
+    *lead, top, left = at
     for row, numbers in enumerate(grid):
         for column, number in enumerate(numbers):
-            fill, ink = _colours(number / largest, signed)
-            index = [*lead, at[0] + row, at[1] + column]
             yield Cell(
                 MARGIN + column * CELL_WIDTH,
                 MARGIN + row * CELL_HEIGHT,
-                fill,
-                ink,
-                f"{number:.0f}" if whole else _short(number),
-                f"{index}: {number:.6g}",
+                *_colours(number / largest, signed),
+                f"{number:.0f}" if is_mask else _short(number),
+                f"{[*lead, top + row, left + column]}: {number:.6g}",
             )
 
 
 def _colours(share: float, signed: bool) -> tuple[str, str]:
-    """The colour of a number between -1 and 1, and one that can be read on it."""
+    """Return the fill for a number between -1 and 1, and a readable text colour on it."""
     if not math.isfinite(share):
         return NO_NUMBER, "#000"
     strength = min(1.0, abs(share)) ** 0.8
@@ -140,7 +129,7 @@ def _colours(share: float, signed: bool) -> tuple[str, str]:
 
 
 def _luminance(colour: Iterable[int]) -> float:
-    """How light a colour is, as WCAG defines it."""
+    """Return the relative luminance of an sRGB colour, from 0 to 1 (WCAG 2)."""
     parts = [c / 255 for c in colour]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -155,11 +144,11 @@ def _short(number: float) -> str:
 
 
 def attention_lines(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -> list[Line]:
-    """The lines between a sentence's tokens, those that look on the left."""
+    """Return the lines from each query token, on the left, to the key tokens on the right."""
     return [
         Line(
-            TOKEN_HEIGHT * query + TOKEN_HEIGHT // 2,
-            TOKEN_HEIGHT * key + TOKEN_HEIGHT // 2,
+            int(TOKEN_HEIGHT * (query + 0.5)),
+            int(TOKEN_HEIGHT * (key + 0.5)),
             round(min(1.0, abs(weight)) * 7 + 0.3, 1),
             f"{tokens[query]} → {tokens[key]}: {weight:.3f}",
         )

@@ -1,27 +1,36 @@
-"""Pages made by Jinja: HTML, where everything is escaped, and Markdown, where we see to it."""
+"""Pages made with Jinja: HTML, which is escaped automatically, and Markdown, escaped by filters."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
+from grader.report import Frame, Report
 from grader.reports import charts
-from grader.reports.checks import amount, counted
-from grader.reports.code import coloured, style
-from grader.reports.text import first_failure, state
+from grader.reports.checks import amount
+from grader.reports.text import describe_state
 
+TEMPLATES = {"markdown": "report.md.j2", "html": "report.html.j2"}
+CODE = "code"  # the CSS class of coloured code
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@:-])")
+
+
+def render(report: Report, form: str) -> str:
+    """Return the report as a page: "html" or "markdown"."""
+    return environment().get_template(TEMPLATES[form]).render(report=report)
 
 
 @cache
 def environment() -> Environment:
-    """Our templates, with what all of them use."""
+    """Return the Jinja environment of all templates."""
     made = Environment(
         loader=PackageLoader("grader.reports"),
         autoescape=lambda name: bool(name and name.endswith(".html.j2")),
@@ -31,28 +40,15 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(md=_markdown, fence=_fenced, zip=zip)
-    made.globals.update(
-        state=state,
-        first_failure=first_failure,
-        policy=policy,
-        charts=charts,
-        amount=amount,
-        counted=counted,
-        coloured=coloured,
-        code_style=style,
-    )
+    functions = (describe_state, content_policy, amount, coloured, code_style)
+    made.globals.update({each.__name__: each for each in functions}, charts=charts)
     return made
 
 
-def render(template: str, report: Mapping[str, Any]) -> str:
-    """The report through one of the templates."""
-    return environment().get_template(template).render(report=report)
-
-
-def policy(style: str, script: str = "") -> str:
-    """What a page may do: the style and the script it was made with. No request, no form."""
+def content_policy(style: str, script: str = "") -> str:
+    """Return the content security policy of a page: only this style and script, no requests."""
     parts = {"style-src": style, "script-src": script}
-    hashes = [f"{what} 'sha256-{_digest(text)}'" for what, text in parts.items() if text]
+    hashes = [f"{source} 'sha256-{_digest(text)}'" for source, text in parts.items() if text]
     return f"default-src 'none'; {'; '.join(hashes)}; base-uri 'none'; form-action 'none'"
 
 
@@ -61,12 +57,47 @@ def _digest(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text that means itself in Markdown, on one line."""
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
 
 
 def _fenced(text: str, language: str = "text") -> str:
-    """A code block that the text cannot end."""
+    """Return the text as a code block whose fence is longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+# --- coloured code --------------------------------------------------------------------------------
+
+
+def coloured(where: Frame) -> Markup:
+    """Return the lines around a place as HTML: numbered, coloured, with the line itself marked."""
+    text, start = (where.around, where.start) if where.around else (where.source, 0)
+    start = start or where.line
+    formatter = HtmlFormatter(nowrap=True)
+    lines = highlight(text, PythonLexer(stripnl=False), formatter).rstrip("\n").split("\n")
+    width = len(str(start + len(lines)))
+    return Markup(
+        "\n".join(
+            _marked(f'<span class="lineno">{number:>{width}} </span>{line}', number == where.line)
+            for number, line in enumerate(lines, start)
+        )
+    )
+
+
+def _marked(line: str, marked: bool) -> str:
+    return f'<span class="hll">{line}</span>' if marked else line
+
+
+@cache
+def code_style() -> Markup:
+    """Return the CSS of `coloured`, for light and dark."""
+    light, dark = _rules("default"), _rules("github-dark")
+    return Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}")
+
+
+def _rules(style: str) -> str:
+    """Return the rules for tokens only: the page styles its background and the marked line."""
+    rules = HtmlFormatter(style=style).get_style_defs(f".{CODE}").splitlines()  # type: ignore[no-untyped-call]
+    tokens = [rule.partition(" /*")[0] for rule in rules if rule.startswith(f".{CODE} .")]
+    return "\n".join(rule for rule in tokens if ".hll" not in rule)

@@ -1,186 +1,178 @@
-"""The terminal's view: 80 columns and one screen, or everything when asked."""
+"""The view of a report in a terminal: 80 columns, and one screen or everything."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from click import style
+
+from grader.report import Diagnosis, Excerpt, ExerciseResult, Frame, Outcome, Report, WrongStep
 
 WIDTH = 79
 SCREEN = 24  # lines
 MANY, FEW = 6, 2  # rows of a tensor
 PRINTED = 6  # lines of a test's output
 BAR = 10  # cells of an exercise's bar
+PUBLIC = "Graded by the public tests that came with this copy; the hidden tests decide the points."
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some lines of the report; of what does not fit, the parts of the highest rank go first.
+class TextBlock:
+    """Some lines of a report. If room is short, the blocks of the highest rank are left out.
 
-    Instead of going, a part may become a `shorter` one.
+    A block with a `shorter` one is replaced by it first.
     """
 
     rank: int
     lines: tuple[str, ...]
-    shorter: Part | None = None
+    shorter: TextBlock | None = None
 
 
-def render(report: Mapping[str, Any], height: int | None = SCREEN) -> str:
-    """Points of each exercise, then what to mend first; everything if there is no `height`."""
+def render(report: Report, height: int | None = SCREEN) -> str:
+    """Return the points of each exercise, then what to fix first; everything without `height`."""
     head = [*_table(report, height), ""]
     closing = [*_closing(report)]
-    wrong = [exercise for exercise in report["exercises"] if is_to_mend(exercise)]
-    wrong.sort(key=lambda exercise: exercise["points"] == exercise["max_points"])
-    blocks = wrong if height is None else wrong[:1]
-    if len(blocks) < len(wrong):
+    wrong = sorted(filter(needs_fixing, report.exercises), key=lambda result: result.passed)
+    shown = wrong if height is None else wrong[:1]
+    if len(shown) < len(wrong):
         closing.insert(0, f"  {len(wrong) - 1} more to look at: grader check --all")
     room = None if height is None else height - 1 - len(head) - len(closing) - 1
-    body: list[str] = []
-    for exercise in blocks:
-        body += [*fitting(list(to_mend(exercise)), room), ""]
-    unfinished = next((e for e in report["exercises"] if state(e) == "not started"), None)
+    body = [line for each in shown for line in (*fitting(list(to_fix(each)), room), "")]
+    unfinished = next((each for each in report.exercises if each.state == "not started"), None)
     if not body and unfinished is not None:
-        body = [f"  next: {unfinished['name']}; the task is at the top of its file", ""]
+        body = [f"  next: {unfinished.name}; the task is at the top of its file", ""]
     return "\n".join([*head, *body, *closing]) + "\n"
 
 
-def fitting(parts: list[Part], room: int | None) -> list[str]:
-    """The lines of the parts for which there is room."""
-    while room is not None and len(parts) > 1 and sum(len(part.lines) for part in parts) > room:
-        last = max(parts, key=lambda part: part.rank)
-        place = parts.index(last)
-        parts[place : place + 1] = [last.shorter] if last.shorter else []
-    lines = [line for part in parts for line in part.lines]
+def fitting(blocks: list[TextBlock], room: int | None) -> list[str]:
+    """Return the lines of the blocks for which there is room; all if `room` is None."""
+    while room is not None and len(blocks) > 1 and sum(len(b.lines) for b in blocks) > room:
+        last = max(blocks, key=lambda block: block.rank)
+        place = blocks.index(last)
+        blocks[place : place + 1] = [last.shorter] if last.shorter else []
+    lines = [line for block in blocks for line in block.lines]
     return lines if room is None else lines[: max(0, room)]
 
 
-# --- of an exercise -------------------------------------------------------------------------------
+# --- one exercise ---------------------------------------------------------------------------------
 
 
-def first_failure(exercise: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The test to mend first, or None; one that costs points comes before one that informs."""
-    wrong = [test for test in exercise["tests"] if test["outcome"] in ("failed", "error")]
-    return min(wrong, key=lambda test: test["points"] == test["max_points"], default=None)
+def describe_state(result: ExerciseResult) -> str:
+    """Return the state of an exercise in a few words, with the number of checks that fail."""
+    if result.state in ("passed", "not started", "not graded"):
+        return result.state
+    failed = sum(test.is_wrong for test in result.tests)
+    skipped = sum(test.outcome == "skipped" for test in result.tests)
+    also = f", {skipped} skipped" if skipped else ""
+    return f"{failed} of {len(result.tests)} checks fail{also}"
 
 
-def state(exercise: Mapping[str, Any]) -> str:
-    """One word or two on how far an exercise is: passed, not started, …"""
-    failed = [test for test in exercise["tests"] if test["outcome"] in ("failed", "error")]
-    if not exercise["tests"]:
-        return "not graded"
-    if exercise["points"] == exercise["max_points"]:
-        return "passed"
-    if exercise["unfinished"]:
-        return "not started"
-    waiting = sum(test["outcome"] == "skipped" for test in exercise["tests"])
-    waits = f", {waiting} wait for it" if waiting else ""
-    return f"{len(failed)} of {len(exercise['tests'])} checks fail{waits}"
+def needs_fixing(result: ExerciseResult) -> bool:
+    """Return whether there is more to say about an exercise than its points."""
+    wrong = result.first_failure or (not result.tests and result.advice)
+    return bool(wrong) and result.state != "not started"
 
 
-def is_to_mend(exercise: Mapping[str, Any]) -> bool:
-    """Whether there is something to say of an exercise beside its points."""
-    if state(exercise) == "not started":
-        return False
-    return bool(first_failure(exercise) or (not exercise["tests"] and exercise["advice"]))
-
-
-def bar(points: int, worth: int) -> str:
-    """Points as a bar."""
-    cells = BAR * points // worth if worth else 0
+def bar(points: int, max_points: int) -> str:
+    """Return points as a bar of `BAR` cells."""
+    cells = BAR * points // max_points if max_points else 0
     return style("█" * cells, fg="green") + style("░" * (BAR - cells), dim=True)
 
 
-def _table(report: Mapping[str, Any], height: int | None) -> Iterator[str]:
-    exercises = report["exercises"]
-    width = max(len(exercise["name"]) for exercise in exercises)
-    shown = exercises
-    if height is not None and len(exercises) > height // 2:
-        shown = [e for e in exercises if state(e) not in ("passed", "not started")][: height // 3]
-    for exercise in shown:
-        points, worth = exercise["points"], exercise["max_points"]
-        word = state(exercise)
-        colour = {"passed": "green", "not started": None}.get(word, "red")
-        score = f"{exercise['name']:<{width}}  {points:>3} / {worth:<3}"
-        yield f"  {score} {bar(points, worth)}  {style(word, fg=colour)}"
-    if len(shown) < len(exercises):
-        yield f"  {len(exercises) - len(shown)} more: grader status"
-    if len(exercises) > 1:
-        total = f"{report['points']:>3} / {report['max_points']:<3}"
+def _table(report: Report, height: int | None) -> Iterator[str]:
+    results = report.exercises
+    width = max(len(result.name) for result in results)
+    shown = results
+    if height is not None and len(results) > height // 2:
+        wrong = [each for each in results if each.state not in ("passed", "not started")]
+        shown = tuple(wrong[: height // 3])
+    for result in shown:
+        colour = {"passed": "green", "not started": None}.get(result.state, "red")
+        score = f"{result.name:<{width}}  {result.points:>3} / {result.max_points:<3}"
+        state = style(describe_state(result), fg=colour)
+        yield f"  {score} {bar(result.points, result.max_points)}  {state}"
+    if len(shown) < len(results):
+        yield f"  {len(results) - len(shown)} more: grader status"
+    if len(results) > 1:
+        total = f"{report.points:>3} / {report.max_points:<3}"
         yield style(f"  {'total':<{width}}  {total}", bold=True)
 
 
-def to_mend(exercise: Mapping[str, Any]) -> Iterator[Part]:
-    """What is wrong with an exercise: what to know first has the lowest rank."""
-    name, test, diagnosis = exercise["name"], first_failure(exercise), exercise["diagnosis"]
-    title = test["sentence"] if test else exercise["advice"]
-    yield Part(0, tuple(_wrapped(f"{name}: {title}", 0, bold=True)))
+def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
+    """Yield what is wrong with an exercise; the most important blocks have the lowest rank."""
+    test, diagnosis = result.first_failure, result.diagnosis
+    title = test.sentence if test else result.advice
+    yield TextBlock(0, tuple(_wrapped(f"{result.name}: {title}", 0, bold=True)))
     if test is None:
         return
-    if exercise["advice"]:
-        yield Part(3, tuple(_wrapped(exercise["advice"], 4)))
-    step = diagnosis["first_wrong_step"] if diagnosis else None
-    yield Part(6 if step else 1, tuple(_wrapped(test["message"], 4)))
-    yield Part(2, tuple(_diagnosed(diagnosis)))
+    if result.advice:
+        yield TextBlock(3, tuple(_wrapped(result.advice, 4)))
+    step = diagnosis.first_wrong_step if diagnosis else None
+    yield TextBlock(6 if step else 1, tuple(_wrapped(test.message, 4)))
+    yield TextBlock(2, tuple(_diagnosed(diagnosis)))
     if step:
-        yield Part(2, tuple(_wrapped(f"First wrong step: {step['says']}", 4)))
-    full, few = (tuple(_values(step or test, bool(step), rows)) for rows in (MANY, FEW))
-    yield Part(5, full, Part(4, few))
-    if test["called"]:
-        yield Part(7, tuple(_wrapped(f"called as {test['called']}", 4)))
-    yield Part(3, tuple(_place(test["where"])))
-    yield Part(8, tuple(_printed(test["printed"])))
-    if test["max_points"] or exercise["points"] < exercise["max_points"]:
-        yield Part(1, (style(f"    grader hint {name}", dim=True),))
-    else:
-        yield Part(1, ("    This check costs no points.",))
+        yield TextBlock(2, tuple(_wrapped(f"First wrong step: {step.says}", 4)))
+    full, few = (tuple(_values(step or test, rows)) for rows in (MANY, FEW))
+    yield TextBlock(5, full, TextBlock(4, few))
+    if test.called:
+        yield TextBlock(7, tuple(_wrapped(f"called as {test.called}", 4)))
+    yield TextBlock(3, tuple(_place(test.where)))
+    yield TextBlock(8, tuple(_printed(test.printed)))
+    hint = style(f"    grader hint {result.name}", dim=True)
+    costs = test.max_points or not result.passed
+    yield TextBlock(1, (hint if costs else "    This check is worth no points.",))
 
 
-def _diagnosed(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
-    if not diagnosis:
+def _diagnosed(diagnosis: Diagnosis | None) -> Iterator[str]:
+    if diagnosis is None:
         return
-    yield from _wrapped(f"→ {diagnosis['says']}", 4, fg="yellow" if diagnosis["faults"] else None)
-    for other in diagnosis["tie"]:
-        yield from _wrapped(f"→ or: {other['says']}", 4, fg="yellow")
+    yield from _wrapped(f"→ {diagnosis.says}", 4, fg="yellow" if diagnosis.faults else None)
+    for other in diagnosis.tie:
+        yield from _wrapped(f"→ or: {other.says}", 4, fg="yellow")
 
 
-def _values(part: Mapping[str, Any], is_step: bool, most: int) -> Iterator[str]:
-    expected, actual = part["expected"], part["actual"]
-    if not expected or not actual:
+def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:
+    """Yield both values, of at most `most` rows each, where numbers are what differs."""
+    expected, actual = compared.expected, compared.actual
+    numeric = isinstance(compared, WrongStep) or compared.kind in ("value", "finite")
+    if expected is None or actual is None or not numeric:
         return
-    if not is_step and part["kind"] not in ("value", "finite"):
-        return
-    of = f" `{part['stage']}`" if is_step else ""
+    stage = f" `{compared.stage}`" if isinstance(compared, WrongStep) else ""
     for label, excerpt in (("expected", expected), ("yours", actual)):
-        yield f"    {label}{of}{_from(excerpt)}"
-        rows = excerpt["text"].splitlines()
-        yield from (f"      {row}"[:WIDTH] for row in rows[:most])
-        if len(rows) > most:
-            yield f"      … {len(rows) - most} rows more"
+        yield f"    {label}{stage}{_window(excerpt)}"
+        yield from _first_lines(excerpt.text, most, "more rows")
 
 
-def _from(part: Mapping[str, Any]) -> str:
-    """Which part of a tensor is shown, where it is not all of it."""
-    if part["shape"] is None or part["values"] is None:
+def _first_lines(text: str, most: int, more: str) -> Iterator[str]:
+    """Yield the first `most` lines of a text, cut at `WIDTH`, and how many are left out."""
+    lines = text.splitlines()
+    yield from (f"      {line}"[:WIDTH] for line in lines[:most])
+    if len(lines) > most:
+        yield f"      … {len(lines) - most} {more}"
+
+
+def _window(excerpt: Excerpt) -> str:
+    """Return which part of a tensor the excerpt shows, or nothing if it shows all of it."""
+    if excerpt.shape is None or excerpt.values is None:
         return ""
-    values = part["values"]
+    values = excerpt.values
     rows = len(values) if isinstance(values, list) else 0
     columns = len(values[0]) if rows and isinstance(values[0], list) else 0
-    shown = [size for size in (rows, columns) if size]
-    if shown == list(part["shape"]):
+    if tuple(size for size in (rows, columns) if size) == excerpt.shape:
         return ""
-    return f", the part from {list(part['at'])} of shape {tuple(part['shape'])}"
+    return f", the part from {list(excerpt.at)} of shape {excerpt.shape}"
 
 
-def _place(where: Mapping[str, Any] | None) -> Iterator[str]:
-    if not where:
+def _place(where: Frame | None) -> Iterator[str]:
+    if where is None:
         return
-    yield f"    {where['file']}:{where['line']}"
-    source = where["source"].rstrip()
+    yield f"    {where.file}:{where.line}"
+    source = where.source.rstrip()
     indent = len(source) - len(source.lstrip())
-    source, caret = source.strip(), where["column"] - 1 - indent
+    source, caret = source.strip(), where.column - 1 - indent
     if caret > WIDTH - 8:  # keep the place of the error on the screen
         cut = caret - WIDTH // 2
         source, caret = "…" + source[cut:], caret - cut + 1
@@ -190,31 +182,21 @@ def _place(where: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _printed(text: str) -> Iterator[str]:
-    if not text:
-        return
-    yield "    your code printed:"
-    rows = text.splitlines()
-    yield from (f"      {row}"[:WIDTH] for row in rows[:PRINTED])
-    if len(rows) > PRINTED:
-        yield f"      … {len(rows) - PRINTED} lines more: --format html shows them"
+    if text:
+        yield "    your code printed:"
+        yield from _first_lines(text, PRINTED, "more lines: --format html shows them")
 
 
-def _closing(report: Mapping[str, Any]) -> Iterator[str]:
-    for note in report["notes"]:
+def _closing(report: Report) -> Iterator[str]:
+    for note in report.notes:
         yield from _wrapped(f"note: {note}", 2)
-    if report["suites"] == "public":
-        yield from _wrapped(
-            "Graded by the public tests that came with this copy; the hidden tests decide "
-            "the points.",
-            2,
-        )
-    seed = report["seed"]
-    yield style(f"  seed {seed}: repeat with --seed {seed}", dim=True)
+    if report.suites == "public":
+        yield from _wrapped(PUBLIC, 2)
+    yield style(f"  seed {report.seed}: repeat with --seed {report.seed}", dim=True)
 
 
 def _wrapped(text: str, indent: int, **styles: Any) -> Iterator[str]:
+    """Yield the lines of a text, wrapped at `WIDTH` columns; a long word is broken."""
     for paragraph in text.splitlines():
-        for line in textwrap.wrap(
-            paragraph, WIDTH - indent, break_long_words=True, drop_whitespace=True
-        ):
+        for line in textwrap.wrap(paragraph, WIDTH - indent):
             yield " " * indent + (style(line, **styles) if styles else line)

@@ -1,1 +1,4 @@
-"""Running a student's code in a process of its own: the wire, the worker, and the host's side."""
+"""Runs student code in a process of its own and lets tests call it as if it were local.
+
+Both sides of the boundary import the modules here. None of them knows courses, suites or points.
+"""

@@ -1,5 +1,5 @@
-"""How a notebook's code crosses as one text: each cell behind a line that names it."""
+"""The names and marks by which a notebook's cells cross the boundary as one text."""
 
 NOTEBOOK = ".ipynb"
-CELL = "# %% notebook cell "  # with its number, from 1
-BROKEN = "__broken_cells__"  # in a notebook's module: what was wrong with which cell
+CELL = "# %% notebook cell "  # the line before each cell; its number follows, from 1
+BROKEN = "__broken_cells__"  # attribute of a notebook's module: one message for each failed cell

@@ -1,4 +1,4 @@
-"""What the host says to the zygote. Knows no torch, so that both can start before it is there."""
+"""The orders that a host sends to the zygote. Imports no torch, so both can start without it."""
 
 from __future__ import annotations
 
@@ -8,31 +8,28 @@ from grader.sandbox.confinement.layers import Confinement
 
 
 class Fork(msgspec.Struct, tag="fork", frozen=True):
-    """Fork a worker; its socket comes along. Answered with the worker's pid.
-
-    With a `core`, it keeps to that one: its host does too, and they take turns.
-    """
+    """Fork a worker for the socket that is sent along. The answer is the worker's pid."""
 
     confinement: Confinement
-    core: int | None = None
+    core: int | None = None  # the only core of the worker; its host runs there too, in turns
 
 
 class Reap(msgspec.Struct, tag="reap", frozen=True):
-    """End worker `pid`, after `grace` seconds at most. Answered with `Ended`."""
+    """End worker `pid` after at most `grace` seconds. The answer is an `Ended`."""
 
     pid: int
     grace: float = 0.0
 
 
 class Share(msgspec.Struct, tag="share", frozen=True):
-    """Take orders from one host more; its socket comes along. Not answered."""
+    """Take orders from another host too, through the socket that is sent along. No answer."""
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a worker ended: its exit status and, if it took more than its share, of what."""
+    """How a worker ended."""
 
-    status: int
-    reason: str = ""
+    status: int  # the exit status; negative: the signal that ended it
+    reason: str = ""  # the quota that it exceeded, in words for the student
 
 
 encode = msgspec.msgpack.Encoder().encode

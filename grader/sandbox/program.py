@@ -1,8 +1,7 @@
 """A program: source texts that import each other, loaded as modules in a namespace of their own.
 
-The same few lines load a student's files in the worker and the reference solutions in the host,
-so both see the same imports. Nothing is read from disk and `sys.path` is not touched; several
-programs may hold modules of the same name side by side.
+It loads a student's files in the worker and the reference solutions in the host, so imports work
+the same way in both. Nothing is read from disk and `sys.path` is not touched.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from grader.sandbox.wire import Source
 
 
 class Program(MetaPathFinder, Loader):
-    """Finds and loads the modules of one program."""
+    """An importer for the modules of one program, whose texts are `sources` by module name."""
 
     def __init__(self, sources: Mapping[str, Source]) -> None:
         self.sources = sources
@@ -32,11 +31,11 @@ class Program(MetaPathFinder, Loader):
         self._depth = 0
 
     def load(self, name: str) -> ModuleType:
-        """The module `name`, run if it was not yet; whatever its code raises comes out."""
+        """Return the module `name`; if it is new, run its code and raise whatever that raises."""
         with self.active():
             if name not in self._modules:
                 spec = self.find_spec(name)
-                assert spec is not None, f"{name} is no module of this program"
+                assert spec is not None, f"{name} is not a module of this program"
                 module = module_from_spec(spec)
                 sys.modules[name] = self._modules[name] = module
                 try:
@@ -49,7 +48,7 @@ class Program(MetaPathFinder, Loader):
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """While active, `import` finds this program's modules, late imports included."""
+        """Let `import` find this program's modules in the block."""
         self.enter()
         try:
             yield
@@ -57,7 +56,7 @@ class Program(MetaPathFinder, Loader):
             self.leave()
 
     def enter(self) -> None:
-        """Become active; an inner `enter` changes nothing."""
+        """Let `import` find this program's modules; may be nested."""
         self._depth += 1
         if self._depth == 1:
             self._outside = {name: sys.modules.pop(name, None) for name in self.sources}
@@ -65,7 +64,7 @@ class Program(MetaPathFinder, Loader):
             sys.meta_path.insert(0, self)
 
     def leave(self) -> None:
-        """Undo one `enter`; after the last, other modules of these names are back."""
+        """Undo one `enter`; the last one puts other modules of the same names back."""
         self._depth -= 1
         if self._depth:
             return
@@ -79,25 +78,17 @@ class Program(MetaPathFinder, Loader):
                 sys.modules[name] = module
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The import system's question, answered for this program's modules alone."""
+        """Return the spec of one of this program's modules, None for any other name."""
         if fullname not in self.sources:
             return None
         return spec_from_loader(fullname, self, origin=self.sources[fullname].file)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Let the import system make an ordinary module."""
-        return None
 
     def exec_module(self, module: ModuleType) -> None:
         """Compile and run one module's text."""
         source = self.sources[module.__name__]
         module.__file__ = source.file
-        linecache.cache[source.file] = (
-            len(source.text),
-            None,
-            source.text.splitlines(keepends=True),
-            source.file,
-        )
+        lines = source.text.splitlines(keepends=True)
+        linecache.cache[source.file] = (len(source.text), None, lines, source.file)
         if not source.file.endswith(NOTEBOOK):
             exec(_compiled(source.text, source.file), module.__dict__)
             return
@@ -111,11 +102,11 @@ def _compiled(text: str, file: str) -> CodeType:
 
 
 def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
-    """Run one cell after the other, as a notebook does; says which of them failed, and how."""
+    """Run one cell after the other, as a notebook does; yield a message for each that failed."""
     lines = source.text.split("\n")
     starts = [n for n, line in enumerate(lines) if line.startswith(CELL)]
     for start, end in zip(starts, [*starts[1:], len(lines)]):
-        # Lines keep their numbers in the whole text.
+        # The empty lines in front keep the line numbers of the whole text.
         text = "\n" * start + "\n".join(lines[start:end])
         try:
             exec(compile(text, source.file, "exec"), namespace)
@@ -125,7 +116,7 @@ def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
 
 
 class _NoShell:
-    """What `get_ipython()` gives here: every magic is answered with nothing."""
+    """The result of `get_ipython()` in a notebook's code: every magic does nothing."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: None

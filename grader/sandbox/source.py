@@ -1,4 +1,4 @@
-"""Reading a student's source, without running it, for calls that an exercise forbids."""
+"""Static analysis of a student's source: forbidden calls and top-level names. Nothing is run."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import ast
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Any
+from operator import itemgetter
 
 from grader.report import Frame
 
 
 def forbidden_calls(text: str, file: str, patterns: Iterable[str]) -> list[Frame]:
-    """Places that name something matching a pattern such as `torch*.layer_norm`.
+    """Return the places that name something matching a pattern such as `torch*.layer_norm`.
 
-    Names are resolved through imports, aliases and `getattr` with a constant: `F.layer_norm`,
-    `from torch.nn.functional import layer_norm as ln` and `getattr(F, "layer_norm")` are all
-    `torch.nn.functional.layer_norm`. The full name is in the frame's `function`. A source that
-    does not parse has none; loading it says what is wrong.
+    Names are resolved through imports, aliases and `getattr` with a constant: `ln(x)` may be
+    `torch.nn.functional.layer_norm`. A frame's `function` is the full name. The list is empty for a
+    source that does not parse; loading that source reports the error.
     """
     patterns = tuple(patterns)
     if not any(_landmark(pattern) in text for pattern in patterns):
@@ -27,21 +26,23 @@ def forbidden_calls(text: str, file: str, patterns: Iterable[str]) -> list[Frame
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     lines = text.splitlines()
-    found = _Resolver(tree).found
     return [
         Frame(file, line, lines[line - 1].strip() if line <= len(lines) else "", 0, name)
-        for name, line in sorted(found, key=lambda found: found[1])
+        for name, line in sorted(_Resolver(tree).found, key=itemgetter(1))
         if any(fnmatchcase(name, pattern) for pattern in patterns)
     ]
 
 
 def _landmark(pattern: str) -> str:
-    """The longest plain piece of a pattern: a text without it has nothing to resolve."""
+    """Return the longest plain piece of a pattern: a text without it cannot match the pattern."""
     return max(re.split(r"[*?\[\].]+", pattern.partition("torch")[2]), key=len)
 
 
 def top_level_names(text: str) -> set[str]:
-    """The functions, classes and variables that a source defines, as far as it can be read."""
+    """Return the functions, classes and variables that a source defines at its top level.
+
+    In a source that does not parse, only the lines that start a function or class count.
+    """
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -52,15 +53,15 @@ def top_level_names(text: str) -> set[str]:
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
-MAX_PARTS = 12  # of a dotted name; a longer one is none of torch's
+MAX_PARTS = 12  # of a dotted name; no name of torch is longer
 
 
 class _Resolver:
-    """Collects, as `found`, the full dotted name of everything that leads back to an import."""
+    """Collects in `found` the full dotted name and the line of everything that was imported."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.names: dict[str, str] = {}
-        self.stars: list[str] = []  # modules of which every name was imported
+        self.stars: list[str] = []  # modules imported with `import *`
         self.found: set[tuple[str, int]] = set()
         nodes = list(ast.walk(tree))
         for node in nodes:
@@ -69,11 +70,10 @@ class _Resolver:
         for node in nodes:
             if isinstance(node, ast.Assign):
                 self._assign(node)
+        uses = (ast.Attribute, ast.Call, ast.Name) if self.stars else (ast.Attribute, ast.Call)
         for node in nodes:
-            if isinstance(node, ast.Attribute | ast.Call) or (
-                self.stars and isinstance(node, ast.Name)
-            ):
-                self._note(node)
+            if isinstance(node, uses) and (full := self._resolve(node)):
+                self.found.add((full, node.lineno))
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
@@ -93,39 +93,30 @@ class _Resolver:
             if isinstance(target, ast.Name) and full:
                 self.names[target.id] = full
 
-    def _note(self, node: Any) -> None:
-        full = self._resolve(node)
-        if full:
-            self.found.add((full, node.lineno))
-
     def _resolve(self, node: ast.expr) -> str:
-        """The full dotted name of what `node` names, or nothing; no name has many parts."""
+        """Return the full dotted name of `node`; empty if it is too long or not imported."""
         parts: list[str] = []
         while len(parts) < MAX_PARTS:
             match node:
                 case ast.Attribute(attr=name, value=owner):
-                    pass
-                case ast.Call(
-                    func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=str(name)), *_]
-                ):
-                    pass
+                    parts.append(name)
+                case ast.Call(ast.Name("getattr"), [owner, ast.Constant(str(name)), *_]):
+                    parts.append(name)
                 case _:
                     root = self._root(node)
                     long = root.count(".") + len(parts) > MAX_PARTS
                     return "" if long or not root else ".".join([root, *reversed(parts)])
-            parts.append(name)
             node = owner
         return ""
 
     def _root(self, node: ast.expr) -> str:
+        """Return the imported name at the start of a dotted name; empty if there is none."""
         match node:
             case ast.Name():
                 star = f"{self.stars[-1]}.{node.id}" if self.stars else ""
                 return self.names.get(node.id, star)
-            case ast.Call(func=ast.Name(id="__import__"), args=[ast.Constant(value=str(name)), *_]):
+            case ast.Call(ast.Name("__import__"), [ast.Constant(str(name)), *_]):
                 return name.partition(".")[0]
-            case ast.Call(
-                func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]
-            ):
+            case ast.Call(ast.Attribute(attr="import_module"), [ast.Constant(str(name)), *_]):
                 return name
         return ""

@@ -1,8 +1,7 @@
-"""The wire between the trusted host and the student's worker: a closed list of plain values.
+"""The wire format between host and worker: msgspec structs in length-prefixed MessagePack frames.
 
-Messages are msgspec structs in length-prefixed MessagePack frames. Nothing that crosses can carry
-code: values are None, bool, int, float, str, tensor, list, tuple, dict and handle, and a tensor is
-rebuilt from dtype, shape and raw bytes. Whatever does not decode is `Malformed`.
+No value can carry code: the closed list of values is `Value`. A tensor is rebuilt from dtype, shape
+and raw bytes. Data that does not decode raises `Malformed`.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import msgspec
 import torch
 from torch import Tensor
 
-MAX_FRAME = 4 * 1024 * 1024  # bytes, refused before they are read; decoded, up to 50 times as much
-MAX_DEPTH = 64  # lists in lists
-MAX_ITEMS = 100_000  # in one value, tensors counted as one
-MAX_ENTRIES = 2000  # parameters, gradients, names of operations: of a message's own lists
-MAX_KEYS = 1000  # of a dict, unless all are strings: hashes can be made to collide
-MAX_TEXT = 4000  # characters of a student's message, type name or source line that cross
+MAX_FRAME = 4 * 1024 * 1024  # bytes, checked before reading; decoded, up to 50 times the memory
+MAX_DEPTH = 64  # levels of nested lists
+MAX_ITEMS = 100_000  # in one value; a tensor counts as one
+MAX_ENTRIES = 2000  # in a message's own lists: parameters, gradients, names of operations
+MAX_KEYS = 1000  # of a dict with other keys than strings: their hashes can be made to collide
+MAX_TEXT = 4000  # characters of a student's error message or source line
 HEADER = struct.Struct(">I")
 
 DTYPES = {
@@ -41,10 +40,7 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class Malformed(ValueError):
-    """A frame or value that is not of the wire's closed list."""
-
-
-# --- values ---------------------------------------------------------------------------------
+    """A frame, message or value that the wire format does not allow."""
 
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -55,17 +51,14 @@ Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
 
 
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
-    """A tensor as bytes in row-major order; with `stride`, as the storage behind a strided view.
-
-    `leaf` says whether the receiver's tensor is a leaf of the autograd graph, as the sender's is.
-    """
+    """A tensor as bytes: its elements in row-major order, or the storage that `stride` spans."""
 
     dtype: str
     shape: Sizes
     data: bytes
     stride: Sizes | None = None
     requires_grad: bool = False
-    leaf: bool = True
+    leaf: bool = True  # of the sender's autograd graph
 
 
 class WireList(msgspec.Struct, tag="l", frozen=True):
@@ -81,20 +74,17 @@ class WireTuple(msgspec.Struct, tag="u", frozen=True):
 
 
 class WireDict(msgspec.Struct, tag="d", frozen=True):
-    """A dict, as pairs, so that keys need not be strings."""
+    """A dict, as pairs, because keys may be other values than strings."""
 
     pairs: Annotated[list[tuple[Value, Value]], Items]
 
 
 class Handle(msgspec.Struct, tag="h", frozen=True):
-    """An object that stays in the worker: a module, a function, anything not in the list above.
-
-    For an `nn.Module`, `parameters` has the shape of each parameter by name.
-    """
+    """A reference to an object that stays in the worker, as a module or a function does."""
 
     id: int
     type_name: str
-    parameters: Annotated[dict[str, Sizes], Many] = {}
+    parameters: Annotated[dict[str, Sizes], Many] = {}  # shapes by name, of an `nn.Module`
 
 
 Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
@@ -104,7 +94,7 @@ Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | 
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The text of one module. `own` says whether the student wrote it (else: a stand-in)."""
+    """The text of one module; `own` says whether the student wrote it or it is a stand-in."""
 
     file: str
     text: str
@@ -112,19 +102,19 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Begin(msgspec.Struct, tag="begin", frozen=True):
-    """A new test starts: forget handles and graphs, seed torch. Has no answer."""
+    """Start a new test: drop handles and graphs, seed torch. Has no answer."""
 
     seed: int
 
 
 class Seed(msgspec.Struct, tag="seed", frozen=True):
-    """Seed torch's generator, in the middle of a test. Has no answer."""
+    """Seed torch's generator within a test. Has no answer."""
 
     seed: int
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):
-    """Import module `main` of a program made of `sources` (module name to text)."""
+    """Import module `main` of the program `program`, made of `sources` by module name."""
 
     id: int
     program: str
@@ -133,11 +123,10 @@ class Load(msgspec.Struct, tag="load", frozen=True):
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):
-    """Call a handle, or its method `name`.
+    """Call a handle, or its attribute `name`.
 
-    `watch` asks which operations ran: the `functions` called, or `all`, the kernels too.
-
-    A `quiet` call has no answer; if it fails, the next request is answered with its failure.
+    `watch` asks for the operations that ran: the `functions` called, or `all`, which adds the
+    kernels. A `quiet` call has no answer; its failure is the answer to the next request.
     """
 
     id: int
@@ -145,13 +134,13 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     name: str | None
     args: list[Value]
     kwargs: dict[str, Value]
-    grad: bool = True
+    grad: bool = True  # torch's gradient mode during the call
     watch: Literal["", "functions", "all"] = ""
     quiet: bool = False
 
 
 class Adopt(msgspec.Struct, tag="adopt", frozen=True):
-    """Fill a module's parameters from a vector, in its dtype; quiet, as a quiet `Call`."""
+    """Fill a module's parameters from a vector and take its dtype; `quiet` as in `Call`."""
 
     id: int
     target: int
@@ -168,7 +157,7 @@ class Get(msgspec.Struct, tag="get", frozen=True):
 
 
 class Backward(msgspec.Struct, tag="backward", frozen=True):
-    """Run the backward pass of an earlier call; answers the gradients of its input tensors."""
+    """Run the backward pass of call `call`. The answer has the gradients of its input tensors."""
 
     id: int
     call: int
@@ -183,28 +172,26 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
 
 
 class Sync(msgspec.Struct, tag="sync", frozen=True):
-    """Ask for nothing but the failure of an earlier quiet call, if there was one."""
+    """Ask only for the failure of an earlier quiet call, if one failed."""
 
     id: int
 
 
 Request = Begin | Seed | Sync | Load | Call | Adopt | Get | Backward | Inspect
-
-
-Quiet = Begin | Seed | Call | Adopt  # what has no answer (a `Call` only if it is quiet)
+Quiet = Begin | Seed | Call | Adopt  # requests without an answer; a `Call` only if it is quiet
 
 
 # --- answers, worker to host --------------------------------------------------------------------
 
 
 class Changed(msgspec.Struct, frozen=True):
-    """An argument tensor, by its place among the call's tensors, that the call wrote into."""
+    """A tensor argument after the call wrote into it; `place` counts the call's tensors from 0."""
 
     place: int
     tensor: WireTensor
 
 
-class Entry(msgspec.Struct, frozen=True):
+class StateEntry(msgspec.Struct, frozen=True):
     """One parameter or buffer of a module."""
 
     name: str
@@ -214,12 +201,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, tag="reply", frozen=True):
-    """What a request gave."""
+    """The result of a request that succeeded."""
 
     id: int
     value: Value = None
     changed: Annotated[list[Changed], Many] = []
-    entries: Annotated[list[Entry], Many] = []
+    entries: Annotated[list[StateEntry], Many] = []
     grads: Annotated[list[WireTensor | None], Many] = []
     operations: Annotated[dict[str, int], Many] = {}
     printed: Text = ""
@@ -236,7 +223,7 @@ class WireFrame(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, tag="failure", frozen=True):
-    """The student's code raised: type name, names of the base types, message and frames as text."""
+    """An error that the student's code raised, as text: type, bases, message and frames."""
 
     id: int
     kind: Text
@@ -249,20 +236,19 @@ class Failure(msgspec.Struct, tag="failure", frozen=True):
 
 Answer = Reply | Failure
 
-_encoder = msgspec.msgpack.Encoder()
 _requests = msgspec.msgpack.Decoder(Request)
 _answers = msgspec.msgpack.Decoder(Answer)
 
-encode: Callable[[Request | Answer], bytes] = _encoder.encode
+encode: Callable[[Request | Answer], bytes] = msgspec.msgpack.Encoder().encode
 
 
 def decode_request(data: bytes) -> Request:
-    """A request from a frame's body; raises `Malformed`."""
+    """Return the request in a frame's body. Raises `Malformed`."""
     return _decode(_requests, data)  # type: ignore[no-any-return]
 
 
 def decode_answer(data: bytes) -> Answer:
-    """An answer from a frame's body; raises `Malformed`."""
+    """Return the answer in a frame's body. Raises `Malformed`."""
     return _decode(_answers, data)  # type: ignore[no-any-return]
 
 
@@ -270,92 +256,78 @@ def _decode(decoder: Any, data: bytes) -> Any:
     try:
         return decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Malformed(f"not a message of the wire: {str(error)[:200]}") from None
-
-
-# --- tensors ------------------------------------------------------------------------------------
+        raise Malformed(f"the message cannot be decoded: {str(error)[:200]}") from None
 
 
 def pack_tensor(tensor: Tensor, *, keep_layout: bool = False) -> WireTensor:
-    """A strided CPU tensor as bytes. `keep_layout` keeps strides, so that views stay views."""
+    """Return a strided CPU tensor as bytes; `keep_layout` keeps its strides.
+
+    Raises `Malformed` for a tensor of another layout, device or dtype.
+    """
     dtype = DTYPE_NAMES.get(tensor.dtype)
     if dtype is None or tensor.layout is not torch.strided or tensor.device.type != "cpu":
-        raise Malformed(f"a {tensor.dtype} tensor on {tensor.device} cannot cross")
+        raise Malformed(f"a {tensor.dtype} tensor on {tensor.device} cannot be sent")
     plain = tensor.detach()
     stride = None
     if keep_layout and not plain.is_contiguous():
-        stride, count = list(plain.stride()), extent(plain.shape, plain.stride())
+        stride, count = list(plain.stride()), _extent(plain.shape, plain.stride())
     else:
         plain, count = plain.contiguous(), plain.numel()
     data = ctypes.string_at(plain.data_ptr(), count * plain.element_size()) if count else b""
-    return WireTensor(
-        dtype=dtype,
-        shape=list(plain.shape),
-        data=data,
-        stride=stride,
-        requires_grad=tensor.requires_grad,
-        leaf=tensor.is_leaf,
-    )
+    shape = list(plain.shape)
+    return WireTensor(dtype, shape, data, stride, tensor.requires_grad, tensor.is_leaf)
 
 
 def unpack_tensor(wire: WireTensor) -> Tensor:
-    """A plain tensor from bytes; every length is checked first. Raises `Malformed`."""
-    dtype = DTYPES.get(wire.dtype)
+    """Return a plain tensor built from bytes, after checking every length. Raises `Malformed`."""
+    dtype, shape, stride = DTYPES.get(wire.dtype), wire.shape, wire.stride
     if dtype is None:
-        raise Malformed(f"no dtype {wire.dtype[:40]!r}")
-    if len(wire.shape) > 16 or any(not 0 <= size < 2**40 for size in wire.shape):
-        raise Malformed(f"no tensor has shape {tuple(wire.shape[:17])}")
-    if math.prod(max(size, 1) for size in wire.shape) > MAX_FRAME:  # empty ones have a size, too
-        raise Malformed(f"a tensor of shape {tuple(wire.shape)} is too large")
-    count = math.prod(wire.shape)
-    if wire.stride is not None:
-        fitting = len(wire.stride) == len(wire.shape)
-        if not fitting or any(not 0 <= step < 2**40 for step in wire.stride):
-            raise Malformed("strides do not fit the shape")
-        count = extent(wire.shape, wire.stride)
+        raise Malformed(f"unknown dtype {wire.dtype[:40]!r}")
+    if len(shape) > 16 or any(not 0 <= size < 2**40 for size in shape):
+        raise Malformed(f"{tuple(shape[:17])} is not a shape")
+    if math.prod(max(size, 1) for size in shape) > MAX_FRAME:  # an empty tensor can still be huge
+        raise Malformed(f"a tensor of shape {tuple(shape)} is too large")
+    count = math.prod(shape)
+    if stride is not None:
+        if len(stride) != len(shape) or any(not 0 <= step < 2**40 for step in stride):
+            raise Malformed("the strides do not match the shape")
+        count = _extent(shape, stride)
     if len(wire.data) != count * dtype.itemsize:
-        raise Malformed(f"{len(wire.data)} bytes for a tensor of shape {tuple(wire.shape)}")
+        raise Malformed(f"{len(wire.data)} bytes for a tensor of shape {tuple(shape)}")
     if not count:
-        return torch.empty(wire.shape, dtype=dtype)
+        return torch.empty(shape, dtype=dtype)
     flat = torch.frombuffer(bytearray(wire.data), dtype=dtype)
-    if wire.stride is not None:
-        return flat.as_strided(wire.shape, wire.stride)
-    return flat.view(wire.shape)
+    return flat.view(shape) if stride is None else flat.as_strided(shape, stride)
 
 
-def extent(shape: Sequence[int], stride: Sequence[int]) -> int:
-    """How many elements of storage a strided view spans."""
+def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * step for size, step in zip(shape, stride))
 
 
-# --- whole values -------------------------------------------------------------------------------
-
-
 def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], Value]) -> Value:
-    """A Python value for the wire. `tensor` packs tensors; `other` whatever is not in the list."""
+    """Return a value in wire form; `other` packs what is not in the list. Raises `Malformed`."""
     if isinstance(value, Tensor):
         return tensor(value)
     kind = type(value)
     if value is None or kind in (bool, float, str) or (kind is int and -(2**63) <= value < 2**63):
         return value  # type: ignore[no-any-return]
     if isinstance(value, list | tuple | dict) and len(value) > MAX_ITEMS:
-        raise Malformed(f"a {kind.__name__} of {len(value)} items cannot cross")
+        raise Malformed(f"a {kind.__name__} of {len(value)} items cannot be sent")
     if isinstance(value, list):
         return WireList([pack(item, tensor, other) for item in value])
     if isinstance(value, tuple):
         return WireTuple([pack(item, tensor, other) for item in value])
     if isinstance(value, dict):
-        return WireDict(
-            [(pack(k, tensor, other), pack(v, tensor, other)) for k, v in value.items()]
-        )
+        pairs = value.items()
+        return WireDict([(pack(k, tensor, other), pack(v, tensor, other)) for k, v in pairs])
     return other(value)
 
 
 def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Handle], Any]) -> Any:
-    """A Python value from the wire. `tensor` builds tensors, `handle` resolves handles."""
-    if isinstance(value, WireTensor):  # as most are
+    """Return the Python value of a wire value; `handle` resolves handles. Raises `Malformed`."""
+    if isinstance(value, WireTensor):  # the common case, without the cost of the closure
         return tensor(value)
     left = MAX_ITEMS
 
@@ -363,7 +335,7 @@ def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Ha
         nonlocal left
         left -= 1
         if depth > MAX_DEPTH or left < 0:
-            raise Malformed(f"more than {MAX_DEPTH} lists in lists, or {MAX_ITEMS} items")
+            raise Malformed(f"more than {MAX_DEPTH} levels of nesting or {MAX_ITEMS} items")
         if isinstance(value, WireTensor):
             return tensor(value)
         if isinstance(value, Handle):
@@ -381,30 +353,27 @@ def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Ha
 
 def _dict(pairs: list[tuple[Value, Value]], item: Callable[[Value], Any]) -> dict[Any, Any]:
     if len(pairs) > MAX_KEYS and not all(isinstance(key, str) for key, _ in pairs):
-        raise Malformed(f"a dict of {len(pairs)} keys that are not strings")
+        raise Malformed(f"a dict of {len(pairs)} keys, some of which are not strings")
     try:
         return {item(key): item(value) for key, value in pairs}
     except TypeError as error:
-        raise Malformed(f"a dict key cannot be hashed: {error}") from None
+        raise Malformed(f"a key of a dict cannot be hashed: {error}") from None
 
 
 def refuse(value: Any) -> NoReturn:
-    """The `other` of a sender that has no handles to give."""
-    raise Malformed(f"a {type(value).__name__} cannot cross")
-
-
-# --- frames -------------------------------------------------------------------------------------
+    """Raise `Malformed`: the `other` of a sender that offers no handles."""
+    raise Malformed(f"a {type(value).__name__} cannot be sent")
 
 
 def frame(message: Request | Answer) -> bytes:
-    """A message with its length in front, ready to send."""
+    """Return a message as bytes to send, its length in front."""
     body = encode(message)
     return HEADER.pack(len(body)) + body
 
 
 def body_length(header: bytes) -> int:
-    """The length a header announces; refuses one beyond the cap before anything is read."""
+    """Return the length that a header announces. Raises `Malformed` if it exceeds `MAX_FRAME`."""
     length: int = HEADER.unpack(header)[0]
     if length > MAX_FRAME:
-        raise Malformed(f"a frame of {length} bytes; at most {MAX_FRAME} may cross")
+        raise Malformed(f"a frame of {length} bytes; at most {MAX_FRAME} may be sent")
     return length

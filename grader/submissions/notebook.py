@@ -1,109 +1,116 @@
-"""Reading a notebook that a student handed in, as Python text; nothing of it is run here.
+"""Reading a student's notebook as one Python text, without running it.
 
-Code cells become one text, each behind a line that names it. IPython turns its own syntax (`%`,
-`!`, `?`) into calls, which a worker answers with nothing; a cell magic that times or captures is
-taken off its cell, and any other takes its cell with it.
+Each code cell follows a line that names it. IPython turns its own syntax (`%`, `!`, `?`) into
+calls, and the worker makes these do nothing. Cell magics that time or capture their cell are
+commented out; a cell with any other cell magic is commented out as a whole.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import warnings
 from typing import Any
 
 from grader.sandbox.cells import CELL
 
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
-# Each line of IPython's makes IPython read its whole cell anew: lines times characters, in all.
-MAX_READING = 500_000
+# IPython reads a whole cell again for each of its magic lines. This limits the sum, over all
+# cells, of magic lines times characters.
+MAX_TRANSFORM_WORK = 500_000
 MAX_CODE = 256 * 1024  # characters; parsing more takes seconds
-BROKEN = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError)
+NOTEBOOK_ERRORS = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError)
 
 
-class Unreadable(Exception):
-    """The file is no notebook; the message says why."""
+class UnreadableNotebook(Exception):
+    """The file is not a readable notebook; the message says why."""
 
 
 def read_notebook(data: bytes) -> str:
-    """The code of a notebook's cells, in order. Raises `Unreadable`."""
-    import nbformat
+    """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`."""
+    import nbformat  # noqa: PLC0415, slow: only notebooks need it
 
     try:
         text = data.decode("utf-8-sig")
         read: Any = nbformat.reads
-        with warnings.catch_warnings(action="ignore"):  # of what it mends by itself
+        with warnings.catch_warnings(action="ignore"):  # about what nbformat fixes by itself
             cells = read(text, as_version=4)["cells"]
         sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
         if sum(len(line) for source in sources for line in source) > MAX_CODE:
-            raise Unreadable(f"holds more than {MAX_CODE // 1024} KiB of code")
-        read_at_most = _Budget(MAX_READING)
-        codes = [_parsing(_python("".join(source), read_at_most)) for source in sources]
-        # A line that names a cell, within a cell, would begin one that no search has seen as code.
+            raise UnreadableNotebook(f"holds more than {MAX_CODE // 1024} KiB of code")
+        budget = _Budget(MAX_TRANSFORM_WORK)
+        codes = [_without_syntax_error(_to_python("".join(source), budget)) for source in sources]
+        # A string could hold a line that names a cell. The checks for forbidden calls would read
+        # the lines after it as text, and the worker would run them as a cell.
         codes = [f"\n{code}".replace(f"\n{CELL}", f"\n#{CELL}")[1:] for code in codes]
-        "".join(codes).encode()  # JSON can hold half a character, which no file and no wire can
+        "".join(codes).encode()  # fails for a lone surrogate, which JSON can hold but UTF-8 cannot
     except UnicodeDecodeError:
-        raise Unreadable("is not UTF-8, as notebooks are") from None
-    except (*BROKEN, nbformat.ValidationError) as error:
-        raise Unreadable(f"is no notebook that can be read ({_reason(error)})") from None
+        raise UnreadableNotebook("is not UTF-8, which a notebook must be") from None
+    except (*NOTEBOOK_ERRORS, nbformat.ValidationError) as error:
+        raise UnreadableNotebook(f"is not a readable notebook ({_reason(error)})") from None
     return "".join(f"{CELL}{number}\n{code}\n" for number, code in enumerate(codes, start=1))
 
 
 def cell_of(text: str, line: int) -> tuple[int, int]:
-    """The cell, and the line in it, of a line of the whole text; both count from 1."""
+    """Return the number of the cell that holds a line of the whole text, and the line in the cell.
+
+    All numbers count from 1; cell 0 means that no cell holds the line.
+    """
     lines = text.split("\n")[:line]
     starts = [number for number, here in enumerate(lines, start=1) if here.startswith(CELL)]
     return len(starts), line - starts[-1] if starts else line
 
 
-def _python(cell: str, budget: _Budget) -> str:
-    """One cell as plain Python."""
-    from IPython.core.inputtransformer2 import TransformerManager
+class _Budget:
+    """A limited amount of work."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def spend(self, work: int) -> bool:
+        """Take `work` from the budget; return whether there was enough."""
+        self._left -= work
+        return self._left >= 0
+
+
+def _to_python(cell: str, budget: _Budget) -> str:
+    from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415, slow, as above
 
     head, _, body = cell.lstrip().partition("\n")
     if head.startswith("%%"):
         magic = head[2:].split(maxsplit=1)[0] if head[2:].strip() else ""
         if magic not in RUNS_ITS_BODY:
-            return "".join(f"# {line}\n" for line in cell.splitlines())
+            return _commented_out(cell)
         cell = f"# {head}\n{body}"
     magics = sum(_is_magic(line.strip()) for line in cell.splitlines())
-    if not magics or not budget.allows(magics * len(cell)):
+    if not magics or not budget.spend(magics * len(cell)):
         return cell
-    try:
-        transformed: str = TransformerManager().transform_cell(cell)  # type: ignore[no-untyped-call]
-    except SyntaxError:
-        return cell
-    return transformed
-
-
-class _Budget:
-    """So much work, and no more."""
-
-    def __init__(self, left: int) -> None:
-        self._left = left
-
-    def allows(self, work: int) -> bool:
-        """Whether there is room for so much more, which is then taken."""
-        self._left -= work
-        return self._left >= 0
+    with contextlib.suppress(SyntaxError):
+        cell = TransformerManager().transform_cell(cell)  # type: ignore[no-untyped-call]
+    return cell
 
 
 def _is_magic(line: str) -> bool:
     return bool(line) and (line[0] in "%!?" or line[-1] == "?")
 
 
-def _parsing(cell: str) -> str:
-    """The cell, if it parses; else the same lines as comments, and the error raised where it ran.
+def _without_syntax_error(cell: str) -> str:
+    """Return the cell if it parses; else comment it out and add a line that raises the error.
 
-    The whole text can then be searched for forbidden calls, and the cells behind it still run.
+    So the whole text can be searched for forbidden calls, and the cells after it still run.
     """
     try:
         ast.parse(cell)
         return cell
     except SyntaxError as error:
-        what = f"{error.msg} in its line {error.lineno}"
+        reason = f"{error.msg} (line {error.lineno} of the cell)"
     except (ValueError, RecursionError, MemoryError) as error:
-        what = str(error) or "too deeply nested"
-    return "".join(f"# {line}\n" for line in cell.splitlines()) + f"raise SyntaxError({what!r})\n"
+        reason = str(error) or "too deeply nested"
+    return f"{_commented_out(cell)}raise SyntaxError({reason!r})\n"
+
+
+def _commented_out(cell: str) -> str:
+    return "".join(f"# {line}\n" for line in cell.splitlines())
 
 
 def _reason(error: Any) -> str:

@@ -1,6 +1,6 @@
-"""A CSV file as the places of its fields: what is not filled in stays as it is, byte for byte.
+"""A CSV file as positions of fields, so that unfilled fields stay the same, byte for byte.
 
-Knows RFC 4180 and what spreadsheets make of it, but neither students nor platforms.
+This module knows RFC 4180 and what spreadsheets write, but neither students nor platforms.
 """
 
 from __future__ import annotations
@@ -18,101 +18,93 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (b",", b";", b"\t")
 AS_UTF_8 = "export it again as CSV in UTF-8"
 _HEADER = re.compile(rb'[\r\n]*(?:"[^"]*+"|[^"\r\n])*+')
-_END = re.compile(rb"\r\n|\r|\n")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _QUOTED = re.compile(rb'"[^"]*"')
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """The bytes `start` to `end` of a file: one field, with its quotes."""
+    """The bytes `start` to `end` of a file: one field with its quotes."""
 
     start: int
     end: int
 
 
-Record = tuple[Field, ...]
+CsvRecord = tuple[Field, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A CSV file in UTF-8, and where its fields are. Empty lines are no records."""
+    """A CSV file in UTF-8 and the positions of its fields. Empty lines are no records."""
 
     data: bytes
     delimiter: bytes
-    header: Record
-    records: tuple[Record, ...]
+    header: CsvRecord
+    records: tuple[CsvRecord, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What the columns are called."""
+        """The names of the columns."""
         return tuple(self.text(field).strip() for field in self.header)
 
     def text(self, field: Field) -> str:
-        """What a field says."""
+        """Return a field's text, without its quotes."""
         raw = self.data[field.start : field.end]
-        if raw.startswith(b'"'):
-            raw = raw[1:-1].replace(b'""', b'"')
-        return raw.decode()
+        return (raw[1:-1].replace(b'""', b'"') if raw.startswith(b'"') else raw).decode()
 
-    def cell(self, record: Record, column: int | None) -> str:
-        """What a record says in a column, without the spaces around it; "" if it has no such."""
+    def cell(self, record: CsvRecord, column: int | None) -> str:
+        """Return a record's text in a column, stripped; "" if it has no such column."""
         if column is None or column >= len(record):
             return ""
         return self.text(record[column]).strip()
 
     def line(self, field: Field) -> int:
-        """The number of the line in which a field starts, from 1."""
-        return bisect_right(self._ends, field.start) + 1
+        """Return the number of the line in which a field starts, from 1."""
+        return bisect_right(self._line_ends, field.start) + 1
 
     @cached_property
-    def _ends(self) -> list[int]:
-        """Where lines end. Kept, since every student's line is asked for."""
-        return [found.end() for found in _END.finditer(self.data)]
+    def _line_ends(self) -> list[int]:
+        """The positions of line ends; cached, because every student's line is looked up."""
+        return [found.end() for found in _LINE_END.finditer(self.data)]
 
     def filled(self, cells: Mapping[Field, str]) -> bytes:
-        """The file with other texts in some fields, quoted if the old one was or it must be."""
+        """Return the file with new texts in some fields, quoted like the old ones or if needed."""
         pieces, done = [], 0
         for field in sorted(cells, key=lambda field: field.start):
             was_quoted = self.data[field.start : field.start + 1] == b'"'
-            pieces += [self.data[done : field.start], self._written(cells[field], was_quoted)]
+            pieces += [self.data[done : field.start], self._encoded(cells[field], was_quoted)]
             done = field.end
         return b"".join([*pieces, self.data[done:]])
 
-    def _written(self, text: str, quoted: bool) -> bytes:
+    def _encoded(self, text: str, quoted: bool) -> bytes:
         raw = text.encode()
         if quoted or any(mark in raw for mark in (self.delimiter, b'"', b"\r", b"\n")):
             return b'"' + raw.replace(b'"', b'""') + b'"'
         return raw
 
 
-def read(data: bytes) -> Table:
-    """The fields of a file; raises `RequestError` where it is not CSV in UTF-8."""
+def read_table(data: bytes) -> Table:
+    """Find the fields of a file; raise `RequestError` if it is not CSV in UTF-8."""
     if data.startswith(UTF_16) or b"\0" in data[:1000]:
         raise RequestError("the gradebook is written in UTF-16", AS_UTF_8)
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        line = _line(data, error.start)
+        line = _line_at(data, error.start)
         raise RequestError(f"the gradebook is not UTF-8 (line {line})", AS_UTF_8) from None
     delimiter = _delimiter(data)
-    header, *records = (r for r in _records(data, delimiter) if len(r) > 1 or _is_filled(r[0]))
+    header, *records = (r for r in _records(data, delimiter) if len(r) > 1 or r[0].start < r[0].end)
     return Table(data, delimiter, header, tuple(records))
 
 
-def _is_filled(field: Field) -> bool:
-    return field.start < field.end
-
-
 def _delimiter(data: bytes) -> bytes:
-    """What the header has most of outside its quotes."""
     header = _HEADER.match(data, _start(data))
     bare = _QUOTED.sub(b"", header[0]) if header else b""
     best = max(DELIMITERS, key=bare.count)
     if best not in bare:
         raise RequestError(
-            "the gradebook has no columns: nothing in its first line is parted by commas, "
-            "semicolons or tabs",
-            "give the CSV file as it was downloaded",
+            "the gradebook has no columns: its first line holds no commas, semicolons or tabs",
+            "pass the CSV file as it was downloaded",
         )
     return best
 
@@ -121,7 +113,7 @@ def _start(data: bytes) -> int:
     return len(BOM) if data.startswith(BOM) else 0
 
 
-def _records(data: bytes, delimiter: bytes) -> Iterator[Record]:
+def _records(data: bytes, delimiter: bytes) -> Iterator[CsvRecord]:
     mark = re.escape(delimiter)
     step = re.compile(
         rb'("[^"]*+(?:""[^"]*+)*+"|(?!")[^\r\n' + mark + rb"]*+)(" + mark + rb"|\r\n|\r|\n|\Z)"
@@ -132,8 +124,8 @@ def _records(data: bytes, delimiter: bytes) -> Iterator[Record]:
         found = step.match(data, at)
         if found is None:
             raise RequestError(
-                f"the gradebook is not CSV: line {_line(data, at)} has a quote that does not end "
-                "with its field",
+                f"the gradebook is not valid CSV: line {_line_at(data, at)} has a quote that does "
+                "not end with its field",
                 "download it again",
             )
         record.append(Field(*found.span(1)))
@@ -143,5 +135,5 @@ def _records(data: bytes, delimiter: bytes) -> Iterator[Record]:
             record = []
 
 
-def _line(data: bytes, at: int) -> int:
-    return 1 + len(_END.findall(data, 0, at))
+def _line_at(data: bytes, at: int) -> int:
+    return 1 + len(_LINE_END.findall(data, 0, at))

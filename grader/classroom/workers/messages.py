@@ -1,10 +1,8 @@
-"""What a batch asks of its slots, and what they answer: messages, and how they cross.
-
-Both ends are the trusted side's: what crosses here was never in reach of a student's code.
-"""
+"""The messages to and from grading processes; no student's code has access to either end."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -17,23 +15,21 @@ from grader.submissions.submission import Submission
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """What a nursery warms up: a course, as long as it has this hash, and how far student code is
-    kept from the machine.
-    """
+    """An order to warm up for a course, which must have this hash, and an isolation."""
 
     course: Path
     hash: str
     isolation: Isolation
 
 
-class Order(msgspec.Struct, frozen=True):
-    """Fork a slot; its socket comes along. With a `core`, it keeps to that one."""
+class ForkOrder(msgspec.Struct, frozen=True):
+    """An order to fork a grading process, which keeps to `core`; its socket comes along."""
 
     core: int | None = None
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Grade the exercises `names` of a submission; `tries` that have cost a slot came before."""
+    """An order to grade exercises of a submission; `tries` counts the processes lost over it."""
 
     submission: Submission
     names: tuple[str, ...]
@@ -41,8 +37,8 @@ class Job(msgspec.Struct, frozen=True):
     tries: int = 0
 
 
-class Graded(msgspec.Struct, frozen=True, tag="graded"):
-    """What was found of each exercise of a job, as JSON, and how many seconds it took."""
+class GradedJob(msgspec.Struct, frozen=True, tag="graded"):
+    """The results of a job's exercises as JSON, and how many seconds they took."""
 
     results: dict[str, bytes]
     confinement: tuple[str, ...]
@@ -58,57 +54,39 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
 
     @classmethod
     def of(cls, error: GraderError) -> Failed:
-        """The error as a message."""
+        """Return an error as a message."""
         return cls(error.exit_code, error.message, error.remedy)
 
-    def raised(self) -> GraderError:
-        """The message as an error."""
+    def to_error(self) -> GraderError:
+        """Return the message as an error."""
         kind = RequestError if self.exit_code == RequestError.exit_code else InternalError
         return kind(self.message, self.remedy)
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready"):
-    """The nursery is warm, or a slot has been forked: its process."""
+    """The template process is warm, or a grading process has been forked: its pid."""
 
     pid: int
 
 
 class Lost(msgspec.Struct, frozen=True, tag="lost"):
-    """The slot ended before it had graded a job."""
+    """The grading process ended before it had graded a job."""
 
     why: str
 
 
-Answer = Graded | Lost
+Answer = GradedJob | Lost
 MAX_ORDER = 64  # bytes
 encode_result = msgspec.json.Encoder().encode
 decode_result = msgspec.json.Decoder(ExerciseResult).decode
 encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 decode_setup = msgspec.msgpack.Decoder(Setup, dec_hook=lambda kind, text: kind(text)).decode
-decode_order = msgspec.msgpack.Decoder(Order).decode
+decode_order = msgspec.msgpack.Decoder(ForkOrder).decode
 decode_job = msgspec.msgpack.Decoder(Job).decode
-_told: msgspec.msgpack.Decoder[Graded | Failed] = msgspec.msgpack.Decoder(Graded | Failed)
-_answer: msgspec.msgpack.Decoder[Graded | Failed | Lost] = msgspec.msgpack.Decoder(
-    Graded | Failed | Lost
-)
-_ready: msgspec.msgpack.Decoder[Ready | Failed] = msgspec.msgpack.Decoder(Ready | Failed)
+decode_answer: Callable[[bytes], Answer | Failed] = msgspec.msgpack.Decoder(Answer | Failed).decode
+decode_ready: Callable[[bytes], Ready | Failed] = msgspec.msgpack.Decoder(Ready | Failed).decode
 
 
 def send(connection: Connection, message: object) -> None:
     """Send one message."""
     connection.send_bytes(encode(message))
-
-
-def receive_answer(connection: Connection) -> Graded | Failed:
-    """What a slot has to say of a job."""
-    return _told.decode(connection.recv_bytes())
-
-
-def receive_ready(connection: Connection) -> Ready | Failed:
-    """What a nursery has to say of itself, or of a slot that it was to fork."""
-    return _ready.decode(connection.recv_bytes())
-
-
-def decode_answer(data: bytes) -> Graded | Failed | Lost:
-    """What a pool of slots somewhere else has to say of a job."""
-    return _answer.decode(data)

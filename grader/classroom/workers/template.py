@@ -1,9 +1,8 @@
-"""The process that warms up once and forks slots: each grades one submission after another.
+"""The template process: warms up once, then forks grading processes that share its memory.
 
-    python -m grader.classroom.workers.template FD     started by `grader.classroom.workers.pool`, which talks to it through FD
+    python -m grader.classroom.workers.template FD PARENT
 
-Suites are collected and everything lazy is loaded here, once; a slot is a fork, so that a second
-one costs little memory, and a lost one little time. All of it is the trusted side.
+`grader.classroom.workers.pool` talks to it through the socket FD; it ends with the process PARENT.
 """
 
 from __future__ import annotations
@@ -17,65 +16,64 @@ import time
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from grader.classroom.workers import messages as jobs
+from grader.classroom.workers import messages
 from grader.course.course import Course, load_course
-from grader.errors import GraderError, RequestError
 from grader.course.faults import load_faults
+from grader.errors import GraderError, RequestError
+from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import Confinement, die_with
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Slot
+    from grader.grading.grader import Grader
 
 
 def serve(orders: socket.socket) -> None:
-    """Warm up, then fork a slot for every socket that comes, until nobody is left to send one."""
-    told = Connection(os.dup(orders.fileno()))
-    setup = jobs.decode_setup(told.recv_bytes())
+    """Warm up, then fork a grading process for every socket that comes, until none can come."""
+    pool = Connection(os.dup(orders.fileno()))
+    setup = messages.decode_setup(pool.recv_bytes())
     try:
         course = load_course(setup.course)
         if course.hash != setup.hash:
-            raise RequestError(
-                "the course has changed while it was graded", "run the same command again"
-            )
+            message = "the course has changed while it was graded"
+            raise RequestError(message, "run the same command again")
         with Zygote(Confinement(setup.isolation)) as zygote:
-            from grader.grading.grader import with_slot  # imports torch while the zygote does
 
-            def body(slot: Slot) -> None:
-                slot.try_confinement()
-                _warm(slot, course)
-                jobs.send(told, jobs.Ready(os.getpid()))
-                while zygote.outlasts(orders):
-                    order, fds, _, _ = socket.recv_fds(orders, jobs.MAX_ORDER, 1)
+            def fork_on_order(grader: Grader) -> None:
+                grader.check_confinement()
+                _warm_up(grader, course)
+                messages.send(pool, messages.Ready(os.getpid()))
+                while zygote.await_readable(orders):
+                    order, fds, _, _ = socket.recv_fds(orders, messages.MAX_ORDER, 1)
                     if not fds:
                         break
-                    pid = _fork(fds[0], slot, jobs.decode_order(order).core, orders, told)
+                    pid = _fork(fds[0], grader, messages.decode_order(order).core, orders, pool)
                     os.close(fds[0])
-                    jobs.send(told, jobs.Ready(pid))
+                    messages.send(pool, messages.Ready(pid))
 
-            with_slot(course, course.names, zygote, body)
+            with_grader(course, course.names, zygote, fork_on_order)
     except GraderError as error:
-        jobs.send(told, jobs.Failed.of(error))
+        messages.send(pool, messages.Failed.of(error))
 
 
-def _warm(slot: Slot, course: Course) -> None:
-    """Grade what is right and what is wrong, so that no slot has to load what that needs."""
+def _warm_up(grader: Grader, course: Course) -> None:
+    """Grade right and wrong solutions here, so that no grading process loads modules for it."""
     if course.suites == "public":
         stubs = {exercise.name: exercise.stub for exercise in course.exercises}
-        slot.results(Submission("warm", stubs), course.names, seed=0)
+        grader.grade(Submission("warm", stubs), course.names, seed=0)
         return
     right = {exercise.name: exercise.read("solution.py") for exercise in course.exercises}
-    slot.results(Submission("warm", right), course.names, seed=0)
+    grader.grade(Submission("warm", right), course.names, seed=0)
     for exercise in course.exercises:
         for fault in load_faults(exercise)[:1]:
             wrong = {**right, exercise.name: fault.apply(right[exercise.name])}
-            slot.results(Submission("warm", wrong), [exercise.name], seed=0)
+            grader.grade(Submission("warm", wrong), [exercise.name], seed=0)
 
 
-def _fork(fd: int, slot: Slot, core: int | None, *ours: socket.socket | Connection) -> int:
-    """Fork a slot that takes its jobs through `fd`; returns its process."""
-    control = slot.zygote.share()
+def _fork(fd: int, grader: Grader, core: int | None, *ours: socket.socket | Connection) -> int:
+    """Fork a grading process that takes its jobs through `fd`; return its pid."""
+    control = grader.zygote.share()
     parent = os.getpid()
     gc.freeze()
     pid = os.fork()
@@ -88,37 +86,34 @@ def _fork(fd: int, slot: Slot, core: int | None, *ours: socket.socket | Connecti
         for end in ours:
             end.close()
         if core is not None:
-            with contextlib.suppress(OSError):  # a core may be gone by now
+            with contextlib.suppress(OSError):  # the core may be gone by now
                 os.sched_setaffinity(0, {core})
-        _slot(Connection(fd), slot.beside(Zygote(slot.zygote.confinement, control, core)))
+        zygote = Zygote(grader.zygote.confinement, control, core)
+        _grade_jobs(Connection(fd), grader.with_zygote(zygote))
         code = 0
     finally:
         os._exit(code)
 
 
-def _slot(connection: Connection, slot: Slot) -> None:
-    """Grade every job that comes, until nobody is left to send one, or the zygote is gone."""
+def _grade_jobs(connection: Connection, grader: Grader) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
-        while slot.zygote.outlasts(connection):
-            job = jobs.decode_job(connection.recv_bytes())
-            answer: jobs.Graded | jobs.Failed
+        while grader.zygote.await_readable(connection):
+            job = messages.decode_job(connection.recv_bytes())
+            answer: messages.GradedJob | messages.Failed
             try:
-                answer = _graded(slot, job)
+                answer = _graded(grader, job)
             except GraderError as error:
-                answer = jobs.Failed.of(error)
-            if slot.zygote.has_died:
-                return  # it took the worker with it, which the student is not to blame for
-            jobs.send(connection, answer)
+                answer = messages.Failed.of(error)
+            if grader.zygote.has_died:
+                return  # it took the worker with it, which is not the student's fault
+            messages.send(connection, answer)
 
 
-def _graded(slot: Slot, job: jobs.Job) -> jobs.Graded:
+def _graded(grader: Grader, job: messages.Job) -> messages.GradedJob:
     start = time.perf_counter()
-    found = slot.results(job.submission, job.names, job.seed)
-    return jobs.Graded(
-        {result.name: jobs.encode_result(result) for result in found.results},
-        found.confinement,
-        time.perf_counter() - start,
-    )
+    grading = grader.grade(job.submission, job.names, job.seed)
+    results = {result.name: messages.encode_result(result) for result in grading.results}
+    return messages.GradedJob(results, grading.confinement, time.perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Replaying the recorded calls of a test on a solution of our own, in this process.
+"""Replay of a test's recorded calls on one of the course's own solutions, in this process.
 
-A `Variant` is a program of the course's: the reference, or the reference with a mistake in it. It
-is run by the very server that runs students' code in the worker, from the same requests and the
-same seed, so that what it answers can be compared with what the student's code answered.
+A `Variant` gets the requests and the seed that the student's code got, from the same server as in
+the worker, so that their answers can be compared. Nothing of the student's runs here.
 """
 
 from __future__ import annotations
@@ -20,48 +19,48 @@ import msgspec
 import torch
 from torch import Tensor, nn
 
-from grader.grading.diagnosis.answers import SEQUENCES
+from grader.grading.diagnosis.comparison import SEQUENCES
 from grader.sandbox import wire
-from grader.sandbox.host.connection import Record
+from grader.sandbox.host.connection import CallLog
 from grader.sandbox.worker.server import Server
 
-OUTPUT = "output"  # the stage that is what a call returns, where no variable has that name
+OUTPUT = "output"  # the stage for a call's return value, unless a variable has that name
 
 
 @dataclass(frozen=True)
-class Paused:
-    """An object of the reference's just before a call on it, and torch's generator then."""
+class PausedCall:
+    """A recorded call on a module of the reference, and the state just before that call."""
 
-    thing: nn.Module
+    module: nn.Module
     request: wire.Call
-    generator: Tensor
-    text: str  # of the reference
+    generator: Tensor  # the state of torch's generator
+    text: str  # the reference's source text
 
 
 class Variant:
-    """A solution of the course's own, loaded once, on which records are replayed."""
+    """The reference, maybe with a mistake in it, on which recorded calls are replayed."""
 
     def __init__(self, sources: Mapping[str, wire.Source], main: str) -> None:
         self._server = Server(lets_out=(KeyboardInterrupt,))
         self._file, self._text = sources[main].file, sources[main].text
         answer = self._server.answer(wire.Load(0, main, main, dict(sources)))
         handle = answer.value if isinstance(answer, wire.Reply) else None
-        self.module = handle.id if isinstance(handle, wire.Handle) else 0
-        self._handles: dict[int, int] = {}  # the student's, to those of the last replay
-        self._made_alike: dict[str, bool] = {}  # of each class, whether as the reference makes it
+        self._module = handle.id if isinstance(handle, wire.Handle) else 0  # 0: did not load
+        self._handles: dict[int, int] = {}  # the student's handles to those of the last replay
+        self._resumable: dict[str, bool] = {}  # by class name
         self._server.leave()
 
     def replay(
-        self, record: Record, upto: int | None = None
+        self, log: CallLog, upto: int | None = None
     ) -> Generator[wire.Answer | None, None, None]:
-        """What this solution answers to each call of `record`, up to the one numbered `upto`.
+        """Yield this solution's answers to the calls of `log`, to `log.calls[:upto]` if given.
 
-        Ends early, with None, at a call on an object that this solution did not give.
+        The last is None at a call on an object that this solution did not return.
         """
-        self._handles = handles = {record.module: self.module}
+        self._handles = handles = {log.module: self._module}
         try:
-            self._server.answer(wire.Begin(record.seed))
-            for entry in record.calls[:upto]:
+            self._server.answer(wire.Begin(log.seed))
+            for entry in log.calls[:upto]:
                 if isinstance(entry.request, wire.Load):
                     yield entry.answer
                     continue
@@ -71,80 +70,80 @@ class Variant:
                     yield None
                     return
                 answer = self._server.answer(request)
-                _join(getattr(entry.answer, "value", None), getattr(answer, "value", None), handles)
+                student_value = getattr(entry.answer, "value", None)
+                _match_handles(student_value, getattr(answer, "value", None), handles)
                 yield answer
         finally:
             self._server.leave()
 
-    def paused(self, record: Record, place: int) -> Paused | None:
-        """This solution just before call number `place` of `record`.
+    def paused(self, log: CallLog, index: int) -> PausedCall | None:
+        """Return the state of this solution just before `log.calls[index]`.
 
         None unless that call is on a module, and the calls before only made it and set it up.
         """
-        calls = [entry.request for entry in record.calls]
-        request = calls[place]
-        asked = [call for call in calls[:place] if not getattr(call, "quiet", True)]
-        if not isinstance(request, wire.Call) or len(asked) != 1:
+        calls = [entry.request for entry in log.calls]
+        request = calls[index]
+        answered = [call for call in calls[:index] if not getattr(call, "quiet", True)]
+        if not isinstance(request, wire.Call) or len(answered) != 1:
             return None
-        given = list(self.replay(record, place))
-        number = self._handles.get(request.target)
-        if len(given) < place or number is None:
+        answers = list(self.replay(log, index))
+        handle = self._handles.get(request.target)
+        if len(answers) < index or handle is None:
             return None
-        thing = self._server.held(number)
-        if not isinstance(thing, nn.Module):
+        module = self._server.held(handle)
+        if not isinstance(module, nn.Module):
             return None
-        return Paused(thing, request, torch.default_generator.get_state(), self._text)
+        return PausedCall(module, request, torch.default_generator.get_state(), self._text)
 
-    def resume(self, paused: Paused) -> wire.Answer | None:
-        """What this solution answers to the call; None unless it makes and sets up the same object.
+    def resume(self, paused: PausedCall) -> wire.Answer | None:
+        """Return this solution's answer to a paused call of the reference.
 
-        A third of the time of a whole replay, most of which goes into making layers.
+        None unless this solution constructs the module as the reference does. It makes no layers,
+        and so takes a third of the time of a whole replay.
         """
-        if not self.module:
+        if not self._module:
             return None
-        kind = type(paused.thing).__name__
-        ours = vars(self._server.held(self.module)).get(kind)
-        if not isinstance(ours, type):
+        kind = type(paused.module).__name__
+        own_class = vars(self._server.held(self._module)).get(kind)
+        if not isinstance(own_class, type):
             return None
-        if kind not in self._made_alike:
-            self._made_alike[kind] = _differ_in_a_method(ours, self._text, paused.text)
-        if not self._made_alike[kind]:
+        if kind not in self._resumable:
+            self._resumable[kind] = _differ_in_one_method(own_class, self._text, paused.text)
+        if not self._resumable[kind]:
             return None
-        thing: nn.Module = object.__new__(ours)
-        for name, value in vars(paused.thing).items():
-            vars(thing)[name] = copy.copy(value) if isinstance(value, dict) else value
-        buffers = vars(paused.thing)["_buffers"]
-        vars(thing)["_buffers"] = {
-            name: None if buffer is None else buffer.clone() for name, buffer in buffers.items()
-        }
+        module: nn.Module = object.__new__(own_class)
+        for name, value in vars(paused.module).items():
+            vars(module)[name] = copy.copy(value) if isinstance(value, dict) else value
+        buffers = vars(paused.module)["_buffers"].items()
+        vars(module)["_buffers"] = {k: None if b is None else b.clone() for k, b in buffers}
         self._server.answer(wire.Begin(0))
         torch.default_generator.set_state(paused.generator)
-        number = self._server.hold(thing, self.module)
+        handle = self._server.hold(module, self._module)
         try:
-            return self._server.answer(msgspec.structs.replace(paused.request, target=number))
+            return self._server.answer(msgspec.structs.replace(paused.request, target=handle))
         finally:
             self._server.leave()
 
-    def stages(self, record: Record, place: int, names: Sequence[str]) -> dict[str, Tensor]:
-        """The values of the stages `names` during call number `place` of `record`.
+    def stages(self, log: CallLog, index: int, names: Sequence[str]) -> dict[str, Tensor]:
+        """Return the values of the stages `names`, by name, during `log.calls[index]`.
 
-        A stage is a local variable of this exercise's code, as it was last set; the output of a
-        layer of that name; or `output`, what the call returns.
+        A stage is the final value of a local variable of this exercise's code, the output of a
+        layer of that name, or `output`, the return value of the call.
         """
-        seen: dict[str, Tensor] = {}
-        with closing(self.replay(record, place + 1)) as answers:
-            for _ in range(place):
+        values: dict[str, Tensor] = {}
+        with closing(self.replay(log, index + 1)) as answers:
+            for _ in range(index):
                 next(answers, None)
-            with _observed(self._file, names, seen):
+            with _collecting_stages(self._file, names, values):
                 answer = next(answers, None)
         value = getattr(answer, "value", None)
-        if OUTPUT in names and OUTPUT not in seen and isinstance(value, wire.WireTensor):
-            seen[OUTPUT] = wire.unpack_tensor(value)
-        return seen
+        if OUTPUT in names and OUTPUT not in values and isinstance(value, wire.WireTensor):
+            values[OUTPUT] = wire.unpack_tensor(value)
+        return values
 
 
-def _differ_in_a_method(kind: type, text: str, other: str) -> bool:
-    """Whether two modules' texts differ within one method of a class, and not in its making."""
+def _differ_in_one_method(kind: type, text: str, other: str) -> bool:
+    """Return whether two texts differ only within one method of class `kind`, not `__init__`."""
     ours, theirs = text.splitlines(), other.splitlines()
     head = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs)))
     pairs = zip(reversed(ours[head:]), reversed(theirs[head:]))
@@ -158,13 +157,15 @@ def _differ_in_a_method(kind: type, text: str, other: str) -> bool:
 
 
 @contextmanager
-def _observed(file: str, names: Sequence[str], seen: dict[str, Tensor]) -> Iterator[None]:
-    """Within, what the code in `file` computes under one of `names` joins `seen`."""
+def _collecting_stages(
+    file: str, names: Sequence[str], values: dict[str, Tensor]
+) -> Iterator[None]:
+    """Add to `values` what the code in `file` computes under one of `names` in the block."""
     outputs: dict[int, Any] = {}
 
     def keep(name: str, value: Any) -> None:
         if isinstance(value, Tensor):
-            seen.setdefault(name, value.detach().clone())
+            values.setdefault(name, value.detach().clone())
 
     def after_layer(layer: nn.Module, inputs: Any, output: Any) -> None:
         outputs.setdefault(id(layer), output)
@@ -189,7 +190,7 @@ def _observed(file: str, names: Sequence[str], seen: dict[str, Tensor]) -> Itera
 
 
 def _translated(request: Any, handles: Mapping[int, int]) -> Any:
-    """A request with this side's handles for the student's; raises `KeyError` for a lost one."""
+    """Return a request with our handles in place of the student's; `KeyError` if we lack one."""
     if isinstance(request, wire.Seed | wire.Backward | wire.Sync):
         return request
     changes: dict[str, Any] = {"target": handles[request.target]}
@@ -202,20 +203,20 @@ def _translated(request: Any, handles: Mapping[int, int]) -> Any:
 def _translated_value(value: wire.Value, handles: Mapping[int, int]) -> wire.Value:
     if isinstance(value, wire.Handle):
         return msgspec.structs.replace(value, id=handles[value.id])
-    if isinstance(value, wire.WireList | wire.WireTuple):
+    if isinstance(value, SEQUENCES):
         return type(value)([_translated_value(item, handles) for item in value.items])
     if isinstance(value, wire.WireDict):
         return wire.WireDict([(k, _translated_value(v, handles)) for k, v in value.pairs])
     return value
 
 
-def _join(theirs: wire.Value, ours: wire.Value, handles: dict[int, int]) -> None:
-    """Have the student's handles in a value stand for ours in the same places."""
+def _match_handles(theirs: wire.Value, ours: wire.Value, handles: dict[int, int]) -> None:
+    """Add to `handles` the student's handles in a value, with ours in the same places."""
     if isinstance(theirs, wire.Handle) and isinstance(ours, wire.Handle):
         handles[theirs.id] = ours.id
     elif isinstance(theirs, SEQUENCES) and isinstance(ours, SEQUENCES):
         for first, second in zip(theirs.items, ours.items):
-            _join(first, second, handles)
+            _match_handles(first, second, handles)
     elif isinstance(theirs, wire.WireDict) and isinstance(ours, wire.WireDict):
         for (_, first), (_, second) in zip(theirs.pairs, ours.pairs):
-            _join(first, second, handles)
+            _match_handles(first, second, handles)

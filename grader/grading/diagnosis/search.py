@@ -1,9 +1,8 @@
-"""Diagnosis: which known mistake gives the very answers that a student's code gave.
+"""The search for the known mistake that gives the same answers as a student's code.
 
-The calls that the tests recorded are replayed on the reference solution with one fault in it, then
-with two. A mistake is named only if it gives the student's answers to every call of the failed
-tests, and is right wherever the student was right; the simplest that does wins, and those that
-cannot be told apart by what was asked are named as a tie. Nothing of the student's runs here.
+The tests' calls are replayed on the reference with one fault in it, then with two. A mistake is
+named only if it gives the student's answers to all calls of the failed tests and correct ones
+wherever the student's are. Several that explain the same answers are named as a tie.
 """
 
 from __future__ import annotations
@@ -16,148 +15,147 @@ from contextlib import closing
 from functools import cached_property
 from typing import Literal
 
-from torch import Tensor
-
-from grader.grading.diagnosis.answers import alike, grows, is_empty_of_numbers, spoilt
 from grader.course.course import Course, Exercise
-from grader.grading.compare import assert_close
-from grader.errors import Mismatch
 from grader.course.faults import Fault, load_faults
+from grader.errors import Mismatch
+from grader.grading.compare import assert_close
+from grader.grading.diagnosis.comparison import (
+    differing_mask,
+    form_of,
+    has_no_finite_number,
+    operations_grow,
+    same_answer,
+)
+from grader.grading.diagnosis.replay import PausedCall, Variant
 from grader.grading.programs import program
 from grader.report import TWO, Diagnosis, Explanation, Outcome, WrongStep, first_failure
-from grader.grading.diagnosis.replay import Paused, Variant
 from grader.sandbox import wire
-from grader.sandbox.host.connection import Record
+from grader.sandbox.host.connection import CallLog
 from grader.sandbox.source import forbidden_calls
 
 UNKNOWN = (
-    "This is not one of the mistakes we know. Print your stages for the example in the task, and "
-    "compare them one by one."
+    "This is not one of the mistakes we know. Print the intermediate results of your code for the "
+    "example in the task, and check them one by one."
 )
-MAX_FOUND = 3  # more explanations than these are none
-COMPARED = {"value", "finite", "property"}  # of these, the message leaves the cause open
-# These messages say it all, or leave nothing to replay.
+MAX_EXPLANATIONS = 3  # if more fit, none is named
+CAUSE_UNCLEAR = {"value", "finite", "property"}  # kinds of failure that do not show their cause
+# Their message says everything, or there is nothing to replay.
 SELF_EXPLAINING = {"Forbidden", "Missing", "NotImplementedError", "Timeout", "Crash", "Protocol"}
 
-Found = tuple[tuple[Fault, ...], Variant]
+Candidate = tuple[tuple[Fault, ...], Variant]
+Answers = list[wire.Answer | None]
 
-# How much of a test's answers one mistake gives: all; the first wrong one it changes as well, to
-# something of the same kind; it does not show at all; or what it changes, the student got right.
-Part = Literal["all", "some", "nothing", "none"]
+# How much of a test a mistake explains: all of the student's answers; a part of the first wrong
+# one; nothing, because it has no effect on that answer; or it conflicts with that answer, by
+# changing what the student got right or changing it to something of another form.
+Explains = Literal["all", "part", "no effect", "conflict"]
 
 
 class Case:
-    """One test: what was asked, what the student's code answered, and what the reference does.
+    """One test: its recorded calls, the student's answers and the reference's."""
 
-    Where the tolerance of a contract tells nothing, answers are compared as closely as rounding
-    allows (`exact`).
-    """
-
-    def __init__(self, test: Outcome, record: Record, reference: Variant) -> None:
-        self.name, self.failed, self.record = test.name, test.outcome == "failed", record
-        self.answers = [entry.answer for entry in record.calls]
-        self._variant = reference
+    def __init__(self, test: Outcome, log: CallLog, reference: Variant) -> None:
+        self.name, self.kind, self.failed = test.name, test.kind, test.outcome == "failed"
+        self.log, self.answers = log, [entry.answer for entry in log.calls]
+        self._reference = reference
 
     @cached_property
-    def reference(self) -> list[wire.Answer | None]:
-        """What the reference answers."""
-        given = list(self._variant.replay(self.record))
-        return given + [None] * (len(self.answers) - len(given))
+    def correct_answers(self) -> Answers:
+        """The reference's answers, one for each call."""
+        answers = list(self._reference.replay(self.log))
+        return answers + [None] * (len(self.answers) - len(answers))
 
     @cached_property
     def exact(self) -> bool:
-        """Whether only rounding's own tolerance tells the student's code from the reference."""
-        return self.failed and self._first_wrong(False) is None and not self._grows_otherwise
+        """Whether to compare up to rounding: the test failed with all answers in tolerance."""
+        return self.failed and self._first_wrong(False) is None and not self._growth_differs
 
     @cached_property
     def first_wrong(self) -> int | None:
-        """The number of the first call that the student's code answered otherwise."""
+        """The index of the first call that the student's code answered wrongly, if any."""
         return self._first_wrong(self.exact)
 
     def _first_wrong(self, exact: bool) -> int | None:
-        pairs = enumerate(zip(self.answers, self.reference))
-        return next((n for n, (a, b) in pairs if not alike(a, b, b, exact=exact)), None)
+        pairs = enumerate(zip(self.answers, self.correct_answers))
+        return next((n for n, (a, b) in pairs if not same_answer(a, b, b, exact=exact)), None)
 
     @cached_property
-    def _grows_otherwise(self) -> bool:
-        return grows(self.answers) != grows(self.reference)
+    def _growth_differs(self) -> bool:
+        return operations_grow(self.answers) != operations_grow(self.correct_answers)
 
     @cached_property
-    def _paused(self) -> Paused | None:
-        """The reference before the first wrong call."""
-        place = self.first_wrong
-        return None if place is None else self._variant.paused(self.record, place)
+    def _paused(self) -> PausedCall | None:
+        """The reference just before the first wrong call."""
+        index = self.first_wrong
+        return None if index is None else self._reference.paused(self.log, index)
 
-    def _at_once(self, variant: Variant) -> wire.Answer | None:
-        """A variant's answer to the first wrong call, where it can be had without the others."""
+    def _resumed(self, variant: Variant) -> wire.Answer | None:
+        """Return a variant's answer to the first wrong call, if that needs no whole replay."""
         return variant.resume(self._paused) if self._paused else None
 
     @property
-    def says_nothing(self) -> bool:
-        """Whether the first wrong answer holds no number at all, where there should be some."""
-        place = self.first_wrong
-        if place is None or not isinstance(self.reference[place], wire.Reply):
+    def has_no_numbers(self) -> bool:
+        """Whether the first wrong answer has no finite number although an answer is expected."""
+        index = self.first_wrong
+        if index is None or not isinstance(self.correct_answers[index], wire.Reply):
             return False
-        return is_empty_of_numbers(self.answers[place])
+        return has_no_finite_number(self.answers[index])
 
     @property
-    def tells(self) -> bool:
-        """Whether anything in this test tells the student's code from the reference."""
-        return self.first_wrong is not None or self._grows_otherwise
+    def is_informative(self) -> bool:
+        """Whether the recorded calls show a difference between the student and the reference."""
+        return self.first_wrong is not None or self._growth_differs
 
     def fits(self, variant: Variant, *, exact: bool = False) -> bool:
-        """Whether `variant` answers as the student's code did, or as well where that was right."""
+        """Return whether `variant` answers like the student or, in a passed test, correctly."""
         if not self.failed:
-            return self._matches(variant, self.answers) or self._matches(variant, self.reference)
+            return self._gives(variant, self.answers) or self._gives(variant, self.correct_answers)
         exact = exact or self.exact
-        place, given = self.first_wrong, self._at_once(variant)
-        if place is not None and given is not None:
-            theirs, right = self.answers[place], self.reference[place]
-            if not alike(theirs, given, right, exact=exact):
+        index, answer = self.first_wrong, self._resumed(variant)
+        if index is not None and answer is not None:
+            theirs, correct = self.answers[index], self.correct_answers[index]
+            if not same_answer(theirs, answer, correct, exact=exact):
                 return False
-        return self._matches(variant, self.answers, exact=exact)
+        return self._gives(variant, self.answers, exact=exact)
 
-    def _matches(
-        self, variant: Variant, answers: list[wire.Answer | None], *, exact: bool = False
-    ) -> bool:
-        """Whether `variant` gives these answers."""
-        # Two replays at once would draw from one generator: the reference's is over by now.
-        right = self.reference if self.failed else answers
-        given = []
-        with closing(variant.replay(self.record)) as replayed:
-            for ours, theirs, reference in zip(replayed, answers, right):
-                if not alike(theirs, ours, reference, exact=exact):
+    def _gives(self, variant: Variant, expected: Answers, *, exact: bool = False) -> bool:
+        # Two replays at once would draw from one generator: finish the reference's first.
+        correct_answers = self.correct_answers if self.failed else expected
+        answers = []
+        with closing(variant.replay(self.log)) as replayed:
+            for answer, theirs, correct in zip(replayed, expected, correct_answers):
+                if not same_answer(theirs, answer, correct, exact=exact):
                     return False
-                given.append(ours)
-        return len(given) == len(answers) and grows(given) == grows(answers)
+                answers.append(answer)
+        same_growth = operations_grow(answers) == operations_grow(expected)
+        return len(answers) == len(expected) and same_growth
 
-    def part_of(self, variant: Variant) -> Part:
-        """How far a mistake explains this test's answers: see `Part`."""
-        place, right = self.first_wrong, self.reference
-        if place is None:
-            return "all" if self.fits(variant) else "none"
-        given = self._at_once(variant)
-        if given is None:
-            answers = self._answers(variant, place + 1)
-            if len(answers) <= place or not all(map(alike, right, answers[:place], right)):
-                return "none"
-            given = answers[place]
-        if alike(right[place], given, right[place], exact=self.exact):
-            return "nothing"
-        if alike(self.answers[place], given, right[place], exact=self.exact):
-            return "all" if self.fits(variant) else "some"
-        if _form(given) != _form(self.answers[place]):
-            return "none"
-        spoils = spoilt(right[place], given) & ~spoilt(right[place], self.answers[place])
-        return "none" if spoils.any() else "some"
-
-    def _answers(self, variant: Variant, upto: int) -> list[wire.Answer | None]:
-        with closing(variant.replay(self.record, upto)) as replayed:
-            return list(replayed)
+    def explained_by(self, variant: Variant) -> Explains:
+        """Return how much of this test's answers the mistake in `variant` explains."""
+        index, correct = self.first_wrong, self.correct_answers
+        if index is None:
+            return "all" if self.fits(variant) else "conflict"
+        answer = self._resumed(variant)
+        if answer is None:
+            with closing(variant.replay(self.log, index + 1)) as replayed:
+                answers = list(replayed)
+            before = answers[:index]
+            if len(answers) <= index or not all(map(same_answer, correct, before, correct)):
+                return "conflict"
+            answer = answers[index]
+        if same_answer(correct[index], answer, correct[index], exact=self.exact):
+            return "no effect"
+        if same_answer(self.answers[index], answer, correct[index], exact=self.exact):
+            return "all" if self.fits(variant) else "part"
+        if _form(answer) != _form(self.answers[index]):
+            return "conflict"
+        wrong = differing_mask(correct[index], answer)
+        only_here = wrong & ~differing_mask(correct[index], self.answers[index])
+        return "conflict" if only_here.any() else "part"
 
 
 class Diagnostician:
-    """Diagnoses one exercise's failures; keeps its faulty variants between submissions."""
+    """Diagnoses the failures of one exercise; keeps its variants between submissions."""
 
     def __init__(self, course: Course, exercise: Exercise) -> None:
         self.course, self.exercise = course, exercise
@@ -167,85 +165,73 @@ class Diagnostician:
         self._singles: dict[str, Variant] = {}
         self._reference = self._variant(self._solution)
 
-    def diagnose(self, tests: Sequence[Outcome], records: Mapping[str, Record]) -> Diagnosis | None:
-        """What is wrong, from an exercise's outcomes and the records of its tests.
-
-        None where nothing failed, or where what failed says by itself what is wrong.
-        """
-        with warnings.catch_warnings(action="ignore"):  # of what our own mistakes do to torch
-            return self._diagnose(tests, records)
-
-    def _diagnose(
-        self, tests: Sequence[Outcome], records: Mapping[str, Record]
+    def diagnose(
+        self, tests: Sequence[Outcome], call_logs: Mapping[str, CallLog]
     ) -> Diagnosis | None:
-        tests = [
-            test
+        """Return the diagnosis of an exercise from its outcomes and the call logs by test name.
+
+        None if nothing failed, or if the failures themselves say what is wrong.
+        """
+        cases = [
+            Case(test, call_logs[test.name], self._reference)
             for test in tests
-            if test.name in records
+            if test.name in call_logs
             and test.outcome in ("passed", "failed")
             and test.kind not in SELF_EXPLAINING
         ]
-        cases = [Case(test, records[test.name], self._reference) for test in tests]
-        # A mistake is ruled out by the first answer that differs: short records come first.
+        # The first answer that differs rules a mistake out: short call logs come first.
         cases.sort(key=lambda case: (not case.failed, len(case.answers)))
-        failed = [case for case in cases if case.failed and case.tells]
-        if not failed:
+        with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty variants
+            failed = [case for case in cases if case.failed and case.is_informative]
+            return self._diagnose(tests, failed, [case for case in cases if not case.failed])
+
+    def _diagnose(
+        self, tests: Sequence[Outcome], failed: list[Case], passed: list[Case]
+    ) -> Diagnosis | None:
+        cases = {case.name: case for case in failed}
+        shown = first_failure(test for test in tests if test.name in cases)
+        if shown is None:
             return None
-        kinds = {test.name: test.kind for test in tests}
-        open_ones = any(kinds[case.name] in COMPARED for case in failed)
-        unknown = Diagnosis((), UNKNOWN, "") if open_ones else None
-        if all(case.says_nothing for case in failed):
+        is_unclear = any(case.kind in CAUSE_UNCLEAR for case in failed)
+        unknown = Diagnosis((), UNKNOWN, "") if is_unclear else None
+        if all(case.has_no_numbers for case in failed):
             return unknown
-        found = self._search(failed, [case for case in cases if not case.failed])
-        if not 0 < len(found) <= MAX_FOUND:
+        found = self._search(failed, passed)
+        if not 0 < len(found) <= MAX_EXPLANATIONS:
             return unknown
-        by_name = {case.name: case for case in failed}
-        told = first_failure(test for test in tests if test.name in by_name)
-        names = list(by_name)
-        explanations = [_explained(faults, names) for faults, _ in found]
-        first, (_, variant) = explanations[0], found[0]
-        return Diagnosis(
-            first.faults,
-            first.says,
-            first.hint,
-            first.tests,
-            tie=tuple(explanations[1:]),
-            first_wrong_step=self._first_wrong_step(by_name[told.name], variant) if told else None,
-        )
+        first, *others = (_explanation(faults, list(cases)) for faults, _ in found)
+        step = self._first_wrong_step(cases[shown.name], found[0][1])
+        return Diagnosis(**vars(first), tie=tuple(others), first_wrong_step=step)
 
-    # --- the search ---
-
-    def _search(self, failed: list[Case], passed: list[Case]) -> list[Found]:
-        """The simplest mistakes that explain the cases: all single ones, else all pairs."""
+    def _search(self, failed: list[Case], passed: list[Case]) -> list[Candidate]:
+        """Return all single faults that explain the cases or, if there are none, all pairs."""
         to_fail, to_pass = ({case.name for case in cases} for cases in (failed, passed))
-        # Outcomes follow from answers: a mistake that fails a test which the student passed is not
-        # the student's, and one that fails none of them is right there.
+        # The answers decide the outcomes: a mistake that fails a test which the student passed is
+        # not the student's. For single faults, that makes a replay of passed tests unnecessary.
         possible = [fault for fault in self._faults if not fault.fails & to_pass]
-        alone = (((f,), self._single(f)) for f in possible if f.fails >= to_fail)
-        return _fitting(alone, failed) or list(self._pairs(possible, failed, passed))
+        singles = (((f,), self._single(f)) for f in possible if f.fails >= to_fail)
+        return _fitting(singles, failed) or list(self._pairs(possible, failed, passed))
 
     def _pairs(
         self, possible: list[Fault], failed: list[Case], passed: list[Case]
-    ) -> Iterator[Found]:
-        """All pairs that explain the cases. Few are worth a try; there are hundreds that are not.
+    ) -> Iterator[Candidate]:
+        """Yield all pairs of faults that explain the cases.
 
-        Of the first failed test, one of the two gives all answers and the other does not show; or
-        both show in the first wrong answer.
+        Only few of hundreds are tried. In the first failed test, either one of the two explains
+        all answers and the other has no effect, or each explains a part of the first wrong answer.
         """
         first, names = failed[0], {case.name for case in failed}
-        parts = {fault.name: first.part_of(self._single(fault)) for fault in possible}
-        whole, silent, partly = (
-            [fault for fault in possible if parts[fault.name] == part]
-            for part in ("all", "nothing", "some")
+        explains = {fault.name: first.explained_by(self._single(fault)) for fault in possible}
+        whole, without_effect, partial = (
+            [fault for fault in possible if explains[fault.name] == extent]
+            for extent in ("all", "no effect", "part")
         )
-        tries: list[tuple[tuple[Fault, Fault], list[Case]]] = [
-            (pair, failed) for pair in itertools.combinations(partly, 2)
-        ]
+        tries = [(pair, failed) for pair in itertools.combinations(partial, 2)]
         for fault in whole:
             left = [case for case in failed[1:] if not case.fits(self._single(fault))]
             tries += [
                 ((fault, other), left + failed)
-                for other in silent
+                for other in without_effect
                 if left and left[0].name in other.fails
             ]
         for pair, cases in tries:
@@ -258,27 +244,23 @@ class Diagnostician:
             if all(case.fits(variant) for case in cases + passed):
                 yield pair, variant
 
-    # --- what is said of it ---
-
     def _first_wrong_step(self, case: Case, variant: Variant) -> WrongStep | None:
-        """The first stage at which `variant` leaves the reference, in the first wrong call."""
-        place = case.first_wrong
-        if place is None:
+        index = case.first_wrong
+        if index is None:
             return None
         names = self.exercise.stages
-        actual = variant.stages(case.record, place, names)
-        expected = self._reference.stages(case.record, place, names)
-        for name in names:
-            if name in actual and name in expected:
-                step = _step(case.name, name, actual[name], expected[name])
-                if step is not None:
-                    return step
+        actual = variant.stages(case.log, index, names)
+        expected = self._reference.stages(case.log, index, names)
+        for name in [name for name in names if name in actual and name in expected]:
+            try:
+                assert_close(actual[name], expected[name], f"`{name}`")
+            except Mismatch as mismatch:
+                if d := mismatch.difference:
+                    return WrongStep(case.name, name, d.summary, d.expected, d.actual)
         return None
 
-    # --- variants ---
-
     def _is_forbidden(self, fault: Fault) -> bool:
-        """Whether a fault is a forbidden call: its test says so, and skips the others."""
+        """Return whether a fault is a forbidden call: the test for those reports it already."""
         source = f"import torch\nfrom torch import nn\n{textwrap.dedent(fault.by).strip()}"
         try:
             return bool(forbidden_calls(source, "", self.exercise.forbidden))
@@ -296,27 +278,24 @@ class Diagnostician:
         return Variant(sources, self.exercise.name)
 
 
-def _fitting(candidates: Iterable[Found], cases: list[Case]) -> list[Found]:
-    """The candidates that explain all cases; the closest, where only rounding tells."""
+def _fitting(candidates: Iterable[Candidate], cases: list[Case]) -> list[Candidate]:
+    """Return the candidates that explain all cases; of several, those that match up to rounding."""
     found = [entry for entry in candidates if all(case.fits(entry[1]) for case in cases)]
     if len(found) < 2:
         return found
-    closest = [entry for entry in found if all(c.fits(entry[1], exact=True) for c in cases)]
-    return closest or found
+    return [entry for entry in found if all(c.fits(entry[1], exact=True) for c in cases)] or found
 
 
 def _form(answer: wire.Answer | None) -> object:
-    """What an answer is, but for its numbers."""
+    """Return the form of an answer: all but its numbers."""
     if isinstance(answer, wire.Failure):
         return answer.kind
     value = getattr(answer, "value", None)
-    if isinstance(value, wire.WireTensor):
-        return value.dtype, value.shape, value.requires_grad
-    return type(value)
+    return form_of(value) if isinstance(value, wire.WireTensor) else type(value)
 
 
 def _with_both(pair: tuple[Fault, Fault], solution: str) -> str | None:
-    """The solution with both edits, where each still finds its text after the other."""
+    """Return the solution with both edits; None if each removes the text that the other edits."""
     for first, second in (pair, pair[::-1]):
         text = first.apply(solution)
         if text.count(second.replace) == 1:
@@ -324,20 +303,10 @@ def _with_both(pair: tuple[Fault, Fault], solution: str) -> str | None:
     return None
 
 
-def _explained(faults: tuple[Fault, ...], failed: Sequence[str]) -> Explanation:
+def _explanation(faults: tuple[Fault, ...], failed: Sequence[str]) -> Explanation:
     names = tuple(fault.name for fault in faults)
     says = " ".join(fault.says for fault in faults)
     if len(faults) > 1:
         says = TWO + says
     tests = tuple(tuple(name for name in failed if name in fault.fails) for fault in faults)
     return Explanation(names, says, " ".join(fault.hint for fault in faults), tests)
-
-
-def _step(test: str, name: str, actual: Tensor, expected: Tensor) -> WrongStep | None:
-    try:
-        assert_close(actual, expected, f"`{name}`")
-    except Mismatch as mismatch:
-        found = mismatch.difference
-        if found is not None:
-            return WrongStep(test, name, found.summary, found.expected, found.actual)
-    return None

@@ -1,21 +1,20 @@
 "use strict";
-// The class page's table: rows come from the JSON beside this script, a hundred at a time.
-// Whatever a student wrote is set as textContent, and never parsed as HTML.
+// The table of the class page. It reads the students from the JSON next to this script and shows a
+// hundred at a time. A student is an index `at` in the list of each field, such as students.name.
+// A student's texts are always set as textContent, never parsed as HTML.
 (() => {
   const PAGE = 100;
-  const MANY = 12; // reasons of flags that are worth an entry each
-  const STATES = ["passed", "to mend", "not started", "not graded", "error"];
+  const MANY = 12; // flags; more than these get no filter of their own
   const FILTERS = ["q", "state", "section", "exercise", "flag", "mistake"];
-  const [ID, NAME, SECTION, POINTS, MAX, OF, STATES_OF, STATE, ATTEMPT, SUBMITTED, LATE, FLAGS, MEND, LINK] =
-    Array(14).keys();
 
   const $ = (id) => document.getElementById(id);
-  const { exercises, mistakes, students } = JSON.parse($("data").textContent);
+  const { states, exercises, mistakes, students } = JSON.parse($("data").textContent);
+  const all = students.id.map((_, at) => at);
   const titles = new Map(exercises.map((exercise) => [exercise.name, exercise.title]));
   const places = new Map(exercises.map((exercise, place) => [exercise.name, place]));
   const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const view = { q: "", state: "", section: "", exercise: "", flag: "", mistake: "", sort: "", page: 0 };
-  let shown = students.map((_, index) => index);
+  let shown = all;
 
   const make = (tag, text, name) => {
     const node = document.createElement(tag);
@@ -26,85 +25,83 @@
   const count = (number) => number.toLocaleString("en");
   const plain = (number) => (number === null ? "–" : String(number));
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  const searched = students.map((row) => folded([row[ID], row[NAME], row[SECTION]].join("\n")));
+  const searched = all.map((at) => folded([students.id[at], students.name[at], students.section[at]].join("\n")));
+  const passed = states.findIndex((state) => state.name === "passed");
+  const stateOf = (at) => states[students.state[at]].name;
 
-  function person(row) {
+  function person(at) {
     const link = make("a");
-    link.href = row[LINK];
-    link.append(make("bdi", row[ID]));
+    link.href = students.page[at];
+    link.append(make("bdi", students.id[at]));
     return link;
   }
 
   // --- columns -------------------------------------------------------------------------------
 
-  const some = (at) => students.some((row) => (Array.isArray(row[at]) ? row[at].length : row[at]));
-  const words = (title, at) => ({ title, text: true, of: (row) => row[at], cell: (row) => make("bdi", row[at]) });
-  const figure = (title, of, kind) => ({ title, of, number: true, shown: (row) => plain(of(row)), kind });
-  const marks = ["full", "part", "none", "none", "broken"];
+  const some = (name) => students[name].some((value) => (Array.isArray(value) ? value.length : value));
+  const field = (name) => (at) => students[name][at];
+  const words = (title, name) => ({ title, text: true, value: field(name), cell: (at) => make("bdi", students[name][at]) });
+  const figure = (title, value, kind) => ({ title, value, number: true, shown: (at) => plain(value(at)), kind });
   const columns = [
-    { title: "Student", text: true, of: (row) => row[ID], cell: person },
-    some(NAME) && words("Name", NAME),
-    some(SECTION) && words("Section", SECTION),
-    { ...figure("Points", (row) => row[POINTS]), shown: (row) => `${row[POINTS]} / ${row[MAX]}`, kind: () => "total" },
+    { title: "Student", text: true, value: field("id"), cell: person },
+    some("name") && words("Name", "name"),
+    some("section") && words("Section", "section"),
+    { ...figure("Points", field("points")), shown: (at) => `${students.points[at]} / ${students.max_points[at]}`, kind: () => "total" },
     ...exercises.map((exercise, place) =>
-      figure(exercise.title, (row) => row[OF][place], (row) => marks[row[STATES_OF][place]])),
-    { title: "State", of: (row) => row[STATE], shown: (row) => STATES[row[STATE]] },
-    { title: "To mend first", of: (row) => places.get(row[MEND]) ?? exercises.length, shown: (row) => titles.get(row[MEND]) ?? "" },
-    some(FLAGS) && { title: "Flags", number: true, of: (row) => row[FLAGS].length, cell: (row) => make("span", row[FLAGS].join("; "), "flags") },
-    students.some((row) => row[ATTEMPT] > 1) && figure("Attempt", (row) => row[ATTEMPT]),
-    some(SUBMITTED) && { title: "Handed in", text: true, of: (row) => row[SUBMITTED], shown: (row) => row[SUBMITTED].slice(0, 16).replace("T", " ") },
-    some(LATE) && figure("Days late", (row) => row[LATE]),
+      figure(exercise.title, (at) => students.points_of[at][place], (at) => states[students.states[at][place]].kind)),
+    { title: "State", value: field("state"), shown: stateOf },
+    { title: "First to fix", value: (at) => places.get(students.first_to_fix[at]) ?? exercises.length, shown: (at) => titles.get(students.first_to_fix[at]) ?? "" },
+    some("flags") && { title: "Flags", number: true, value: (at) => students.flags[at].length, cell: (at) => make("span", students.flags[at].join("; "), "flags") },
+    students.attempt.some((attempt) => attempt > 1) && figure("Attempt", field("attempt")),
+    some("submitted") && { title: "Submitted", text: true, value: field("submitted"), shown: (at) => students.submitted[at].slice(0, 16).replace("T", " ") },
+    some("late_days") && figure("Days late", field("late_days")),
   ].filter(Boolean);
 
-  // Every column is sorted by whole numbers: texts are ranked once, when first asked for.
+  // Every column is sorted by numbers. Texts are ranked once, when first sorted.
   function keys(column) {
     if (column.keys) return column.keys;
-    const values = students.map(column.of);
+    const values = all.map(column.value);
     if (!column.text) return (column.keys = values);
     const ranks = new Map([...new Set(values)].sort(collator.compare).map((value, rank) => [value, rank]));
     return (column.keys = values.map((value) => (value === "" ? null : ranks.get(value))));
   }
 
-  function order(chosen) {
+  function sort(chosen) {
     const [, down, at] = /^(-?)(\d+)$/.exec(view.sort) || [];
     if (!columns[at]) return chosen;
-    const of = keys(columns[at]);
+    const key = keys(columns[at]);
     const sign = down ? -1 : 1;
     return chosen.sort((a, b) => {
-      if (of[a] === null || of[b] === null) return (of[a] === null) - (of[b] === null) || a - b;
-      return sign * (of[a] - of[b]) || a - b;
+      if (key[a] === null || key[b] === null) return (key[a] === null) - (key[b] === null) || a - b;
+      return sign * (key[a] - key[b]) || a - b;
     });
   }
 
-  // --- which rows ----------------------------------------------------------------------------
+  // --- filtered rows -------------------------------------------------------------------------
 
-  function tests() {
+  function conditions() {
     const found = [];
     const words = folded(view.q).split(/\s+/).filter(Boolean);
-    if (words.length) found.push((row, at) => words.every((word) => searched[at].includes(word)));
-    if (view.state) found.push((row) => STATES[row[STATE]] === view.state);
-    if (view.section) found.push((row) => row[SECTION] === view.section.slice(1));
+    if (words.length) found.push((at) => words.every((word) => searched[at].includes(word)));
+    if (view.state) found.push((at) => stateOf(at) === view.state);
+    if (view.section) found.push((at) => students.section[at] === view.section.slice(1));
     if (places.has(view.exercise)) {
       const place = places.get(view.exercise);
-      found.push((row) => row[STATES_OF][place] !== "0");
+      found.push((at) => students.states[at][place] !== passed);
     }
-    if (view.flag === "any") found.push((row) => row[FLAGS].length);
-    if (view.flag === "none") found.push((row) => !row[FLAGS].length);
-    if (view.flag.startsWith("=")) found.push((row) => row[FLAGS].includes(view.flag.slice(1)));
+    if (view.flag === "any") found.push((at) => students.flags[at].length);
+    if (view.flag === "none") found.push((at) => !students.flags[at].length);
+    if (view.flag.startsWith("=")) found.push((at) => students.flags[at].includes(view.flag.slice(1)));
     if (mistakes[view.mistake]) {
       const who = new Set(mistakes[view.mistake]);
-      found.push((row, at) => who.has(at));
+      found.push((at) => who.has(at));
     }
     return found;
   }
 
   function choose() {
-    const asked = tests();
-    const chosen = [];
-    students.forEach((row, at) => {
-      if (asked.every((holds) => holds(row, at))) chosen.push(at);
-    });
-    shown = order(chosen);
+    const found = conditions();
+    shown = sort(all.filter((at) => found.every((holds) => holds(at))));
     render();
   }
 
@@ -114,10 +111,10 @@
     view.page = Math.max(0, Math.min(view.page, Math.ceil(shown.length / PAGE) - 1));
     const first = view.page * PAGE;
     const rows = shown.slice(first, first + PAGE);
-    $("rows").replaceChildren(...rows.map((at) => rowOf(students[at])));
+    $("rows").replaceChildren(...rows.map(rowOf));
     const last = first + rows.length;
-    const range = rows.length ? `Showing ${count(first + 1)}–${count(last)} of ${count(shown.length)}` : "Nobody fits";
-    const rest = shown.length < students.length ? ` (${count(students.length)} in the class)` : "";
+    const range = rows.length ? `Showing ${count(first + 1)}–${count(last)} of ${count(shown.length)}` : "No students match";
+    const rest = shown.length < all.length ? ` (${count(all.length)} in the class)` : "";
     $("showing").textContent = range + rest;
     $("previous").disabled = first === 0;
     $("next").disabled = last >= shown.length;
@@ -129,14 +126,14 @@
     remember();
   }
 
-  function rowOf(row) {
+  function rowOf(at) {
     const tr = make("tr");
-    columns.forEach((column, at) => {
-      const cell = make(at ? "td" : "th", column.shown && column.shown(row));
-      if (!at) cell.scope = "row";
-      if (column.cell) cell.append(column.cell(row));
+    columns.forEach((column, place) => {
+      const cell = make(place ? "td" : "th", column.shown && column.shown(at));
+      if (!place) cell.scope = "row";
+      if (column.cell) cell.append(column.cell(at));
       if (column.number && column.shown) cell.classList.add("number");
-      if (column.kind) cell.classList.add(column.kind(row));
+      if (column.kind) cell.classList.add(column.kind(at));
       tr.append(cell);
     });
     return tr;
@@ -173,21 +170,22 @@
   }
 
   function fillFilters() {
-    const states = tally(students.map((row) => STATES[row[STATE]]));
-    options("state", STATES.filter((word) => states.has(word)).map((word) => [word, `${word} (${count(states.get(word))})`]));
-    const sections = [...tally(students.map((row) => row[SECTION]))].sort(([a], [b]) => collator.compare(a, b));
-    options("section", some(SECTION) ? sections.map(([name, n]) => [`=${name}`, `${name || "no section"} (${count(n)})`]) : []);
+    const found = tally(all.map(stateOf));
+    const present = states.map((state) => state.name).filter((name) => found.has(name));
+    options("state", present.map((name) => [name, `${name} (${count(found.get(name))})`]));
+    const sections = [...tally(students.section)].sort(([a], [b]) => collator.compare(a, b));
+    options("section", some("section") ? sections.map(([name, n]) => [`=${name}`, `${name || "no section"} (${count(n)})`]) : []);
     options("exercise", exercises.map(({ name, title }) => [name, `${title} is not passed`]));
-    const reasons = tally(students.flatMap((row) => row[FLAGS]));
+    const reasons = tally(students.flags.flat());
     const each = reasons.size <= MANY ? [...reasons].map(([why, n]) => [`=${why}`, `${why} (${count(n)})`]) : [];
     options("flag", reasons.size ? [["any", "flagged"], ["none", "not flagged"], ...each] : []);
-    options("mistake", mistakes.map((who, at) => [at, $(`mistake-${at}`).dataset.title]));
+    options("mistake", mistakes.map((_, at) => [at, $(`mistake-${at}`).dataset.title]));
   }
 
   function show() {
     FILTERS.forEach((key) => {
       $(key).value = view[key];
-      if ($(key).value !== view[key]) $(key).value = view[key] = ""; // an option that is not there
+      if ($(key).value !== view[key]) $(key).value = view[key] = ""; // an option that does not exist
     });
     choose();
   }
@@ -207,7 +205,7 @@
     return true;
   }
 
-  function only(wanted) {
+  function showOnly(wanted) {
     FILTERS.forEach((key) => (view[key] = ""));
     Object.assign(view, wanted, { page: 0 });
     show();
@@ -215,20 +213,19 @@
     $("q").focus({ preventScroll: true });
   }
 
-  // --- names that unfold ---------------------------------------------------------------------
+  // --- the students who made a mistake -------------------------------------------------------
 
   function unfold(details) {
-    const at = details.dataset.mistake;
-    const place = details.querySelector(".who");
-    if (!details.open || place.childElementCount) return;
-    const who = mistakes[at];
-    who.slice(0, PAGE).forEach((student) => {
+    const list = details.querySelector(".who");
+    if (!details.open || list.childElementCount) return;
+    const who = mistakes[details.dataset.mistake];
+    who.slice(0, PAGE).forEach((at) => {
       const item = make("li");
-      item.append(person(students[student]));
-      if (students[student][NAME]) item.append(" ", make("bdi", students[student][NAME]));
-      place.append(item);
+      item.append(person(at));
+      if (students.name[at]) item.append(" ", make("bdi", students.name[at]));
+      list.append(item);
     });
-    if (who.length > PAGE) place.append(make("li", `and ${count(who.length - PAGE)} more`, "soft"));
+    if (who.length > PAGE) list.append(make("li", `and ${count(who.length - PAGE)} more`, "soft"));
   }
 
   // --- the keyboard --------------------------------------------------------------------------
@@ -276,13 +273,13 @@
       view.page = 0;
       choose();
     }));
-  $("clear").addEventListener("click", () => only({}));
+  $("clear").addEventListener("click", () => showOnly({}));
   $("previous").addEventListener("click", () => turn(-1));
   $("next").addEventListener("click", () => turn(1));
   document.querySelectorAll("details[data-mistake]").forEach((details) =>
     details.addEventListener("toggle", () => unfold(details)));
   document.querySelectorAll("button[data-only]").forEach((button) =>
-    button.addEventListener("click", () => only(Object.fromEntries(new URLSearchParams(button.dataset.only)))));
+    button.addEventListener("click", () => showOnly(Object.fromEntries(new URLSearchParams(button.dataset.only)))));
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", () => recall() && show());
   const recalled = recall();

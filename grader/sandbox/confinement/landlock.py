@@ -1,8 +1,8 @@
-"""What a worker may read and write: Python's own folders, and one private folder (Landlock).
+"""The files that a worker may read and write (Landlock).
 
-Reading covers the standard library, installed packages, the folders of shared libraries and the
-little that torch asks of the system; writing covers the private folder and /dev/null. No TCP, no
-signal and no abstract socket leaves the worker where the kernel can see to that.
+A worker may read the standard library, installed packages, the folders of shared libraries and a
+few system files that torch needs. It may write to its private folder and /dev/null. Where the
+kernel supports it, TCP, signals to other processes and abstract sockets are forbidden as well.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-WHAT_TORCH_ASKS = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache")
+READ_BY_TORCH = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache")
 
 
 @functools.cache
 def version() -> int:
-    """The kernel's Landlock ABI; 0 where there is none."""
+    """Return the version of the kernel's Landlock ABI; 0 if it has none."""
     if sys.platform != "linux":
         return 0
-    import landlockpy
+    import landlockpy  # noqa: PLC0415, slow: only a command that starts workers pays for it
 
     try:
         return landlockpy.abi_version()
@@ -31,22 +31,22 @@ def version() -> int:
 
 
 def missing() -> str:
-    """Why file access cannot be confined here, or an empty string."""
+    """Return why file access cannot be confined here, or an empty string."""
     if sys.platform != "linux":
         return "only Linux has it"
-    return "" if version() else "the kernel offers no Landlock (5.13 or later, and lsm=landlock)"
+    return "" if version() else "the kernel offers no Landlock (5.13 or later, with lsm=landlock)"
 
 
 def restrict(private: Path, *, may_remove: bool) -> None:
-    """Confine this thread, and those it starts, to the folders above, for good.
+    """Confine this thread, and the threads it starts, to these files until the process ends.
 
-    What has no name and is held open, nobody could count: so files may not be removed, where
-    somebody else pretends that they were. Without that, temporary files would not work at all.
+    `may_remove` allows to remove files. The seccomp layer only pretends to, because an open file
+    without a name cannot be counted. Without that layer, temporary files need the permission.
     """
-    from landlockpy import AccessFS, Ruleset, Scope
+    from landlockpy import AccessFS, Ruleset, Scope  # noqa: PLC0415, slow, as above
 
     read = AccessFS.READ_FILE | AccessFS.READ_DIR
-    # No folder can be made, so that counting what lies in the private one is one short look.
+    # Folders cannot be made, so one listing of the private folder counts all files.
     keep = read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG
     if may_remove:
         keep |= AccessFS.REMOVE_FILE
@@ -60,20 +60,17 @@ def restrict(private: Path, *, may_remove: bool) -> None:
 
 @functools.cache
 def readable() -> tuple[str, ...]:
-    """The files and folders that a worker may read, measured once, where torch is loaded."""
+    """Return the files and folders that a worker may read, as seen from a process with torch."""
     wanted = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     wanted.update(_folders_of_libraries())
-    wanted.update(WHAT_TORCH_ASKS)
+    wanted.update(READ_BY_TORCH)
     paths = sorted({os.path.realpath(path) for path in wanted if os.path.exists(path)})
-    return tuple(
-        path
-        for path in paths
-        if not any(path.startswith(other + os.sep) for other in paths if other != path)
-    )
+    folders = tuple(path + os.sep for path in paths)
+    return tuple(path for path in paths if not path.startswith(folders))
 
 
 def _folders_of_libraries() -> Iterator[str]:
-    """The folders whose shared libraries this process has loaded: modules may load their peers."""
+    """Yield the folders of the loaded shared libraries, which may load their neighbours later."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.partition("/")[1] + line.partition("/")[2]
         if ".so" in os.path.basename(path):

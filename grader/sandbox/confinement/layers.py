@@ -1,14 +1,14 @@
-"""Confining a worker, after the fork and before it reads a byte of the submission.
+"""The layers that confine a worker, applied after the fork and before it reads the submission.
 
-Layer upon layer, none of which needs a privilege. What the kernel does not offer is left out, or,
-where confinement is asked for, nothing is run at all; what it offers and then refuses is an error.
-Each layer that took hold is named, so that a report can say what a submission was graded under.
+No layer needs a privilege. A layer that the kernel does not offer is left out unless full
+confinement is required. A report names the layers that were applied.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -20,59 +20,58 @@ from typing import Literal
 
 import msgspec
 
-from grader.sandbox.confinement import landlock
-
-from grader.sandbox.confinement import seccomp
+from grader.sandbox.confinement import landlock, seccomp
 
 Isolation = Literal["confined", "process"]
 PROCESS = "separate process"
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
-FOLDERS = ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR")  # all of them the private folder
+FOLDERS = ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR")  # set to the private folder
 CAPABILITY_VERSION_3 = 0x20080522
 MIB = 1 << 20
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Confinement(msgspec.Struct, frozen=True):
-    """What a worker may use, and what must hold for it to start.
+    """The limits of a worker, and the isolation that it needs to start.
 
-    `memory_bytes` is head-room above what torch has mapped already; `cpu_seconds` a backstop for
-    the day when nobody is left to keep the deadlines. With `isolation` `confined` it is every
-    layer or no worker; with `process` the layers there are, if only the separate process.
+    With `isolation` `confined`, a worker starts only if every layer can be applied; with `process`,
+    it starts with the layers that the machine offers.
     """
 
     isolation: Isolation = "process"
-    memory_bytes: int = 1024 * MIB
-    cpu_seconds: int = 900
+    memory_bytes: int = 1024 * MIB  # on top of what torch has mapped
+    cpu_seconds: int = 900  # for a worker whose host no longer enforces deadlines
     file_bytes: int = 16 * MIB
     open_files: int = 128
 
 
 class Unconfined(Exception):
-    """Confinement was asked for, and this machine does not offer it."""
+    """Full confinement is required, and this machine lacks a layer."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer: why this machine does not offer it (or nothing), and how a worker puts it on."""
+    """A layer of confinement; `apply` confines this process, given its private folder."""
 
     name: str
-    missing: Callable[[], str]
-    put_on: Callable[[Confinement, Path], None]
-    remedy: str
-    detail: Callable[[], str] = str  # what more there is to say of it, where it is there
+    missing: Callable[[], str]  # returns why this machine does not offer it, or an empty string
+    apply: Callable[[Confinement, Path], None]
+    remedy: str  # says how a machine gets it
+    detail: Callable[[], str] = str  # returns what follows the name, such as a version
 
 
 def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
-    """Confine this process for good; returns the layers that took hold.
+    """Confine this process until it ends; return the names of the layers that were applied.
 
-    `private` is the one folder it may write to, made here; `parent` the process it must not
-    outlive. Raises `Unconfined` where a layer is missing that was asked for.
+    `private` is the only folder it may write to, and is made here. `parent` is the process that it
+    must not outlive. Raises `Unconfined` if a required layer is missing, and `OSError` if the
+    kernel offers a layer and refuses it.
     """
     private.mkdir(mode=0o700)
     os.chdir(private)
     os.environ.update(dict.fromkeys(FOLDERS, str(private)))
-    tempfile.tempdir = None  # found out anew when it is next asked for
+    tempfile.tempdir = None  # makes tempfile read TMPDIR again
     die_with(parent)
     names = [PROCESS]
     for layer in LAYERS:
@@ -81,26 +80,28 @@ def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
                 raise Unconfined(f"{layer.name}: {reason}")
         else:
             try:
-                layer.put_on(confinement, private)
+                layer.apply(confinement, private)
             except OSError as error:
-                raise OSError(f"{layer.name} is offered, and was refused: {error}") from error
+                message = f"{layer.name}: the kernel offers this layer but refused it: {error}"
+                raise OSError(message) from error
             names.append(layer.name)
     return names
 
 
 def prepare() -> None:
-    """Measure once, in the zygote, what every worker would measure anew."""
+    """Measure in the zygote, once, what every worker would otherwise measure itself."""
     if sys.platform == "linux":
-        import resource  # noqa: F401, so that no worker has to
-
-        _mapped_bytes()
+        _zygote_bytes()
         landlock.readable()
         landlock.version()
         seccomp.prepare()
 
 
 def die_with(parent: int) -> None:
-    """However the process that forked this one ends, nothing that hangs stays behind."""
+    """Have the kernel kill this process when `parent`, the process that forked it, ends.
+
+    Raises `ProcessLookupError` if it has ended already.
+    """
     if sys.platform != "linux":
         return
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -108,14 +109,18 @@ def die_with(parent: int) -> None:
         raise ProcessLookupError("the process that forked this one has ended")
 
 
-# --- resource limits ------------------------------------------------------------------------------
+def mapped_bytes() -> int:
+    """Return how many bytes of address space this process has mapped."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+_zygote_bytes = cache(mapped_bytes)  # first called in the zygote, of which a worker is a copy
 
 
 def _limit_resources(confinement: Confinement, _: Path) -> None:
-    import resource
-
     limits = {
-        resource.RLIMIT_AS: _mapped_bytes() + confinement.memory_bytes,
+        resource.RLIMIT_AS: _zygote_bytes() + confinement.memory_bytes,
         resource.RLIMIT_CPU: confinement.cpu_seconds,
         resource.RLIMIT_FSIZE: confinement.file_bytes,
         resource.RLIMIT_NOFILE: confinement.open_files,
@@ -127,45 +132,22 @@ def _limit_resources(confinement: Confinement, _: Path) -> None:
         resource.setrlimit(kind, (limit, limit))
 
 
-@cache
-def _mapped_bytes() -> int:
-    """As measured once, in the zygote: a worker starts as its copy."""
-    return mapped_bytes()
-
-
-def mapped_bytes() -> int:
-    """Bytes of address space this process uses now."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-
-
-# --- privileges -----------------------------------------------------------------------------------
-
-
 def _drop_privileges(_: Confinement, __: Path) -> None:
-    """No privilege now, none to be gained, and no look into this process from beside it."""
+    """Give up all privileges, rule out new ones, and forbid other processes to inspect this one."""
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    nothing = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice 32 bits
-    _checked(_libc().capset(header, nothing), "giving up capabilities")
+    nothing = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, each as 2 x 32 bits
+    _checked(LIBC.capset(header, nothing), "giving up capabilities")
     _prctl(PR_SET_DUMPABLE, 0)
 
 
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def _prctl(option: int, value: int) -> None:
-    _checked(_libc().prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
+    _checked(LIBC.prctl(option, ctypes.c_ulong(value), 0, 0, 0), f"prctl {option}")
 
 
 def _checked(result: int, what: str) -> None:
     if result:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
-
-
-# --- all of them ----------------------------------------------------------------------------------
 
 
 def _needs_linux() -> str:

@@ -1,7 +1,8 @@
-"""Where one submission is examined: its worker, its time, and the record of its calls."""
+"""The connection of one submission to its worker: loaded programs, time left, log of calls."""
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,178 +11,168 @@ from typing import Any
 from grader.errors import StudentFailure
 from grader.report import Frame
 from grader.sandbox import wire
-from grader.sandbox.host.worker import Connection
+from grader.sandbox.host.worker import Transport
 
 MAX_PRINTED = 8000  # characters of a test's print output that are kept
+LOST = "your code is no longer running"
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Seconds that one call, and all calls of one exercise together, may take."""
+class TimeLimits:
+    """Seconds that one call may take, and that all calls of one exercise may take together."""
 
     call_seconds: float = 5.0
     exercise_seconds: float = 30.0
 
 
 @dataclass(frozen=True)
-class Recorded:
+class CallRecord:
     """One request and its answer."""
 
     request: Any
-    answer: wire.Answer | None  # None: the call was quiet, or the worker was lost
+    answer: wire.Answer | None  # None if the call was quiet or the worker was lost
 
 
 @dataclass(frozen=True)
-class Record:
-    """What one test asked of the student's code, so that it can be replayed on other solutions.
+class CallLog:
+    """The calls of one test, which can be replayed on other solutions."""
 
-    `seed` is torch's at the start, `module` the handle of the student's module (0: not loaded).
-    """
-
-    seed: int
-    module: int
-    calls: tuple[Recorded, ...]
+    seed: int  # torch's, at the start of the test
+    module: int  # the handle of the student's module; 0 if it was not loaded
+    calls: tuple[CallRecord, ...]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is examined: the module `exercise` of a program made of `sources`, within limits."""
+    """The code under test: the module `exercise` of a program made of `sources`."""
 
     exercise: str
     program: str
     sources: Mapping[str, wire.Source]
-    limits: Limits = Limits()
-    forbidden: tuple[str, ...] = ()
+    limits: TimeLimits = TimeLimits()
+    forbidden: tuple[str, ...] = ()  # patterns of the names that the exercise forbids
 
 
-class Desk:
-    """Where one submission is examined: its worker, its time, and the record of its calls.
+class WorkerConnection:
+    """The connection of one submission to its worker; a lost worker is replaced in the next test.
 
-    `connect` gives a fresh worker. Programs are loaded when first asked for, once a worker; one
-    that does not load fails every test with the same error, without being run again.
+    `connect` starts a worker. Each program is loaded once for each worker, when it is first needed.
+    A program that fails to load is not run again: it fails every test with the same error.
     """
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], Transport]) -> None:
+        self.layers: tuple[str, ...] = ()  # of the worker's confinement
+        self.called = False  # whether the test called the student's code
+        self.printed: list[str] = []  # by the student's code, in this test
+        self.next_id: Callable[[], int] = itertools.count(1).__next__  # for the next request
         self._connect = connect
-        self._connection: Connection | None = None
+        self._transport: Transport | None = None
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
-        self._left: dict[str, float] = {}
-        self._mark = time.monotonic()  # up to here, time has been charged to its exercise
-        self._lost = ""
-        self._number = 0
+        self._seconds_left: dict[str, float] = {}  # by exercise
+        self._charged_until = time.monotonic()
+        self._loss = ""  # why this test lost its worker
         self._seed = 0
-        self._pending = False
-        self.called = False
-        self.layers: tuple[str, ...] = ()
-        self._calls: list[Recorded] = []
         self._module = 0
-        self.printed: list[str] = []
+        self._has_quiet_calls = False  # sent, and not yet followed by an answer
+        self._calls: list[CallRecord] = []
 
     def begin(self, seed: int) -> None:
-        """A new test: handles of the last one are gone, torch is seeded, the record is empty."""
-        self._seed = seed
-        self._lost = ""
-        self._mark = time.monotonic()
+        """Start a test: seed torch, and forget the last test's objects, calls and output."""
+        self._seed, self._loss, self._charged_until = seed, "", time.monotonic()
         self._calls, self._module, self.printed, self.called = [], 0, [], False
-        if self._pending and self._connection is not None:
-            self._connection.discard()
-        self._pending = False
-        self.post(wire.Begin(seed))
+        if self._has_quiet_calls and self._transport is not None:
+            self._transport.discard()
+        self._has_quiet_calls = False
+        self._post(wire.Begin(seed))
 
     @property
-    def record(self) -> Record:
+    def log(self) -> CallLog:
         """The calls of the test so far."""
-        return Record(self._seed, self._module, tuple(self._calls))
+        return CallLog(self._seed, self._module, tuple(self._calls))
 
     def reseed(self, seed: int) -> None:
-        """Seed torch's generator in the worker, in the middle of a test."""
+        """Seed torch's generator in the worker within a test."""
         request = wire.Seed(seed)
-        self._note(request, None)
-        self.post(request)
+        self._log_call(request, None)
+        self._post(request)
 
-    def post(self, request: wire.Quiet) -> None:
-        """Send the worker, if there is one, a request that has no answer."""
-        if self._connection is not None:
-            self._connection.post(request)
+    def send_quiet(self, request: wire.Call | wire.Adopt) -> None:
+        """Send a call without waiting; if it fails, the next answer is its failure."""
+        self._log_call(request, None)
+        self._has_quiet_calls = True
+        self._post(request)
 
-    def tell(self, request: wire.Call | wire.Adopt) -> None:
-        """Have a quiet call made; should it fail, the next answer says so."""
-        self._note(request, None)
-        self._pending = True
-        self.post(request)
+    def await_quiet_calls(self, subject: Subject) -> None:
+        """Wait for the quiet calls of the test; raise the failure of one, in this test still."""
+        if self._has_quiet_calls and self._transport is not None:
+            self.ask(subject, wire.Sync(self.next_id()))
 
-    def settle(self, subject: Subject) -> None:
-        """Wait for quiet calls that no answer has followed: their failure belongs to this test."""
-        if self._pending and self._connection is not None:
-            self.ask(subject, wire.Sync(self.number()))
+    def _post(self, request: wire.Quiet) -> None:
+        if self._transport is not None:
+            self._transport.post(request)
 
-    def _note(self, request: Any, answer: wire.Answer | None) -> None:
+    def _log_call(self, request: Any, answer: wire.Answer | None) -> None:
         self.called = self.called or isinstance(request, wire.Call)
-        self._calls.append(Recorded(request, answer))
+        self._calls.append(CallRecord(request, answer))
 
     def load(self, subject: Subject) -> wire.Handle:
-        """The handle of the student's module, loaded if it was not yet."""
-        if self._lost:
-            raise StudentFailure("Crash", self._lost)
+        """Return the handle of the student's module; start a worker and load it if necessary."""
+        if self._loss:
+            raise StudentFailure("Crash", self._loss)
         key = (subject.program, subject.exercise)
         if key in self._broken:
-            raise self._broken[key].again()
-        if self._connection is None:
-            connection = self._connect()
-            try:
-                self.layers = connection.layers
-            except BaseException:
-                connection.close()
-                raise
-            connection.post(wire.Begin(self._seed))
-            self._connection = connection
+            raise self._broken[key].copy()
+        if self._transport is None:
+            self._transport = self._start_worker()
         if key not in self._loaded:
-            try:
-                reply = self.ask(
-                    subject,
-                    wire.Load(
-                        self.number(), subject.program, subject.exercise, dict(subject.sources)
-                    ),
-                )
-            except StudentFailure as failure:
-                failure.loading = True
-                self._broken[key] = failure
-                raise
-            if not isinstance(reply.value, wire.Handle):
-                raise StudentFailure("Protocol", "your code interfered with the grader")
-            self._loaded[key] = reply.value
+            self._loaded[key] = self._load_program(subject)
         self._module = self._loaded[key].id
         return self._loaded[key]
 
-    def number(self) -> int:
-        """A number no other request of this desk has."""
-        self._number += 1
-        return self._number
+    def _start_worker(self) -> Transport:
+        transport = self._connect()
+        try:
+            self.layers = transport.layers
+        except BaseException:
+            transport.close()
+            raise
+        transport.post(wire.Begin(self._seed))
+        return transport
+
+    def _load_program(self, subject: Subject) -> wire.Handle:
+        sources = dict(subject.sources)
+        request = wire.Load(self.next_id(), subject.program, subject.exercise, sources)
+        try:
+            reply = self.ask(subject, request)
+        except StudentFailure as failure:
+            failure.loading = True
+            self._broken[subject.program, subject.exercise] = failure
+            raise
+        if not isinstance(reply.value, wire.Handle):
+            raise StudentFailure("Protocol", "your code interfered with the grader")
+        return reply.value
 
     def ask(self, subject: Subject, request: Any) -> wire.Reply:
-        """The worker's reply to `request`, or a `StudentFailure`; both are recorded."""
-        if self._connection is None:
-            raise StudentFailure("Crash", self._lost or "your code is no longer running")
+        """Return the worker's reply to `request` and log both. Raises `StudentFailure`."""
+        if self._transport is None:
+            raise StudentFailure("Crash", self._loss or LOST)
         limits = subject.limits
         left = self._charge(subject)
         if left <= 0:
-            raise StudentFailure(
-                "Timeout", f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
-            )
-        self._pending = False
+            message = f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
+            raise StudentFailure("Timeout", message)
+        self._has_quiet_calls = False
         answer = None
         try:
-            answer = self._connection.request(request, min(limits.call_seconds, left))
+            answer = self._transport.request(request, min(limits.call_seconds, left))
         except BaseException as error:
-            self._lost = "your code is no longer running"
-            if isinstance(error, StudentFailure):
-                self._lost = error.message
-            self._drop()
+            self._loss = error.message if isinstance(error, StudentFailure) else LOST
+            self.close()
             raise
         finally:
             self._charge(subject)
-            self._note(request, answer)
+            self._log_call(request, answer)
         room = MAX_PRINTED - sum(map(len, self.printed))
         if answer.printed and room > 0:
             self.printed.append(answer.printed[:room])
@@ -190,22 +181,19 @@ class Desk:
         return answer
 
     def _charge(self, subject: Subject) -> float:
-        """Seconds that are left to the exercise; what a test does with an answer counts as well."""
+        """Charge all time since the last charge to the exercise; return the seconds it has left."""
         now = time.monotonic()
-        left = self._left.get(subject.exercise, subject.limits.exercise_seconds)
-        left -= now - self._mark
-        self._left[subject.exercise], self._mark = left, now
+        left = self._seconds_left.get(subject.exercise, subject.limits.exercise_seconds)
+        left -= now - self._charged_until
+        self._seconds_left[subject.exercise], self._charged_until = left, now
         return left
 
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        self._loaded.clear()
-        if connection is not None:
-            connection.close()
-
     def close(self) -> None:
-        """End the worker."""
-        self._drop()
+        """End the worker, if there is one."""
+        transport, self._transport = self._transport, None
+        self._loaded.clear()
+        if transport is not None:
+            transport.close()
 
 
 def _failure(answer: wire.Failure) -> StudentFailure:

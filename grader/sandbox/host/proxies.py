@@ -1,8 +1,7 @@
-"""The student's code as a test sees it: functions and modules that happen to live elsewhere.
+"""Proxies that let a test use the student's code in a worker as if it were local.
 
-`Student` stands for the student's file, `Remote` for an object in the worker. A call sends plain
-values and gets plain values back; autograd crosses; an argument that the student's code wrote into
-is written into here as well. A test reads as if the code were local.
+`Student` stands for the student's module, `Remote` for an object in the worker. A call sends plain
+values and returns plain values. Autograd works across calls.
 """
 
 from __future__ import annotations
@@ -10,8 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -19,64 +19,106 @@ from torch import Tensor
 from grader.errors import Mismatch, StudentFailure
 from grader.report import Frame
 from grader.sandbox import wire
-from grader.sandbox.host.connection import Desk, Subject
+from grader.sandbox.host.connection import Subject, WorkerConnection
 from grader.sandbox.source import forbidden_calls
 
-MAX_OUTPUTS = 256  # tensors that need gradients, in one answer
+MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
 
 
 @dataclass
-class Seen:
-    """Which operations ran while the student was watched."""
+class OperationCounts:
+    """The operations that ran while the student's code was watched, by name."""
 
     counts: Counter[str] = field(default_factory=Counter)
     kernels: bool = True
 
     @property
     def operations(self) -> int:
-        """How many tensor operations the code asked for (calls of torch's functions)."""
+        """The number of calls of torch's functions, kernels left out."""
         return sum(n for name, n in self.counts.items() if name.startswith("torch."))
 
 
 class Student:
-    """The student's module: `student.masked_softmax(X, valid_lens)` calls across the boundary."""
+    """The student's module: `student.masked_softmax(X, valid_lens)` calls across the boundary.
 
-    def __init__(self, desk: Desk, subject: Subject) -> None:
-        self.desk, self.subject = desk, subject
-        self._seen: Seen | None = None
-        self._sharing = False
+    Every attribute is a name of the exercise; `code_of(student)` gives the code as a whole.
+    """
+
+    def __init__(self, code: StudentCode) -> None:
+        self.__code__ = code
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
+        return self.__code__.function(name)
+
+
+class StudentCode(Protocol):
+    """The interface of the code behind a `Student`, in a worker or in this process."""
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """Patterns of the names that the exercise forbids."""
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function or class `name` of the student's module."""
+
+    def manual_seed(self, seed: int) -> None:
+        """Seed torch's generator where the code runs."""
+
+    def watched(self, *, kernels: bool = True) -> AbstractContextManager[OperationCounts]:
+        """Count the operations of every call in the block; with `kernels`, aten's too."""
+
+    def sharing(self) -> AbstractContextManager[None]:
+        """Let the code write into the test's own tensors in the block."""
+
+    def raises(self, *kinds: str) -> AbstractContextManager[None]:
+        """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block."""
+
+    def forbidden_in_source(self) -> list[Frame]:
+        """Return the places where the source names a forbidden call."""
+
+
+def code_of(student: Student) -> StudentCode:
+    """Return the code behind a `Student`."""
+    return student.__code__
+
+
+class RemoteCode:
+    """The student's code in a worker: sends calls and unpacks answers."""
+
+    def __init__(self, connection: WorkerConnection, subject: Subject) -> None:
+        self.connection, self.subject, self.forbidden = connection, subject, subject.forbidden
+        self._counts: OperationCounts | None = None
+        self._sharing = False
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return a function that calls `name` of the student's module in the worker."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return self.call(self.desk.load(self.subject).id, name, args, kwargs)
+            return self.call(self.connection.load(self.subject).id, name, args, kwargs)
 
         call.__name__ = name
         return call
 
     def manual_seed(self, seed: int) -> None:
         """Seed torch's generator in the worker."""
-        self.desk.load(self.subject)
-        self.desk.reseed(seed)
+        self.connection.load(self.subject)
+        self.connection.reseed(seed)
 
     @contextlib.contextmanager
-    def watched(self, *, kernels: bool = True) -> Iterator[Seen]:
-        """Within, every call notes the functions it calls and, with `kernels`, what they run."""
-        self._seen = Seen(kernels=kernels)
+    def watched(self, *, kernels: bool = True) -> Iterator[OperationCounts]:
+        """Count the operations of every call in the block; with `kernels`, aten's too."""
+        self._counts = OperationCounts(kernels=kernels)
         try:
-            yield self._seen
+            yield self._counts
         finally:
-            self._seen = None
+            self._counts = None
 
     @contextlib.contextmanager
     def sharing(self) -> Iterator[None]:
-        """Within, what the code writes into an argument is written into the test's own tensor.
-
-        Without, a test's tensors are out of reach: a right answer to spoilt inputs is no answer.
-        """
+        """Let the code write into the test's own tensors in the block, not only into copies."""
         self._sharing = True
         try:
             yield
@@ -85,60 +127,53 @@ class Student:
 
     @contextlib.contextmanager
     def raises(self, *kinds: str) -> Iterator[None]:
-        """The student's code must raise one of `kinds` (names of exception types) within."""
-        wanted = " or ".join(kinds)
+        """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block.
+
+        A stub's `NotImplementedError` and a file that does not load never count.
+        """
         try:
             yield
-            self.desk.ask(self.subject, wire.Sync(self.desk.number()))
+            self.connection.ask(self.subject, wire.Sync(self.connection.next_id()))
         except StudentFailure as failure:
             stub = failure.kind == "NotImplementedError"
             if stub or failure.loading or not set(kinds) & set(failure.mro):
                 raise
         else:
-            raise Mismatch(f"nothing was raised, where {wanted} is expected")
-
-    @property
-    def forbidden(self) -> tuple[str, ...]:
-        """Patterns of the names that the exercise forbids."""
-        return self.subject.forbidden
+            raise Mismatch(f"nothing was raised, where {' or '.join(kinds)} is expected")
 
     def forbidden_in_source(self) -> list[Frame]:
-        """Where the student's source names a forbidden call."""
+        """Return the places where the source names a forbidden call."""
         source = self.subject.sources[self.subject.exercise]
         return forbidden_calls(source.text, source.file, self.forbidden)
 
-    def tell(self, target: int, name: str, *args: Any) -> None:
-        """Call the method `name` of a handle in the worker, without waiting for an answer."""
-        self.desk.tell(self._request(target, name, args, {}, [], quiet=True))
+    def call_quietly(self, target: int, name: str, *args: Any) -> None:
+        """Call the method `name` of a handle in the worker without waiting for an answer."""
+        self.connection.send_quiet(self._request(target, name, args, {}, quiet=True)[0])
 
     def call(self, target: int, name: str | None, args: Any, kwargs: Any, label: str = "") -> Any:
-        """Call a handle in the worker, or its method `name`; `label` names it in messages."""
-        tensors: list[Tensor] = []
-        request = self._request(target, name, args, kwargs, tensors)
+        """Call a handle in the worker, or its method `name`; return the unpacked result.
+
+        `label` names a call without `name` in messages. Raises `StudentFailure`.
+        """
+        request, tensors = self._request(target, name, args, kwargs)
         try:
-            reply = self.desk.ask(self.subject, request)
+            reply = self.connection.ask(self.subject, request)
         except StudentFailure as failure:
-            failure.called = _described(name or label, args, kwargs)
-            if self._seen is not None:
-                self._seen.counts.update(failure.operations)
+            failure.called = _call_in_words(name or label, args, kwargs)
+            if self._counts is not None:
+                self._counts.counts.update(failure.operations)
             raise
         if self._sharing:
             _write_back(reply.changed, tensors)
-        if self._seen is not None:
-            self._seen.counts.update(reply.operations)
-        return self._value(reply.value, request.id, tensors)
+        if self._counts is not None:
+            self._counts.counts.update(reply.operations)
+        return self._result(reply.value, request.id, tensors)
 
     def _request(
-        self,
-        target: int,
-        name: str | None,
-        args: Any,
-        kwargs: Any,
-        tensors: list[Tensor],
-        *,
-        quiet: bool = False,
-    ) -> wire.Call:
-        """A call's message; the tensors among its arguments join `tensors`."""
+        self, target: int, name: str | None, args: Any, kwargs: Any, *, quiet: bool = False
+    ) -> tuple[wire.Call, list[Tensor]]:
+        """Return the message of a call, and the tensors among its arguments."""
+        tensors: list[Tensor] = []
 
         def tensor(value: Tensor) -> wire.Value:
             tensors.append(value)
@@ -147,39 +182,40 @@ class Student:
         def pack(value: Any) -> wire.Value:
             return wire.pack(value, tensor, _packed_handle)
 
-        return wire.Call(
-            id=self.desk.number(),
-            target=target,
-            name=name,
-            args=[pack(value) for value in args],
-            kwargs={key: pack(value) for key, value in kwargs.items()},
-            grad=torch.is_grad_enabled(),
-            watch="" if self._seen is None else "all" if self._seen.kernels else "functions",
-            quiet=quiet,
-        )
+        number, grad = self.connection.next_id(), torch.is_grad_enabled()
+        packed = [pack(value) for value in args]
+        named = {key: pack(value) for key, value in kwargs.items()}
+        watch: Any = "" if self._counts is None else "all" if self._counts.kernels else "functions"
+        return wire.Call(number, target, name, packed, named, grad, watch, quiet), tensors
 
-    def _value(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
-        """A reply's value; tensors that need gradients get a backward that runs in the worker."""
+    def _result(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
+        """Return a reply's value; the backward of tensors with gradients runs in the worker."""
         if isinstance(value, wire.WireTensor) and not value.requires_grad:
             return _tensor(value)
-        outputs: list[Tensor] = []
+        tensors: list[Tensor] = []
+        places: list[int] = []  # in `tensors`, of those with gradients
 
         def tensor(packed: wire.WireTensor) -> Tensor:
             plain = _tensor(packed)
             if packed.requires_grad and plain.is_floating_point():
-                outputs.append(plain)
+                places.append(len(tensors))
+            tensors.append(plain)
             return plain
 
         result = self._unpack(value, tensor)
-        if not outputs:
+        if not places:
             return result
-        if len(outputs) > MAX_OUTPUTS:
-            raise StudentFailure("Protocol", f"your code returned {len(outputs)} tensors at once")
+        if len(places) > MAX_OUTPUTS:
+            raise StudentFailure("Protocol", f"your code returned {len(places)} tensors at once")
+        outputs = [tensors[place] for place in places]
+        # Without it the outputs would have no backward if no input requires gradients.
         anchor = torch.zeros((), requires_grad=True)
         with torch.enable_grad():
-            crossed = _Crossing.apply(self, call, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
-        swap = {id(plain): joined for plain, joined in zip(outputs, crossed)}
-        return _swapped(result, swap)
+            joined = _RemoteCall.apply(self, call, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
+        for place, output in zip(places, joined):
+            tensors[place] = output
+        rebuilt = iter(tensors)
+        return self._unpack(value, lambda _: next(rebuilt))
 
     def _unpack(self, value: wire.Value, tensor: Callable[[wire.WireTensor], Tensor]) -> Any:
         try:
@@ -188,35 +224,37 @@ class Student:
             raise StudentFailure("Protocol", f"your code sent a broken value: {error}") from None
 
     def get(self, target: int, name: str) -> Any:
-        """An attribute of an object in the worker."""
-        reply = self.desk.ask(self.subject, wire.Get(self.desk.number(), target, name))
-        return self._unpack(reply.value, _tensor)
+        """Return an attribute of an object in the worker."""
+        request = wire.Get(self.connection.next_id(), target, name)
+        return self._unpack(self.connection.ask(self.subject, request).value, _tensor)
 
-    def inspect(self, target: int) -> list[wire.Entry]:
-        """The parameters and buffers of a module in the worker."""
-        return self.desk.ask(self.subject, wire.Inspect(self.desk.number(), target)).entries
+    def inspect(self, target: int) -> list[wire.StateEntry]:
+        """Return the parameters and buffers of a module in the worker."""
+        request = wire.Inspect(self.connection.next_id(), target)
+        return self.connection.ask(self.subject, request).entries
 
     def backward(self, call: int, grads: tuple[Tensor, ...]) -> list[Tensor | None]:
-        """The gradients of call `call`'s input tensors, given those of its outputs."""
+        """Return the gradients of the input tensors of call `call`, given those of its outputs."""
         packed = [wire.pack_tensor(grad) for grad in grads]
-        reply = self.desk.ask(self.subject, wire.Backward(self.desk.number(), call, packed))
+        request = wire.Backward(self.connection.next_id(), call, packed)
+        reply = self.connection.ask(self.subject, request)
         return [None if grad is None else _tensor(grad) for grad in reply.grads]
 
 
-class _Crossing(torch.autograd.Function):
-    """Joins the worker's graph to the local one: forward is done, backward asks the worker."""
+class _RemoteCall(torch.autograd.Function):
+    """The autograd node of a call whose forward pass is done; its backward runs in the worker."""
 
     @staticmethod
     def forward(
-        ctx: Any, student: Student, call: int, outputs: list[Tensor], *inputs: Tensor
+        ctx: Any, code: RemoteCode, call: int, outputs: list[Tensor], *inputs: Tensor
     ) -> tuple[Tensor, ...]:
-        ctx.student, ctx.call = student, call
+        ctx.code, ctx.call = code, call
         ctx.shapes = [None, *((t.shape, t.dtype) for t in inputs[1:])]
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
-        found = [None, *ctx.student.backward(ctx.call, grads)]
+        found = [None, *ctx.code.backward(ctx.call, grads)]
         if len(found) != len(ctx.shapes):
             raise StudentFailure("Protocol", "your code interfered with the grader")
         fitting = [
@@ -229,81 +267,82 @@ class _Crossing(torch.autograd.Function):
 class Remote:
     """An object that lives in the worker."""
 
-    def __init__(self, student: Student, handle: wire.Handle) -> None:
-        self.student = student
-        self.handle = handle
-
-    @property
-    def type_name(self) -> str:
-        """The name of its type over there."""
-        return self.handle.type_name
+    def __init__(self, code: RemoteCode, handle: wire.Handle) -> None:
+        self.__code__, self.__handle__ = code, handle
 
     def __repr__(self) -> str:
-        return f"<{self.type_name} of the student>"
+        return f"<{self.__handle__.type_name} of the student>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it over there."""
-        return self.student.call(self.handle.id, None, args, kwargs, self.type_name)
+        """Call the object in the worker."""
+        return self.__code__.call(self.__handle__.id, None, args, kwargs, self.__handle__.type_name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.student.get(self.handle.id, name)
+        return self.__code__.get(self.__handle__.id, name)
 
     def train(self, mode: bool = True) -> Remote:
-        """Switch to training, as `nn.Module.train`."""
-        self.student.tell(self.handle.id, "train", mode)
+        """Switch to training mode, or to evaluation mode with `mode=False`."""
+        self.__code__.call_quietly(self.__handle__.id, "train", mode)
         return self
 
     def eval(self) -> Remote:
-        """Switch to evaluation, as `nn.Module.eval`."""
+        """Switch to evaluation mode."""
         return self.train(False)
 
     def to(self, dtype: torch.dtype) -> Remote:
-        """Convert parameters and buffers to `dtype`."""
-        self.student.tell(self.handle.id, _CONVERSIONS[dtype])
+        """Convert parameters and buffers to the floating-point type `dtype`."""
+        self.__code__.call_quietly(self.__handle__.id, _CONVERSIONS[dtype])
         return self
 
     def zero_grad(self) -> None:
-        """Forget the gradients of the parameters."""
-        self.student.tell(self.handle.id, "zero_grad")
-
-    def adopt(self, values: Tensor) -> None:
-        """Fill the parameters, in the order of their names, from a vector, and take its dtype."""
-        desk = self.student.desk
-        desk.tell(wire.Adopt(desk.number(), self.handle.id, wire.pack_tensor(values)))
-
-    def parameter_shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each parameter by name, as the module was made."""
-        return {name: tuple(shape) for name, shape in self.handle.parameters.items()}
+        """Drop the gradients of the parameters."""
+        self.__code__.call_quietly(self.__handle__.id, "zero_grad")
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and buffers by name."""
-        return self.student.call(self.handle.id, "state_dict", (), {})  # type: ignore[no-any-return]
+        """Return copies of the parameters and buffers by name."""
+        return self.__code__.call(self.__handle__.id, "state_dict", (), {})  # type: ignore[no-any-return]
 
     def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:
-        """Take over parameters and buffers by name."""
-        self.student.tell(self.handle.id, "load_state_dict", dict(state), strict)
+        """Copy parameters and buffers from `state` by name."""
+        self.__code__.call_quietly(self.__handle__.id, "load_state_dict", dict(state), strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """Copies of the parameters by name, with the gradients they have now."""
-        for entry in self.student.inspect(self.handle.id):
+        """Yield copies of the parameters by name, with their present gradients."""
+        for entry in self.__code__.inspect(self.__handle__.id):
             if entry.is_parameter:
                 yield entry.name, _parameter(entry)
 
     def parameters(self) -> Iterator[Tensor]:
-        """Copies of the parameters, with the gradients they have now."""
+        """Return copies of the parameters, with their present gradients."""
         return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """Copies of the buffers by name."""
-        for entry in self.student.inspect(self.handle.id):
+        """Yield copies of the buffers by name."""
+        for entry in self.__code__.inspect(self.__handle__.id):
             if not entry.is_parameter:
                 yield entry.name, _tensor(entry.tensor)
 
     def buffers(self) -> Iterator[Tensor]:
-        """Copies of the buffers."""
+        """Return copies of the buffers."""
         return (buffer for _, buffer in self.named_buffers())
+
+
+def adopt_remote(module: Remote, values: Tensor) -> None:
+    """Do to a module in the worker what `adopt` does to a local one."""
+    connection, packed = module.__code__.connection, wire.pack_tensor(values)
+    connection.send_quiet(wire.Adopt(connection.next_id(), module.__handle__.id, packed))
+
+
+def type_name(thing: Remote) -> str:
+    """Return the name of an object's type in the worker."""
+    return thing.__handle__.type_name
+
+
+def parameter_shapes(module: Remote) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each parameter by name, as it was when the module was made."""
+    return {name: tuple(shape) for name, shape in module.__handle__.parameters.items()}
 
 
 _CONVERSIONS = {
@@ -323,12 +362,12 @@ def _write_back(changed: list[wire.Changed], tensors: list[Tensor]) -> None:
             raise Mismatch("your code changed the shape or the dtype of its argument")
         try:
             old.detach().copy_(new)
-        except RuntimeError:  # an expanded view: no code can write into it
+        except RuntimeError:  # an expanded view, into which no code can have written
             raise StudentFailure("Protocol", "your code interfered with the grader") from None
 
 
-def _described(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
-    """A call in one line; a tensor is its dtype and shape."""
+def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
+    """Return a call in one line, with dtype and shape in place of each tensor."""
 
     def part(value: Any) -> str:
         if isinstance(value, Tensor):
@@ -342,20 +381,20 @@ def _described(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
 
 
 def _packed_handle(value: Any) -> wire.Value:
-    return value.handle if isinstance(value, Remote) else wire.refuse(value)
+    return value.__handle__ if isinstance(value, Remote) else wire.refuse(value)
 
 
 def _tensor(packed: wire.WireTensor) -> Tensor:
-    """A plain tensor out of an answer; only row-major bytes are taken from there."""
+    """Return a plain tensor from an answer, which may hold row-major bytes only."""
     try:
         if packed.stride is not None:
-            raise wire.Malformed("strides in an answer")
+            raise wire.Malformed("it has strides")
         return wire.unpack_tensor(packed)
     except wire.Malformed as error:
         raise StudentFailure("Protocol", f"your code sent a broken tensor: {error}") from None
 
 
-def _parameter(entry: wire.Entry) -> Tensor:
+def _parameter(entry: wire.StateEntry) -> Tensor:
     parameter = _tensor(entry.tensor)
     grad = None if entry.grad is None else _tensor(entry.grad)
     try:
@@ -364,15 +403,3 @@ def _parameter(entry: wire.Entry) -> Tensor:
     except RuntimeError as error:
         raise StudentFailure("Protocol", f"your code sent a broken parameter: {error}") from None
     return parameter
-
-
-def _swapped(value: Any, swap: Mapping[int, Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return swap.get(id(value), value)
-    if isinstance(value, list):
-        return [_swapped(item, swap) for item in value]
-    if isinstance(value, tuple):
-        return tuple(_swapped(item, swap) for item in value)
-    if isinstance(value, dict):
-        return {key: _swapped(item, swap) for key, item in value.items()}
-    return value

@@ -1,7 +1,4 @@
-"""The trusted end of a worker's socket: messages out, answers in, and never a moment too long.
-
-Everything a worker can do wrong comes out of `Worker.request` as a `StudentFailure`.
-"""
+"""The trusted end of a worker's socket: sends requests, reads answers, enforces time limits."""
 
 from __future__ import annotations
 
@@ -18,102 +15,112 @@ from grader.sandbox.confinement.layers import Unconfined
 from grader.sandbox.control import Ended
 from grader.sandbox.host.zygote import CONTROL_SECONDS, Zygote, cannot_confine
 
-CHUNK = 1 << 18
-STEP = 0.1  # seconds; the kernel's time limits are set anew only when they change by a step
-GRACE = 0.2  # seconds a worker that hung up has to end by itself, so that its status can be told
+CHUNK = 1 << 18  # bytes for one send or receive
+STEP = 0.1  # seconds; the socket's timeout is set again only when it changes by a step
+GRACE = 0.2  # seconds that a worker which hung up has to end, so that its exit status is known
 
 
-class Connection(Protocol):
-    """The narrow seam to a worker: one request in, one answer out."""
+class Transport(Protocol):
+    """The interface of a worker as a connection uses it: one request, one answer."""
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The confinement that took hold."""
+        """The names of the confinement layers that the worker applied."""
 
     def post(self, request: wire.Quiet) -> None:
-        """Send a request that has no answer; at the latest with the next `request`."""
+        """Queue a request without an answer, to be sent no later than the next `request`."""
 
     def discard(self) -> None:
-        """Forget what was posted and not sent yet."""
+        """Drop the requests that are queued and not sent."""
 
     def request(self, request: Any, seconds: float) -> wire.Answer:
-        """Send a request and wait for its answer, for `seconds` at most."""
+        """Send a request and return its answer. Raises `StudentFailure` after `seconds`."""
 
     def close(self) -> None:
         """End the worker."""
 
 
 class Worker:
-    """One worker process: `request` in, answer out, killed when it is late."""
+    """A worker process: sends it requests, returns its answers, kills it when it is late."""
 
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
         self._socket, self.pid = zygote.fork()
         self._buffer = self._outbox = b""
-        self._allowed = 0
+        self._timeout_steps = 0
         self._layers: tuple[str, ...] | None = None
         self._closed = False
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The confinement that took hold; the worker says so before it reads the submission."""
+        """The names of the confinement layers that the worker applied.
+
+        The worker sends them before it reads the submission. Raises `RequestError` if a layer is
+        missing, `InternalError` if the worker does not start.
+        """
         if self._layers is None:
             try:
                 hello = self._receive(time.monotonic() + CONTROL_SECONDS)
             except (EOFError, OSError, wire.Malformed) as error:
-                raise InternalError(f"a worker does not come up: {error!r}") from error
+                raise InternalError(f"a worker did not start: {error!r}") from error
             self._layers = _layers_of(hello)
         return self._layers
 
     def post(self, request: wire.Quiet) -> None:
-        """Send a request that has no answer, together with the next one that has."""
+        """Queue a request without an answer; the next `request` sends it along."""
         self._outbox += wire.frame(request)
 
     def discard(self) -> None:
-        """Forget what was posted and not sent yet."""
+        """Drop the requests that are queued and not sent."""
         self._outbox = b""
 
     def request(self, request: Any, seconds: float) -> wire.Answer:
-        """The answer to `request`; a late, dead or babbling worker is a `StudentFailure`."""
+        """Send a request and return its answer.
+
+        Raises `StudentFailure` if the answer does not come within `seconds` (`Timeout`), if the
+        worker ends (`Crash`), or if it sends anything but the answer (`Protocol`).
+        """
         assert self.layers
         end = time.monotonic() + seconds
-        framed = self._outbox + wire.frame(request)
-        self._outbox = b""
+        framed, self._outbox = self._outbox + wire.frame(request), b""
         if len(framed) > wire.MAX_FRAME:
-            raise InternalError(f"a suite sends {len(framed)} bytes in one call; that is too much")
+            size = f"a suite sends {len(framed)} bytes in one call; the limit is {wire.MAX_FRAME}"
+            raise InternalError(size)
         try:
             self._send(framed, end)
             answer = self._receive(end)
             if answer.id != request.id or self._buffer:
-                raise wire.Malformed("an answer that was not asked for")
+                raise wire.Malformed("an answer that no request asked for")
         except (TimeoutError, BlockingIOError):
             self.close()
-            raise StudentFailure(
-                "Timeout", f"your code did not finish within {seconds:g} seconds"
-            ) from None
+            message = f"your code did not finish within {seconds:g} seconds"
+            raise StudentFailure("Timeout", message) from None
         except (EOFError, OSError):
             raise StudentFailure("Crash", self._how_it_ended()) from None
         except wire.Malformed as error:
             self.close()
-            raise StudentFailure(
-                "Protocol", f"your code interfered with the grader's connection: {error}"
-            ) from None
+            message = f"your code interfered with the grader's connection: {error}"
+            raise StudentFailure("Protocol", message) from None
         return answer
 
     def _send(self, data: bytes, end: float) -> None:
-        self._allow(end - time.monotonic())
+        self._set_timeout(end - time.monotonic())
         sent = self._socket.send(data)
         while sent < len(data):
-            self._allow(end - time.monotonic())
+            self._set_timeout(end - time.monotonic())
             sent += self._socket.send(data[sent : sent + CHUNK])
 
-    def _allow(self, seconds: float) -> None:
-        """Let the kernel end a send or a receive after `seconds`: no system call of our own."""
+    def _set_timeout(self, seconds: float) -> None:
+        """Have the kernel end a send or receive after `seconds`, rounded up to a step.
+
+        A timeout of the kernel saves the `poll` before each call that a Python timeout costs.
+        Raises `TimeoutError` if no time is left.
+        """
         if seconds <= 0:
             raise TimeoutError
         steps = math.ceil(seconds / STEP)
-        if steps != self._allowed:
-            self._allowed = steps
+        if steps != self._timeout_steps:
+            self._timeout_steps = steps
             limit = struct.pack("ll", *divmod(int(steps * STEP * 1e6), 1_000_000))
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
@@ -131,7 +138,7 @@ class Worker:
             return
         parts, have = [self._buffer], len(self._buffer)
         while have < count:
-            self._allow(end - time.monotonic())
+            self._set_timeout(end - time.monotonic())
             part = self._socket.recv(CHUNK)
             if not part:
                 raise EOFError
@@ -140,23 +147,18 @@ class Worker:
         self._buffer = b"".join(parts)
 
     def _how_it_ended(self) -> str:
-        ended = self._end(GRACE)
-        if ended is None:
-            return "your code ended the process it ran in"
-        if ended.reason:
-            return ended.reason
-        status = ended.status
-        if status == -signal.SIGKILL:
-            return "your code ended the process it ran in"
-        if status < 0:
-            known = {number.value: number.name for number in signal.Signals}
-            name = known.get(-status, f"signal {-status}")
-            reason = {"SIGSEGV": "a segmentation fault", "SIGABRT": "an abort"}.get(name, name)
-            return f"your code crashed the Python interpreter ({reason})"
-        return f"your code ended the process it ran in (exit code {status})"
+        ended = self._end(GRACE) or Ended(-signal.SIGKILL)
+        if ended.reason or ended.status == -signal.SIGKILL:
+            return ended.reason or "your code ended the process it ran in"
+        if ended.status >= 0:
+            return f"your code ended the process it ran in (exit code {ended.status})"
+        names = {number.value: number.name for number in signal.Signals}
+        names |= {signal.SIGSEGV: "a segmentation fault", signal.SIGABRT: "an abort"}
+        name = names.get(-ended.status, f"signal {-ended.status}")
+        return f"your code crashed the Python interpreter ({name})"
 
     def close(self) -> None:
-        """End the worker, now."""
+        """End the worker immediately."""
         self._end(0.0)
 
     def _end(self, grace: float) -> Ended | None:
@@ -168,13 +170,12 @@ class Worker:
 
 
 def _layers_of(hello: wire.Answer) -> tuple[str, ...]:
-    """The layers a worker says it is confined by; its refusal to start is raised."""
+    """Return the layers in a worker's first message. Raises its refusal to start."""
     if isinstance(hello, wire.Failure) and hello.kind == Unconfined.__name__:
         raise cannot_confine(hello.message)
     value = hello.value if isinstance(hello, wire.Reply) else None
     if not isinstance(value, wire.WireList):
-        raise InternalError(
-            f"a worker cannot be confined: {getattr(hello, 'message', 'it says nothing')}",
-            "grader doctor   tries each layer",
-        )
+        reason = getattr(hello, "message", "it did not name its layers")
+        message = f"a worker could not be confined: {reason}"
+        raise InternalError(message, "grader doctor   tries each layer")
     return tuple(str(layer) for layer in value.items)

@@ -1,6 +1,6 @@
-"""The host's handle on the zygote: start it, have workers forked, have them ended.
+"""The host's handle on the zygote: starts it and asks it to fork and to end workers.
 
-Imports no torch: a command starts the zygote first and imports torch while the zygote does.
+Imports no torch: a command starts the zygote first, and both then import torch at the same time.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from grader.errors import InternalError, RequestError
 from grader.sandbox import control
 from grader.sandbox.confinement.layers import Confinement
 
-CONTROL_SECONDS = 60.0  # a zygote that says nothing for so long (importing torch included) is gone
+CONTROL_SECONDS = 60.0  # without an answer for so long, imports included, a zygote counts as dead
 
 
 class Zygote:
-    """One zygote process. A zygote that has died is started again when it is next needed.
+    """A zygote process. If it dies, a new one is started when the next worker is needed.
 
-    With `control`, the other end of a `share`d zygote, it is that one, and none after it. With
-    `core`, its workers keep to that core.
-    `has_died` says that it ended by itself: what a worker answered just then means nothing.
+    With `control`, a socket from another host's `share`, it is that host's zygote, and no new one
+    is started. With `core`, its workers run on that core alone.
     """
 
     def __init__(
@@ -39,7 +38,8 @@ class Zygote:
         self.confinement, self._core = confinement or Confinement(), core
         self._process: subprocess.Popen[bytes] | None = None
         self._control = control
-        self._is_shared, self.has_died = control is not None, False
+        self._is_shared = control is not None
+        self.has_died = False  # by itself; then the answers of its last workers are void
         if control is not None:
             control.settimeout(CONTROL_SECONDS)
         self._errors: Any = None
@@ -54,17 +54,17 @@ class Zygote:
 
     @property
     def pid(self) -> int | None:
-        """The zygote's process, while it runs."""
+        """The process id of the zygote; None if it does not run or is another host's."""
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Start the process; returns at once, torch is imported over there meanwhile."""
+        """Start the process if necessary; return while it still imports torch."""
         if self._control is not None:
             return
         self._control, theirs = socket.socketpair()
         self._control.settimeout(CONTROL_SECONDS)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
-        # Beneath it each worker's private folder; removed with the zygote, however that ended.
+        # Holds each worker's private folder. The host removes it, because a zygote can be killed.
         self._root = tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True)
         command = [sys.executable, "-I", "-W", "ignore", "-m", "grader.sandbox.worker.zygote"]
         with theirs:
@@ -75,11 +75,11 @@ class Zygote:
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
                 env=_clean_environment(),
-                start_new_session=True,  # Ctrl-C goes to the host, which ends its workers
+                start_new_session=True,  # Ctrl-C reaches the host only, which ends its workers
             )
 
     def fork(self) -> tuple[socket.socket, int]:
-        """The socket and pid of a fresh worker; tries a fresh zygote once."""
+        """Start a worker; return its socket and pid. Raises `InternalError` after two attempts."""
         try:
             return self._fork()
         except (OSError, EOFError) as error:
@@ -90,36 +90,34 @@ class Zygote:
         try:
             return self._fork()
         except (OSError, EOFError) as error:
+            why = self._last_error_line() or repr(error)
             raise InternalError(
-                "the process that runs student code does not start: "
-                f"{self._last_words() or repr(error)}",
-                "python -c 'import torch'   shows whether torch itself imports",
+                f"the process that runs student code does not start: {why}",
+                "python -c 'import torch'   shows whether torch can be imported",
             ) from error
 
     def _fork(self) -> tuple[socket.socket, int]:
-        self.start()
-        assert self._control is not None
-        ours, theirs = socket.socketpair()
-        with theirs:
-            order = control.encode(control.Fork(self.confinement, self._core))
-            try:
-                socket.send_fds(self._control, [order], [theirs.fileno()])
-                return ours, control.decode_pid(self._answer())
-            except BaseException:
-                ours.close()
-                raise
+        ours = self._send_socket(control.Fork(self.confinement, self._core))
+        try:
+            return ours, control.decode_pid(self._answer())
+        except BaseException:
+            ours.close()
+            raise
 
     def share(self) -> socket.socket:
-        """A second way to the same process, for a host that is forked from this one."""
+        """Return a second control socket of the zygote, for a host forked from this one."""
+        return self._send_socket(control.Share())
+
+    def _send_socket(self, order: control.Fork | control.Share) -> socket.socket:
         self.start()
         assert self._control is not None
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._control, [control.encode(control.Share())], [theirs.fileno()])
+            socket.send_fds(self._control, [control.encode(order)], [theirs.fileno()])
         return ours
 
     def reap(self, pid: int, grace: float) -> control.Ended | None:
-        """End worker `pid`; how it ended, or None if the zygote is gone and cannot tell."""
+        """End worker `pid` within `grace` seconds; return how, or None if the zygote is gone."""
         if self._control is None:
             return None
         try:
@@ -132,10 +130,10 @@ class Zygote:
             self.has_died = True
             return None
 
-    def outlasts(self, waiting: Any) -> bool:
-        """Wait until something comes through the connection `waiting`; false if we end before."""
+    def await_readable(self, connection: Any) -> bool:
+        """Wait until `connection` can be read; return False if the zygote ends before that."""
         assert self._control is not None
-        return self._control not in select.select([waiting, self._control], [], [])[0]
+        return self._control not in select.select([connection, self._control], [], [])[0]
 
     def _answer(self) -> bytes:
         assert self._control is not None
@@ -144,7 +142,7 @@ class Zygote:
             raise EOFError("the zygote has ended")
         return data
 
-    def _last_words(self) -> str:
+    def _last_error_line(self) -> str:
         if self._errors is None:
             return ""
         self._errors.seek(0)
@@ -152,7 +150,7 @@ class Zygote:
         return lines[-1] if lines else ""
 
     def close(self) -> None:
-        """End the zygote; its workers end with it."""
+        """End the zygote and its workers."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:
@@ -164,19 +162,15 @@ class Zygote:
 
 
 def cannot_confine(why: str) -> RequestError:
-    """What to say where confinement is asked for and a layer is missing."""
+    """Return the error for full confinement on a machine without a layer; `why` names the layer."""
     return RequestError(
         f"this machine cannot confine other people's code. {why}",
-        "grader doctor   says what to do; --isolation process grades without",
+        "grader doctor   says what to do; --isolation process grades without the missing layer",
     )
 
 
 def _clean_environment() -> dict[str, str]:
-    """Nothing of the teacher's environment, and one thread: a fork must not lose others."""
-    return {
-        "PATH": os.defpath,
-        "LANG": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-    }
+    """Return an environment with nothing of the teacher's, and with one thread."""
+    # A fork copies the calling thread alone: torch must not have started others before it.
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **dict.fromkeys(threads, "1")}

@@ -1,4 +1,4 @@
-"""Giving an `nn.Module` its parameters, dtype and mode in one step, on either side."""
+"""Setting an `nn.Module`'s parameters, dtype and mode in one step, on either side."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from torch import Tensor, nn
 def adopt(module: nn.Module, values: Tensor) -> None:
     """Fill the parameters, in the order of their names, from the vector `values`.
 
-    Parameters and buffers take its dtype, and the module switches to evaluation: what `.to(dtype)`,
-    `load_state_dict(…)` and `eval()` do one after the other, in a fifth of the time.
+    Parameters and floating-point buffers take its dtype, and the module switches to evaluation
+    mode: `.to(dtype)`, `load_state_dict(…)` and `eval()` in a fifth of their time.
     """
     dtype, start = values.dtype, 0
     for _, parameter in sorted(module.named_parameters()):

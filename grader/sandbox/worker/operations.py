@@ -1,4 +1,4 @@
-"""Watching which operations some code dispatches, whatever it calls them in its source."""
+"""Counting the operations that code dispatches, independent of the names in its source."""
 
 from __future__ import annotations
 
@@ -7,40 +7,38 @@ import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# Where threads are started; what `threading` uses has had another name since Python 3.13.
-STARTS = (
+# The functions that start threads. `threading` uses the last one since Python 3.13.
+THREAD_STARTERS = (
     (_thread, "start_new_thread"),
     (threading, "_start_new_thread"),
     (threading, "_start_joinable_thread"),
 )
 
 
-class Watch:
-    """Counts, between enter and exit, `aten.*` kernels and `torch.*` functions by name.
+class OperationWatch:
+    """A context manager that counts `aten.*` kernels and `torch.*` functions by name.
 
-    `counts["aten.bmm"]` is how often the kernel ran; `counts["torch.layer_norm"]` how often the
-    Python-level function was called. Composite functions that dissolve into small kernels (such
-    as `multi_head_attention_forward`) show up by their `torch.*` name alone; what compiled code
-    does, as kernels alone. Without `kernels` only functions are counted, at half the cost.
-    Torch sees one thread; threads started meanwhile are watched as well.
+    `counts["aten.bmm"]` is how often the kernel ran, `counts["torch.layer_norm"]` how often the
+    Python function was called. A composite function such as `multi_head_attention_forward` has only
+    its `torch.*` name, compiled code only kernels. Without `kernels` only functions are counted, at
+    half the cost. Torch's modes apply to one thread, so threads started in the block count as well.
     """
 
     def __init__(self, *, kernels: bool = True) -> None:
         self.counts: Counter[str] = Counter()
         self._kernels = kernels
-        self._stack = ExitStack()
+        self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> OperationWatch:
         self._stack.enter_context(self._counting())
-        for module, name in STARTS:
+        for module, name in THREAD_STARTERS:
             if start := getattr(module, name, None):
-                setattr(module, name, self._watched(start))
+                setattr(module, name, self._counting_start(start))
                 self._stack.callback(setattr, module, name, start)
         return self
 
@@ -49,22 +47,21 @@ class Watch:
 
     @contextlib.contextmanager
     def _counting(self) -> Iterator[None]:
-        with _Functions(self.counts):
-            if not self._kernels:
-                yield
-                return
-            with _Kernels(self.counts):
-                yield
+        kernels = _Kernels(self.counts) if self._kernels else contextlib.nullcontext()
+        with _Functions(self.counts), kernels:
+            yield
 
-    def _watched(self, start: Callable[..., Any]) -> Callable[..., Any]:
-        def starting(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
+    def _counting_start(self, start: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `start`, a function that starts a thread, so that the thread counts too."""
+
+        def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
             def counted(*args: Any, **kwargs: Any) -> Any:
                 with self._counting():
                     return function(*args, **kwargs)
 
             return start(counted, *rest, **options)
 
-        return starting
+        return counting_start
 
 
 class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -74,7 +71,7 @@ class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """No: keeping torch's compiler out would import it, for nearly a second."""
+        """Return False: to keep torch's compiler out would import it, which takes a second."""
         return False
 
     def __torch_dispatch__(

@@ -1,7 +1,7 @@
-"""Keeping an eye on workers from outside: what no limit of the kernel covers.
+"""Quotas on a worker's threads and files, which the zygote enforces from outside.
 
-The kernel limits one file, not a folder, and threads only by user. So the zygote looks at each
-worker's private folder and threads many times a second, and ends one that has gone too far.
+The kernel limits the size of a file but not of a folder, and threads only for each user. So the
+zygote checks both many times a second and ends a worker that exceeds a quota.
 """
 
 from __future__ import annotations
@@ -13,52 +13,54 @@ import signal
 import time
 from pathlib import Path
 
-LOOK_SECONDS = 0.05
+CHECK_SECONDS = 0.05
 MAX_FOLDER_BYTES = 32 * 1024 * 1024
 MAX_FILES = 256
 MAX_THREADS = 64
 BLOCK = 512  # bytes in a unit of `st_blocks`
 
 
-class Keeper:
-    """The workers that run, each with its private folder beneath `root`."""
+class QuotaMonitor:
+    """The running workers and their private folders, which are subfolders of `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._reasons: dict[int, str] = {}
-        self._looked = time.monotonic()
+        self._reasons: dict[int, str] = {}  # by worker, why it was ended; empty while it runs
+        self._checked = time.monotonic()
 
     def folder(self, pid: int) -> Path:
-        """The private folder of worker `pid`."""
+        """Return the private folder of worker `pid`."""
         return self._root / str(pid)
 
     def add(self, pid: int) -> None:
-        """Look after a new worker."""
+        """Watch a new worker."""
         self._reasons[pid] = ""
 
     @property
     def pause(self) -> float | None:
-        """Seconds until the next look; None while there is nobody to look at."""
+        """Seconds until the next check is due; None while there are no workers."""
         if not self._reasons:
             return None
-        return max(0.0, self._looked + LOOK_SECONDS - time.monotonic())
+        return max(0.0, self._checked + CHECK_SECONDS - time.monotonic())
 
-    def look(self) -> None:
-        """End every worker that takes more than its share, if it is time for a look."""
+    def check(self) -> None:
+        """End every worker that exceeds a quota, if a check is due."""
         if self.pause != 0.0:
             return
-        self._looked = time.monotonic()
+        self._checked = time.monotonic()
         for pid, ended in self._reasons.items():
-            if not ended and (reason := _excess(pid, self.folder(pid))):
+            if not ended and (reason := _exceeded_quota(pid, self.folder(pid))):
                 self._reasons[pid] = reason
                 _kill(pid)
 
     def end(self, pid: int, grace: float) -> tuple[int, str]:
-        """End a worker after `grace` seconds at most; its exit status and why it was ended."""
+        """End a worker after at most `grace` seconds and remove its folder.
+
+        Return its exit status (negative: a signal) and the quota that it exceeded, if any.
+        """
         deadline = time.monotonic() + grace
-        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-            if time.monotonic() >= deadline:
-                break
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while os.waitid(os.P_PID, pid, options) is None and time.monotonic() < deadline:
             time.sleep(0.001)
         _kill(pid)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -66,15 +68,15 @@ class Keeper:
         return status, self._reasons.pop(pid, "")
 
     def close(self) -> None:
-        """End every worker, and leave nothing on disk."""
+        """End every worker and remove all folders."""
         for pid in list(self._reasons):
             with contextlib.suppress(ChildProcessError):
                 self.end(pid, 0.0)
         _remove(self._root)
 
 
-def _excess(pid: int, folder: Path) -> str:
-    """What worker `pid` has too much of, or nothing."""
+def _exceeded_quota(pid: int, folder: Path) -> str:
+    """Return which quota worker `pid` exceeds, in words for the student; empty if none."""
     with contextlib.suppress(OSError):
         if os.stat(f"/proc/{pid}/task").st_nlink - 2 > MAX_THREADS:
             return f"your code started more than {MAX_THREADS} threads"
@@ -92,7 +94,6 @@ def _excess(pid: int, folder: Path) -> str:
 
 
 def _kill(pid: int) -> None:
-    """End a worker and everything in its process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
@@ -100,7 +101,7 @@ def _kill(pid: int) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a private folder; whatever defies it goes with the zygote's root at the end."""
+    """Remove a private folder; the host removes what remains with the root."""
     try:
         for entry in os.scandir(folder):
             os.unlink(entry.path)

@@ -1,4 +1,4 @@
-"""Answering a host's requests with the student's code: programs, handles, errors as text."""
+"""The server that answers a host's requests by running the student's code."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import contextlib
 import ctypes
 import difflib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from types import ModuleType, TracebackType
+import traceback
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -16,35 +17,38 @@ from torch import Tensor, nn
 
 from grader.sandbox import wire
 from grader.sandbox.cells import BROKEN
-from grader.sandbox.worker.adopt import adopt
 from grader.sandbox.program import Program
-from grader.sandbox.worker.operations import Watch
+from grader.sandbox.worker.adopt import adopt
+from grader.sandbox.worker.operations import OperationWatch
+from grader.sandbox.worker.output import CapturedOutput
 
-MAX_PRINTED = 4000  # characters of a test's print output that cross
-MAX_FRAMES = 6  # innermost frames of an error that cross
+MAX_FRAMES = 6  # innermost frames of an error that are sent
 
 
 class Missing(Exception):
-    """The file defines no such name."""
+    """The student's file does not define the name that a test calls."""
 
 
 class Server:
-    """Answers one host's requests: holds programs, handles, and the graphs of recorded calls."""
+    """The loaded programs, the objects behind handles, and the autograd graphs of earlier calls.
+
+    The exceptions in `lets_out` propagate to the caller instead of becoming a `Failure`.
+    """
 
     def __init__(self, lets_out: tuple[type[BaseException], ...] = ()) -> None:
-        self._lets_out = lets_out  # errors that are none of the code's, and no answer
-        self._printed = Printed()
+        self._lets_out = lets_out
+        self._printed = CapturedOutput()
         self._programs: dict[str, Program] = {}
-        self._modules: dict[int, tuple[Any, Program]] = {}  # handles that outlive a test
-        self._handles: dict[int, tuple[Any, Program]] = {}
-        self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        self._modules: dict[int, tuple[Any, Program]] = {}  # by handle; kept from test to test
+        self._handles: dict[int, tuple[Any, Program]] = {}  # all other objects of this test
+        self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}  # leaves, outputs, by call
         self._next = 1
         self._active: Program | None = None
-        self._watch: Watch | None = None
-        self._owed: wire.Failure | None = None  # of a quiet call, due with the next answer
+        self._watch: OperationWatch | None = None
+        self._owed: wire.Failure | None = None  # of a quiet call; the next answer
 
     def answer(self, request: wire.Request) -> wire.Answer | None:
-        """The answer to one request; an exception of the student's becomes a `Failure`."""
+        """Return the answer to one request, None for one without; an exception is a `Failure`."""
         if isinstance(request, wire.Begin):
             self._begin(request.seed)
             return None
@@ -54,7 +58,7 @@ class Server:
         quiet = isinstance(request, wire.Call | wire.Adopt) and request.quiet
         if self._owed is not None:
             if quiet:
-                return None  # still owed, to the next request that is answered
+                return None  # still owed to the next request that has an answer
             owed, self._owed = self._owed, None
             return msgspec.structs.replace(owed, id=request.id)
         stdout, sys.stdout = sys.stdout, self._printed
@@ -77,8 +81,7 @@ class Server:
             case wire.Call():
                 return self._call(request)
             case wire.Adopt():
-                target, _ = self._resolve(request.target)
-                adopt(target, wire.unpack_tensor(request.values))
+                adopt(self.held(request.target), wire.unpack_tensor(request.values))
                 return wire.Reply(id=request.id)
             case wire.Load():
                 return self._load(request)
@@ -89,22 +92,22 @@ class Server:
             case wire.Backward():
                 return self._backward(request)
             case wire.Inspect():
-                target, _ = self._resolve(request.target)
-                return wire.Reply(id=request.id, entries=list(_entries(target)))
+                entries = list(_state_entries(self.held(request.target)))
+                return wire.Reply(request.id, entries=entries)
             case wire.Sync():
                 return wire.Reply(id=request.id)
-        raise wire.Malformed(f"no request {request!r}")
+        raise wire.Malformed(f"not a request: {request!r}")
 
     def held(self, number: int) -> Any:
-        """The object behind a handle."""
+        """Return the object behind a handle."""
         return self._resolve(number)[0]
 
     def hold(self, thing: Any, module: int) -> int:
-        """The handle of an object that belongs to the program of `module`, from here on."""
+        """Return a new handle for an object, which counts as one of the program of `module`."""
         return self._keep(thing, self._resolve(module)[1]).id
 
     def leave(self) -> None:
-        """Let `import` find the modules of no program."""
+        """Stop `import` from finding the modules of the active program."""
         if self._active is not None:
             self._active.leave()
             self._active = None
@@ -128,7 +131,7 @@ class Server:
         return wire.Reply(id=request.id, value=handle, printed=self._printed.take())
 
     def _activate(self, program: Program) -> None:
-        """Have `import`, late ones included, find the modules of this program alone."""
+        """Let `import`, also within functions, find the modules of this program alone."""
         if self._active is not program:
             self.leave()
             program.enter()
@@ -138,57 +141,36 @@ class Server:
         return self._modules.get(number) or self._handles[number]
 
     def _call(self, request: wire.Call) -> wire.Reply:
+        self._watch = watch = None
         target, program = self._resolve(request.target)
-        sent: list[wire.WireTensor] = []
-        leaves: list[Tensor] = []
-        inputs: list[Tensor] = []
+        tensors = _TensorArguments()
 
-        def tensor(packed: wire.WireTensor) -> Tensor:
-            sent.append(packed)
-            leaf = wire.unpack_tensor(packed)
-            if packed.requires_grad:
-                leaf = leaf.clone().requires_grad_()  # a leaf of its own, not a view of the bytes
-            leaves.append(leaf)
-            # A non-leaf in the test is a non-leaf here: writing into it in place is as possible.
-            inputs.append(leaf if packed.leaf else leaf.clone())
-            return inputs[-1]
+        def unpack(value: wire.Value) -> Any:
+            return wire.unpack(value, tensors.unpack, lambda handle: self.held(handle.id))
 
-        def handle(packed: wire.Handle) -> Any:
-            return self._resolve(packed.id)[0]
-
-        args = [wire.unpack(value, tensor, handle) for value in request.args]
-        kwargs = {k: wire.unpack(value, tensor, handle) for k, value in request.kwargs.items()}
+        args = [unpack(value) for value in request.args]
+        kwargs = {name: unpack(value) for name, value in request.kwargs.items()}
         self._activate(program)
         function = _method(target, request.name)
-        # A constructor computes no answer, and draws its weights with many an operation.
-        self._watch = watch = None
+        # A constructor is not watched: it computes no answer, but draws weights.
         if request.watch and not isinstance(function, type):
-            self._watch = watch = Watch(kernels=request.watch == "all")
+            self._watch = watch = OperationWatch(kernels=request.watch == "all")
         with torch.set_grad_enabled(request.grad), watch or contextlib.nullcontext():
             value = function(*args, **kwargs)
         if request.quiet:
             return wire.Reply(id=request.id)
         outputs: list[Tensor] = []
-        changed = [
-            wire.Changed(place, now)
-            for place, (before, after) in enumerate(zip(sent, inputs))
-            if (now := _changed(before, after)) is not None
-        ]
-        counts = dict(watch.counts) if watch else {}
-        reply = self._answer(request.id, value, program, outputs, changed, counts)
+        seen = {"changed": tensors.changed(), "operations": dict(watch.counts) if watch else {}}
+        reply = self._answer(request.id, value, program, outputs, **seen)
         if outputs:
-            self._graphs[request.id] = (leaves, outputs)
+            self._graphs[request.id] = (tensors.leaves, outputs)
         return reply
 
     def _answer(
-        self,
-        number: int,
-        value: Any,
-        program: Program,
-        outputs: list[Tensor],
-        changed: Sequence[wire.Changed] = (),
-        counts: Mapping[str, int] = {},
+        self, number: int, value: Any, program: Program, outputs: list[Tensor], **fields: Any
     ) -> wire.Reply:
+        """Return the reply with `value`; add the tensors in it that have gradients to `outputs`."""
+
         def tensor(out: Tensor) -> wire.Value:
             try:
                 packed = wire.pack_tensor(out)
@@ -199,13 +181,7 @@ class Server:
             return packed
 
         packed = wire.pack(value, tensor, lambda thing: self._keep(thing, program))
-        return wire.Reply(
-            id=number,
-            value=packed,
-            changed=list(changed),
-            operations=dict(counts),
-            printed=self._printed.take(),
-        )
+        return wire.Reply(number, packed, printed=self._printed.take(), **fields)
 
     def _keep(self, thing: Any, program: Program) -> wire.Handle:
         number, self._next = self._next, self._next + 1
@@ -223,37 +199,53 @@ class Server:
         leaves, outputs = self._graphs[request.call]
         for leaf in leaves:
             leaf.grad = None
-        # The gradient of sum(output * grad) is grad. Handing grads to torch.autograd.backward
-        # would do the same, and import a symbolic algebra package first.
+        # The gradient of sum(output * grad) is grad. torch.autograd.backward would accept grads
+        # directly, but it imports a symbolic algebra package first.
         grads = [wire.unpack_tensor(grad) for grad in request.grads]
         with torch.enable_grad():
             sums = [(out * grad).sum().double() for out, grad in zip(outputs, grads, strict=True)]
             torch.stack(sums).sum().backward(retain_graph=True)  # type: ignore[no-untyped-call]
-        return wire.Reply(
-            id=request.id,
-            grads=[None if t.grad is None else wire.pack_tensor(t.grad) for t in leaves],
-            printed=self._printed.take(),
-        )
+        found = [None if leaf.grad is None else wire.pack_tensor(leaf.grad) for leaf in leaves]
+        return wire.Reply(request.id, grads=found, printed=self._printed.take())
 
     def _failure(self, number: int, error: BaseException) -> wire.Failure:
-        own = {
-            source.file: source.text
-            for program in self._programs.values()
-            for source in program.sources.values()
-            if source.own
-        }
-        return wire.Failure(
-            id=number,
-            kind=type(error).__name__[:80],
-            mro=[base.__name__[:80] for base in type(error).__mro__],
-            message=_text(error),
-            frames=_frames(error, own),
-            operations=dict(self._watch.counts) if self._watch else {},
-            printed=self._printed.take(),
-        )
+        sources = [s for program in self._programs.values() for s in program.sources.values()]
+        own = {source.file: source.text for source in sources if source.own}
+        kind, mro = type(error).__name__[:80], [base.__name__[:80] for base in type(error).__mro__]
+        message, frames = _message(error), _own_frames(error, own)
+        counts = dict(self._watch.counts) if self._watch else {}
+        return wire.Failure(number, kind, mro, message, frames, self._printed.take(), counts)
+
+
+class _TensorArguments:
+    """The tensors among a call's arguments: as sent, as autograd leaves, and as passed on."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Tensor] = []
+        self._passed: list[tuple[wire.WireTensor, Tensor]] = []
+
+    def unpack(self, packed: wire.WireTensor) -> Tensor:
+        """Return the tensor that is passed to the student's code."""
+        leaf = wire.unpack_tensor(packed)
+        if packed.requires_grad:
+            leaf = leaf.clone().requires_grad_()  # a real leaf, not a view of the bytes
+        # torch refuses in-place writes to leaves: what is not one in the test is not one here.
+        passed = leaf if packed.leaf else leaf.clone()
+        self.leaves.append(leaf)
+        self._passed.append((packed, passed))
+        return passed
+
+    def changed(self) -> list[wire.Changed]:
+        """Return the tensors that the call wrote into, as it left them."""
+        return [
+            wire.Changed(place, now)
+            for place, (before, after) in enumerate(self._passed)
+            if (now := _changed(before, after)) is not None
+        ]
 
 
 def _method(target: Any, name: str | None) -> Any:
+    """Return what a call calls. Raises `Missing`, with the closest name that the file defines."""
     if name is None:
         return target
     if isinstance(target, ModuleType) and name not in vars(target):
@@ -266,33 +258,28 @@ def _method(target: Any, name: str | None) -> Any:
 
 
 def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
-    """The argument as the call left it, if the call wrote into it, `.data` included."""
+    """Return an argument after a call if the call wrote into it, even through `.data`."""
     same_kind = after.dtype == wire.DTYPES[before.dtype] and list(after.shape) == before.shape
     if before.stride is None and same_kind and after.is_contiguous():
         size = len(before.data)
         if not size or ctypes.string_at(after.data_ptr(), size) == before.data:
             return None
     now = wire.pack_tensor(after)
-    original = wire.unpack_tensor(before)
-    same_type = original.shape == after.shape and original.dtype == after.dtype
-    same = same_type and wire.pack_tensor(original).data == now.data
+    same = same_kind and wire.pack_tensor(wire.unpack_tensor(before)).data == now.data
     return None if same else now
 
 
-def _entries(module: nn.Module) -> Iterator[wire.Entry]:
+def _state_entries(module: nn.Module) -> Iterator[wire.StateEntry]:
     for name, parameter in module.named_parameters():
         grad = None if parameter.grad is None else wire.pack_tensor(parameter.grad)
-        yield wire.Entry(name, True, wire.pack_tensor(parameter), grad)
+        yield wire.StateEntry(name, True, wire.pack_tensor(parameter), grad)
     for name, buffer in module.named_buffers():
-        yield wire.Entry(name, False, wire.pack_tensor(buffer))
+        yield wire.StateEntry(name, False, wire.pack_tensor(buffer))
 
 
-# --- a student's error, as text -----------------------------------------------------------------
-
-
-def _text(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     try:
-        if isinstance(error, SyntaxError):  # its place crosses as a frame
+        if isinstance(error, SyntaxError):  # its place is sent as a frame
             return str(error.msg)[: wire.MAX_TEXT]
         if isinstance(error, ModuleNotFoundError):
             return f"{error}; only installed packages and the course's exercises can be imported"
@@ -303,62 +290,19 @@ def _text(error: BaseException) -> str:
         return "(its message cannot be shown)"
 
 
-def _frames(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
-    """The places in the files of `own` that the error passed through, innermost last."""
+def _own_frames(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
+    """Return the frames of the error in the files of `own`, innermost last."""
     frames = []
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None:
-        code, line = trace.tb_frame.f_code, trace.tb_lineno
-        if code.co_filename in own:
-            source = _line(own[code.co_filename], line)
-            frames.append(wire.WireFrame(code.co_filename, line, source, 0, code.co_name[:80]))
-        trace = trace.tb_next
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file, function = frame.f_code.co_filename, frame.f_code.co_name[:80]
+        if file in own:
+            frames.append(wire.WireFrame(file, line, _line(own[file], line), 0, function))
     if isinstance(error, SyntaxError) and error.filename is not None and error.filename in own:
-        line, column = error.lineno or 1, error.offset or 0
-        frames.append(
-            wire.WireFrame(error.filename, line, _line(own[error.filename], line), column)
-        )
+        line, column, file = error.lineno or 1, error.offset or 0, error.filename
+        frames.append(wire.WireFrame(file, line, _line(own[file], line), column))
     return frames[-MAX_FRAMES:]
 
 
 def _line(text: str, line: int) -> str:
     lines = text.split("\n", line)
     return lines[line - 1].rstrip()[: wire.MAX_TEXT] if 0 < line <= len(lines) else ""
-
-
-class Printed:
-    """What the student's code printed since it was last taken; beyond a cap it is dropped."""
-
-    encoding = "utf-8"
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Forget everything; a new test starts."""
-        self._parts: list[str] = []
-        self._room = MAX_PRINTED
-
-    def write(self, text: str) -> int:
-        """Keep `text` as far as there is room."""
-        if self._room > 0:
-            self._parts.append(text[: self._room])
-            self._room -= len(text)
-            if self._room <= 0:
-                self._parts.append("\n[more output was cut]\n")
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is buffered."""
-
-    def isatty(self) -> bool:
-        """It never is."""
-        return False
-
-    def take(self) -> str:
-        """What was printed since the last `take`."""
-        if not self._parts:
-            return ""
-        text = "".join(self._parts)
-        self._parts.clear()
-        return text

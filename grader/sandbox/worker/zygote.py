@@ -1,8 +1,9 @@
-"""The untrusted side: a zygote that imported torch once, and the workers forked from it.
+"""The zygote's process: imports torch once, then forks a worker for every order.
 
-A worker confines itself, then loads the student's files and answers requests. It knows the wire
-and nothing else of the project: no suite, no expected value, no other student's work ever was in
-this process, so there is nothing here to steal.
+    python -I -m grader.sandbox.worker.zygote FD ROOT
+
+Orders come through the socket FD. ROOT holds the workers' private folders. No suite, no expected
+value and no other student's work was ever in this process, so student code finds nothing to steal.
 """
 
 from __future__ import annotations
@@ -16,72 +17,70 @@ import select
 import socket
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 
 from grader.sandbox import control, wire
 from grader.sandbox.confinement.layers import Confinement, confine, prepare
-from grader.sandbox.worker.quota import Keeper
+from grader.sandbox.worker.quota import QuotaMonitor
 from grader.sandbox.worker.server import Server
 
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
-CONNECTION = 3  # a worker's descriptor for its connection to the host; no other is open
+CONNECTION = 3  # the descriptor of a worker's socket to its host; all above it are closed
+Hosts = dict[socket.socket, set[int]]  # the pids of each host's workers
 
 
-def serve(connection: socket.socket) -> None:
-    """Answer requests until the host hangs up."""
+def _serve_requests(connection: socket.socket) -> None:
     server = Server()
     reader = connection.makefile("rb")
     while header := reader.read(wire.HEADER.size):
         request = wire.decode_request(reader.read(wire.body_length(header)))
-        answer = server.answer(request)
-        if answer is not None:
-            connection.sendall(_bounded(answer))
+        if (answer := server.answer(request)) is not None:
+            connection.sendall(_framed(answer))
 
 
-def _bounded(answer: wire.Answer) -> bytes:
+def _framed(answer: wire.Answer) -> bytes:
+    """Return an answer ready to send; one that cannot be sent becomes a `ValueError`."""
     try:
         framed = wire.frame(answer)
     except (UnicodeEncodeError, RecursionError) as error:
-        framed = _too_odd(answer.id, f"the result cannot be sent: {error}")
+        framed = _framed_error(answer.id, f"the result cannot be sent: {error}")
     if len(framed) > wire.MAX_FRAME:
-        framed = _too_odd(answer.id, f"the result is larger than {wire.MAX_FRAME >> 20} MiB")
+        framed = _framed_error(answer.id, f"the result is larger than {wire.MAX_FRAME >> 20} MiB")
     return framed
 
 
-def _too_odd(number: int, message: str) -> bytes:
+def _framed_error(number: int, message: str) -> bytes:
     return wire.frame(wire.Failure(number, "ValueError", ["ValueError"], message, []))
 
 
-def zygote(control_socket: socket.socket, root: Path) -> None:
-    """Fork a worker for every `Fork`, end one for every `Reap`, until the last host hangs up.
-
-    Beneath `root` each worker gets its private folder. A worker does not outlive its host.
-    """
+def run_zygote(control_socket: socket.socket, root: Path) -> None:
+    """Take orders until the last host has closed its socket. A worker does not outlive its host."""
     torch.set_num_threads(1)
-    _forget_the_project()
-    _warm()
+    _drop_project_paths()
+    _warm_up()
     gc.collect()
-    gc.freeze()  # the collector would otherwise touch, and so copy, every page in every worker
+    gc.freeze()  # otherwise the collector would write to, and so copy, every page in every worker
     if sys.platform == "linux":
         _use_huge_pages()
     prepare()
-    keeper = Keeper(root)
-    hosts: dict[socket.socket, set[int]] = {control_socket: set()}  # each with its workers
+    quota = QuotaMonitor(root)
+    hosts: Hosts = {control_socket: set()}
     while hosts:
-        asking = select.select(list(hosts), [], [], keeper.pause)[0]
-        keeper.look()
-        for host in asking:
-            if not _obey(host, hosts, keeper):
+        readable = select.select(list(hosts), [], [], quota.pause)[0]
+        quota.check()
+        for host in readable:
+            if not _take_order(host, hosts, quota):
                 for pid in hosts.pop(host):
-                    keeper.end(pid, 0.0)
+                    quota.end(pid, 0.0)
                 host.close()
-    keeper.close()
+    quota.close()
 
 
-def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Keeper) -> bool:
-    """Take one order from a host; false if it has hung up."""
+def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
+    """Carry out one order of a host; return False if the host has closed its socket."""
     try:
         data, fds, _, _ = socket.recv_fds(host, 4096, 1)
         if not data:
@@ -90,17 +89,17 @@ def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Kee
             case control.Fork(confinement, core):
                 parent, pid = os.getpid(), os.fork()
                 if pid == 0:
-                    _keep_to(core)
-                    _become_worker(fds[0], confinement, keeper.folder(os.getpid()), parent)
+                    _pin_to(core)
+                    _run_worker(fds[0], confinement, quota.folder(os.getpid()), parent)
                 os.close(fds[0])
-                keeper.add(pid)
+                quota.add(pid)
                 hosts[host].add(pid)
                 host.sendall(control.encode(pid))
             case control.Reap(pid, grace):
                 ended = control.Ended(0)
-                if pid in hosts[host]:  # an earlier zygote's has ended with it
+                if pid in hosts[host]:  # a worker of an earlier zygote ended with that zygote
                     hosts[host].remove(pid)
-                    ended = control.Ended(*keeper.end(pid, grace))
+                    ended = control.Ended(*quota.end(pid, grace))
                 host.sendall(control.encode(ended))
             case control.Share():
                 hosts[socket.socket(fileno=fds[0])] = set()
@@ -109,15 +108,14 @@ def _obey(host: socket.socket, hosts: dict[socket.socket, set[int]], keeper: Kee
     return True
 
 
-def _keep_to(core: int | None) -> None:
-    """Run on one core, where there is one to keep to, and it is still there."""
+def _pin_to(core: int | None) -> None:
     if core is not None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the core may be gone by now
             os.sched_setaffinity(0, {core})
 
 
-def _become_worker(fd: int, confinement: Confinement, private: Path, parent: int) -> None:
-    """Keep one connection and nothing else of the zygote's, say what confines us, and serve."""
+def _run_worker(fd: int, confinement: Confinement, private: Path, parent: int) -> NoReturn:
+    """Close all descriptors but `fd`, confine this process, answer requests, and exit."""
     code = 1
     try:
         os.setsid()
@@ -127,43 +125,35 @@ def _become_worker(fd: int, confinement: Confinement, private: Path, parent: int
             os.dup2(null, standard)
         os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
         with socket.socket(fileno=CONNECTION) as connection:
-            if _confined(connection, confinement, private, parent):
-                serve(connection)
+            hello = _confine(confinement, private, parent)
+            connection.sendall(wire.frame(hello))
+            if isinstance(hello, wire.Reply):
+                _serve_requests(connection)
                 code = 0
     finally:
         os._exit(code)
 
 
-def _confined(
-    connection: socket.socket, confinement: Confinement, private: Path, parent: int
-) -> bool:
-    """Whether confinement took hold; the host is told of which layers, or why not."""
+def _confine(confinement: Confinement, private: Path, parent: int) -> wire.Answer:
+    """Confine this process; return the worker's first message, the layers or the error."""
     try:
-        layers = confine(confinement, private, parent)
+        return wire.Reply(0, wire.WireList([*confine(confinement, private, parent)]))
     except Exception as error:
         kind = type(error).__name__
-        connection.sendall(wire.frame(wire.Failure(0, kind, [kind], str(error), [])))
-        return False
-    connection.sendall(wire.frame(wire.Reply(id=0, value=wire.WireList(list(layers)))))
-    return True
+        return wire.Failure(0, kind, [kind], str(error), [])
 
 
-def _forget_the_project() -> None:
-    """Keep only Python's own folders on the path: an editable install adds the course's root."""
-    homes = [os.path.realpath(home) for home in (sys.prefix, sys.base_prefix)]
-    sys.path[:] = [
-        entry
-        for entry in sys.path
-        if any(os.path.realpath(entry).startswith(home + os.sep) for home in homes)
-    ]
+def _drop_project_paths() -> None:
+    """Keep only Python's own folders in `sys.path`: an editable install adds the project's root."""
+    homes = tuple(os.path.realpath(home) + os.sep for home in (sys.prefix, sys.base_prefix))
+    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry).startswith(homes)]
     linecache.clearcache()
 
 
 def _use_huge_pages() -> None:
-    """Gather this process's memory in huge pages: a fork copies fewer table entries.
+    """Move this process's memory to huge pages: a worker's fork and end then cost about half.
 
-    Torch leaves some 100 MB behind; in huge pages a worker's fork and end cost about half. Where
-    the kernel does not offer it, nothing happens.
+    A kernel without huge pages ignores the request.
     """
     libc = ctypes.CDLL(None)
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -178,14 +168,14 @@ def _use_huge_pages() -> None:
             libc.madvise(*where, MADV_COLLAPSE)
 
 
-def _warm() -> None:
+def _warm_up() -> None:
     """Run what torch sets up on first use, once here instead of once in every worker.
 
-    Forward only: a backward pass before the fork would leave autograd's engine unusable after it.
+    No backward pass runs here: after one, autograd's engine would not work in a forked process.
     """
     server = Server()
     server.answer(wire.Begin(0))
-    server.answer(wire.Load(1, "warm", "warm", {"warm": wire.Source("warm.py", WARM)}))
+    server.answer(wire.Load(1, "warm", "warm", {"warm": wire.Source("warm.py", WARM_UP)}))
     for number, dtype in enumerate((torch.float32, torch.float64, torch.bfloat16), start=2):
         x = wire.pack_tensor(torch.ones(2, 3, 4, dtype=dtype, requires_grad=True))
         for watch in ("", "functions", "all"):
@@ -194,7 +184,7 @@ def _warm() -> None:
     server.leave()
 
 
-WARM = """
+WARM_UP = """
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -222,4 +212,4 @@ def warm(x):
 
 
 if __name__ == "__main__":
-    zygote(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))
+    run_zygote(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))

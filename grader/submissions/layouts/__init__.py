@@ -1,20 +1,21 @@
-"""What was handed in for a class, in the layout of whatever platform it was downloaded from.
+"""The attempts of a whole class, in the folder layout of the platform they come from.
 
-Files are listed and copied here and never run; nothing of a clone's configuration is obeyed.
+Files are listed and copied, and nothing is run, not even what the configuration of a clone names.
+This room knows nothing of grading, of rosters or of where results go.
 """
 
-from grader.submissions.layouts.collect import collect, gathered
-from grader.submissions.layouts.attempt import Attempt, HandedIn, LeftOut, Part
-from grader.submissions.layouts.recognise import LAYOUTS, opened, survey
+from grader.submissions.layouts.attempt import Attempt, AttemptPart, FoundAttempts, LeftOut
+from grader.submissions.layouts.collection import attempt_folder, collect
+from grader.submissions.layouts.recognise import LAYOUTS, find_attempts, open_submissions
 
 __all__ = [
     "LAYOUTS",
     "Attempt",
-    "HandedIn",
+    "AttemptPart",
+    "FoundAttempts",
     "LeftOut",
-    "Part",
+    "attempt_folder",
     "collect",
-    "gathered",
-    "opened",
-    "survey",
+    "find_attempts",
+    "open_submissions",
 ]

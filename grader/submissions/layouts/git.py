@@ -1,38 +1,54 @@
-"""Clones of the students' repositories: `{slug}-submissions/{slug}-{login}/` or `{login}/`."""
+"""Clones of the students' repositories: `{slug}-submissions/{slug}-{login}/` or `{login}/`.
+
+A clone's configuration can name commands that git would run, so git never uses the clone's `.git`
+folder. The commit that HEAD names is read here as text. Then git reads this commit in an empty
+repository of our own, which shares nothing but the clone's objects.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
+import stat
+import subprocess
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from grader.course.course import Course
-from grader.submissions.layouts import plain
-from grader.submissions.layouts.commits import committed
-from grader.submissions.layouts.attempt import Attempt, Found, Listing, student_names
 from grader.report import Person
-from grader.submissions.submission import shown
+from grader.submissions.layouts import plain
+from grader.submissions.layouts.attempt import Attempt, Listing, student_names
+from grader.submissions.notes import printable_name
 
 PARENT = "-submissions"
+MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can be long
+MAX_COMMIT = 64 * 1024  # bytes of a commit with its message
+TIMEOUT = 10  # seconds for one git command
+HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
+COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
 
 
 def recognises(listing: Listing) -> bool:
-    """Whether most entries are clones."""
-    return 2 * sum(_is_clone(path) for path in listing.entries) > len(listing.entries)
+    """Return whether most entries are clones."""
+    return listing.mostly(_is_clone)
 
 
-def read(listing: Listing, course: Course) -> Found:
-    """As in a plain folder, but called by login, and with the time of the last commit."""
-    attempts, left_out = plain.read(listing, course)
+def read(listing: Listing, course: Course) -> list[Attempt]:
+    """Read a plain folder, but name students by login and add the time of the last commit."""
+    attempts = plain.read(listing, course)
     prefix = _prefix(listing)
     paths = [attempt.parts[0].path for attempt in attempts]
     logins = [_login(path, prefix) for path in paths]
-    names = student_names([(login, path.name) for login, path in zip(logins, paths)])
-    return [_attempt(*of_one) for of_one in zip(attempts, names, logins, paths)], left_out
-
-
-def _attempt(attempt: Attempt, name: str, login: str, path: Path) -> Attempt:
-    submitted = committed(path) if _is_clone(path) else None
-    return replace(attempt, student=name, person=Person(login=shown(login)), submitted=submitted)
+    names = student_names((login, path.name) for login, path in zip(logins, paths))
+    people = [Person(login=printable_name(login)) for login in logins]
+    return [
+        replace(attempt, student=name, person=person, submitted=last_commit_time(path))
+        for attempt, name, person, path in zip(attempts, names, people, paths)
+    ]
 
 
 def _is_clone(path: Path) -> bool:
@@ -40,21 +56,101 @@ def _is_clone(path: Path) -> bool:
 
 
 def _prefix(listing: Listing) -> str:
-    """What comes before the logins: the folder says it, or every clone begins with it."""
+    """Return the text before each login: from the folder's name, or shared by all clones."""
     folder = listing.folder.absolute().name
-    names = [path.name for path in listing.entries if _is_clone(path)]
     if folder.endswith(PARENT):
         return folder.removesuffix(PARENT) + "-"
-    if len(names) < 2:
-        return ""
-    shared = 0
-    for pieces in zip(*(name.split("-")[:-1] for name in names)):
-        if len(set(pieces)) > 1:
-            break
-        shared += 1
-    return "".join(f"{piece}-" for piece in names[0].split("-")[:shared])
+    clones = [path for path in listing.entries if _is_clone(path)]
+    pieces = zip(*(clone.name.split("-")[:-1] for clone in clones))
+    shared = itertools.takewhile(lambda same: len(set(same)) == 1, pieces)
+    return "".join(f"{same[0]}-" for same in shared) if len(clones) > 1 else ""
 
 
 def _login(path: Path, prefix: str) -> str:
     name = path.name if path.is_dir() else path.stem
     return name.removeprefix(prefix) or name
+
+
+def last_commit_time(clone: Path) -> datetime | None:
+    """Return the committer's time of the commit that is checked out; None if it is unknown."""
+    git_folder = clone / ".git"
+    if git_folder.is_symlink() or not git_folder.is_dir():
+        return None
+    commit = _head(git_folder)
+    try:
+        return _committer_time(_read_commit(git_folder, commit)) if commit else None
+    except (OSError, subprocess.SubprocessError, ValueError, OverflowError):
+        return None
+
+
+def _head(git_folder: Path) -> str:
+    head = _read_text(git_folder / "HEAD").strip()
+    if not head.startswith("ref: "):
+        return head if HASH.fullmatch(head) else ""
+    ref = head.removeprefix("ref: ")
+    if not REF.fullmatch(ref) or ".." in ref:
+        return ""
+    loose = _read_text(git_folder / ref).strip()
+    if HASH.fullmatch(loose):
+        return loose
+    packed = (line.partition(" ") for line in _read_text(git_folder / "packed-refs").splitlines())
+    return next((found for found, _, name in packed if name == ref and HASH.fullmatch(found)), "")
+
+
+def _read_text(path: Path) -> str:
+    """Return a regular file's text, cut to `MAX_TEXT`; empty if there is no such file."""
+    try:  # opened without waiting, since a pipe in its place might never be written to
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read(MAX_TEXT).decode("ascii", "replace") if is_regular else ""
+    except (OSError, ValueError):
+        return ""
+
+
+def _read_commit(git_folder: Path, commit: str) -> bytes:
+    with TemporaryDirectory(prefix="grader-git-") as name:
+        home, objects = Path(name), git_folder / "objects"
+        _make_empty_repository(home, sha256=len(commit) == 64)
+        size = _cat_file(home, objects, "-s", commit).strip()
+        if not size.isdigit() or int(size) > MAX_COMMIT:
+            return b""
+        return _cat_file(home, objects, "commit", commit)
+
+
+def _make_empty_repository(home: Path, sha256: bool) -> None:
+    (home / "objects").mkdir()
+    (home / "refs").mkdir()
+    (home / "HEAD").write_text("ref: refs/heads/none\n")
+    (home / "config").write_text(
+        f"[core]\nrepositoryformatversion = {int(sha256)}\nbare = true\n"
+        + ("[extensions]\nobjectformat = sha256\n" if sha256 else "")
+    )
+
+
+def _cat_file(home: Path, objects: Path, *arguments: str) -> bytes:
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "LC_ALL": "C",
+        "GIT_DIR": str(home),
+        "GIT_OBJECT_DIRECTORY": str(objects.absolute()),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    command, nothing = ["git", "cat-file", *arguments], subprocess.DEVNULL
+    return subprocess.check_output(
+        command, cwd=home, env=environment, stdin=nothing, stderr=nothing, timeout=TIMEOUT
+    )
+
+
+def _committer_time(commit: bytes) -> datetime | None:
+    match = COMMITTER.search(commit.partition(b"\n\n")[0])
+    if match is None:
+        return None
+    seconds, sign, hours, minutes = match.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == b"-" else 1)
+    return datetime.fromtimestamp(int(seconds), timezone(offset))

@@ -1,12 +1,12 @@
 """Gradescope's `submission_metadata.yml`: who handed in which submission, and when.
 
-The file is written by a Ruby program: its keys are symbols (`:sid`), its values may be of types
-that only Ruby knows. Nothing in it is relied on: what is not as expected is as if it were missing.
+A Ruby program writes the file: its keys are symbols (`:sid`), and some values have Ruby types.
+Anything that is not as expected counts as missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,45 +15,45 @@ from typing import Any
 import yaml
 
 from grader.report import Person
-from grader.submissions.submission import shown
+from grader.submissions.layouts.attempt import UNKNOWN
+from grader.submissions.notes import printable_text
 
 METADATA = "submission_metadata.yml"
-MAX_BYTES = 64 * 1024 * 1024  # it repeats the results of every submission and of those before it
-MAX_DEPTH = 40  # the parser would run out of stack in far deeper files, and end this process
-MAX_TEXT = 200  # characters of a name
-BROKEN = (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError, OverflowError)
+MAX_BYTES = 64 * 1024 * 1024  # the file also holds the results of all submissions
+MAX_DEPTH = 40  # in far deeper files the parser overflows its stack and ends this process
+YAML_ERRORS = (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError, OverflowError)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
-class Record:
-    """One submission: its submitters, more than one of a group, and its time where it has one."""
+class SubmissionMetadata:
+    """The submitters of a submission, several for a group, and its time if the file has one."""
 
-    submitters: tuple[Person, ...]
-    created: datetime | None
+    submitters: tuple[Person, ...] = ()
+    created: datetime | None = None
 
 
-class Unreadable(Exception):
+class UnreadableMetadata(Exception):
     """The file cannot be read; the message says why."""
 
 
-def read_metadata(path: Path) -> dict[str, Record]:
-    """The name of each submission's folder or file to its record. May raise `Unreadable`."""
+def read_metadata(path: Path) -> dict[str, SubmissionMetadata]:
+    """Return each submission's metadata by its file name. Raises `UnreadableMetadata`."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise Unreadable(f"is larger than {MAX_BYTES >> 20} MiB")
+            raise UnreadableMetadata(f"is larger than {MAX_BYTES >> 20} MiB")
         data = path.read_bytes()
         _refuse_deep(data)
-        found = yaml.load(data, Loader=_Ruby)
-    except BROKEN as error:
+        found = yaml.load(data, Loader=_RubyLoader)
+    except YAML_ERRORS as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise Unreadable(f"is no YAML that can be read{where}") from None
+        where = f" (line {mark.line + 1})" if mark else ""
+        raise UnreadableMetadata(f"is not readable YAML{where}") from None
     except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}") from None
+        raise UnreadableMetadata(f"cannot be read: {error.strerror}") from None
     if not isinstance(found, dict):
-        raise Unreadable("lists no submissions")
-    return {key: _record(value) for key, value in found.items() if isinstance(key, str)}
+        raise UnreadableMetadata("lists no submissions")
+    return {key: _metadata(value) for key, value in found.items() if isinstance(key, str)}
 
 
 def _refuse_deep(data: bytes) -> None:
@@ -62,17 +62,17 @@ def _refuse_deep(data: bytes) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise Unreadable("is nested too deeply")
+            raise UnreadableMetadata("is nested too deeply")
 
 
-class _Ruby(_Loader):  # type: ignore[misc]
-    """A safe loader that takes a value of an unknown type for what it is made of."""
+class _RubyLoader(_Loader):  # type: ignore[misc]
+    """A safe loader that reads a value of an unknown type as a plain mapping, list or text."""
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Leave `<<` alone: a few merges of merges would fill the memory."""
+        """Do nothing for `<<`: a few merges of merges would fill the memory."""
 
 
-def _plain(loader: Any, suffix: str, node: yaml.Node) -> Any:
+def _plain_value(loader: Any, suffix: str, node: yaml.Node) -> Any:
     if isinstance(node, yaml.MappingNode):
         return loader.construct_mapping(node, deep=True)
     if isinstance(node, yaml.SequenceNode):
@@ -80,56 +80,46 @@ def _plain(loader: Any, suffix: str, node: yaml.Node) -> Any:
     return node.value
 
 
-def _lasting(loader: Any, node: yaml.ScalarNode) -> Any:
-    """A time; of a day that does not exist, its text."""
+def _time_or_text(loader: Any, node: yaml.ScalarNode) -> Any:
+    """Return a time, or the text of a time that does not exist."""
     try:
         return loader.construct_yaml_timestamp(node)
     except ValueError:
         return node.value
 
 
-_Ruby.add_multi_constructor("!", _plain)
-_Ruby.add_constructor("tag:yaml.org,2002:timestamp", _lasting)
+_RubyLoader.add_multi_constructor("!", _plain_value)
+_RubyLoader.add_constructor("tag:yaml.org,2002:timestamp", _time_or_text)
 
 
-def _record(value: Any) -> Record:
-    said = value if isinstance(value, dict) else {}
-    listed = _of(said, "submitters")
-    people = tuple(_people(listed if isinstance(listed, list) else []))
-    return Record(people, _time(_of(said, "created_at")))
+def _metadata(value: Any) -> SubmissionMetadata:
+    listed = _get(value, "submitters")
+    people = map(_person, listed if isinstance(listed, list) else [])
+    known = tuple(person for person in people if person != UNKNOWN)
+    return SubmissionMetadata(known, _time(_get(value, "created_at")))
 
 
-def _of(mapping: dict[Any, Any], key: str) -> Any:
-    return mapping.get(f":{key}", mapping.get(key))
+def _get(mapping: Any, key: str) -> Any:
+    return mapping.get(f":{key}", mapping.get(key)) if isinstance(mapping, dict) else None
 
 
-def _people(submitters: list[Any]) -> Iterator[Person]:
-    for said in submitters:
-        if isinstance(said, dict):
-            name, email, number = (_text(_of(said, key)) for key in ("name", "email", "sid"))
-            if name or email or number:
-                yield Person(name=name, email=email, number=number)
+def _person(fields: Any) -> Person:
+    name, email, number = (_text(_get(fields, key)) for key in ("name", "email", "sid"))
+    return Person(name=name, email=email, number=number)
 
 
 def _text(value: Any) -> str:
-    """A name or number as a report can hold it; a list or the like is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return ""
-    if isinstance(value, int) and value.bit_length() > 256:
-        return ""
-    text = str(value).encode("utf-8", "backslashreplace").decode()
-    return shown(text.strip())[:MAX_TEXT]
+    is_short_number = type(value) is int and value.bit_length() <= 256
+    return printable_text(str(value).strip()) if is_short_number or isinstance(value, str) else ""
 
 
 def _time(value: Any) -> datetime | None:
-    """A time; YAML says that one without a zone is UTC."""
-    if isinstance(value, dict):  # how Ruby on Rails writes a time with a zone
+    """Return a time with its zone; as YAML requires, a time without a zone is UTC."""
+    if isinstance(value, dict):  # Ruby on Rails writes a time with a zone as a mapping
         value = value.get("utc")
     if isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):
             value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            return None
     if not isinstance(value, datetime):
         return None
     return value if value.tzinfo else value.replace(tzinfo=UTC)

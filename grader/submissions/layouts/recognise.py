@@ -1,4 +1,4 @@
-"""From a folder or a zip of submissions to the attempts in it, in whichever layout it has."""
+"""Recognising the layout of a class's submissions, and finding the attempts in it."""
 
 from __future__ import annotations
 
@@ -7,79 +7,74 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from grader.submissions.archives import CLASS, Unreadable, unpacked
-from grader.course.course import Course, did_you_mean
+from grader.course.course import Course
+from grader.course.settings import did_you_mean
 from grader.errors import RequestError
-from grader.submissions.layouts import canvas
-from grader.submissions.layouts import git as clones
-from grader.submissions.layouts import gradescope
-from grader.submissions.layouts import moodle
-from grader.submissions.layouts import plain
-from grader.submissions.layouts.attempt import HandedIn, LeftOut, Listing, listing
-from grader.submissions.submission import shown
+from grader.submissions.archives import CLASS, UnreadableArchive, is_zip, unpacked
+from grader.submissions.layouts import canvas, git, gradescope, moodle, plain
+from grader.submissions.layouts.attempt import FoundAttempts, LeftOut, Listing, list_folder
+from grader.submissions.notes import LEFT_OUT, printable_name
 
-# The first that recognises a folder reads it; anything is plain.
+# The first layout that recognises a folder reads it; `plain` recognises every folder.
 _LAYOUTS: dict[str, ModuleType] = {
     "gradescope": gradescope,
     "moodle": moodle,
     "canvas": canvas,
-    "clones": clones,
+    "clones": git,
     "plain": plain,
 }
 LAYOUTS = tuple(sorted(_LAYOUTS))
-ASK = "a submission is a folder, or a zip, for each student"
+EXPECTED = "pass a folder, or a zip, that holds a folder or a zip for each student"
 
 
 @contextlib.contextmanager
-def opened(submissions: Path, left_out: list[LeftOut] | None = None) -> Iterator[Path]:
-    """The folder itself or, of a zip of the whole class, a folder with what it holds.
+def open_submissions(submissions: Path, left_out: list[LeftOut] | None = None) -> Iterator[Path]:
+    """Yield the folder itself or, for a zip of the whole class, a temporary folder with its files.
 
-    What of the zip is not unpacked joins `left_out`. Raises `RequestError` for anything else.
+    Files of the zip that are not unpacked are added to `left_out`. Raises `RequestError` if
+    `submissions` is neither a folder nor a readable zip.
     """
     if submissions.is_dir():
         yield submissions
         return
     if not submissions.is_file():
         raise RequestError(f"there is no folder {submissions}", "grader batch --help")
-    if submissions.suffix.lower() != ".zip":
-        raise RequestError(f"{submissions} is neither a folder nor a zip", ASK)
+    if not is_zip(submissions):
+        raise RequestError(f"{submissions} is neither a folder nor a zip", EXPECTED)
     notes: list[str] = []
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(unpacked(submissions, notes, CLASS))
-        except Unreadable as error:
-            raise RequestError(
-                f"{submissions}: {error}", "download it again, or unpack it and pass the folder"
-            ) from None
+        except UnreadableArchive as error:
+            remedy = "download it again, or unpack it and pass the folder"
+            raise RequestError(f"{submissions}: {error}", remedy) from None
         if left_out is not None:
-            left_out += [_not_unpacked(submissions, note) for note in notes]
-        yield _unwrapped(folder)
+            name, why = printable_name(submissions.name), "holds a file that is not unpacked"
+            left_out += [LeftOut(name, f"{why}: {note.removesuffix(LEFT_OUT)}") for note in notes]
+        yield _class_folder(folder)
 
 
-def _not_unpacked(submissions: Path, note: str) -> LeftOut:
-    why = f"holds a file that is not unpacked: {note.removesuffix(' and was left out')}"
-    return LeftOut(shown(submissions.name), why)
+def _class_folder(folder: Path) -> Path:
+    """Return the folder that holds the class: `folder`, or the only folder in it.
 
-
-def _unwrapped(folder: Path) -> Path:
-    """The folder or, where a download wraps all in one top folder, that one.
-
-    A folder that is itself a submission is no wrapping: it is named as one, or holds files alone.
+    That only folder can also be the only submission. It is one if a platform gives such names to
+    submissions, or if it holds nothing but files, without a platform's names.
     """
-    inside = listing(folder).entries
-    if len(inside) != 1 or not inside[0].is_dir() or _layout_of(listing(folder)) != "plain":
+    top = list_folder(folder)
+    if len(top.entries) != 1 or not top.entries[0].is_dir() or _layout_of(top) != "plain":
         return folder
-    below = listing(inside[0])
-    wraps = any(path.is_dir() or path.suffix.lower() == ".zip" for path in below.entries)
-    return inside[0] if wraps or _layout_of(below) != "plain" else folder
+    inner = list_folder(top.entries[0])
+    is_class = any(path.is_dir() or is_zip(path) for path in inner.entries)
+    return inner.folder if is_class or _layout_of(inner) != "plain" else folder
 
 
-def survey(
+def find_attempts(
     folder: Path, course: Course, layout: str | None = None, without: Path | None = None
-) -> HandedIn:
-    """Every attempt in the folder, whose layout is recognised if it is not said.
+) -> FoundAttempts:
+    """Return every attempt in the folder, in the given layout or in the one it seems to have.
 
-    Raises `RequestError` if there is nothing. The folder `without` (of results) is passed over.
+    The folder `without` (where results go) is skipped. Raises `RequestError` if the layout does
+    not exist, or the folder holds no attempts.
     """
     if layout is not None and layout not in _LAYOUTS:
         raise RequestError(
@@ -88,15 +83,15 @@ def survey(
         )
     if not folder.is_dir():
         raise RequestError(f"there is no folder {folder}", "grader batch --help")
-    found = listing(folder, without)
-    name = layout or _layout_of(found)
-    attempts, left_out = _LAYOUTS[name].read(found, course)
+    listing = list_folder(folder, without)
+    name = layout or _layout_of(listing)
+    attempts = _LAYOUTS[name].read(listing, course)
     if not attempts:
-        reasons = [f"; {one.what} {one.why}" for one in (*found.left_out, *left_out)][:3]
-        raise RequestError(f"{shown(str(folder))} holds no submissions{''.join(reasons)}", ASK)
+        reasons = "".join(f"; {one.what} {one.why}" for one in listing.left_out[:3])
+        raise RequestError(f"{printable_name(str(folder))} holds no submissions{reasons}", EXPECTED)
     attempts.sort(key=lambda attempt: (attempt.student, attempt.number))
-    return HandedIn(name, tuple(attempts), (*found.left_out, *left_out))
+    return FoundAttempts(name, tuple(attempts), tuple(listing.left_out))
 
 
-def _layout_of(found: Listing) -> str:
-    return next(name for name, module in _LAYOUTS.items() if module.recognises(found))
+def _layout_of(listing: Listing) -> str:
+    return next(name for name, module in _LAYOUTS.items() if module.recognises(listing))

@@ -1,0 +1,244 @@
+"""`grader batch`: grade a class."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import IO, Any, get_args
+
+import click
+
+from grader.classroom.intake import Intake, IntakeRequest, Which, open_intake, remembered_attempt
+from grader.classroom.ledger import Ledger, open_ledger
+from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
+from grader.classroom.run import Engine, grade_class
+from grader.classroom.standings import Standings
+from grader.classroom.storage import existing
+from grader.commands.graded import CLUSTER, JOBS, count_students, engine_for, verdict_line
+from grader.commands.merge import shard_folder
+from grader.commands.options import (
+    COURSE,
+    FILE,
+    FOLDER,
+    PATH,
+    SEED,
+    exit_code,
+    isolation_option,
+    progress_bar,
+    short_path,
+)
+from grader.commands.progress import ProgressDisplay
+from grader.course.course import Course, find_course
+from grader.errors import RequestError
+from grader.grading.reporter import fresh_seed
+from grader.sandbox.confinement.layers import Isolation
+from grader.submissions.layouts import LAYOUTS
+
+MAX_LISTED = 30  # of what was left out
+
+
+class ShardType(click.ParamType[tuple[int, int]]):
+    """A part such as 3/10, the third of ten."""
+
+    name = "i/n"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
+        """Return the number of the part and how many there are."""
+        number, _, parts = str(value).partition("/")
+        if number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts):
+            return int(number), int(parts)
+        self.fail(f"{value} is not a part such as 3/10, the third of ten", param, ctx)
+
+
+@click.command()
+@click.argument("submissions", type=PATH, required=False)
+@click.option(
+    "--out",
+    type=FOLDER,
+    metavar="DIR",
+    help="The folder for the reports, the marks, the dashboard and the ledger.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be graded for whom, and stop.")
+@click.option(
+    "--layout",
+    type=click.Choice(LAYOUTS),
+    help="The platform that it was downloaded from. Default: recognised.",
+)
+@click.option(
+    "--roster",
+    type=FILE,
+    metavar="CSV",
+    help="The class: a line for each student (id, name, email, section, due, …).",
+)
+@click.option(
+    "--attempt",
+    type=click.Choice(get_args(Which)),
+    help="Which of several attempts counts; `all` grades each, and the latest counts. "
+    "Default: latest, or what was said for DIR before.",
+)
+@JOBS
+@click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
+@CLUSTER
+@click.option(
+    "--shard",
+    type=ShardType(),
+    metavar="i/n",
+    help="Grade the i-th of n parts; then `grader merge`.",
+)
+@click.option(
+    "--log", type=FILE, metavar="FILE", help="Write what happens to FILE, a JSON object a line."
+)
+@click.option("--quiet", is_flag=True, help="Print no line for each student.")
+@SEED
+@isolation_option("confined")
+@COURSE
+def batch(
+    submissions: Path | None,
+    out: Path | None,
+    dry_run: bool,
+    resume: bool,
+    shard: tuple[int, int] | None,
+    log: Path | None,
+    quiet: bool,
+    seed: int | None,
+    isolation: Isolation,
+    course_folder: Path | None,
+    jobs: int | None,
+    cluster: str | None,
+    **choices: Any,
+) -> int:
+    """Grade a class: a folder or a zip of submissions, from any platform.
+
+    \b
+    grader batch submissions/ --out results/            grade, or continue
+    grader batch submissions.zip --dry-run              who handed in what
+    grader batch submissions/ --out results/ --roster class.csv
+    grader batch --resume --out results/                after a crash, or Ctrl-C
+
+    A plain folder or zip for each student, downloads of Canvas, Moodle and
+    Gradescope, and git clones are recognised. DIR/index.html shows the class,
+    DIR/reports/ holds a page for each student, DIR/grades.csv the marks. Whatever
+    stops it, the same command continues where it was: nothing is graded twice.
+    Other people's code is run confined, or not at all.
+    """
+    course = find_course(course_folder or Path.cwd())
+    if submissions is None and not resume:
+        raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
+    given = submissions, *choices.values()
+    if resume and any(value is not None for value in given):
+        raise RequestError(
+            "--resume continues with what was handed in then, and takes no other submissions, "
+            "roster, layout or attempt",
+            "grader batch --resume --out DIR, or leave out --resume",
+        )
+    place = out if out is None or shard is None else out / shard_folder(*shard)
+    choices["attempt"] = choices["attempt"] or remembered_attempt(place)
+    request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
+    if dry_run:
+        if request is None:
+            raise RequestError("which submissions?", "grader batch SUBMISSIONS --dry-run")
+        with open_intake(request, course, out) as intake:
+            _echo_attempts(intake, course)
+        return 0
+    if place is None:
+        raise RequestError("where do the results go?", "grader batch SUBMISSIONS --out DIR")
+    if shard is not None and seed is None:
+        raise RequestError(
+            "every part of a class needs the same seed", "--shard i/n --seed 7, for each part"
+        )
+    with contextlib.ExitStack() as stack:
+        if request is None:
+            existing(place)
+        else:
+            intake = stack.enter_context(open_intake(request, course, out))
+            _echo_intake(intake)
+        engine = engine_for(course, isolation, jobs, cluster)
+        stack.callback(engine.close)
+        ledger = stack.enter_context(open_ledger(place))
+        if not ledger.has_results():
+            engine.start()
+        if request is not None:
+            _take_in(intake, request, ledger, course)
+        return _grade(_standings(course, ledger, seed), engine, place, log, quiet)
+
+
+def _grade(standings: Standings, engine: Engine, out: Path, log: Path | None, quiet: bool) -> int:
+    start, worst = time.perf_counter(), 0
+    students = len(standings.ledger.students())
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(_open_log(log)) if log else None
+        display = ProgressDisplay(students, None if quiet else verdict_line, file)
+        stack.enter_context(display.shown())
+        events = grade_class(standings, engine, Publisher(standings, out))
+        stack.enter_context(contextlib.closing(events))
+        for event in events:
+            if event.report is not None:
+                worst = max(worst, exit_code(event.report))
+            display.show(event)
+    spent = time.perf_counter() - start
+    done = f"{display.done} submissions graded in {spent:.1f} seconds"
+    click.echo(f"\n  {done}, seed {standings.seed}")
+    click.echo(f"  reports: {short_path(out / REPORTS)}/    marks: {short_path(out / GRADES)}")
+    click.echo(f"  the class, opens on a double click: {short_path(out / DASHBOARD)}")
+    return worst
+
+
+def _open_log(path: Path) -> IO[str]:
+    try:
+        return path.open("a", encoding="utf-8")
+    except OSError as error:
+        raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
+
+
+def _standings(course: Course, ledger: Ledger, seed: int | None) -> Standings:
+    """Return the class under `seed`, or under the seed of its first run."""
+    chosen = ledger.get("seed") if seed is None else seed
+    standings = Standings(course, ledger, fresh_seed() if chosen is None else chosen)
+    standings.refuse_changed()
+    ledger.put("seed", standings.seed)
+    return standings
+
+
+def _take_in(intake: Intake, request: IntakeRequest, ledger: Ledger, course: Course) -> None:
+    with progress_bar(len(intake.selected)) as on_student:
+        intake.store(ledger, course, on_student)
+    ledger.put("request", {"attempt": request.attempt})
+
+
+# --- the submissions ------------------------------------------------------------------------------
+
+
+def _echo_intake(intake: Intake) -> None:
+    attempts = len(intake.selected)
+    more = f", {attempts} attempts" if attempts > intake.students else ""
+    click.echo(f"  {intake.layout} layout: {count_students(intake.students)}{more}", err=True)
+    for left in intake.left_out[:MAX_LISTED]:
+        click.echo(f"  {left.what} {left.why} and was left out", err=True)
+    if len(intake.left_out) > MAX_LISTED:
+        click.echo(f"  and {len(intake.left_out) - MAX_LISTED} more", err=True)
+    for student in intake.ambiguous:
+        click.echo(f"  {student} fits several lines of the roster, so none was used", err=True)
+    if intake.missing:
+        names = ", ".join(row.student for row in intake.missing)
+        click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)
+
+
+def _echo_attempts(intake: Intake, course: Course) -> None:
+    _echo_intake(intake)
+    for selected, submission in intake.read(course):
+        row = selected.row(submission)
+        days = course.policy.days_late(row.submitted, row.due)
+        words = [f"{len(submission.files)} of {len(course.names)} exercises"]
+        if row.submitted:
+            words.append(f"handed in {row.submitted:%Y-%m-%d %H:%M %Z}".rstrip())
+        if days or row.late:
+            words.append(f"{days:.1f} days late" if days else "late")
+        if not selected.graded:
+            words.append("an attempt that does not count")
+        number = f" attempt {row.number}" if row.number > 1 or not selected.graded else ""
+        name = f" ({row.person.name})" if row.person.name else ""
+        click.echo(f"  {row.student}{name}{number}: {', '.join(words)}")
+        for text in sorted({*submission.problems.values(), *submission.notes}):
+            click.echo(click.wrap_text(text, 79, "      ", "      "))
+    click.echo("\n  nothing was graded: this was a dry run")

@@ -1,0 +1,102 @@
+"""`grader check`: grade my work."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from grader.commands import work
+from grader.commands.options import (
+    COURSE,
+    FILE,
+    SEED,
+    exit_code,
+    isolation_option,
+    progress_bar,
+    terminal_height,
+)
+from grader.errors import RequestError
+from grader.reports import FORMATS, render
+from grader.sandbox.confinement.layers import Isolation
+
+
+@click.command()
+@click.argument("targets", nargs=-1, metavar="[NAMES|PATHS]...")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="How to print the report.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Write the report to FILE instead of printing it.",
+)
+@click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
+@click.option("--watch", is_flag=True, help="Keep running, and grade again whatever is saved.")
+@click.option(
+    "--manual",
+    is_flag=True,
+    help="With --watch: press Enter to grade again; keys are letters followed by Enter.",
+)
+@SEED
+@isolation_option("process")
+@COURSE
+def check(
+    targets: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    everything: bool,
+    watch: bool,
+    manual: bool,
+    seed: int | None,
+    isolation: Isolation,
+    course_folder: Path | None,
+) -> int:
+    """Grade exercises and say what to fix first.
+
+    \b
+    grader check                      every exercise in this folder, or in exercises/
+    grader check layer_norm           one exercise, by name
+    grader check work/layer_norm.py   one file, or a notebook of that name
+    grader check submissions/s001     a folder or a zip of exercise files
+    grader check --watch              again on every save, on one screen
+    """
+    request = work.parse_targets(targets, course_folder)
+    if watch or manual:
+        if form != "text" or output is not None:
+            raise RequestError("--watch is for the terminal", "leave out --format and --output")
+        if any(target.endswith(".zip") for target in targets):
+            raise RequestError("a zip cannot be watched", "unpack it, and watch the folder")
+        from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, needs Unix
+
+        return 0 if grade_on_save(request, seed, isolation, manual=manual) else 1
+    graded = [Path(path).absolute() for path in request.submission.paths.values()]
+    if output is not None and output.absolute() in graded:
+        raise RequestError(f"{output} is what is being graded", "-o another-file")
+    with progress_bar(len(request.names)) as on_exercise:
+        report = work.check(request, seed, on_exercise, isolation)
+    height = None if everything or output else terminal_height()
+    _deliver(render(report, form, height), form, output)
+    return exit_code(report)
+
+
+def _deliver(text: str, form: str, output: Path | None) -> None:
+    """Print a report or write it to a file; never print HTML to a terminal."""
+    if output is None and form == "html" and sys.stdout.isatty():
+        output = Path("grader-report.html")
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        output.write_text(click.unstyle(text), "utf-8")
+    except OSError as error:
+        raise RequestError(f"cannot write {output}: {error.strerror}", "--output FILE") from None
+    click.echo(f"wrote {output}", err=True)

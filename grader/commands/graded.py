@@ -1,0 +1,105 @@
+"""What the commands on a class share: options, the engine, the class in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from grader.classroom.ledger import open_ledger
+from grader.classroom.run import Engine
+from grader.classroom.standings import Standings
+from grader.classroom.storage import existing
+from grader.classroom.workers import pool
+from grader.course.course import Course, find_course
+from grader.course.settings import did_you_mean
+from grader.errors import RequestError
+from grader.report import Report
+from grader.reports.checks import amount
+from grader.sandbox.confinement.layers import Isolation
+
+WIDTH = 79
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Grade N submissions at a time. Default: one for each core.",
+)
+CLUSTER = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Grade on the workers of the Dask scheduler at ADDRESS, such as tcp://host:8786.",
+)
+GRADED = click.option(
+    "--in",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The folder that `grader batch` wrote. Default: this one.",
+)
+
+
+def engine_for(
+    course: Course, isolation: Isolation, jobs: int | None, cluster: str | None
+) -> Engine:
+    """Return the engine that grades: processes here, or a cluster's.
+
+    Raise `RequestError` if it cannot confine other people's code as `isolation` asks.
+    """
+    if cluster is not None:
+        try:
+            from grader.classroom.workers.cluster import Cluster  # noqa: PLC0415, Dask is an extra
+        except ImportError as error:
+            raise RequestError(
+                f"--cluster needs Dask: {error}", "pip install 'attention-grader[cluster]'"
+            ) from None
+        return Cluster(course, isolation, cluster)
+    if isolation == "confined":
+        pool.refuse_unconfined(course)
+    return pool.WorkerPool(course, isolation, jobs or len(pool.available_cores()))
+
+
+@contextlib.contextmanager
+def graded_class(
+    folder: Path, course_folder: Path | None, seed: int | None = None
+) -> Iterator[Standings]:
+    """Open the class that was graded into a folder, under its own seed or another."""
+    course = find_course(course_folder or Path.cwd())
+    with open_ledger(existing(folder)) as ledger:
+        kept = ledger.get("seed") if seed is None else seed
+        if kept is None:
+            raise RequestError(
+                f"no run over the class in {folder} got as far as grading",
+                f"grader batch SUBMISSIONS --out {folder}",
+            )
+        yield Standings(course, ledger, kept)
+
+
+def known_student(standings: Standings, student: str) -> str:
+    """Return the student's id; raise `RequestError` if nobody has it."""
+    known = standings.ledger.students()
+    if student not in known:
+        raise RequestError(
+            f"nobody called `{student}` has handed in{did_you_mean(student, known)}",
+            "grades.csv lists everybody",
+        )
+    return student
+
+
+def verdict_line(report: Report) -> str:
+    """Return a submission's result in one line."""
+    wrong = next((exercise for exercise in report.exercises if not exercise.passed), None)
+    says = f"first to fix: {wrong.name}" if wrong else "nothing to fix"
+    if report.flags:
+        says = f"! {report.flags[0]}"
+    points, most = amount(report.counted), amount(report.max_counted)
+    line = f"  {report.submission}  {points:>3} / {most}  {says}"
+    return line if len(line) < WIDTH else f"{line[: WIDTH - 1]}…"
+
+
+def count_students(count: int) -> str:
+    """Return `1 student`, `2 students` and so on."""
+    return f"{count} student{'s' if count != 1 else ''}"

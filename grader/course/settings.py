@@ -1,0 +1,101 @@
+"""Settings: TOML and JSON files of a course, read into msgspec structs."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import tomllib
+from collections.abc import Iterable
+from datetime import date, datetime, time
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from grader.errors import CourseError
+
+MAX = 1e308  # excludes infinity
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=MAX)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX)]
+Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
+
+T = TypeVar("T", bound=msgspec.Struct)
+PARSERS = {".toml": tomllib.loads, ".json": json.loads}
+TIMES = (datetime, date, time)  # native in TOML, so text is not converted to them
+PLAIN = {
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`str`": "text",
+    "`array`": "a list",
+    "`object`": "a table",
+    "`datetime`": "a date and time",
+    "Object missing required field": "missing key",
+}
+
+
+def read_settings(path: Path, form: type[T], **added: Any) -> T:
+    """Read a TOML or JSON file into a struct; `added` fields come from elsewhere.
+
+    Raises `CourseError` that names the file, and the line or the key that is wrong.
+    """
+    try:
+        data = PARSERS[path.suffix](path.read_text("utf-8"))
+    except OSError as error:
+        raise CourseError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
+    for key in added:
+        if key in data:
+            raise CourseError(f"{path}: unknown key `{key}`")
+    settings: T = convert(data | added if added else data, form, str(path))
+    return settings
+
+
+def convert(data: Any, form: Any, where: str) -> Any:
+    """Convert parsed data to a type; raises `CourseError` with the place and the wrong key."""
+    try:
+        return msgspec.convert(data, form, builtin_types=TIMES)
+    except msgspec.ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        key, form = _follow(path, data, form)
+        place = f"{where}: {key}" if key else where
+        raise CourseError(f"{place}: {_in_plain_words(problem, form)}") from None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean `x`?" for the closest known name, or nothing if none is close."""
+    close = difflib.get_close_matches(name, list(known), 1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def _follow(path: str, data: Any, form: Any) -> tuple[str, Any]:
+    """Return the key at a path such as `.fault[3].hint`, and the type that stands there.
+
+    An entry of a list is called by its name, if it has one: `fault.no_scale.hint`.
+    """
+    called = ""
+    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        data = data[key or int(index)]
+        form = get_type_hints(form)[key] if key else get_args(form)[0]
+        if isinstance(form, UnionType):  # with None, for a key that is left out
+            form = get_args(form)[0]
+        name = key or (data.get("name") if isinstance(data, dict) else None)
+        called += f".{name}" if name else f"[{index}]"
+    return called.removeprefix("."), form
+
+
+def _in_plain_words(problem: str, form: Any) -> str:
+    """Reword what msgspec says of a value of type `form`, such as "Expected `int`, got `str`"."""
+    if unknown := re.fullmatch("Object contains unknown field `(.*)`", problem):
+        known = form.__struct_fields__
+        hint = did_you_mean(unknown[1], known) or f"; the keys are {', '.join(known)}"
+        return f"unknown key `{unknown[1]}`{hint}"
+    if problem.startswith("Invalid enum value"):
+        return f"expected one of {', '.join(get_args(form))}"
+    problem = problem.replace(" | null", "").replace("Expected", "expected")
+    for term, plain in PLAIN.items():
+        problem = problem.replace(term, plain)
+    return problem

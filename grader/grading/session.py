@@ -1,0 +1,29 @@
+"""Starting a grader: the only place that knows in which order torch, zygote and pytest start.
+
+Imports no torch at its top, so that a command can start the zygote first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from grader.course.course import Course
+from grader.sandbox.host.zygote import Zygote
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Grader
+
+T = TypeVar("T")
+
+
+def with_grader(
+    course: Course, names: Sequence[str], zygote: Zygote, body: Callable[[Grader], T]
+) -> T:
+    """Collect the suites of `names` once and return what `body` makes of the warm `Grader`."""
+    zygote.start()
+    # The zygote imports torch in its process while these lines import it in this one.
+    from grader.grading.grader import Grader  # noqa: PLC0415
+    from grader.grading.suite import collect_suites  # noqa: PLC0415
+
+    return collect_suites(course, names, lambda suite: body(Grader(suite, zygote)))

@@ -1,0 +1,44 @@
+"""The marks of a class as CSV, which a spreadsheet opens as text and numbers, not formulas."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+from grader.report import Report
+from grader.reports.checks import amount
+
+FORMULA = tuple("=+-@＝＋－＠'\t\r\n")
+COLUMNS: dict[str, Callable[[Report], str]] = {  # those before the exercises
+    "submission": lambda report: cell(report.submission),
+    "points": lambda report: amount(report.counted),
+    "max_points": lambda report: amount(report.max_counted),
+    "name": lambda report: cell(report.person.name),
+    "section": lambda report: cell(report.person.section),
+    "earned": lambda report: amount(report.mark.earned if report.mark else report.points),
+    "late_days": lambda report: amount(report.mark.late_days if report.mark else 0),
+    "attempt": lambda report: str(report.attempt),
+    "submitted": lambda report: cell(report.submitted),
+    "flags": lambda report: cell("; ".join(report.flags)),
+}
+
+
+def write_csv(stream: TextIO, names: Sequence[str], reports: Iterable[Report]) -> None:
+    """Write one line per submission: its mark, its student, and the points of each exercise.
+
+    `names` are the exercises. Their points include adjustments; the cell of an exercise that was
+    not graded is empty. Reports are read one by one. Open the file of `stream` with `newline=""`.
+    """
+    writer = csv.writer(stream, lineterminator="\r\n")
+    writer.writerow([*COLUMNS, *map(cell, names)])
+    for report in reports:
+        points = {result.name: amount(result.counted) for result in report.exercises}
+        leading = (column(report) for column in COLUMNS.values())
+        writer.writerow([*leading, *(points.get(name, "") for name in names)])
+
+
+def cell(text: str) -> str:
+    """Return a text with a leading apostrophe if a spreadsheet would read it as a formula."""
+    visible = text.lstrip(" \u00a0\u200b\u200c\u200d\u2060\ufeff")
+    return f"'{text}" if visible.startswith(FORMULA) else text

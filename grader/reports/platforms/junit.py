@@ -1,0 +1,49 @@
+"""JUnit XML for continuous integration: a suite per student, a case per check."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from xml.etree import ElementTree as ET
+
+from grader.report import Report, Verdict
+from grader.reports.checks import Check, checks, unique
+
+ELEMENTS: dict[Verdict, str] = {"failed": "failure", "error": "error", "skipped": "skipped"}
+TOTALS: dict[Verdict, str] = {"failed": "failures", "error": "errors", "skipped": "skipped"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def to_junit(reports: Iterable[Report]) -> str:
+    """Return all reports in one document. No two cases have the same class and name."""
+    root = ET.Element("testsuites", name="grader")
+    taken: Counter[str] = Counter()
+    for report in reports:
+        _add_suite(root, unique(_text(report.submission), taken), list(checks(report)))
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _add_suite(root: ET.Element, name: str, cases: list[Check]) -> None:
+    outcomes = Counter(check.test.outcome for check in cases)
+    totals = {attribute: str(outcomes[outcome]) for outcome, attribute in TOTALS.items()}
+    suite = ET.SubElement(root, "testsuite", {"name": name, "tests": str(len(cases)), **totals})
+    for check in cases:
+        place = _text(f"{name}.{check.exercise.name}")
+        case = ET.SubElement(suite, "testcase", classname=place, name=_text(check.name))
+        if check.test.outcome in ELEMENTS:
+            _add_verdict(case, check)
+
+
+def _add_verdict(case: ET.Element, check: Check) -> None:
+    test = check.test
+    element = ET.SubElement(case, ELEMENTS[test.outcome], message=_text(test.message))
+    if test.outcome != "skipped":
+        element.set("type", _text(test.kind))
+        element.text = _text(check.details)
+
+
+def _text(text: str) -> str:
+    """Return a text without the characters that XML does not allow."""
+    return _NOT_XML.sub("", text)

@@ -1,0 +1,137 @@
+"""The summary of a graded class: what the statistics compute and the class page shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from grader.report import Person, State
+
+
+@dataclass(frozen=True, slots=True)
+class StudentRow:
+    """A student's row in the table of the class.
+
+    `points_of` and `states` have one item per exercise, in the order of `Summary.exercises`; the
+    points of an exercise that was not graded are None. `first_to_fix` names the first exercise
+    that is not passed, and is empty if all are. `page` is the path of the student's report,
+    relative to the class page. `submitted` is in ISO 8601.
+    """
+
+    id: str
+    name: str
+    section: str
+    points: float
+    max_points: float
+    points_of: tuple[float | None, ...]
+    states: tuple[State, ...]
+    state: State
+    attempt: int
+    submitted: str
+    late_days: float
+    flags: tuple[str, ...]
+    first_to_fix: str
+    page: str
+
+
+@dataclass(frozen=True)
+class TestSummary:
+    """The results of one test: how many students passed it, failed it and so on."""
+
+    name: str
+    sentence: str
+    max_points: int
+    passed: int
+    failed: int
+    skipped: int
+    errors: int
+    discrimination: float | None
+
+    @property
+    def ran(self) -> int:
+        """The number of students whom the test passed or failed."""
+        return self.passed + self.failed
+
+    @property
+    def verdict(self) -> Literal["everyone", "nobody", ""]:
+        """Who passes the test, if every student for whom it ran has the same result."""
+        if not self.ran or (self.passed and self.failed):
+            return ""
+        return "nobody" if self.failed else "everyone"
+
+
+@dataclass(frozen=True)
+class ExerciseSummary:
+    """The results of one exercise.
+
+    `states` counts students by state; `mean` is the mean of the tests' points, before adjustments;
+    `unknown` counts wrong solutions that match no known mistake.
+    """
+
+    name: str
+    title: str
+    max_points: int
+    students: int
+    states: Mapping[State, int]
+    mean: float
+    discrimination: float | None
+    unknown: int
+    tests: tuple[TestSummary, ...]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A diagnosed mistake. `who` holds the indices in `Summary.students` of those who made it."""
+
+    exercise: str
+    faults: str
+    says: str
+    who: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The distribution of the points: mean, extremes, quartiles and median."""
+
+    mean: float
+    lowest: float
+    lower: float
+    median: float
+    upper: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students with similar files in `exercises`; those in `identical` have the same text.
+
+    `share` is the part of their own fingerprints in these exercises, from 0 to 1, that both have.
+    """
+
+    students: tuple[str, str]
+    exercises: tuple[str, ...]
+    share: float
+    identical: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything that the class page shows.
+
+    `max_points` is the most that any student could earn. `histogram` counts students by tenth of
+    their maximum. `spread` is None if no student was graded. `missing` are the students of the
+    roster who submitted nothing, by their ids. `circumstances` are the conditions of the grading,
+    such as the seed: by name, each value with its number of students.
+    """
+
+    title: str
+    max_points: float
+    exercises: tuple[ExerciseSummary, ...]
+    students: tuple[StudentRow, ...]
+    histogram: tuple[int, ...]
+    spread: Spread | None
+    mistakes: tuple[Mistake, ...]
+    missing: Mapping[str, Person]
+    similar: tuple[Pair, ...]
+    circumstances: Mapping[str, Sequence[tuple[str, int]]]

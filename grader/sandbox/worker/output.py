@@ -1,0 +1,36 @@
+"""What student code prints, cut to what a report can show."""
+
+from __future__ import annotations
+
+import io
+
+MAX_PRINTED = 4000  # characters of a test's print output that are sent
+
+
+class CapturedOutput(io.TextIOBase):
+    """A `sys.stdout` that keeps what the student's code prints, up to a limit for each test."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all text and restore the limit, for a new test."""
+        self._parts: list[str] = []
+        self._room = MAX_PRINTED
+
+    def write(self, text: str) -> int:
+        """Keep `text` up to the limit; return its length."""
+        if self._room > 0:
+            self._parts.append(text[: self._room])
+            self._room -= len(text)
+            if self._room <= 0:
+                self._parts.append("\n[more output was cut]\n")
+        return len(text)
+
+    def take(self) -> str:
+        """Return what was printed since the last `take`."""
+        text = "".join(self._parts)
+        self._parts.clear()
+        return text
