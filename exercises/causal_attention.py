@@ -1,8 +1,8 @@
 r"""# Causal attention
 
-A model that writes text one token after the other may look back, never ahead.
-Every token gets a query, a key and a value, each from a linear layer of its
-own, and attends to itself and to the tokens before it.
+A model that generates text one token at a time may look back, but never ahead.
+Every token gets a query, a key and a value, each from its own linear layer,
+and attends to itself and to the tokens before it.
 
     queries, keys, values = W_query(x), W_key(x), W_value(x)
 
@@ -17,28 +17,28 @@ Write the class
 
     forward(x)     x (batch, n_tokens, d_in) -> (batch, n_tokens, d_out)
 
-Its parts
+Parts
   - W_query, W_key and W_value are nn.Linear layers from d_in to d_out, created
     in this order; they have a bias only if qkv_bias is True. The module has no
     other parameters.
-  - The mask has the shape (context_length, context_length) and is a buffer
-    (register_buffer), under any name: it moves with the module, and is not
+  - The mask has shape (context_length, context_length) and is a buffer
+    (register_buffer) with any name, so it moves with the module and is not
     trained.
-  - dropout is the rate at which weights are dropped in training; the weights
-    that survive are divided by 1 - dropout. It acts on the weights after the
-    softmax, and on nothing else. In eval mode nothing is dropped.
+  - dropout is the rate at which weights are dropped in training; the remaining
+    weights are divided by 1 - dropout. Dropout is applied to the weights after
+    the softmax and to nothing else. In eval mode nothing is dropped.
 
-At the edges
-  - n_tokens may be anything from 1 to context_length. More tokens than that
-    are a ValueError, raised by forward. The batch may have any size.
-  - The first token attends to itself alone: its output is its own value.
-  - Changing a later token, by however much, changes no earlier output, and
-    scores of any size give finite results.
-  - The output has the dtype of x when the module has it too, bfloat16 for
-    example: module.to(dtype) is all it takes.
-  - x may be a view, such as a transposed tensor, and is left as it was.
+Requirements
+  - n_tokens may be anything from 1 to context_length. For more tokens, forward
+    raises ValueError. The batch may have any size.
+  - The first token attends only to itself: its output is its own value.
+  - Changing a later token, by any amount, changes no earlier output. Scores of
+    any size give finite results.
+  - If the module and x have the same dtype, the output has it too, for example
+    bfloat16. module.to(dtype) is enough to convert the module.
+  - x may be a view, such as a transposed tensor, and is not modified.
   - Gradients reach x and all parameters.
-  - No Python loop over batch or tokens.
+  - No Python loop runs over batch or tokens.
 
 Example
 
@@ -49,15 +49,15 @@ Example
                  [0.77, 0.25, 0.10],
                  [0.05, 0.80, 0.55]]])
 
-First without learning, mask or scale: the tokens are their own queries, keys
-and values. For the second token,
+First without learned layers, mask or scale: the tokens themselves are the
+queries, keys and values. For the second token,
 
     scores   0.9544  1.4950  1.4754  0.8434  0.7070  1.0865
     weights  0.1385  0.2379  0.2333  0.1240  0.1082  0.1581
     output   0.4419  0.6515  0.5683
 
-The real thing: after torch.manual_seed(789), CausalAttention(3, 2, 6, 0.0)
-gives x the weights
+Now the whole module: after torch.manual_seed(789), CausalAttention(3, 2, 6,
+0.0) computes these weights for x
 
     token 1  1.0000  0       0       0       0       0
     token 2  0.5517  0.4483  0       0       0       0
@@ -65,7 +65,7 @@ gives x the weights
     ...
     token 6  0.1935  0.1663  0.1666  0.1542  0.1666  0.1529
 
-and after torch.manual_seed(123) it gives the outputs
+and after torch.manual_seed(123) it computes these outputs
 
     token 1  -0.4519   0.2216
     token 2  -0.5874   0.0058
@@ -73,9 +73,9 @@ and after torch.manual_seed(123) it gives the outputs
     ...
     token 6  -0.5299  -0.1081
 
-Write it by hand. Of torch, these are not accepted here: scaled_dot_product,
-MultiheadAttention, multi_head_attention, Transformer, transformer,
-nn.attention.
+Write it by hand. These names of torch are not accepted here:
+scaled_dot_product, MultiheadAttention, multi_head_attention, Transformer,
+transformer, nn.attention.
 """
 
 import torch
@@ -83,10 +83,10 @@ from torch import Tensor, nn
 
 
 class CausalAttention(nn.Module):
-    """Attention of every token over itself and the tokens before it.
+    """Attention in which each token attends to itself and the tokens before it.
 
-    d_in and d_out are the sizes of a token's vector going in and coming out; context_length is
-    the largest number of tokens; dropout is the rate at which attention weights are dropped.
+    d_in and d_out are the sizes of a token's input and output vector; context_length is the
+    largest number of tokens; dropout is the rate at which attention weights are dropped.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class CausalAttention(nn.Module):
         raise NotImplementedError("fill in causal_attention")
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, n_tokens, d_in) → (batch, n_tokens, d_out).
+        """Map x (batch, n_tokens, d_in) to (batch, n_tokens, d_out).
 
         Raises ValueError for more tokens than context_length.
         """

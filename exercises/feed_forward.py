@@ -1,14 +1,14 @@
 r"""# Feed-forward network
 
-Attention moves information between positions. What is done with it at each
-position is the work of a small network of two layers: the first widens the
-token to d_ff hidden units, a ReLU cuts off the negative ones, the second
-brings it back to d_model.
+Attention moves information between positions. A small network of two layers
+then processes it at each position: the first layer widens the token to d_ff
+hidden units, a ReLU sets the negative ones to 0, and the second layer maps
+them back to d_model features.
 
     hidden = max(0, x W1^T + b1)
     FFN(x) = dropout(hidden) W2^T + b2
 
-The same weights serve every position, and no position sees another.
+Every position uses the same weights, and no position affects another.
 
 Write
 
@@ -18,23 +18,24 @@ Write
     linear2   nn.Linear   d_ff -> d_model, with bias
 
     forward(x)
-    x        (..., d_model)      one or more axes in front, mostly
+    x        (..., d_model)      one or more leading axes, usually
                                  (batch, n_tokens, d_model)
     returns  (..., d_model)      dtype of x
 
-linear1 is created first, then linear2, both as nn.Linear initialises them:
-after the same torch.manual_seed everyone has the same weights. There are
-2 * d_model * d_ff + d_ff + d_model numbers to learn, and no other parameters.
+linear1 is created first, then linear2, both with the initialisation of
+nn.Linear: after the same torch.manual_seed, everyone has the same weights. The
+module has 2 * d_model * d_ff + d_ff + d_model numbers to learn, and no other
+parameters.
 
-At the edges
-  - Dropout works on the hidden units, after the ReLU: in training each is 0
-    with probability `dropout` and divided by 1 - dropout otherwise; at rate 1
-    all are 0. In eval mode nothing is dropped.
-  - There is no activation behind linear2, and no residual: x is not added.
-  - The layers follow .to(dtype), bfloat16 included.
-  - x may be a view that is not contiguous. It is left as it was.
-  - No Python loop over batch or tokens.
-  - nn.TransformerEncoderLayer, which has this network inside, is not allowed;
+Requirements
+  - Dropout is applied to the hidden units, after the ReLU. In training, each
+    unit is set to 0 with probability `dropout` and divided by 1 - dropout
+    otherwise; at rate 1, all are 0. In eval mode nothing is dropped.
+  - There is no activation after linear2 and no residual: x is not added.
+  - The layers support .to(dtype), including bfloat16.
+  - x may be a view that is not contiguous. It is not modified.
+  - No Python loop runs over batch or tokens.
+  - nn.TransformerEncoderLayer, which contains this network, is not allowed;
     nn.Linear, relu and dropout are.
 
 Example
@@ -50,7 +51,7 @@ Example
     hidden = tensor([[2., 2., 0.]])
     net(x) = tensor([[4.5, -3.0]])
 
-Write it by hand. Of torch, these are not accepted here: Transformer,
+Write it by hand. These names of torch are not accepted here: Transformer,
 transformer_encoder_layer, MLP.
 """
 
@@ -59,7 +60,7 @@ from torch import Tensor, nn
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with ReLU and dropout between them, on each position alone."""
+    """Two linear layers with ReLU and dropout between them, applied to each position separately."""
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
 r"""# Layer norm
 
-Deep networks train better when every layer gets inputs of the same size. Layer
-norm looks at one token at a time: it brings the token's features to mean 0 and
-variance 1, and then lets the network choose another scale and offset for each
-feature.
+Deep networks train better when every layer gets inputs of the same scale.
+Layer norm works on one token at a time: it normalises the token's features to
+mean 0 and variance 1, and then lets the network learn a new scale and offset
+for each feature.
 
     mean  = sum over i of x[i] / d_model
     var   = sum over i of (x[i] - mean)^2 / d_model
@@ -11,30 +11,31 @@ feature.
     LN(x) = gamma * x_hat + beta
 
 The sums run over the last axis only. The variance divides by d_model, not by
-d_model - 1, and eps stands inside the root.
+d_model - 1, and eps is added inside the square root.
 
 Write
 
     LayerNorm(d_model, eps=1e-5)      an nn.Module
 
-    gamma    (d_model,)               parameter, ones at first
-    beta     (d_model,)               parameter, zeros at first
+    gamma    (d_model,)               parameter, initially ones
+    beta     (d_model,)               parameter, initially zeros
 
     forward(x)
-    x        (..., d_model)           one or more axes in front, mostly
+    x        (..., d_model)           one or more leading axes, usually
                                       (batch, n_tokens, d_model)
     returns  (..., d_model)           dtype of x
 
 The layer has no other parameters.
 
-At the edges
+Requirements
   - A token whose features are all equal has variance 0. Its output is beta
     (not nan), and gradients stay finite.
-  - Features far from 0, such as 1000000.3, lose no accuracy. On paper the
-    variance is mean(x^2) - mean^2; in floating point that loses its digits.
-  - The layer follows .to(dtype), bfloat16 included.
-  - x may be a view that is not contiguous. It is left as it was.
-  - No Python loop over batch, tokens or features.
+  - Features far from 0, such as 1000000.3, lose no accuracy. Mathematically,
+    the variance equals mean(x^2) - mean^2, but in floating point this formula
+    loses digits.
+  - The layer supports .to(dtype), including bfloat16.
+  - x may be a view that is not contiguous. It is not modified.
+  - No Python loop runs over batch, tokens or features.
   - torch's own norms (layer, group, batch, instance, RMS) are not allowed;
     mean, var and sqrt are.
 
@@ -42,12 +43,12 @@ Example
 
     layer = LayerNorm(4, eps=0.5)
     x     = tensor([[1., 2., 3., 6.]])           mean 3, var 3.5
-    x_hat = tensor([[-1.0, -0.5, 0.0, 1.5]])     the root of 3.5 + 0.5 is 2
+    x_hat = tensor([[-1.0, -0.5, 0.0, 1.5]])     sqrt(3.5 + 0.5) is 2
 
     with gamma = [1., 2., 3., 4.] and beta = [10., 20., 30., 40.]
     layer(x) = tensor([[9., 19., 30., 46.]])
 
-Write it by hand. Of torch, these are not accepted here: layer_norm,
+Write it by hand. These names of torch are not accepted here: layer_norm,
 LayerNorm, group_norm, GroupNorm, batch_norm, BatchNorm, instance_norm,
 InstanceNorm, rms_norm, RMSNorm.
 """

@@ -1,8 +1,8 @@
 r"""# Masked softmax
 
 Sentences in a batch differ in length, so the short ones are padded. A query
-must not attend to padding: its weight is to be exactly 0, and the weights of
-the real keys are to sum to 1.
+must not attend to padding: the weight of every padded key must be exactly 0,
+and the weights of the real keys must sum to 1.
 
     weights[b, i, j] = exp(X[b, i, j]) / sum over valid k of exp(X[b, i, k])
                        if key j is valid for query i, else 0
@@ -13,30 +13,30 @@ Write
 
     X           (batch, n_queries, n_keys)   scores, any floating dtype
     valid_lens  None                          every key is valid
-                (batch,)                      one length a batch item
-                (batch, n_queries)            one length a query
+                (batch,)                      one length per batch item
+                (batch, n_queries)            one length per query
     returns     (batch, n_queries, n_keys)   weights, dtype of X
 
-Key j is valid for a query when j < its length. Lengths may be integers or
-floats.
+Key j is valid for a query if j is less than the query's length. Lengths may
+be integers or floats.
 
-At the edges
+Requirements
   - Length 0: the row has nothing to attend to. Its weights are zeros (not nan,
     not uniform), and gradients stay finite.
-  - Scores of any size, such as 1e4 or -1e7, give finite weights; a padded
-    score never matters, however large it is.
-  - A length greater than n_keys, or valid_lens of another shape, is a
+  - Scores of any size, such as 1e4 or -1e7, give finite weights. The score of
+    a padded key has no effect, however large it is.
+  - A length greater than n_keys, or a valid_lens of any other shape, raises
     ValueError.
-  - X is left as it was.
-  - No Python loop over batch, queries or keys.
+  - X is not modified.
+  - No Python loop runs over batch, queries or keys.
 
 Example
 
     X = tensor([[[1., 2., 3.]]]), valid_lens = tensor([2])
     weights = tensor([[[0.2689, 0.7311, 0.0000]]])
 
-Write it by hand. Of torch, these are not accepted here: masked.softmax,
-_masked_softmax, scaled_dot_product.
+Write it by hand. These names of torch are not accepted here:
+masked.softmax, _masked_softmax, scaled_dot_product.
 """
 
 import torch
@@ -44,9 +44,9 @@ from torch import Tensor
 
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None) -> Tensor:
-    """Softmax over the keys, with weight 0 on every key at or beyond the valid length.
+    """Return the softmax over the keys, with weight 0 for every key at or beyond the valid length.
 
     X is (batch, n_queries, n_keys); valid_lens is None, (batch,) or (batch, n_queries).
-    Returns weights of X's shape and dtype. Raises ValueError for lengths that do not fit.
+    The weights have the shape and dtype of X. Raises ValueError for lengths that do not fit.
     """
     raise NotImplementedError("fill in masked_softmax")

@@ -1,9 +1,9 @@
-"""What students may see and run: causal attention."""
+"""Public tests of causal attention, which students can read and run."""
 
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, output_of
+from grader.testing import assert_close, expect, manual_seed, output_of, raises
 
 TOKENS = torch.tensor(
     [
@@ -20,7 +20,7 @@ TOKENS = torch.tensor(
 @pytest.mark.points(4)
 def test_worked_example(student):
     """The worked example: the outputs for six tokens, after torch.manual_seed(123)."""
-    student.manual_seed(123)
+    manual_seed(student, 123)
     output = output_of(student.CausalAttention(3, 2, 6, 0.0), TOKENS[None])
     expected = torch.tensor([[-0.4519, 0.2216], [-0.5874, 0.0058], [-0.6300, -0.0632]])
     assert_close(output[0, :3], expected, "the output for tokens 1 to 3", atol=1e-4)
@@ -31,7 +31,7 @@ def test_worked_example(student):
 @pytest.mark.points(3)
 def test_worked_weights(student):
     """The worked example: the weights of tokens 2 and 3, after torch.manual_seed(789)."""
-    student.manual_seed(789)
+    manual_seed(student, 789)
     module = student.CausalAttention(3, 2, 6, 0.0)
     # Tokens 1, 2 and 3 get the values (1, 0), (0, 1) and (0, 0), so an output shows two weights.
     W_value = torch.linalg.inv(TOKENS[:3])[:, :2].T
@@ -43,12 +43,12 @@ def test_worked_weights(student):
 
 @pytest.mark.points(2)
 def test_without_learning(student):
-    """Tokens as their own queries, keys and values: the first numbers of the worked example."""
+    """The worked example without learned layers: the tokens are the queries, keys and values."""
     module = student.CausalAttention(3, 3, 6, 0.0)
-    same = torch.eye(3)  # a query grows by the root of d_out, which undoes the scale
+    same = torch.eye(3)  # the queries are multiplied by the root of d_out, which undoes the scale
     layers = {"W_query.weight": same * 3**0.5, "W_key.weight": same, "W_value.weight": same}
     module.load_state_dict(layers, strict=False)
-    order = [0, 2, 3, 4, 5, 1]  # the second token comes last, where it sees all others
+    order = [0, 2, 3, 4, 5, 1]  # the second token comes last, where it attends to all others
     output = output_of(module, TOKENS[None, order])
     expected = torch.tensor([0.4419, 0.6515, 0.5683])
     assert_close(output[0, -1], expected, "the output for the last token", atol=1e-4)
@@ -56,7 +56,7 @@ def test_without_learning(student):
 
 @pytest.mark.points(3)
 def test_future_is_invisible(student, rng):
-    """Changing a later token changes no earlier output, and fewer tokens are welcome."""
+    """In an input shorter than context_length, later tokens do not affect earlier outputs."""
     module = student.CausalAttention(7, 4, 6, 0.0).to(torch.float64)
     x = rng.randn(2, 5, 7)
     changed = x.clone()
@@ -82,5 +82,5 @@ def test_parts(student):
 def test_too_many_tokens(student, rng):
     """More tokens than context_length raise ValueError."""
     module = student.CausalAttention(7, 4, 6, 0.0)
-    with student.raises("ValueError"):
+    with raises(student, "ValueError"):
         output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))

@@ -1,4 +1,4 @@
-"""What students may see and run: the feed-forward network."""
+"""Public tests of the feed-forward network, which students can read and run."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def test_worked_example(student):
 
 @pytest.mark.points(2)
 def test_parameters(student):
-    """linear1 leads to d_ff, linear2 back to d_model, and both have a bias."""
+    """linear1 maps to d_ff, linear2 maps back to d_model, and both have a bias."""
     found = {n: tuple(p.shape) for n, p in student.FeedForward(4, 6).named_parameters()}
     wanted = {
         "linear1.weight": (6, 4),
@@ -36,7 +36,7 @@ def test_parameters(student):
 
 @pytest.mark.points(2)
 def test_each_position_alone(student, rng):
-    """Changing one token changes no other token's output, with any number of axes in front."""
+    """Changing one token changes no other token's output, for any number of leading axes."""
     net = student.FeedForward(4, 6).to(torch.float64)
     for shape in ((3, 4), (2, 5, 4)):
         x = rng.randn(*shape)
@@ -48,7 +48,7 @@ def test_each_position_alone(student, rng):
 
 @pytest.mark.points(2)
 def test_eval_is_deterministic(student, rng):
-    """In eval mode nothing is dropped: two calls give the same."""
+    """In eval mode, nothing is dropped: two calls give the same output."""
     net = student.FeedForward(4, 6, dropout=0.5).to(torch.float64).eval()
     x = rng.randn(2, 5, 4)
     assert_close(output_of(net, x), output_of(net, x), "the output of a second call")
@@ -56,7 +56,7 @@ def test_eval_is_deterministic(student, rng):
 
 @pytest.mark.points(2)
 def test_dropout_on_hidden_units(student, rng):
-    """In training, hidden units are dropped: at rate 1 only the bias of linear2 is left."""
+    """In training, hidden units are dropped: at rate 1, only the bias of linear2 is left."""
     net = student.FeedForward(4, 6, dropout=1.0).to(torch.float64).train()
     bias = net.state_dict()["linear2.bias"]
     assert_close(output_of(net, rng.randn(2, 5, 4)), bias.expand(2, 5, 4))

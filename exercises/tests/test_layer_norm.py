@@ -1,4 +1,4 @@
-"""What students may see and run: layer norm."""
+"""Public tests of layer norm, which students can read and run."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from grader.testing import assert_close, expect, output_of
 
 @pytest.mark.points(3)
 def test_worked_example(student):
-    """The worked example: eps 0.5, then gamma and beta."""
+    """The worked example: a fresh layer with eps 0.5, then with gamma and beta."""
     layer = student.LayerNorm(4, eps=0.5)
     x = torch.tensor([[1.0, 2.0, 3.0, 6.0]])
     x_hat = torch.tensor([[-1.0, -0.5, 0.0, 1.5]])
@@ -20,7 +20,7 @@ def test_worked_example(student):
 
 @pytest.mark.points(2)
 def test_parameters(student):
-    """gamma starts as ones and beta as zeros, and there are no other parameters."""
+    """gamma is initially ones and beta zeros, and there are no other parameters."""
     found = dict(student.LayerNorm(7).named_parameters())
     expect(set(found) == {"gamma", "beta"}, f"the parameters are {', '.join(found) or 'none'}")
     assert_close(found["gamma"], torch.ones(7), "gamma of a fresh layer")
@@ -29,7 +29,7 @@ def test_parameters(student):
 
 @pytest.mark.points(3)
 def test_mean_and_variance(student, rng):
-    """Every token's features come out with mean 0 and variance 1, whatever their offset."""
+    """The output features of every token have mean 0 and variance 1, whatever their offset was."""
     layer = student.LayerNorm(7, eps=1e-9).to(torch.float64)
     output = output_of(layer, rng.randn(2, 5, 7) * 3 + 1000)
     zeros = torch.zeros(2, 5, dtype=torch.float64)
@@ -39,7 +39,7 @@ def test_mean_and_variance(student, rng):
 
 @pytest.mark.points(2)
 def test_each_token_alone(student, rng):
-    """Changing one token changes no other token's output, with any number of axes in front."""
+    """Changing one token changes no other token's output, for any number of leading axes."""
     layer = student.LayerNorm(7).to(torch.float64)
     for shape in ((3, 7), (2, 5, 7), (2, 3, 5, 7)):
         x = rng.randn(*shape)

@@ -1,4 +1,4 @@
-"""What students may see and run: masked softmax."""
+"""Public tests of masked softmax, which students can read and run."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ def test_worked_example(student):
 
 @pytest.mark.points(4)
 def test_rows_sum_to_one(student, rng):
-    """The weights of the valid keys sum to 1 in every row, the others are 0."""
+    """In every row, the weights of the valid keys sum to 1 and all other weights are 0."""
     X = rng.randn(2, 3, 5)
     weights = student.masked_softmax(X, torch.tensor([2, 4]))
     assert_close(weights.sum(dim=-1), torch.ones(2, 3, dtype=X.dtype), "the sum of a row")
@@ -26,14 +26,14 @@ def test_rows_sum_to_one(student, rng):
 
 @pytest.mark.points(3)
 def test_no_lengths(student, rng):
-    """Without lengths it is the plain softmax over the keys."""
+    """Without lengths, the result is the plain softmax over the keys."""
     X = rng.randn(2, 3, 5)
     assert_close(student.masked_softmax(X, None), torch.softmax(X, dim=-1))
 
 
 @pytest.mark.points(3)
 def test_a_length_for_each_query(student):
-    """With one length a query, each row has its own mask."""
+    """With one length per query, each row has its own mask."""
     X = torch.zeros(1, 3, 4)
     expected = torch.tensor([[[1.0, 0, 0, 0], [1 / 3, 1 / 3, 1 / 3, 0], [0.5, 0.5, 0, 0]]])
     assert_close(student.masked_softmax(X, torch.tensor([[1, 3, 2]])), expected)

@@ -1,9 +1,9 @@
-"""What students may see and run: multi-head attention."""
+"""Public tests of multi-head attention, which students can read and run."""
 
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, output_of
+from grader.testing import assert_close, expect, output_of, raises
 
 FIRST_HEAD = [
     [0.2745, 0.6584, 0.2775, 0.8573],
@@ -15,7 +15,7 @@ SECOND_HEAD = [[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]]
 
 @pytest.mark.points(5)
 def test_worked_example(student):
-    """The worked example: two heads on three tokens, with layers that change nothing."""
+    """The worked example: two heads on three tokens, with the identity in all four layers."""
     module = student.MultiHeadAttention(8, 8, 3, 0.0, 2)
     layers = {f"{name}.weight": torch.eye(8) for name in ("W_query", "W_key", "W_value")}
     out_proj = {"out_proj.weight": torch.eye(8), "out_proj.bias": torch.zeros(8)}
@@ -33,7 +33,7 @@ def test_worked_example(student):
 
 @pytest.mark.points(4)
 def test_heads_are_independent(student, rng):
-    """Another query for head 1 changes its own columns before out_proj, and no others."""
+    """Other queries for head 1 change only the columns of head 1 before out_proj."""
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3).to(torch.float64)
     identity = torch.eye(12, dtype=torch.float64)
     module.load_state_dict({"out_proj.weight": identity}, strict=False)
@@ -46,15 +46,15 @@ def test_heads_are_independent(student, rng):
     module.load_state_dict({"W_query.weight": W_query}, strict=False)
     after = output_of(module, x)
     expect(not torch.allclose(before, middle), "the output does not depend on W_query")
-    assert_close(after[..., :4], middle[..., :4], "what head 0 gives")
-    assert_close(after[..., 8:], middle[..., 8:], "what head 2 gives")
+    assert_close(after[..., :4], middle[..., :4], "the output of head 0")
+    assert_close(after[..., 8:], middle[..., 8:], "the output of head 2")
     changed = not torch.allclose(after[..., 4:8], middle[..., 4:8])
-    expect(changed, "what head 1 gives did not change with its queries")
+    expect(changed, "the output of head 1 did not change with its queries")
 
 
 @pytest.mark.points(3)
 def test_causal_or_not(student, rng):
-    """With causal=True later tokens are invisible, with causal=False they are not."""
+    """With causal=True, later tokens are invisible; with causal=False, they are visible."""
     x = rng.randn(2, 5, 7, dtype=torch.float32)
     changed = x.clone()
     changed[:, 3:] += 10
@@ -84,7 +84,7 @@ def test_parts(student):
 
 @pytest.mark.points(1)
 def test_dropout(student, rng):
-    """Dropout changes the output in training, and not in eval mode."""
+    """Dropout changes the output in training mode but not in eval mode."""
     module = student.MultiHeadAttention(7, 12, 6, 0.5, 3)
     x = rng.randn(2, 5, 7, dtype=torch.float32)
     training = [output_of(module, x) for _ in range(2)]
@@ -95,9 +95,9 @@ def test_dropout(student, rng):
 
 @pytest.mark.points(2)
 def test_misuse(student, rng):
-    """Heads that do not divide d_out, and more tokens than context_length, are refused."""
-    with student.raises("ValueError", "AssertionError"):
+    """A num_heads that does not divide d_out and more than context_length tokens raise errors."""
+    with raises(student, "ValueError", "AssertionError"):
         student.MultiHeadAttention(7, 12, 6, 0.0, 5)
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3)
-    with student.raises("ValueError"):
+    with raises(student, "ValueError"):
         output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))

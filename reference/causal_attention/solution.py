@@ -1,14 +1,14 @@
-"""Reference solution: one head of attention in which no token sees the tokens after it."""
+"""Reference solution: one head of attention in which no token attends to later tokens."""
 
 import torch
 from torch import Tensor, nn
 
 
 class CausalAttention(nn.Module):
-    """Attention of every token over itself and the tokens before it.
+    """Attention in which each token attends to itself and the tokens before it.
 
-    d_in and d_out are the sizes of a token's vector going in and coming out; context_length is
-    the largest number of tokens; dropout is the rate at which attention weights are dropped.
+    d_in and d_out are the sizes of a token's input and output vector; context_length is the
+    largest number of tokens; dropout is the rate at which attention weights are dropped.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class CausalAttention(nn.Module):
         # --- end
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, n_tokens, d_in) → (batch, n_tokens, d_out).
+        """Map x (batch, n_tokens, d_in) to (batch, n_tokens, d_out).
 
         Raises ValueError for more tokens than context_length.
         """

@@ -1,4 +1,4 @@
-"""What decides the points: causal attention."""
+"""Hidden tests of causal attention, which decide the points."""
 
 import pytest
 import torch
@@ -9,7 +9,10 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    manual_seed,
     output_of,
+    raises,
+    sharing,
     twins,
 )
 
@@ -19,16 +22,16 @@ BATCH, N_TOKENS, CONTEXT, D_IN, D_OUT = 2, 5, 6, 7, 4
 
 
 def pair(student, reference, rng, *, dropout=0.0, **kwargs):
-    """The student's module and the reference's, with the same parameters and this suite's sizes."""
+    """Return the student's module and the reference's, both with the same random parameters."""
     classes = student.CausalAttention, reference.CausalAttention
     return twins(*classes, D_IN, D_OUT, CONTEXT, dropout, rng=rng, **kwargs)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is your own work, not a torch function that does it all.
+    """The attention is written by hand, without a torch function that does all of it.
 
-    Guards: what is forbidden, also where the rest would find something else to mend.
+    Guards: the ban on torch's attention, even if other tests fail for other reasons.
     """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
     assert_written_by_hand(
@@ -38,7 +41,7 @@ def test_written_by_hand(student, rng):
 
 @pytest.mark.points(3)
 def test_causal_attention(student, reference, rng):
-    """The output is that of the formula, and gradients of it reach x and all parameters."""
+    """The output matches the formula, and its gradients reach x and all parameters."""
     theirs, ours = pair(student, reference, rng)
     x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
     assert_same_gradients(theirs, ours, x, names=("x",))
@@ -46,22 +49,22 @@ def test_causal_attention(student, reference, rng):
 
 @pytest.mark.points(2)
 def test_context_length(student, reference, rng):
-    """A single token gets its own value, context_length tokens fit, one more is a ValueError."""
+    """One token gives its own value, context_length tokens fit, one more raises ValueError."""
     theirs, ours = pair(student, reference, rng)
     x = rng.randn(1, 1, D_IN)
     assert_close(output_of(theirs, x), output_of(ours.W_value, x), "the output for a single token")
     x = rng.randn(3, CONTEXT, D_IN) * 0.5
     assert_close(output_of(theirs, x), output_of(ours, x), "the output for context_length tokens")
-    with student.raises("ValueError"):
+    with raises(student, "ValueError"):
         output_of(theirs, rng.randn(BATCH, CONTEXT + 1, D_IN))
 
 
 @pytest.mark.points(2)
 def test_future_is_invisible(student, rng):
-    """Changing later tokens changes no earlier output, however large the change or the scores."""
+    """Changing later tokens by any amount changes no earlier output, even for huge scores."""
     module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0).to(torch.float64)
     W_query, W_value = rng.randn(D_OUT, D_IN), rng.randn(D_OUT, D_IN)
-    # Opposite queries and keys: a token's score with itself is far below 0.
+    # Keys are the negative queries, so a token's score with itself is far below 0.
     layers = {"W_query.weight": W_query, "W_key.weight": -W_query, "W_value.weight": W_value}
     module.load_state_dict(layers, strict=False)
     scales = torch.tensor([1.0, 1e3], dtype=torch.float64).view(2, 1, 1)
@@ -71,14 +74,14 @@ def test_future_is_invisible(student, rng):
     before, after = output_of(module, x), output_of(module, changed)
     expect(before[:, :3].isfinite().all(), "for an x of scale 1 or 1000 the output is not finite")
     assert_close(after[:, :3], before[:, :3], "the output for the tokens before the change")
-    expect((after != before).any(), "the output is the same whatever x is")
+    expect((after != before).any(), "the output does not depend on x")
 
 
 @pytest.mark.points(2)
 def test_parts(student, reference, rng):
-    """W_query, W_key, W_value, created in this order, with a bias if asked for; a mask buffer."""
+    """W_query, W_key, W_value in this order, with a bias if requested; the mask is a buffer."""
     seed = int(rng.randint(0, 10_000, 1))
-    student.manual_seed(seed)
+    manual_seed(student, seed)
     theirs = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0, qkv_bias=True)
     torch.default_generator.manual_seed(seed)
     ours = reference.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0, qkv_bias=True)
@@ -90,26 +93,26 @@ def test_parts(student, reference, rng):
     assert_close(output_of(theirs, x), output_of(ours, x), "the output with biases")
     shapes = [tuple(buffer.shape) for _, buffer in theirs.named_buffers()]
     found = any(shape[-2:] == (CONTEXT, CONTEXT) for shape in shapes)
-    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; their shapes are {shapes}")
+    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; the shapes are {shapes}")
 
 
 @pytest.mark.points(3)
 def test_dropout(student, reference, rng):
-    """In training, weights drop out at the rate and others grow by 1 / (1 - rate); in eval none."""
+    """Training drops weights at the rate and divides the rest by 1 - rate; eval mode drops none."""
     n_tokens, rate = 16, 0.3
     classes = student.CausalAttention, reference.CausalAttention
     theirs, ours = twins(*classes, 18, 24, 17, rate, rng=rng)
     x = rng.randn(BATCH, n_tokens, 18) * 0.1
     output = output_of(ours, x)
     assert_close(output_of(theirs, x), output, "the output in eval mode")
-    # Independent values, fewer than their 24 columns, let the weights be told from the output.
+    # The values are independent vectors (16 of size 24), so the output determines the weights.
     values = output_of(ours.W_value, x)
     inverse = values.mT @ torch.linalg.inv(values @ values.mT)
     weights = output @ inverse
     seen = output_of(theirs.train(), x) @ inverse
     dropped = seen.abs() < weights / 2
     expected = (weights / (1 - rate)).masked_fill(dropped, 0.0)
-    assert_close(seen, expected, "the weights in training (by the output)", atol=1e-6)
+    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-6)
     visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
     share = dropped[:, visible].double().mean().item()
     expect(abs(share - rate) < 0.16, f"{share:.0%} of the weights are dropped at rate {rate}")
@@ -118,11 +121,11 @@ def test_dropout(student, reference, rng):
 @pytest.mark.points(2)
 @pytest.mark.needs("test_causal_attention")
 def test_argument(student, reference, rng):
-    """x may be a transposed view in half precision, as the output then is; it is left as it was."""
+    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
     theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
     x = (rng.randn(BATCH, D_IN, N_TOKENS) * 0.3).to(torch.bfloat16).transpose(1, 2)
     before = x.clone()
-    with student.sharing():
+    with sharing(student):
         output = output_of(theirs, x)
     expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
     assert_close(output, output_of(ours, x), atol=0.05)

@@ -1,14 +1,14 @@
-"""Reference solution: attention as a soft lookup, and the hard lookup that it contains."""
+"""Reference solution: attention as a soft lookup, and exact lookup as a special case of it."""
 
 import torch
 from torch import Tensor
 
 
 def attention(Q: Tensor, K: Tensor, V: Tensor, temp: float = 1.0) -> Tensor:
-    """Blend the values by how well their keys match each query: softmax(Q Kᵀ / temp) V.
+    """Return the values weighted by how well their keys match each query: softmax(Q Kᵀ / temp) V.
 
     Q is (..., n_queries, d_key), K is (..., n_keys, d_key), V is (..., n_keys, d_value).
-    Returns (..., n_queries, d_value). Raises ValueError for a temp that is not positive.
+    The output is (..., n_queries, d_value). Raises ValueError for a temp that is not positive.
     """
     # --- solution
     if temp <= 0:
@@ -20,9 +20,9 @@ def attention(Q: Tensor, K: Tensor, V: Tensor, temp: float = 1.0) -> Tensor:
 
 
 def lookup(entries: dict[int, list[float]], key: int, temp: float = 0.01) -> Tensor:
-    """The value stored under `key`, found by attention over one-hot keys.
+    """Return the value stored under `key`, found by attention over one-hot keys.
 
-    Returns (d_value,), float32. Raises KeyError for a key that is not in `entries`.
+    The value is (d_value,), float32. Raises KeyError for a key that is not in `entries`.
     """
     # --- solution
     if key not in entries:

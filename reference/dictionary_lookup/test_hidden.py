@@ -1,4 +1,4 @@
-"""What decides the points: dictionary lookup."""
+"""Hidden tests of dictionary lookup, which decide the points."""
 
 import pytest
 import torch
@@ -9,6 +9,7 @@ from grader.testing import (
     assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
+    raises,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
@@ -18,7 +19,7 @@ ENTRIES = {0: [2, 3, 1, 4], 1: [5, 7, 0, 6], 2: [3, 2, 9, 8]}
 
 
 def qkv(rng, *leading, scale=1.0, dtype=torch.float64):
-    """Random Q, K and V with the sizes of this suite."""
+    """Return random Q, K and V with the sizes of this suite."""
     Q = rng.randn(*leading, N_QUERIES, D_KEY) * scale
     K = rng.randn(*leading, N_KEYS, D_KEY) * scale
     V = rng.randn(*leading, N_KEYS, D_VALUE)
@@ -27,7 +28,7 @@ def qkv(rng, *leading, scale=1.0, dtype=torch.float64):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is your own work, not a torch function that does it all."""
+    """The attention is written by hand, without a torch function that does all of it."""
     Q, K, V = qkv(rng)
     assert_written_by_hand(
         student,
@@ -38,14 +39,14 @@ def test_written_by_hand(student, rng):
 
 @pytest.mark.points(1)
 def test_blend_of_values(student, reference, rng):
-    """Without a temp, the output is the plain softmax of the scores times the values."""
+    """With the default temp, the output is the plain softmax of the scores times the values."""
     Q, K, V = qkv(rng)
     assert_close(student.attention(Q, K, V), reference.attention(Q, K, V))
 
 
 @pytest.mark.points(1)
 def test_temp(student, reference, rng):
-    """A temp near 0 picks the best key, a huge one gives the mean, others lie between."""
+    """A temp near 0 picks the best key, a huge temp gives the mean, and others lie in between."""
     for temp in (0.5, 0.05, 1e6):
         Q, K, V = qkv(rng)
         expected = reference.attention(Q, K, V, temp=temp)
@@ -54,7 +55,7 @@ def test_temp(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_leading_axes_and_views(student, reference, rng):
-    """Q, K and V may have any leading axes, and may be views, such as heads before tokens."""
+    """Q, K and V may have any leading axes and may be views, such as transposed tensors."""
     Q, K, V = qkv(rng, BATCH)
     assert_close(student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0))
     Q, K, V = (tensor.transpose(0, 1) for tensor in qkv(rng, HEADS, BATCH))
@@ -64,16 +65,16 @@ def test_leading_axes_and_views(student, reference, rng):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_blend_of_values")
 def test_arguments_are_left_alone(student, rng):
-    """Q, K and V are left as they were."""
+    """Q, K and V are not modified."""
     assert_unchanged(student, student.attention, *qkv(rng), 0.8, names=("Q", "K", "V", "temp"))
 
 
 @pytest.mark.points(1)
 @pytest.mark.needs("test_blend_of_values")
 def test_order_of_pairs(student, rng):
-    """Reordering the keys and the values together changes nothing.
+    """Reordering the keys and the values together does not change the output.
 
-    Guards: attention looks up a set of pairs; their places carry no meaning.
+    Guards: attention looks up a set of pairs; their positions have no meaning.
     """
     Q, K, V = qkv(rng)
     order = rng.permutation(N_KEYS)
@@ -84,7 +85,7 @@ def test_order_of_pairs(student, rng):
 
 @pytest.mark.points(1)
 def test_scores_of_any_size(student, reference, rng):
-    """Scores of ±1e4 give finite results, whatever the scores of other queries are."""
+    """Scores of ±1e4 give finite results, whatever the scores of the other queries are."""
     Q, K, V = qkv(rng)
     Q = Q * torch.tensor([[1e4], [1.0], [-1e4]], dtype=Q.dtype)
     assert_close(student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0))
@@ -92,7 +93,7 @@ def test_scores_of_any_size(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_gradients(student, reference, rng):
-    """Gradients reach Q, K and V, and are those of the formula."""
+    """Gradients reach Q, K and V, and match those of the formula."""
     names = ("Q", "K", "V", "temp")
     assert_same_gradients(student.attention, reference.attention, *qkv(rng), 1.0, names=names)
 
@@ -100,28 +101,28 @@ def test_gradients(student, reference, rng):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_blend_of_values")
 def test_half_precision(student, reference, rng):
-    """The output has the dtype of the inputs, in half precision too."""
+    """The output has the dtype of the inputs, also in half precision."""
     Q, K, V = qkv(rng, scale=0.3, dtype=torch.bfloat16)
     assert_close(student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0), atol=0.05)
 
 
 @pytest.mark.points(1)
 def test_misuse(student, rng):
-    """A temp of 0 or below raises ValueError, an unknown key raises KeyError."""
+    """A temp of 0 or below raises ValueError, and an unknown key raises KeyError."""
     Q, K, V = qkv(rng)
     for temp in (-1.0, 0.0):
-        with student.raises("ValueError"):
+        with raises(student, "ValueError"):
             student.attention(Q, K, V, temp)
-        with student.raises("ValueError"):
+        with raises(student, "ValueError"):
             student.lookup(ENTRIES, 1, temp)
     for key in (-1, 3):
-        with student.raises("KeyError"):
+        with raises(student, "KeyError"):
             student.lookup(ENTRIES, key)
 
 
 @pytest.mark.points(1)
 def test_lookup(student, reference):
-    """`lookup` finds the value of a key; a larger temp blends in the others."""
+    """`lookup` returns the value of a key; a larger temp mixes in the other values."""
     assert_close(student.lookup(ENTRIES, 1), torch.tensor([5.0, 7.0, 0.0, 6.0]))
     expected = reference.lookup(ENTRIES, 2, temp=1.0)
     assert_close(student.lookup(ENTRIES, 2, temp=1.0), expected, "the value with temp=1.0")
@@ -129,7 +130,7 @@ def test_lookup(student, reference):
 
 @pytest.mark.points(1)
 def test_lookup_of_any_keys(student):
-    """The keys of a dictionary may be any ints, in any order, and its values floats."""
+    """The keys may be any ints, in any order, and the values may be floats."""
     entries = {40: [2.5, 3.0], -3: [5.0, 7.5], 7: [3.0, 2.0], 1: [0.5, 4.0]}
     for key in (-3, 1):
         found = student.lookup(entries, key)

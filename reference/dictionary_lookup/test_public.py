@@ -1,16 +1,16 @@
-"""What students may see and run: dictionary lookup."""
+"""Public tests of dictionary lookup, which students can read and run."""
 
 import pytest
 import torch
 
-from grader.testing import assert_close, expect
+from grader.testing import assert_close, expect, raises
 
 ENTRIES = {0: [2, 3], 1: [5, 7], 2: [3, 2]}
 
 
 @pytest.mark.points(3)
 def test_worked_example(student):
-    """The worked example: three keys, and values that show the weights."""
+    """The worked example: with the identity as V, the output shows the weights of three keys."""
     Q = torch.tensor([[0.4685, 0.9785]])
     K = torch.tensor([[0.5539, 0.7239], [0.4111, 0.3878], [0.2376, 0.1264]])
     expected = torch.tensor([[0.4643, 0.3126, 0.2231]])
@@ -19,7 +19,7 @@ def test_worked_example(student):
 
 @pytest.mark.points(3)
 def test_lookup(student):
-    """Looking up key 1 finds [5, 7]; with temp 1 it is a blend of all values."""
+    """Looking up key 1 gives [5, 7]; with temp 1, it gives a mix of all values."""
     assert_close(student.lookup(ENTRIES, 1), torch.tensor([5.0, 7.0]), atol=1e-4)
     expected = torch.tensor([3.9403, 5.0925])
     assert_close(student.lookup(ENTRIES, 1, temp=1.0), expected, atol=1e-4)
@@ -29,7 +29,7 @@ def test_lookup(student):
 
 @pytest.mark.points(2)
 def test_temperature(student, rng):
-    """A temp near 0 picks the value of the best key, a huge one gives the mean of the values."""
+    """A temp near 0 picks the value of the best key; a huge temp gives the mean of all values."""
     K, V = torch.eye(5, dtype=torch.float64)[:, :4], rng.randn(5, 6)
     best = student.attention(K[1:4], K, V, temp=0.01)
     assert_close(best, V[1:4], "the output with temp 0.01")
@@ -39,7 +39,7 @@ def test_temperature(student, rng):
 
 @pytest.mark.points(2)
 def test_leading_axes(student, rng):
-    """Each item along the leading axes is attended to on its own."""
+    """Attention is computed separately for each item along the leading axes."""
     Q, K, V = rng.randn(2, 7, 3, 4), rng.randn(2, 7, 5, 4), rng.randn(2, 7, 5, 6)
     output = student.attention(Q, K, V)
     expect(output.shape == (2, 7, 3, 6), f"the output has shape {tuple(output.shape)}")
@@ -48,8 +48,8 @@ def test_leading_axes(student, rng):
 
 @pytest.mark.points(2)
 def test_misuse(student, rng):
-    """A temp of 0 is a ValueError, an unknown key a KeyError."""
-    with student.raises("ValueError"):
+    """A temp of 0 raises ValueError, and an unknown key raises KeyError."""
+    with raises(student, "ValueError"):
         student.attention(rng.randn(3, 4), rng.randn(5, 4), rng.randn(5, 6), temp=0)
-    with student.raises("KeyError"):
+    with raises(student, "KeyError"):
         student.lookup(ENTRIES, 3)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with ReLU and dropout between them, on each position alone."""
+    """Two linear layers with ReLU and dropout between them, applied to each position separately."""
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
-"""Stand-in for the feed-forward network: the contract of `FeedForward` on torch's layers."""
+"""Stand-in for the feed-forward network: the same contract, computed by torch's layers."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 
 class FeedForward(nn.Module):
-    """Two linear layers with ReLU and dropout between them, on each position alone."""
+    """Two linear layers with ReLU and dropout between them, applied to each position separately."""
 
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()

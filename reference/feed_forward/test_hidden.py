@@ -1,4 +1,4 @@
-"""What decides the points: the feed-forward network."""
+"""Hidden tests of the feed-forward network, which decide the points."""
 
 import pytest
 import torch
@@ -9,7 +9,9 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    manual_seed,
     output_of,
+    sharing,
     twins,
 )
 
@@ -20,9 +22,9 @@ BATCH, N_TOKENS, D_MODEL, D_FF = 2, 5, 4, 7
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The network is your own work, not a part of torch's Transformer.
+    """The network is written by hand, without a part of torch's Transformer.
 
-    Guards: what is forbidden, also where the rest would find something else to mend.
+    Guards: the ban on torch's layers, even if other tests fail for other reasons.
     """
     x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
     assert_written_by_hand(student, lambda: output_of(student.FeedForward(D_MODEL, D_FF), x))
@@ -30,8 +32,8 @@ def test_written_by_hand(student, rng):
 
 @pytest.mark.points(1)
 def test_layers(student, reference):
-    """linear1, then linear2, both with bias: the same seed gives everyone the same weights."""
-    student.manual_seed(123)
+    """linear1 is created before linear2, both with bias: the same seed gives the same weights."""
+    manual_seed(student, 123)
     found = dict(student.FeedForward(D_MODEL, D_FF).named_parameters())
     torch.default_generator.manual_seed(123)
     wanted = dict(reference.FeedForward(D_MODEL, D_FF).named_parameters())
@@ -43,14 +45,14 @@ def test_layers(student, reference):
 
 @pytest.mark.points(2)
 def test_values(student, reference, rng):
-    """linear2 of the ReLU of linear1: no other activation, no residual; the gradients follow."""
+    """The output is linear2(relu(linear1(x))) without a residual, and the gradients match it."""
     theirs, ours = twins(student.FeedForward, reference.FeedForward, D_MODEL, D_FF, rng=rng)
     assert_same_gradients(theirs, ours, rng.randn(BATCH, N_TOKENS, D_MODEL), names=("x",))
 
 
 @pytest.mark.points(1)
 def test_any_number_of_axes(student, reference, rng):
-    """Two axes or four, one token or many: every position is treated alike, and alone."""
+    """With two axes or four, one token or many, each position is processed separately."""
     theirs, ours = twins(student.FeedForward, reference.FeedForward, D_MODEL, D_FF, rng=rng)
     for shape in ((1, D_MODEL), (2, 3, 5, D_MODEL)):
         x = rng.randn(*shape)
@@ -59,10 +61,10 @@ def test_any_number_of_axes(student, reference, rng):
 
 @pytest.mark.points(3)
 def test_dropout(student):
-    """In training hidden units are dropped at the given rate, others scaled up; none is in eval."""
+    """Training drops hidden units at the given rate and rescales the rest; eval mode drops none."""
     d_model, d_ff, rate = 8, 5, 0.2
     net = student.FeedForward(d_model, d_ff, rate)
-    net.load_state_dict(  # every hidden unit is the mean of x and shows in an output of its own
+    net.load_state_dict(  # every hidden unit is the mean of x and determines one output
         {
             "linear1.weight": torch.full((d_ff, d_model), 1 / d_model),
             "linear1.bias": torch.zeros(d_ff),
@@ -75,7 +77,7 @@ def test_dropout(student):
     assert_close(output_of(net.eval(), x), expected, "the output in eval mode")
     output = output_of(net.train(), x)
     hidden, rest = output[..., :d_ff], output[..., d_ff:]
-    assert_close(rest, torch.full_like(rest, -3.0), "an output that no hidden unit reaches")
+    assert_close(rest, torch.full_like(rest, -3.0), "an output that depends on no hidden unit")
     kept = hidden != 0
     assert_close(hidden, kept / (1 - rate), "a hidden unit of 1 after dropout")
     dropped = 1 - kept.double().mean().item()
@@ -88,12 +90,12 @@ def test_dropout(student):
 @pytest.mark.points(3)
 @pytest.mark.needs("test_values")
 def test_argument(student, reference, rng):
-    """x may be a transposed view in half precision, as the output then is; it is left as it was."""
+    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
     classes, half = (student.FeedForward, reference.FeedForward), torch.bfloat16
     theirs, ours = twins(*classes, D_MODEL, D_FF, rng=rng, dtype=half)
     x = rng.randn(BATCH, D_MODEL, N_TOKENS, dtype=half).transpose(1, 2)
     before = x.clone()
-    with student.sharing():
+    with sharing(student):
         output = output_of(theirs, x)
     expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
     assert_close(output, output_of(ours, x), rtol=5e-2, atol=1e-1)

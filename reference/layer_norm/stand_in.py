@@ -1,4 +1,4 @@
-"""Stand-in for layer norm: the contract of `LayerNorm`, computed by torch."""
+"""Stand-in for layer norm: the same contract, computed by torch's own function."""
 
 import torch
 from torch import Tensor, nn

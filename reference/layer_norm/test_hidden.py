@@ -1,4 +1,4 @@
-"""What decides the points: layer norm."""
+"""Hidden tests of layer norm, which decide the points."""
 
 import pytest
 import torch
@@ -10,6 +10,7 @@ from grader.testing import (
     assert_written_by_hand,
     expect,
     output_of,
+    sharing,
     twins,
 )
 
@@ -17,19 +18,19 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 
 BATCH, N_TOKENS, D_MODEL = 2, 5, 7
 DEFAULT_EPS = 1e-5
-SMALL = 0.3  # inputs of this scale show where eps stands; at scale 1 it hardly matters
+SMALL = 0.3  # at this input scale, the position of eps matters; at scale 1 it hardly does
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The norm is your own work, not a torch function that does it all."""
+    """The norm is written by hand, without a torch function that does all of it."""
     x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
     assert_written_by_hand(student, lambda: output_of(student.LayerNorm(D_MODEL), x))
 
 
 @pytest.mark.points(1)
 def test_fresh_layer(student):
-    """gamma starts as ones and beta as zeros: two parameters of shape (d_model,), no others."""
+    """gamma is initially ones and beta zeros: two parameters of shape (d_model,), no others."""
     layer = student.LayerNorm(D_MODEL)
     found = dict(layer.named_parameters())
     if set(found) != {"gamma", "beta"}:
@@ -44,7 +45,7 @@ def test_fresh_layer(student):
 
 @pytest.mark.points(3)
 def test_last_axis(student, reference, rng):
-    """Each token, one or many, is normalised over its features, be there two axes or four."""
+    """Each token is normalised over its features, whether x has two axes or four."""
     theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng)
     for shape in ((1, D_MODEL), (2, 3, 5, D_MODEL)):
         x = rng.randn(*shape) * SMALL
@@ -53,7 +54,7 @@ def test_last_axis(student, reference, rng):
 
 @pytest.mark.points(2)
 def test_eps(student, reference, rng):
-    """eps is the one that was asked for, and it stands inside the root."""
+    """The layer uses the eps it was given, inside the square root."""
     theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=0.1, rng=rng)
     x = rng.randn(BATCH, N_TOKENS, D_MODEL) * SMALL
     assert_close(output_of(theirs, x), output_of(ours, x))
@@ -69,9 +70,9 @@ def test_large_offset(student, reference, rng):
 
 @pytest.mark.points(2)
 def test_gradients(student, reference, rng):
-    """Gradients are those of the formula, and finite where equal features give beta."""
+    """Gradients match those of the formula, and stay finite if a token's features are equal."""
     theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, eps=DEFAULT_EPS, rng=rng)
-    halves = rng.randint(-9, 10, 1, N_TOKENS, 1) / 2.0  # their mean is exact: the variance is 0
+    halves = rng.randint(-9, 10, 1, N_TOKENS, 1) / 2.0  # their mean is exact, so the variance is 0
     x = rng.randn(1, N_TOKENS, D_MODEL) * SMALL
     x = torch.cat([x, halves.double().repeat(1, 1, D_MODEL)])
     assert_same_gradients(theirs, ours, x, names=("x",))
@@ -80,12 +81,12 @@ def test_gradients(student, reference, rng):
 @pytest.mark.points(3)
 @pytest.mark.needs("test_eps")
 def test_argument(student, reference, rng):
-    """x may be a transposed view in half precision, as the output then is; it is left as it was."""
+    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
     dtype = torch.bfloat16
     theirs, ours = twins(student.LayerNorm, reference.LayerNorm, D_MODEL, rng=rng, dtype=dtype)
     x = rng.randn(BATCH, D_MODEL, N_TOKENS, dtype=dtype).transpose(1, 2) + 1
     before = x.clone()
-    with student.sharing():
+    with sharing(student):
         output = output_of(theirs, x)
     expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
     assert_close(output, output_of(ours, x), rtol=5e-2, atol=5e-2)

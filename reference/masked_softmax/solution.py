@@ -5,10 +5,10 @@ from torch import Tensor
 
 
 def masked_softmax(X: Tensor, valid_lens: Tensor | None) -> Tensor:
-    """Softmax over the keys, with weight 0 on every key at or beyond the valid length.
+    """Return the softmax over the keys, with weight 0 for every key at or beyond the valid length.
 
     X is (batch, n_queries, n_keys); valid_lens is None, (batch,) or (batch, n_queries).
-    Returns weights of X's shape and dtype. Raises ValueError for lengths that do not fit.
+    The weights have the shape and dtype of X. Raises ValueError for lengths that do not fit.
     """
     # --- solution
     if valid_lens is None:

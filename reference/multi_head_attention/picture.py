@@ -1,7 +1,6 @@
-"""Reads the weights of every head off the module's output.
+"""The attention weights of every head, read from the module's output.
 
-The values are made to be the identity: what a token gets from the others then is, number by number,
-how much it attends to each of them.
+The values are set to the identity matrix, so a token's output is the list of its weights.
 """
 
 import torch
@@ -12,7 +11,7 @@ N_TOKENS = len(TOKENS)
 
 
 def weights(module):
-    """(heads, n_tokens, n_tokens) of the exercise's module, one row for each token that looks."""
+    """Return the module's attention weights, (heads, n_tokens, n_tokens), one row per query."""
     d_out = HEADS * N_TOKENS  # so that a head has one column for each token
     generator = torch.Generator().manual_seed(1)
     embeddings = torch.randn(N_TOKENS, D_EMBEDDING, generator=generator)

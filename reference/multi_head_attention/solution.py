@@ -1,4 +1,4 @@
-"""Reference solution: several heads of attention, computed side by side."""
+"""Reference solution: several heads of attention, computed in parallel."""
 
 import torch
 from torch import Tensor, nn
@@ -8,8 +8,8 @@ class MultiHeadAttention(nn.Module):
     """Attention in num_heads independent heads, each on its own d_out // num_heads columns.
 
     context_length is the largest number of tokens; dropout is the rate at which attention weights
-    are dropped; with causal, no token sees the tokens after it. Raises ValueError when the heads
-    do not divide d_out.
+    are dropped; if causal is True, no token attends to later tokens. Raises ValueError if
+    num_heads does not divide d_out.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class MultiHeadAttention(nn.Module):
         # --- end
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, n_tokens, d_in) → (batch, n_tokens, d_out).
+        """Map x (batch, n_tokens, d_in) to (batch, n_tokens, d_out).
 
         Raises ValueError for more tokens than context_length.
         """
@@ -51,7 +51,7 @@ class MultiHeadAttention(nn.Module):
         if n_tokens > self.context_length:
             raise ValueError(f"{n_tokens} tokens exceed the context of {self.context_length}")
 
-        # A head is a slice of the last axis; as an axis of its own it moves in front of the tokens.
+        # Each head is a slice of the last axis. It becomes its own axis, in front of the tokens.
         heads = (batch, n_tokens, self.num_heads, self.d_head)
         queries = self.W_query(x).view(heads).transpose(1, 2)  # (batch, heads, n_tokens, d_head)
         keys = self.W_key(x).view(heads).transpose(1, 2)  # (batch, heads, n_tokens, d_head)

@@ -1,11 +1,11 @@
-"""Multi-head attention on torch's own kernel, for exercises that build on this one."""
+"""Stand-in for multi-head attention: the same contract, computed by torch's own kernel."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 
 class MultiHeadAttention(nn.Module):
-    """The interface and the parameters of the exercise; the attention itself is torch's."""
+    """Attention with the exercise's interface and parameters, computed by torch."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class MultiHeadAttention(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(batch, n_tokens, d_in) → (batch, n_tokens, d_out)."""
+        """Map x (batch, n_tokens, d_in) to (batch, n_tokens, d_out)."""
         n_tokens = x.shape[1]
         if n_tokens > self.context_length:
             raise ValueError(f"{n_tokens} tokens exceed the context of {self.context_length}")

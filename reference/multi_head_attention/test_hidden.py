@@ -1,4 +1,4 @@
-"""What decides the points: multi-head attention."""
+"""Hidden tests of multi-head attention, which decide the points."""
 
 import pytest
 import torch
@@ -9,7 +9,10 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    manual_seed,
     output_of,
+    raises,
+    sharing,
     twins,
 )
 
@@ -20,16 +23,16 @@ D_OUT = HEADS * D_HEAD
 
 
 def pair(student, reference, rng, *, dropout=0.0, num_heads=HEADS, **kwargs):
-    """The student's module and the reference's, with the same parameters and this suite's sizes."""
+    """Return the student's module and the reference's, both with the same random parameters."""
     classes = student.MultiHeadAttention, reference.MultiHeadAttention
     return twins(*classes, D_IN, D_OUT, CONTEXT, dropout, num_heads, rng=rng, **kwargs)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is your own work, not a torch function that does it all.
+    """The attention is written by hand, without a torch function that does all of it.
 
-    Guards: what is forbidden, also where the rest would find something else to mend.
+    Guards: the ban on torch's attention, even if other tests fail for other reasons.
     """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
     assert_written_by_hand(
@@ -39,7 +42,7 @@ def test_written_by_hand(student, rng):
 
 @pytest.mark.points(4)
 def test_multi_head_attention(student, reference, rng):
-    """The output is that of the formula, and gradients of it reach x and all parameters."""
+    """The output matches the formula, and its gradients reach x and all parameters."""
     theirs, ours = pair(student, reference, rng)
     x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
     assert_same_gradients(theirs, ours, x, names=("x",))
@@ -55,36 +58,36 @@ def test_not_causal(student, reference, rng):
 
 @pytest.mark.points(2)
 def test_sizes(student, reference, rng):
-    """One token, head or sentence is fine; too many tokens, or heads that do not fit, are not."""
+    """One token, head or sentence works; too many tokens and a wrong num_heads raise errors."""
     theirs, ours = pair(student, reference, rng, num_heads=1)
     for x in (rng.randn(1, 1, D_IN), rng.randn(3, CONTEXT, D_IN) * 0.5):
         assert_close(
             output_of(theirs, x), output_of(ours, x), f"the output for {x.shape[1]} token(s)"
         )
-    with student.raises("ValueError"):
+    with raises(student, "ValueError"):
         output_of(theirs, rng.randn(BATCH, CONTEXT + 1, D_IN))
-    with student.raises("ValueError", "AssertionError"):
+    with raises(student, "ValueError", "AssertionError"):
         student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, 5)
 
 
 @pytest.mark.points(1)
 def test_future_is_invisible(student, rng):
-    """Changing a later token changes no earlier output, however large the change."""
+    """Changing a later token by any amount changes no earlier output."""
     module = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    # Of two huge opposite tokens, one towers above the earlier tokens whatever the query is.
+    # Tokens 4 and 5 become huge with opposite signs, so one outscores the tokens before them.
     changed = x.clone()
     changed[:, 3:] *= torch.tensor([[1e4], [-1e4]])
     before, after = output_of(module, x), output_of(module, changed)
     assert_close(after[:, :3], before[:, :3], "the output for the tokens before the change")
-    expect((after != before).any(), "the output is the same whatever x is")
+    expect((after != before).any(), "the output does not depend on x")
 
 
 @pytest.mark.points(3)
 def test_parts(student, reference, rng):
-    """The four layers come in the statement's order, with the biases asked for; a mask buffer."""
+    """The four layers have the right order and biases, and the mask is a buffer."""
     seed = int(rng.randint(0, 10_000, 1))
-    student.manual_seed(seed)
+    manual_seed(student, seed)
     theirs = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, qkv_bias=True)
     torch.default_generator.manual_seed(seed)
     ours = reference.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, qkv_bias=True)
@@ -96,12 +99,12 @@ def test_parts(student, reference, rng):
     assert_close(output_of(theirs, x), output_of(ours, x), "the output with biases")
     shapes = [tuple(buffer.shape) for _, buffer in theirs.named_buffers()]
     found = any(shape[-2:] == (CONTEXT, CONTEXT) for shape in shapes)
-    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; their shapes are {shapes}")
+    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; the shapes are {shapes}")
 
 
 @pytest.mark.points(3)
 def test_dropout(student, reference, rng):
-    """In training, weights drop out at the rate and others grow by 1 / (1 - rate); in eval none."""
+    """Training drops weights at the rate and divides the rest by 1 - rate; eval mode drops none."""
     batch, n_tokens, d_in, d_head, rate = 4, 8, 13, 11, 0.3
     classes = student.MultiHeadAttention, reference.MultiHeadAttention
     theirs, ours = twins(*classes, d_in, HEADS * d_head, 9, rate, HEADS, rng=rng)
@@ -112,7 +115,7 @@ def test_dropout(student, reference, rng):
     def heads(tensor):
         return tensor.view(batch, n_tokens, HEADS, d_head).transpose(1, 2)
 
-    # Independent values, fewer than a head's columns, let the weights be told from the output.
+    # A head's values are independent (8 of size 11), so the output determines the weights.
     W_out, bias = ours.out_proj.weight.detach(), ours.out_proj.bias.detach()
     values = heads(output_of(ours.W_value, x))
     inverse = values.mT @ torch.linalg.inv(values @ values.mT)
@@ -124,7 +127,7 @@ def test_dropout(student, reference, rng):
     seen = weights_by(output_of(theirs.train(), x))
     dropped = seen.abs() < weights / 2
     expected = (weights / (1 - rate)).masked_fill(dropped, 0.0)
-    assert_close(seen, expected, "the weights in training (by the output)", atol=1e-6)
+    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-6)
     visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
     share = dropped[..., visible].double().mean().item()
     expect(abs(share - rate) < 0.15, f"{share:.0%} of the weights are dropped at rate {rate}")
@@ -133,11 +136,11 @@ def test_dropout(student, reference, rng):
 @pytest.mark.points(2)
 @pytest.mark.needs("test_multi_head_attention")
 def test_argument(student, reference, rng):
-    """x may be a transposed view in half precision, as the output then is; it is left as it was."""
+    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
     theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
     x = (rng.randn(BATCH, D_IN, N_TOKENS) * 0.2).to(torch.bfloat16).transpose(1, 2)
     before = x.clone()
-    with student.sharing():
+    with sharing(student):
         output = output_of(theirs, x)
     expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
     assert_close(output, output_of(ours, x), atol=0.1)

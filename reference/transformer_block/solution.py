@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then feed-forward, each with a norm and a residual around it."""
+    """Attention, then feed-forward, each with a norm and a residual connection."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What decides the points: the Transformer block."""
+"""Hidden tests of the Transformer block, which decide the points."""
 
 import functools
 
@@ -12,7 +12,10 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    manual_seed,
     output_of,
+    raises,
+    sharing,
     twins,
 )
 
@@ -23,15 +26,15 @@ SIZES = (D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH)
 
 
 def blocks(student, reference, rng, **options):
-    """The student's block and the reference's with the same random parameters, in eval mode."""
+    """Return the student's block and the reference's, same random parameters, in eval mode."""
     return twins(student.TransformerBlock, reference.TransformerBlock, *SIZES, rng=rng, **options)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The block is wired by you, not by a Transformer layer of torch's.
+    """The block is wired by hand, without one of torch's Transformer layers.
 
-    Guards: what is forbidden, also where the rest would find something else to mend.
+    Guards: the ban on torch's layers, even if other tests fail for other reasons.
     """
     x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
     assert_written_by_hand(student, lambda: output_of(student.TransformerBlock(*SIZES), x))
@@ -39,13 +42,13 @@ def test_written_by_hand(student, rng):
 
 @pytest.mark.points(1)
 def test_parts(student, reference):
-    """attention, feed_forward, norm1 and norm2, in this order: the same seed, the same weights."""
-    student.manual_seed(123)
+    """attention, feed_forward, norm1, norm2 in this order: the same seed gives the same weights."""
+    manual_seed(student, 123)
     found = dict(student.TransformerBlock(*SIZES).named_parameters())
     torch.default_generator.manual_seed(123)
     wanted = dict(reference.TransformerBlock(*SIZES).named_parameters())
     wrong = ", ".join(sorted(set(found) ^ set(wanted)))
-    expect(set(found) == set(wanted), f"these parameters are missing or too many: {wrong}")
+    expect(set(found) == set(wanted), f"these parameters are missing or unexpected: {wrong}")
     for name, parameter in wanted.items():
         assert_close(found[name], parameter, f"{name} of a fresh block")
 
@@ -54,7 +57,7 @@ def test_parts(student, reference):
 def test_pre_norm(student, reference, rng):
     """norm_first=True: x + attention(norm1(x)), then x + feed_forward(norm2(x)); gradients too.
 
-    Checked by nn.TransformerEncoderLayer as well, which shares no code with the parts.
+    nn.TransformerEncoderLayer, which shares no code with the parts, checks the same output.
     """
     theirs, ours = blocks(student, reference, rng, dropout=0.3)
     x = rng.randn(BATCH, N_TOKENS, D_MODEL) * 0.3
@@ -64,12 +67,12 @@ def test_pre_norm(student, reference, rng):
     x = rng.randn(BATCH, N_TOKENS, D_MODEL)
     future = nn.Transformer.generate_square_subsequent_mask(N_TOKENS, dtype=torch.float64)
     expected = output_of(torchs, x, src_mask=future)
-    assert_close(output_of(theirs, x), expected, "the output that torch's own layer gives")
+    assert_close(output_of(theirs, x), expected, "the output (compared with torch's own layer)")
 
 
 @functools.cache
 def torch_layer():
-    """Torch's block of this suite's sizes, in float64 and eval mode; its weights do not matter."""
+    """Return torch's block of this suite's sizes, in float64 and eval mode, with any weights."""
     sizes = D_MODEL, NUM_HEADS, D_FF
     return nn.TransformerEncoderLayer(*sizes, batch_first=True, norm_first=True).double().eval()
 
@@ -78,7 +81,7 @@ def torch_layer():
 def test_post_norm(student, reference, rng):
     """norm_first=False: norm1(x + attention(x)), then norm2(x + feed_forward(x)); gradients too.
 
-    Dropout is inside the norms here as well: at rate 1, they are all that remains in training.
+    Dropout is inside the norms here too: at rate 1, only the norms change x in training.
     """
     theirs, ours = blocks(student, reference, rng, norm_first=False, dropout=1.0)
     x = rng.randn(BATCH, N_TOKENS, D_MODEL) * 0.3
@@ -88,7 +91,7 @@ def test_post_norm(student, reference, rng):
 
 
 def torch_names(state):
-    """The block's parameters under the names that torch's encoder layer gives them."""
+    """Return the block's parameters under the names that torch's encoder layer gives them."""
     projections = [state[f"attention.{name}.weight"] for name in ("W_query", "W_key", "W_value")]
     renamed = {
         "self_attn.in_proj_weight": torch.cat(projections),
@@ -106,9 +109,9 @@ def torch_names(state):
 
 @pytest.mark.points(3)
 def test_dropout_in_pre_norm(student, rng):
-    """In training, what each sub-layer returns is dropped at the given rate, never x itself.
+    """In training, the output of each sub-layer is dropped at the given rate, never x itself.
 
-    With out_proj and linear2 at zero, nothing is added: the block returns x.
+    With out_proj and linear2 set to zero, nothing is added: the block returns x.
     """
     rate = 0.25
     block = student.TransformerBlock(*SIZES, dropout=rate).to(torch.float64).train()
@@ -121,8 +124,8 @@ def test_dropout_in_pre_norm(student, rng):
     block.load_state_dict(state, strict=False)
     x = rng.randn(40, N_TOKENS, D_MODEL)
     few = x[:BATCH]
-    assert_close(output_of(block, few), few, "the output where the sub-layers return zeros")
-    # The sub-layers return their last bias: 1 and 2 once the survivors are scaled.
+    assert_close(output_of(block, few), few, "the output if the sub-layers return zeros")
+    # The sub-layers return their last bias, which becomes 1 and 2 if it is kept and rescaled.
     state["attention.out_proj.bias"] += 0.75
     state["feed_forward.linear2.bias"] += 1.5
     block.load_state_dict(state, strict=False)
@@ -130,22 +133,23 @@ def test_dropout_in_pre_norm(student, rng):
     expect(output.shape == x.shape, f"the output has the shape {tuple(output.shape)}")
     added = output - x
     steps = added.round().clamp(0, 3)
-    assert_close(added, steps, "what sub-layers of 0.75 and 1.5 add at dropout 0.25")
+    assert_close(added, steps, "what the sub-layers (0.75 and 1.5) add at dropout 0.25")
     lost = {"attention": steps % 2 == 0, "feed_forward": steps < 2}
     for name, dropped in lost.items():
         share = dropped.double().mean().item()
         expect(
             abs(share - rate) < 0.06,
-            f"{share:.0%} of what {name} returned was dropped, where about {rate:.0%} are expected",
+            f"{share:.0%} of the output of {name} is dropped, where about {rate:.0%} is expected",
         )
 
 
 @pytest.mark.points(1)
 def test_parts_get_the_dropout(student):
-    """attention and feed_forward are built with the dropout rate, for what they drop inside."""
+    """attention and feed_forward are built with the dropout rate and drop values inside."""
     block = student.TransformerBlock(*SIZES, dropout=0.5, causal=False).train()
-    # Norms return ones. Attention writes the sum of its weights into the first half of the
-    # features, feed_forward the mean of its hidden units into the second: 1 each, but for dropout.
+    # The norms return ones. Attention adds the sum of its weights to the first half of the
+    # features; feed_forward adds the mean of its hidden units to the second. Without dropout, both
+    # are 1.
     half = D_MODEL // 2
     state = {
         "norm1.gamma": torch.zeros(D_MODEL),
@@ -170,13 +174,13 @@ def test_parts_get_the_dropout(student):
 
 
 def above(half):
-    """A column of ones over a column of zeros: selects the first half of the features."""
+    """Return a column of ones above zeros, (2 * half, 1): it selects the first half of features."""
     return (torch.arange(2 * half) < half)[:, None].float()
 
 
 @pytest.mark.points(3)
 def test_attention_gets_its_options(student, rng):
-    """causal decides whether a token sees later ones, and context_length how many there may be.
+    """causal decides whether tokens attend to later ones; context_length limits their number.
 
     Without the causal mask, permuted tokens give permuted outputs.
     """
@@ -191,20 +195,20 @@ def test_attention_gets_its_options(student, rng):
     changed[:, 3:] *= -1e3
     before, after = output_of(block, torch.cat([x, changed])).chunk(2)
     assert_close(after[:, :3], before[:, :3], "the output before the tokens that changed")
-    expect((after != before).any(), "the output is the same whatever x is")
-    with student.raises("ValueError"):
+    expect((after != before).any(), "the output does not depend on x")
+    with raises(student, "ValueError"):
         output_of(block, torch.cat([x, x[:, :1]], dim=1))
 
 
 @pytest.mark.points(1)
 @pytest.mark.needs("test_pre_norm")
 def test_argument(student, rng):
-    """x may be a transposed view in bfloat16, like the output then; it is left as it was."""
+    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
     x = rng.randn(BATCH, D_MODEL, N_TOKENS, dtype=torch.bfloat16).transpose(1, 2)
     before = x.clone()
     for norm_first in (True, False):
         block = student.TransformerBlock(*SIZES, norm_first=norm_first).to(torch.bfloat16)
-        with student.sharing():
+        with sharing(student):
             output = output_of(block, x)
         expect(torch.equal(x, before), "your code wrote into its argument x; work on a new tensor")
         expect(output.shape == x.shape, f"the output has the shape {tuple(output.shape)}")
@@ -224,10 +228,10 @@ def test_no_python_loops(student, rng):
 @pytest.mark.own_parts
 @pytest.mark.points(0)
 def test_on_your_own_parts(student, reference, rng):
-    """Made of your own attention, norm and feed-forward, the block gives the same.
+    """With your own attention, norm and feed-forward, the block gives the same output.
 
-    Guards: that the student's earlier exercises fit together; what is wrong in one of them has
-    been charged there, so this is worth no points.
+    Guards: the student's earlier exercises work together. A mistake in one of them has already
+    cost points there, so this test is worth none.
     """
     theirs, ours = blocks(student, reference, rng)
     x = rng.randn(BATCH, N_TOKENS, D_MODEL)

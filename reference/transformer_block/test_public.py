@@ -1,4 +1,4 @@
-"""What students may see and run: the Transformer block."""
+"""Public tests of the Transformer block, which students can read and run."""
 
 import pytest
 import torch
@@ -43,12 +43,12 @@ def test_parts(student):
         *(f"norm{n}.{name}" for n in (1, 2) for name in ("gamma", "beta")),
     }
     wrong = ", ".join(sorted(found ^ wanted))
-    expect(found == wanted, f"these parameters are missing or too many: {wrong}")
+    expect(found == wanted, f"these parameters are missing or unexpected: {wrong}")
 
 
 @pytest.mark.points(2)
 def test_zeroed_sub_layers(student, rng):
-    """With out_proj and linear2 at zero, a pre-norm block returns x, in training too."""
+    """With out_proj and linear2 set to zero, a pre-norm block returns x, also in training."""
     block = student.TransformerBlock(*SIZES, dropout=0.4).to(torch.float64).train()
     last = ("attention.out_proj", "feed_forward.linear2")
     names = [f"{layer}.{kind}" for layer in last for kind in ("weight", "bias")]
@@ -60,12 +60,12 @@ def test_zeroed_sub_layers(student, rng):
 
 @pytest.mark.points(3)
 def test_dropout(student, rng):
-    """At dropout 1 the sub-layers add nothing: pre-norm leaves x, post-norm its norms."""
+    """At dropout 1, the sub-layers add nothing: pre-norm returns x, post-norm applies its norms."""
     x = rng.randn(2, 5, 12, dtype=torch.float32)
     block = student.TransformerBlock(*SIZES, dropout=1.0).train()
     assert_close(output_of(block, x), x, "the output in pre-norm")
     block = student.TransformerBlock(*SIZES, dropout=1.0, norm_first=False).train()
-    norm = nn.LayerNorm(12)  # fresh norms are all alike
+    norm = nn.LayerNorm(12)  # all fresh norms are the same
     normed = output_of(norm, output_of(norm, x))
     assert_close(output_of(block, x), normed, "the output in post-norm")
 
@@ -73,7 +73,7 @@ def test_dropout(student, rng):
 @pytest.mark.points(3)
 @pytest.mark.parametrize("norm_first", [True, False], ids=["pre_norm", "post_norm"])
 def test_agrees_with_torch(student, rng, norm_first):
-    """With the same weights, the block gives what torch's encoder layer gives."""
+    """With the same weights, the block gives the same output as torch's encoder layer."""
     block = student.TransformerBlock(*SIZES, dropout=0.3, norm_first=norm_first, causal=False)
     block.to(torch.float64).eval()
     state = {name: rng.randn(*p.shape) * 0.5 + 0.25 for name, p in block.named_parameters()}
@@ -87,7 +87,7 @@ def test_agrees_with_torch(student, rng, norm_first):
 
 
 def torch_names(state):
-    """The block's parameters under the names that torch's encoder layer gives them."""
+    """Return the block's parameters under the names that torch's encoder layer gives them."""
     projections = [state[f"attention.{name}.weight"] for name in ("W_query", "W_key", "W_value")]
     renamed = {
         "self_attn.in_proj_weight": torch.cat(projections),

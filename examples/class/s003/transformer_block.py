@@ -1,9 +1,9 @@
 r"""# Transformer block
 
-A Transformer is one block repeated. The block carries each token along a
-residual stream: attention adds what it found at other positions, then the
-feed-forward network adds what it makes of that. A norm keeps the sizes in
-check, and stands in one of two places:
+A Transformer repeats one block. The block carries each token along a residual
+stream: attention adds information from other positions, then the feed-forward
+network adds what it computes from the result. A norm keeps the values in a
+stable range. It can be in one of two places:
 
     pre-norm  (norm_first=True)      x = x + attention(norm1(x))
                                      x = x + feed_forward(norm2(x))
@@ -11,17 +11,17 @@ check, and stands in one of two places:
     post-norm (norm_first=False)     x = norm1(x + attention(x))
                                      x = norm2(x + feed_forward(x))
 
-In each line x on the right is the result of the line above. In training,
-dropout is applied to what attention and feed_forward return, before it is
-added: x itself is never dropped. At rate 1 both add nothing.
+In each line, x on the right is the result of the line above. In training,
+dropout is applied to the outputs of attention and feed_forward before they
+are added: x itself is never dropped. At rate 1, both add nothing.
 
 Write
 
     TransformerBlock(d_model, num_heads, d_ff, context_length,
                      dropout=0.0, norm_first=True, causal=True)
 
-an nn.Module made of your own earlier work, created in this order (so that
-after the same torch.manual_seed everyone has the same weights):
+an nn.Module made of your own earlier modules, created in this order (so that
+after the same torch.manual_seed, everyone has the same weights):
 
     attention      MultiHeadAttention(d_model, d_model, context_length,
                                       dropout, num_heads, causal=causal)
@@ -35,28 +35,28 @@ after the same torch.manual_seed everyone has the same weights):
 There are no other parameters, so the names in the state_dict are
 attention.W_query.weight ... feed_forward.linear1.weight ... norm1.gamma ...
 
-At the edges
+Requirements
   - With attention.out_proj and feed_forward.linear2 set to zero, a pre-norm
-    block returns x, in training too.
+    block returns x, also in training.
   - In eval mode nothing is dropped.
-  - With causal=True no token sees a later one. With causal=False the block
-    does not know the order: permuted tokens give permuted outputs. (With the
-    causal mask they do not.)
-  - n_tokens may be anything up to context_length; beyond it, the ValueError of
-    the attention comes through.
-  - The block follows .to(dtype), bfloat16 included.
-  - x may be a view that is not contiguous. It is left as it was.
-  - No Python loop over batch or tokens.
+  - With causal=True, no token attends to a later one. With causal=False, the
+    block does not know the order of the tokens: permuted tokens give permuted
+    outputs. (With the causal mask they do not.)
+  - n_tokens may be anything up to context_length. For more tokens, the block
+    raises the ValueError of the attention.
+  - The block supports .to(dtype), including bfloat16.
+  - x may be a view that is not contiguous. It is not modified.
+  - No Python loop runs over batch or tokens.
   - nn.Transformer and its layers, and nn.MultiheadAttention, are not allowed.
 
-Only the wiring counts here: while your block is graded, the three parts are
-replaced by correct ones with the same interface, so a mistake in an earlier
-exercise costs nothing again. One more check, worth no points, runs the block
-on your own parts.
+Only the wiring is graded here: the grader replaces the three parts by correct
+ones with the same interface, so a mistake in an earlier exercise does not cost
+you points again. One more check, worth no points, runs the block on your own
+parts.
 
 Example (d_model 2, one head, d_ff 3, pre-norm, causal)
 
-    W_query = W_key = 0       every token attends evenly to itself and before
+    W_query = W_key = 0       each token attends evenly to itself and the past
     W_value = identity        out_proj.weight = -3 * identity
     linear1.weight = [[1., 0.], [0., 1.], [0., 0.]]
     linear2.weight = [[2., 0., 0.], [0., 2., 0.]]
@@ -70,7 +70,7 @@ Example (d_model 2, one head, d_ff 3, pre-norm, causal)
     feed_forward      = [[2., 0.], [2., 0.]]
     output            = [[6., 0.], [7., 1.]]     (4 decimals)
 
-Write it by hand. Of torch, these are not accepted here:
+Write it by hand. These names of torch are not accepted here:
 TransformerEncoderLayer, TransformerDecoderLayer, Transformer,
 transformer_encoder_layer, MultiheadAttention, multi_head_attention.
 """
@@ -82,7 +82,7 @@ from torch import Tensor, nn
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then feed-forward, each with a norm and a residual around it."""
+    """Attention, then feed-forward, each with a norm and a residual connection."""
 
     def __init__(
         self,

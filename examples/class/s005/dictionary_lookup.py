@@ -14,7 +14,7 @@ def attention(Q: Tensor, K: Tensor, V: Tensor, temp: float = 1.0) -> Tensor:
 def lookup(entries: dict[int, list[float]], key: int, temp: float = 0.01) -> Tensor:
     """One query against one-hot keys."""
     position = {k: i for i, k in enumerate(entries)}
-    i = position[key]  # KeyError if it is not there
+    i = position[key]  # KeyError if it is missing
     K = torch.eye(len(entries))
     V = torch.tensor(list(entries.values()), dtype=torch.float)
     out = attention(K[[i]], K, V, temp)

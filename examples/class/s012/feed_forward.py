@@ -11,6 +11,6 @@ class FeedForward(nn.Module):
 
     def forward(self, x):
         h = self.drop(torch.relu(self.linear1(x)))
-        # same shape, so the memory of x can be used again
+        # same shape, so the memory of x can be reused
         x[...] = self.linear2(h)
         return x

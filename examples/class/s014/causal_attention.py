@@ -10,7 +10,7 @@ class CausalAttention(nn.Module):
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.softmax = nn.Softmax(dim=-1)
         self.dropout = nn.Dropout(dropout)
-        # 0 where a token may look, -inf where it may not
+        # 0 where a token may attend, -inf elsewhere
         mask = torch.full((context_length, context_length), -torch.inf).triu(1)
         self.register_buffer("mask", mask)
 
