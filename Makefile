@@ -11,11 +11,12 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test lint bench bench-peers attacks diagnosis build validate docs deps-system clean
+.PHONY: help demo test test-fast lint bench bench-peers attacks diagnosis build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
-	@echo "make test      every test"
+	@echo "make test      every test; under four minutes on two cores"
+	@echo "make test-fast  every test that is not slow; under a minute"
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
 	@echo "make bench-peers  against otter-grader, nbgrader and others, on growing classes; an hour"
@@ -42,8 +43,15 @@ demo: $(USE)
 	@rm -rf build/demo
 	@$(BIN)/grader batch examples/class --out build/demo || test $$? -eq 1
 
+# One process more than cores, because tests also wait; the order is that of tests/conftest.py.
+PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+unexport PYTHONDONTWRITEBYTECODE  # or each of many processes compiles everything again
+
 test: $(DEV)
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PYTEST)
+
+test-fast: $(DEV)
+	$(PYTEST) --numprocesses 2 -m "not slow"
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -57,6 +65,7 @@ bench: $(USE)
 bench-peers: $(DEV)
 	$(BIN)/python benchmarks/peers.py --write
 	$(BIN)/python benchmarks/scale.py --write
+	$(BIN)/python benchmarks/cores.py --write
 
 attacks: $(DEV)
 	$(BIN)/python -W ignore tests/attacks/table.py --write

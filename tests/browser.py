@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,6 +23,12 @@ SWITCHES = (
 )
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, Scheme] = ("light", "dark")
+
+
+class OpenPage(Protocol):
+    """Opens a page; its `asked` are the addresses that it requests, its `said` its messages."""
+
+    def __call__(self, *which: str, **options: Any) -> Any: ...
 
 
 def executable() -> str | None:

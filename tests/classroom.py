@@ -1,4 +1,4 @@
-"""A class for tests: what it hands in, slots that answer at once, and what a run leaves."""
+"""A class for tests: what it hands in, an engine that answers at once, and what a run leaves."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.course.course import Course
-from grader.classroom.workers.messages import Answer, Graded, Job, Lost, encode_result
+import pytest
+
+from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
+from grader.classroom.workers.pool import WorkerPool
+from grader.course.course import Course, load_course
 from grader.report import ExerciseResult, Frame, Outcome
 from grader.sandbox.confinement.layers import Isolation
 
@@ -23,10 +26,10 @@ TINY = Path(__file__).parent / "tiny"
 
 
 class Instant:
-    """In place of slots: answers at once, with as many points as a file says (`# 6 points`).
+    """An engine that answers at once, with as many points as a file says (`# 6 points`).
 
-    A file that says `lost` takes its slot with it, one that says `breaks` is the grader's end.
-    `jobs` are all that were handed out; `before` is called with each.
+    A file that says `lost` takes its grading process with it; one that says `breaks` ends the
+    grader. `jobs` are all that were handed out; `before` is called with each.
     """
 
     width = 2
@@ -38,7 +41,7 @@ class Instant:
         self.course: Course | None = None
 
     def __call__(self, course: Course, isolation: Isolation, size: int) -> Instant:
-        """In place of `Pool`."""
+        """In place of `WorkerPool`."""
         self.course = course
         return self
 
@@ -64,7 +67,7 @@ class Instant:
         if any("lost" in text for text in texts):
             return Lost("the process that graded it ended")
         results = {name: encode_result(self._result(name, job)) for name in job.names}
-        return Graded(results, ("separate process",), 0.25)
+        return GradedJob(results, ("separate process",), 0.25)
 
     def _result(self, name: str, job: Job) -> ExerciseResult:
         assert self.course is not None
@@ -80,6 +83,45 @@ class Instant:
     def graded(self) -> list[tuple[str, tuple[str, ...]]]:
         """Of every job whose submission it was, and the exercises."""
         return [(job.submission.name, job.names) for job in self.jobs]
+
+
+class _Warm:
+    """A pool that stays warm for the next test when it is closed."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.start, self.submit, self.width = pool.start, pool.submit, pool.width
+
+    def close(self) -> None:
+        pass
+
+
+class Pools:
+    """Grading processes that tests share: one warm pool for each state of a course."""
+
+    def __init__(self) -> None:
+        self._pools: dict[tuple[str, Isolation], WorkerPool] = {}
+        self._tiny = load_course(TINY)
+
+    def __call__(self, course: Course, isolation: Isolation, size: int) -> _Warm:
+        """In place of `WorkerPool`."""
+        key = course.hash, isolation
+        if key not in self._pools:
+            lasting = self._tiny if course.hash == self._tiny.hash else course
+            self._pools[key] = WorkerPool(lasting, isolation, 2)
+        return _Warm(self._pools[key])
+
+    def at_work(self, course: Course) -> list[int]:
+        """Return the pids of a course's grading processes that are busy."""
+        return self._pools[course.hash, "confined"].pids[1:]
+
+    def template(self, course: Course) -> int:
+        """Return the pid of a course's template process."""
+        return self._pools[course.hash, "confined"].pids[0]
+
+    def close(self) -> None:
+        """End them all."""
+        for pool in self._pools.values():
+            pool.close()
 
 
 def hand_in(folder: Path, texts: Mapping[str, str]) -> Path:
@@ -140,6 +182,26 @@ def beneath(pid: int) -> Iterator[Process]:
     while level:
         level = {one.pid for one in there.values() if one.parent in level}
         yield from (there[each] for each in level)
+
+
+@contextlib.contextmanager
+def short_limit(seconds: float, hangs: Callable[[Any], bool] = lambda _: True) -> Iterator[None]:
+    """Give the requests for which `hangs` holds a limit of a few `seconds`.
+
+    Code that hangs on purpose costs its limit, whereas on a busy machine honest code needs a
+    generous one. So the courses of the tests allow a minute, and only what hangs gets less.
+    """
+    # Imports torch, which the process that distributes the tests does not need.
+    from grader.sandbox.host.worker import Worker
+
+    unlimited = Worker.request
+
+    def limited(worker: Worker, request: Any, limit: float) -> Any:
+        return unlimited(worker, request, min(limit, seconds) if hangs(request) else limit)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Worker, "request", limited)
+        yield
 
 
 def waits(condition: Callable[[], bool], seconds: float = 60) -> bool:

@@ -1,27 +1,27 @@
-"""What the grader's own tests share: the course, a tiny course, one zygote for all."""
+"""The fixtures of the grader's own tests: the course, a tiny course, one zygote for all."""
 
 from __future__ import annotations
 
+import gc
 import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from classroom import Instant
+from classroom import Instant, Pools
+from commandline import Cli, Grade, Said
 
-import grader.commands.work
 import grader.classroom.workers.pool
 import grader.commands.validate
+import grader.commands.work
 from grader.__main__ import run
 from grader.course.course import Course, load_course
-from grader.grading.grader import Slot, with_slot
+from grader.grading.session import with_grader
 from grader.report import ExerciseResult, Report
-from grader.sandbox.confinement.layers import Confinement, Isolation
+from grader.sandbox.confinement.layers import Confinement
 from grader.sandbox.host.zygote import Zygote
-from grader.classroom.workers.pool import Pool
 from grader.submissions.submission import Submission
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +32,23 @@ if (
     # A shell has its background jobs ignore Ctrl-C, and so whatever they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 TINY = Path(__file__).parent / "tiny"
+# Files that take long, longest first: the processes that share the tests begin with them.
+LONG = (
+    *("attacks", "kills", "cluster", "validate", "doctor", "dashboard", "pages", "diagnosis"),
+    *("failures", "project", "examples", "watch", "bad_input", "build", "fuzz", "boundary"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the files that take long first, so that no process is left with one at the end."""
+    order = {f"test_{name}": place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+
+
+@pytest.fixture(autouse=True)
+def freeze() -> None:
+    """Spare the collector, which each grader calls first, what earlier tests have left."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +72,7 @@ def zygote() -> Iterator[Zygote]:
 
 @pytest.fixture(scope="session")
 def tiny_course() -> Course:
-    """A course of one exercise with short limits."""
+    """A course of one exercise."""
     return load_course(TINY)
 
 
@@ -65,9 +82,6 @@ def tiny_copy(tmp_path: Path) -> Path:
     root = tmp_path / "tiny"
     shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
     return root
-
-
-Grade = Callable[..., Report]
 
 
 @pytest.fixture
@@ -81,7 +95,9 @@ def grade(zygote: Zygote) -> Grade:
         if not isinstance(files, Submission):
             submission = Submission("s001", files, {name: f"{name}.py" for name in files})
         chosen = names or course.names
-        return with_slot(course, chosen, zygote, lambda slot: slot.grade(submission, chosen, seed))
+        return with_grader(
+            course, chosen, zygote, lambda grader: grader.grade(submission, chosen, seed).report
+        )
 
     return grading
 
@@ -98,20 +114,8 @@ def tiny_solution(tiny_course: Course) -> str:
     return tiny_course["scale"].read("solution.py")
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a command printed and how it ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Cli = Callable[..., Said]
-
-
 class _Shared:
-    """The session's zygote, for commands that would start and end one of their own."""
+    """Stands in for `Zygote`: gives commands the session's zygote, and leaves it running."""
 
     def __init__(self, zygote: Zygote) -> None:
         self._zygote = zygote
@@ -126,48 +130,9 @@ class _Shared:
         pass
 
 
-class _Warm:
-    """A pool that whoever closes it leaves warm for the next."""
-
-    def __init__(self, pool: Pool) -> None:
-        self.start, self.submit, self.width = pool.start, pool.submit, pool.width
-
-    def close(self) -> None:
-        pass
-
-
-class Pools:
-    """Slots that tests share: one warm pool for each state of a course, wherever it lies."""
-
-    def __init__(self) -> None:
-        self._pools: dict[tuple[str, Isolation], Pool] = {}
-        self._tiny = load_course(TINY)
-
-    def __call__(self, course: Course, isolation: Isolation, size: int) -> _Warm:
-        """In place of `Pool`."""
-        key = course.hash, isolation
-        if key not in self._pools:
-            lasting = self._tiny if course.hash == self._tiny.hash else course
-            self._pools[key] = Pool(lasting, isolation, 2)
-        return _Warm(self._pools[key])
-
-    def at_work(self, course: Course) -> list[int]:
-        """The processes of a course's slots that are at work now."""
-        return self._pools[course.hash, "confined"].pids[1:]
-
-    def nursery(self, course: Course) -> int:
-        """The process that a course's slots are forked from."""
-        return self._pools[course.hash, "confined"].pids[0]
-
-    def close(self) -> None:
-        """End them all."""
-        for pool in self._pools.values():
-            pool.close()
-
-
 @pytest.fixture(scope="session")
 def pools() -> Iterator[Pools]:
-    """Slots that are warmed up once for all tests."""
+    """Grading processes that are warmed up once for all tests."""
     shared = Pools()
     yield shared
     shared.close()
@@ -183,7 +148,7 @@ def cli(
     """Run `grader …` in this process."""
     for module in (grader.commands.work, grader.commands.validate):
         monkeypatch.setattr(module, "Zygote", _Shared(zygote))
-    monkeypatch.setattr(grader.classroom.workers.pool, "Pool", pools)
+    monkeypatch.setattr(grader.classroom.workers.pool, "WorkerPool", pools)
 
     def running(*arguments: object) -> Said:
         capsys.readouterr()
@@ -196,10 +161,10 @@ def cli(
 
 @pytest.fixture
 def instant(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Instant:
-    """Slots that answer at once, for what is not about grading itself."""
-    slots = Instant()
-    monkeypatch.setattr(grader.classroom.workers.pool, "Pool", slots)
-    return slots
+    """An engine that answers at once, for what is not about grading itself."""
+    engine = Instant()
+    monkeypatch.setattr(grader.classroom.workers.pool, "WorkerPool", engine)
+    return engine
 
 
 @pytest.fixture
@@ -210,7 +175,7 @@ def pair(tiny_copy: Path) -> Path:
     (folder / "exercise.toml").write_text(
         'title = "Shift"\nsummary = "Add a number."\norder = 2\npoints = 2\n'
         'implements = ["shift"]\nhints = ["Add.", "Use +.", "x + by"]\n'
-        "call_seconds = 0.4\nexercise_seconds = 8\n"
+        "call_seconds = 60\nexercise_seconds = 600\n"
     )
     (folder / "solution.py").write_text(
         '"""Reference solution: shifting."""\n\n\ndef shift(x, by):\n    """x plus by."""\n'
@@ -225,6 +190,3 @@ def pair(tiny_copy: Path) -> Path:
     settings = tiny_copy / "reference" / "course.toml"
     settings.write_text('title = "A pair"\npoints = 10\n')
     return tiny_copy
-
-
-__all__ = ["Cli", "Grade", "Said", "Slot"]

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from classroom import Instant, events, hand_in, marks, report_of, rows
+from commandline import Cli
 
-from grader.submissions.layouts import collect as gather
 from grader.sandbox.confinement import landlock
+from grader.submissions.layouts import collection
 
 TINY = Path(__file__).parent / "tiny"
 
@@ -44,12 +45,12 @@ def handed_in(tmp_path: Path, tiny_solution: str) -> Path:
     return folder
 
 
-def batch(cli: Any, handed_in: Path, *more: object) -> Any:
+def batch(cli: Cli, handed_in: Path, *more: object) -> Any:
     out = handed_in.parent / "out"
     return cli("batch", handed_in, "--out", out, "--course", TINY, "--seed", 5, *more)
 
 
-def test_everybody_gets_a_report_and_a_mark(cli: Any, handed_in: Path) -> None:
+def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
     said = batch(cli, handed_in)
     assert said.code == 1
     out = handed_in.parent / "out"
@@ -67,7 +68,7 @@ def test_everybody_gets_a_report_and_a_mark(cli: Any, handed_in: Path) -> None:
             assert (out / "reports" / f"{name}{suffix}").stat().st_size > 200
     assert "readme.md is neither a folder nor a zip and was left out" in said.err
     assert "s008 is a link and was left out" in said.err
-    assert "  s003    6 / 8  first to mend: scale" in said.out
+    assert "  s003    6 / 8  first to fix: scale" in said.out
     assert "7 submissions graded" in said.out
     assert not [path for path in (out / "reports").iterdir() if path.name.startswith(".")]
 
@@ -76,12 +77,12 @@ def test_everybody_gets_a_report_and_a_mark(cli: Any, handed_in: Path) -> None:
     ("name", "advice"),
     [
         ("s004", "no exercise file in s004"),
-        ("s005", "several folders hold exercises, and none was taken: a, b"),
+        ("s005", "several folders hold exercises, so none was used: a, b"),
         ("s007", "s007.zip: the archive cannot be read: File is not a zip file"),
     ],
 )
 def test_a_report_says_why_nothing_was_graded(
-    name: str, advice: str, cli: Any, handed_in: Path
+    name: str, advice: str, cli: Cli, handed_in: Path
 ) -> None:
     batch(cli, handed_in)
     report = json.loads((handed_in.parent / "out" / "reports" / f"{name}.json").read_text())
@@ -89,7 +90,7 @@ def test_a_report_says_why_nothing_was_graded(
     assert str(handed_in) not in json.dumps(report)
 
 
-def test_nobody_takes_a_neighbours_name(cli: Any, tmp_path: Path, tiny_solution: str) -> None:
+def test_nobody_takes_a_neighbours_name(cli: Cli, tmp_path: Path, tiny_solution: str) -> None:
     long = "n" * 250
     for name in ("s001", "S001", "=1+1", "\x01s001", "bob\nbob  10 of 10", long):
         (tmp_path / "class" / name).mkdir(parents=True)
@@ -112,7 +113,7 @@ def test_nobody_takes_a_neighbours_name(cli: Any, tmp_path: Path, tiny_solution:
     ],
 )
 def test_a_wrong_request_is_said_before_anything_is_written(
-    submissions: str, out: str, said: str, cli: Any, tmp_path: Path
+    submissions: str, out: str, said: str, cli: Cli, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     answer = cli("batch", tmp_path / submissions, "--out", tmp_path / out, "--course", TINY)
@@ -121,14 +122,14 @@ def test_a_wrong_request_is_said_before_anything_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_named(cli: Any, handed_in: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(cli: Cli, handed_in: Path) -> None:
     (handed_in.parent / "out").write_text("a file")
     answer = cli("batch", handed_in, "--out", handed_in.parent / "out", "--course", TINY)
     assert answer.code == 2
     assert "out" in answer.err
 
 
-def test_the_reports_name_the_confinement(cli: Any, handed_in: Path) -> None:
+def test_the_reports_name_the_confinement(cli: Cli, handed_in: Path) -> None:
     batch(cli, handed_in)
     report = json.loads((handed_in.parent / "out" / "reports" / "s001.json").read_text())
     assert report["confinement"] == [
@@ -143,7 +144,7 @@ def test_the_reports_name_the_confinement(cli: Any, handed_in: Path) -> None:
 
 
 def test_nothing_of_the_environment_reaches_a_report(
-    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, handed_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "SECRET-TOKEN-VALUE")
     (handed_in / "s001" / "scale.py").write_text("import os\nprint(dict(os.environ))\n")
@@ -155,16 +156,16 @@ def test_nothing_of_the_environment_reaches_a_report(
 
 
 def test_a_submission_that_cannot_be_opened_stops_nobody(
-    cli: Any, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, handed_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = gather.discover
+    real = collection.discover
 
     def denied(paths: list[Path], *more: Any, **options: Any) -> Any:
         if paths[0].name == "s002":
             raise PermissionError(13, "Permission denied", str(paths[0]))
         return real(paths, *more, **options)
 
-    monkeypatch.setattr(gather, "discover", denied)
+    monkeypatch.setattr(collection, "discover", denied)
     assert batch(cli, handed_in).code == 1
     report = report_of(handed_in.parent / "out", "s002")
     assert "Permission denied: 's002'" in report["exercises"][0]["advice"]
@@ -172,7 +173,7 @@ def test_a_submission_that_cannot_be_opened_stops_nobody(
 
 
 def test_what_was_left_out_is_told_in_a_few_lines(
-    cli: Any, tmp_path: Path, tiny_solution: str
+    cli: Cli, tmp_path: Path, tiny_solution: str
 ) -> None:
     (tmp_path / "class" / "s001").mkdir(parents=True)
     (tmp_path / "class" / "s001" / "scale.py").write_text(tiny_solution)
@@ -185,7 +186,7 @@ def test_what_was_left_out_is_told_in_a_few_lines(
 
 
 def test_a_course_that_student_code_could_read_is_refused(
-    cli: Any, instant: Instant, handed_in: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, instant: Instant, handed_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(landlock, "readable", lambda: ("/usr/lib", str(TINY.parent)))
     said = batch(cli, handed_in)
@@ -197,7 +198,7 @@ def test_a_course_that_student_code_could_read_is_refused(
 # --- what needs no grading: slots that answer at once ---------------------------------------------
 
 
-def run(cli: Any, folder: Path, *more: object) -> Any:
+def run(cli: Cli, folder: Path, *more: object) -> Any:
     """Grade `folder`/class into `folder`/out, in the tiny course unless another is said."""
     course = [] if "--course" in more else ["--course", TINY]
     return cli("batch", folder / "class", "--out", folder / "out", "--seed", 5, *course, *more)
@@ -213,7 +214,7 @@ def state(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_a_dry_run_tells_who_what_and_why_and_writes_nothing(
-    cli: Any, instant: Instant, handed_in: Path
+    cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
     roster = handed_in.parent / "class.csv"
     roster.write_text("id,name\ns001,Student One\ns099,Student Two\n")
@@ -227,12 +228,12 @@ def test_a_dry_run_tells_who_what_and_why_and_writes_nothing(
     assert "of the roster, 1 handed in nothing: s099" in said.err
     assert "  s001 (Student One): 1 of 1 exercises" in said.out
     assert "  s004: 0 of 1 exercises" in said.out
-    assert "several folders hold exercises, and none was taken: a, b" in " ".join(said.out.split())
+    assert "several folders hold exercises, so none was used: a, b" in " ".join(said.out.split())
     assert "nothing was graded: this was a dry run" in said.out
 
 
 def test_the_same_command_again_grades_nothing_and_writes_nothing(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 9)})
     hand_in(tmp_path / "class", {"s009/notes.txt": "nothing"})
@@ -250,7 +251,7 @@ def test_the_same_command_again_grades_nothing_and_writes_nothing(
     assert graded == [f"s00{n}" for n in range(1, 9)]
 
 
-def test_a_page_that_is_gone_is_written_again(cli: Any, instant: Instant, tmp_path: Path) -> None:
+def test_a_page_that_is_gone_is_written_again(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 4)})
     run(cli, tmp_path)
     gone = [
@@ -270,7 +271,7 @@ def test_a_page_that_is_gone_is_written_again(cli: Any, instant: Instant, tmp_pa
 
 
 def test_a_submission_that_two_hand_in_is_graded_once(
-    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+    cli: Cli, instant: Instant, tmp_path: Path, pair: Path
 ) -> None:
     same = {"scale.py": "# 3 points", "shift.py": "# 2 points"}
     for student in ("s001", "s002"):
@@ -289,7 +290,7 @@ def test_a_submission_that_two_hand_in_is_graded_once(
 
 
 def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
-    cli: Any, handed_in: Path
+    cli: Cli, handed_in: Path
 ) -> None:
     (handed_in / "s003" / "scale.py").write_bytes(b"\xff\xfe")
     (handed_in / "s009").mkdir()
@@ -313,7 +314,7 @@ def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
 
 
 def test_a_class_of_whom_nothing_can_be_read_gets_its_reports(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {"s001/notes.txt": "x", "s002/notes.txt": "y"})
     for _ in range(2):
@@ -352,7 +353,7 @@ s007,Student Seven,B,2026-11-20T12:00:00+00:00,2026-11-20T12:00:00+00:00
     ],
 )
 def test_late_work_keeps_what_the_course_says(
-    late: str | None, kept: list[int], cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+    late: str | None, kept: list[int], cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
 ) -> None:
     (tmp_path / "class.csv").write_text(ROSTER)
     text = LATE if late is None else f"{LATE}[late]\n{late}\n"
@@ -370,7 +371,7 @@ def test_late_work_keeps_what_the_course_says(
 
 
 def test_a_change_of_the_late_rules_grades_nothing_again(
-    cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
 ) -> None:
     (tmp_path / "class.csv").write_text(ROSTER)
     settings = tiny_copy / "reference" / "course.toml"
@@ -391,7 +392,7 @@ def test_a_change_of_the_late_rules_grades_nothing_again(
 
 
 def test_late_by_nobody_knows_how_much_is_left_to_a_person(
-    cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
 ) -> None:
     (tiny_copy / "reference" / "course.toml").write_text(f"{LATE}[late]\nper_day = 10\n")
     texts = {"s001_LATE_11_101_scale.py": "# 4 points"}
@@ -432,7 +433,7 @@ def test_of_several_attempts_the_one_counts_that_is_asked_for(
     which: str,
     counts: tuple[str, int],
     others: dict[int, int],
-    cli: Any,
+    cli: Cli,
     instant: Instant,
     tmp_path: Path,
 ) -> None:
@@ -456,7 +457,7 @@ def test_of_several_attempts_the_one_counts_that_is_asked_for(
 
 
 def test_the_best_of_attempts_is_the_best_after_lateness(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     texts = dict(ATTEMPTS, **{"s001_11_103_scale-2.py": "# 7 points again"})
     hand_in(tmp_path / "class", texts)
@@ -465,7 +466,7 @@ def test_the_best_of_attempts_is_the_best_after_lateness(
 
 
 def test_the_roster_says_who_it_is_and_who_is_missing(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     roster = tmp_path / "class.csv"
     roster.write_text("id,name,section\ns001,Student One,A\ns002,Student Two,B\ns003,=cmd(),B\n")
@@ -487,7 +488,7 @@ def test_the_roster_says_who_it_is_and_who_is_missing(
 
 
 def test_whoever_has_left_the_class_has_left_its_marks(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
     run(cli, tmp_path)
@@ -502,7 +503,7 @@ def test_whoever_has_left_the_class_has_left_its_marks(
 
 
 def test_who_hands_in_again_is_graded_again_and_nobody_else(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
     run(cli, tmp_path)
@@ -512,7 +513,7 @@ def test_who_hands_in_again_is_graded_again_and_nobody_else(
     assert marks(tmp_path / "out") == {"s001": "1", "s002": "8", "s003": "3"}
 
 
-def test_weights_and_extra_credit(cli: Any, instant: Instant, tmp_path: Path, pair: Path) -> None:
+def test_weights_and_extra_credit(cli: Cli, instant: Instant, tmp_path: Path, pair: Path) -> None:
     settings = pair / "reference" / "course.toml"
     texts = {"s001/scale.py": "# 4 points", "s001/shift.py": "# 2 points"}
     hand_in(tmp_path / "class", texts | {"s002/scale.py": "# 8 points"})
@@ -528,7 +529,7 @@ def test_weights_and_extra_credit(cli: Any, instant: Instant, tmp_path: Path, pa
 
 
 def test_students_see_what_the_course_shows(
-    cli: Any, handed_in: Path, tmp_path: Path, tiny_copy: Path
+    cli: Cli, handed_in: Path, tmp_path: Path, tiny_copy: Path
 ) -> None:
     settings = tiny_copy / "reference" / "course.toml"
     base = 'title = "A tiny course"\npoints = 8\n'
@@ -555,7 +556,7 @@ def test_students_see_what_the_course_shows(
 
 
 def test_results_beneath_the_submissions_are_none_of_them(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
     out = tmp_path / "class" / "results"
@@ -569,7 +570,7 @@ def test_results_beneath_the_submissions_are_none_of_them(
     assert (said.code, "holds the submissions" in said.err) == (2, True)
 
 
-def test_a_log_that_cannot_be_written_is_named(cli: Any, instant: Instant, tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_named(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
     said = run(cli, tmp_path, "--log", tmp_path / "nowhere" / "log.jsonl")
     assert said.code == 2
@@ -577,7 +578,7 @@ def test_a_log_that_cannot_be_written_is_named(cli: Any, instant: Instant, tmp_p
 
 
 def test_who_hands_in_the_same_does_not_read_what_another_calls_it(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     text = "# 3 points\ndef scale(x, factor):\n    return x\n"
     hand_in(tmp_path / "class", {"s001/by_s001_alone.py": text, "s002/hw.py": text})
@@ -590,16 +591,17 @@ def test_who_hands_in_the_same_does_not_read_what_another_calls_it(
     assert places == {"s001": "by_s001_alone.py", "s002": "hw.py"}
 
 
-def test_resume_takes_nothing_new(cli: Any, instant: Instant, tmp_path: Path) -> None:
+def test_resume_takes_nothing_new(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
     run(cli, tmp_path)
     for more in ([tmp_path / "class"], ["--attempt", "best"], ["--layout", "canvas"]):
         said = cli("batch", *more, "--resume", "--out", tmp_path / "out", "--course", TINY)
-        assert (said.code, "--resume goes on with what was handed in then" in said.err) == (2, True)
+        assert said.code == 2
+        assert "--resume continues with what was handed in then" in said.err
     assert cli("batch", "--resume", "--out", tmp_path / "out", "--course", TINY).code == 1
 
 
-def test_hidden_files_of_others_stay(cli: Any, instant: Instant, tmp_path: Path) -> None:
+def test_hidden_files_of_others_stay(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
     hand_in(tmp_path / "out", {".2026-notes.md": "mine", ".4711.html": "half a page"})
     run(cli, tmp_path)
@@ -608,7 +610,7 @@ def test_hidden_files_of_others_stay(cli: Any, instant: Instant, tmp_path: Path)
 
 
 def test_an_extension_is_not_taken_back_by_a_platform_that_says_late(
-    cli: Any, instant: Instant, tmp_path: Path, tiny_copy: Path
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
 ) -> None:
     (tiny_copy / "reference" / "course.toml").write_text(f"{LATE}[late]\nper_day = 10\n")
     hand_in(tmp_path / "class", {"one_LATE_11_101_scale.py": "# 4 points"})

@@ -1,26 +1,32 @@
-"""A test of a suite reads as if the student's code were local, and nothing of it is."""
+"""A test of a suite reads as if the student's code were local, and all of it runs in a worker."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 import torch
+from classroom import waits
+from commandline import Grade
 
+from grader.course.course import load_course
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.confinement.layers import Confinement
-from grader.sandbox.host.connection import Desk, Limits, Subject
+from grader.sandbox.host import connection as connections
+from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
+from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.worker import Worker
-from grader.sandbox.host.proxies import Student
-from grader.sandbox.worker.server import Server
 from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.worker.server import Server
+from grader.testing import manual_seed, raises, sharing, watched
 
 CODE = """
 import os
@@ -56,24 +62,35 @@ class Model(nn.Module):
         self.size = (d_in, d_out)
     def forward(self, x): return self.drop(self.linear(x)) * self.mask
 """
+LIMITS = TimeLimits(60, 600)
 
 
 @pytest.fixture
-def desk(zygote: Zygote) -> Iterator[Desk]:
-    opened = Desk(lambda: Worker(zygote))
+def connection(zygote: Zygote) -> Iterator[WorkerConnection]:
+    opened = WorkerConnection(lambda: Worker(zygote))
     opened.begin(1)
     yield opened
     opened.close()
 
 
-def student_at(desk: Desk, code: str = CODE, forbidden: tuple[str, ...] = ()) -> Any:
-    sources = {"m": wire.Source("m.py", code)}
-    return Student(desk, Subject("m", "m", sources, Limits(2, 20), forbidden))
+def code_at(
+    connection: WorkerConnection,
+    text: str = CODE,
+    *,
+    limits: TimeLimits = LIMITS,
+    forbidden: tuple[str, ...] = (),
+) -> RemoteCode:
+    sources = {"m": wire.Source("m.py", text)}
+    return RemoteCode(connection, Subject("m", "m", sources, limits, forbidden))
+
+
+def student_at(connection: WorkerConnection, text: str = CODE) -> Any:
+    return Student(code_at(connection, text))
 
 
 @pytest.fixture
-def student(desk: Desk) -> Any:
-    return student_at(desk)
+def student(connection: WorkerConnection) -> Any:
+    return student_at(connection)
 
 
 def doubles(*shape: int) -> torch.Tensor:
@@ -132,7 +149,7 @@ def test_two_calls_join_in_one_graph(student: Any) -> None:
     assert torch.allclose(x.grad, y.grad)
 
 
-# --- as if it were local --------------------------------------------------------------------------
+# --- arguments, modules and seeds -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("function", ["double_in_place", "double_data"])
@@ -141,7 +158,7 @@ def test_an_argument_that_was_written_into_is_changed_here_too(student: Any, fun
     x, before = base.T, base.T.clone()
     getattr(student, function)(x)
     assert torch.equal(x, before)
-    with student.sharing():
+    with sharing(student):
         getattr(student, function)(x)
     assert torch.equal(x, before * 2)
     assert torch.equal(base, before.T * 2)
@@ -149,41 +166,55 @@ def test_an_argument_that_was_written_into_is_changed_here_too(student: Any, fun
 
 def test_an_argument_that_was_reshaped_is_refused(student: Any) -> None:
     x = doubles(2)
-    with pytest.raises(Mismatch, match="changed the shape"), student.sharing():
+    with pytest.raises(Mismatch, match="changed the shape"), sharing(student):
         student.reshape(x)
     assert x.shape == (2,)
 
 
-def test_the_failure_of_a_quiet_call_is_told_whatever_follows(student: Any, desk: Desk) -> None:
+def test_the_failure_of_a_quiet_call_is_raised_in_the_same_test(
+    connection: WorkerConnection,
+) -> None:
+    code = code_at(connection)
+    student: Any = Student(code)
     model = student.Model(3, 2)
     model.load_state_dict({"no": torch.zeros(1)})
     model.train()
     model.eval()
     with pytest.raises(StudentFailure, match="Unexpected key"):
-        desk.settle(student.subject)
+        connection.await_quiet_calls(code.subject)
     model.load_state_dict({"no": torch.zeros(1)})
-    desk.begin(2)
-    desk.settle(student.subject)
+    connection.begin(2)
+    connection.await_quiet_calls(code.subject)
     assert student.keyword(1) == 0
 
 
-def test_a_signal_without_a_name_is_a_crash_like_any_other(desk: Desk) -> None:
+def test_a_signal_without_a_name_is_a_crash_like_any_other(connection: WorkerConnection) -> None:
     code = "import signal\ndef die(): signal.raise_signal(40)\ndef one(): return 1\n"
-    student = student_at(desk, code)
+    student = student_at(connection, code)
     with pytest.raises(StudentFailure, match="signal 40"):
         student.die()
-    desk.begin(2)
+    connection.begin(2)
     assert student.one() == 1
 
 
-def test_what_ran_before_an_error_was_seen(desk: Desk) -> None:
-    student = student_at(desk, "import torch\ndef f(x):\n    torch.relu(x)\n    raise ValueError\n")
-    with pytest.raises(StudentFailure), student.watched() as seen:
+def test_operations_before_an_error_are_counted(connection: WorkerConnection) -> None:
+    student = student_at(
+        connection, "import torch\ndef f(x):\n    torch.relu(x)\n    raise ValueError\n"
+    )
+    with pytest.raises(StudentFailure), watched(student) as seen:
         student.f(doubles(2))
     assert seen.counts["torch.relu"] == 1
 
 
-def test_views_and_leaves_are_the_same_over_there(student: Any) -> None:
+def test_a_call_of_a_missing_name_counts_no_operations(student: Any) -> None:
+    with watched(student) as seen:
+        student.softmax(doubles(2))
+        with pytest.raises(StudentFailure, match="defines no `nothing`"):
+            student.nothing()
+    assert seen.operations == 1
+
+
+def test_views_and_leaves_are_the_same_in_the_worker(student: Any) -> None:
     assert student.strides(doubles(2, 3).T) == [1, 3]
     assert student.is_leaf(doubles(2)) == (True, False)
     assert student.is_leaf(doubles(2).requires_grad_()) == (True, True)
@@ -205,17 +236,19 @@ def test_a_module_has_the_interface_of_a_module(student: Any) -> None:
     model.load_state_dict({})
     with pytest.raises(StudentFailure, match="Missing key"):
         model(x)
-    with student.raises("RuntimeError"):
+    with raises(student, "RuntimeError"):
         model.load_state_dict({})
 
 
-def test_the_seed_decides_what_torch_draws_over_there(student: Any, desk: Desk) -> None:
-    desk.begin(5)
+def test_the_seed_decides_what_torch_draws_in_the_worker(
+    student: Any, connection: WorkerConnection
+) -> None:
+    connection.begin(5)
     first = student.noise(4)
     assert not torch.equal(student.noise(4), first)
-    desk.begin(5)
+    connection.begin(5)
     assert torch.equal(student.noise(4), first)
-    student.manual_seed(9)
+    manual_seed(student, 9)
     torch.manual_seed(9)
     assert torch.equal(student.noise(4), torch.rand(4))
 
@@ -224,11 +257,11 @@ def test_the_seed_decides_what_torch_draws_over_there(student: Any, desk: Desk) 
 
 
 def test_operations_are_counted_while_watched(student: Any) -> None:
-    with student.watched() as seen:
+    with watched(student) as seen:
         student.softmax(doubles(2, 3))
     assert seen.counts["aten._softmax"] == 1
     assert seen.operations == 1
-    with student.watched(kernels=False) as seen:
+    with watched(student, kernels=False) as seen:
         student.softmax(doubles(2, 3))
     assert dict(seen.counts) == {"torch.softmax": 1}
 
@@ -270,34 +303,101 @@ PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_forbidden_call_is_found_in_the_source(spelling: str, desk: Desk) -> None:
-    found = student_at(desk, SPELLINGS[spelling], PATTERNS).forbidden_in_source()
+def test_a_forbidden_call_is_found_in_the_source(
+    spelling: str, connection: WorkerConnection
+) -> None:
+    found = code_at(connection, SPELLINGS[spelling], forbidden=PATTERNS).forbidden_in_source()
     assert found
     assert found[0].function.rpartition(".")[2] in ("layer_norm", "LayerNorm")
 
 
 @pytest.mark.parametrize("spelling", [*SPELLINGS, *DYNAMIC])
-def test_a_forbidden_call_is_found_among_what_is_dispatched(spelling: str, desk: Desk) -> None:
-    student = student_at(desk, {**SPELLINGS, **DYNAMIC}[spelling])
-    with student.watched() as seen:
+def test_a_forbidden_call_is_found_among_the_operations(
+    spelling: str, connection: WorkerConnection
+) -> None:
+    student = student_at(connection, {**SPELLINGS, **DYNAMIC}[spelling])
+    with watched(student) as seen:
         student.f(doubles(2, 3))
     assert any("layer_norm" in name for name in seen.counts)
 
 
-def test_a_composite_function_is_found_by_its_name(desk: Desk) -> None:
+def test_a_composite_function_is_found_by_its_name(connection: WorkerConnection) -> None:
     code = (
         "from torch import nn\n"
         "def f(x): return nn.MultiheadAttention(4, 2, batch_first=True).double()(x, x, x)[0]\n"
     )
-    student = student_at(desk, code)
-    with student.watched() as seen:
+    student = student_at(connection, code)
+    with watched(student) as seen:
         student.f(doubles(2, 3, 4))
     assert "torch.multi_head_attention_forward" in seen.counts
 
 
-def test_what_is_merely_named_alike_is_not_forbidden(desk: Desk) -> None:
-    code = "from layer_norm import LayerNorm\ndef layer_norm(x): return LayerNorm(3)(x)\n"
-    assert student_at(desk, code, PATTERNS).forbidden_in_source() == []
+def test_a_name_of_the_students_own_is_not_forbidden(connection: WorkerConnection) -> None:
+    text = "from layer_norm import LayerNorm\ndef layer_norm(x): return LayerNorm(3)(x)\n"
+    assert code_at(connection, text, forbidden=PATTERNS).forbidden_in_source() == []
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+NAMES = (
+    *("call", "get", "raises", "seed", "watched", "forbidden", "connection", "code", "load"),
+    *("close", "function", "subject", "sharing", "manual_seed", "forbidden_in_source"),
+)
+ANY_NAMES = "".join(
+    f"def {name}(x):\n    if x < 0: raise ValueError(x)\n    return [{name!r}, x]\n\n"
+    for name in NAMES
+)
+SUITE = f'''
+import pytest
+from grader.testing import expect, manual_seed, raises, sharing, watched
+
+@pytest.mark.points(8)
+def test_names(student):
+    """Every name is the exercise's own."""
+    manual_seed(student, 1)
+    expect(student.raises(2) == ["raises", 2], "student.raises is not the exercise's")
+    for name in {NAMES!r}:
+        with watched(student), sharing(student):
+            expect(getattr(student, name)(1) == [name, 1], f"{{name}} is not the exercise's")
+        with raises(student, "ValueError"):
+            getattr(student, name)(-1)
+'''
+
+
+@pytest.fixture
+def course_of_any_names(tiny_copy: Path) -> Path:
+    folder = tiny_copy / "reference" / "scale"
+    (folder / "solution.py").write_text(ANY_NAMES)
+    (folder / "test_hidden.py").write_text(SUITE)
+    settings = folder / "exercise.toml"
+    settings.write_text(
+        settings.read_text().replace('"scale", "Scale"', ", ".join(map(repr, NAMES)))
+    )
+    (folder / "faults.toml").write_text("")
+    return tiny_copy
+
+
+def test_an_exercise_may_define_functions_of_any_name(
+    course_of_any_names: Path, grade: Grade
+) -> None:
+    result = grade(load_course(course_of_any_names), {"scale": ANY_NAMES}).exercises[0]
+    assert [test.message for test in result.tests if test.outcome != "passed"] == []
+    assert result.passed
+
+
+@pytest.mark.slow
+def test_an_exercise_may_define_functions_of_any_name_in_an_editor_too(
+    course_of_any_names: Path,
+) -> None:
+    suite = course_of_any_names / "reference" / "scale" / "test_hidden.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(suite)],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=course_of_any_names,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
 
 
 # --- errors and limits ----------------------------------------------------------------------------
@@ -314,50 +414,35 @@ def test_an_error_crosses_as_text_with_the_students_own_frames(student: Any) -> 
 
 
 def test_raises_accepts_the_kind_its_subclasses_and_nothing_else(student: Any) -> None:
-    with student.raises("ValueError"):
+    with raises(student, "ValueError"):
         student.odd()
-    with pytest.raises(StudentFailure), student.raises("ValueError"):
+    with pytest.raises(StudentFailure), raises(student, "ValueError"):
         student.fail()
     nothing = pytest.raises(Mismatch, match="nothing was raised, where ValueError or TypeError")
-    with nothing, student.raises("ValueError", "TypeError"):
+    with nothing, raises(student, "ValueError", "TypeError"):
         student.keyword(1)
 
 
-def test_a_lost_worker_costs_the_rest_of_the_test_and_no_more(desk: Desk) -> None:
+def test_a_lost_worker_costs_the_rest_of_the_test_and_no_more(connection: WorkerConnection) -> None:
     code = "import os\ndef die(): os._exit(3)\ndef one(): return 1\n"
-    student = student_at(desk, code)
+    student = student_at(connection, code)
     with pytest.raises(StudentFailure, match="exit code 3"):
         student.die()
     with pytest.raises(StudentFailure, match="exit code 3"):
         student.one()
-    desk.begin(2)
+    connection.begin(2)
     assert student.one() == 1
 
 
-def test_the_time_of_an_exercise_runs_out(zygote: Zygote) -> None:
-    desk = Desk(lambda: Worker(zygote))
-    code = "import time\ndef nap(): time.sleep(60)\ndef one(): return 1\n"
-    sources = {"m": wire.Source("m.py", code)}
-    student: Any = Student(desk, Subject("m", "m", sources, Limits(0.2, 0.3)))
-    said = []
-    for _ in range(3):
-        desk.begin(1)
-        with pytest.raises(StudentFailure) as caught:
-            student.nap()
-        said.append(caught.value.message)
-    desk.close()
-    assert "within 0.2 seconds" in said[0]
-    assert said[2] == "the 0.3 seconds of this exercise are used up"
-
-
-def test_the_worker_sees_a_clean_environment(student: Any, monkeypatch: Any) -> None:
+@pytest.mark.slow
+def test_the_worker_sees_a_clean_environment(student: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     os.environ["GRADER_TEST_SECRET"] = "x"
     try:
         with Zygote() as fresh:
-            desk = Desk(lambda: Worker(fresh))
-            desk.begin(1)
-            seen = student_at(desk).environment()
-            desk.close()
+            connection = WorkerConnection(lambda: Worker(fresh))
+            connection.begin(1)
+            seen = student_at(connection).environment()
+            connection.close()
     finally:
         del os.environ["GRADER_TEST_SECRET"]
     assert "GRADER_TEST_SECRET" not in seen
@@ -368,33 +453,35 @@ def test_the_worker_sees_a_clean_environment(student: Any, monkeypatch: Any) -> 
     assert str(Path.home()) not in seen.values()
 
 
+@pytest.mark.slow
 def test_a_zygote_that_died_is_started_again(zygote: Zygote) -> None:
     with Zygote(Confinement()) as own:
         first = own.pid
         assert first is not None
         os.kill(first, 9)
-        desk = Desk(lambda: Worker(own))
-        desk.begin(1)
-        assert student_at(desk).keyword(1) == 0
+        connection = WorkerConnection(lambda: Worker(own))
+        connection.begin(1)
+        assert student_at(connection).keyword(1) == 0
         assert own.pid != first
-        desk.close()
+        connection.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_nothing_stays_behind_when_the_grader_is_killed(tmp_path: Path) -> None:
     script = (
         "from grader.sandbox.host.worker import Worker\n"
-        "from grader.sandbox.host.connection import Desk, Limits, Subject\n"
-        "from grader.sandbox.host.proxies import Student\n"
+        "from grader.sandbox.host.connection import WorkerConnection, TimeLimits, Subject\n"
+        "from grader.sandbox.host.proxies import RemoteCode, Student\n"
         "from grader.sandbox.wire import Source\n"
         "from grader.sandbox.host.zygote import Zygote\n"
         "zygote = Zygote()\n"
         "worker = Worker(zygote)\n"
         "print(zygote.pid, worker.pid, flush=True)\n"
-        "desk = Desk(lambda: worker)\n"
+        "connection = WorkerConnection(lambda: worker)\n"
         "code = 'def hang():\\n    while True: pass'\n"
-        "subject = Subject('m', 'm', {'m': Source('m.py', code)}, Limits(600, 600))\n"
-        "Student(desk, subject).hang()\n"
+        "subject = Subject('m', 'm', {'m': Source('m.py', code)}, TimeLimits(600, 600))\n"
+        "Student(RemoteCode(connection, subject)).hang()\n"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     host = subprocess.Popen(
@@ -405,11 +492,8 @@ def test_nothing_stays_behind_when_the_grader_is_killed(tmp_path: Path) -> None:
     assert all(running(pid) for pid in pids)
     host.kill()
     host.wait()
-    deadline = time.monotonic() + 10
-    while (any(map(running, pids)) or any(tmp_path.iterdir())) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert [pid for pid in pids if running(pid)] == []
-    assert list(tmp_path.iterdir()) == []
+    assert waits(lambda: not any(map(running, pids)))
+    assert waits(lambda: not any(tmp_path.iterdir()))
 
 
 def running(pid: int) -> bool:
@@ -419,20 +503,22 @@ def running(pid: int) -> bool:
         return False
 
 
-def test_calls_are_recorded_with_arguments_and_answers(student: Any, desk: Desk) -> None:
+def test_calls_are_recorded_with_arguments_and_answers(
+    student: Any, connection: WorkerConnection
+) -> None:
     student.keyword(5, b=2)
-    call = desk.record.calls[-1]
+    call = connection.log.calls[-1]
     assert isinstance(call.request, wire.Call)
     assert (call.request.name, call.request.args, call.request.kwargs) == ("keyword", [5], {"b": 2})
     assert isinstance(call.answer, wire.Reply)
     assert call.answer.value == 3
 
 
-# --- the seam ------------------------------------------------------------------------------------
+# --- transports without a process -----------------------------------------------------------------
 
 
 class InProcess:
-    """A connection without a process: for what does not depend on one."""
+    """A transport to a server in this process."""
 
     layers = ("none",)
 
@@ -454,17 +540,44 @@ class InProcess:
         pass
 
 
-def test_proxies_work_on_any_connection() -> None:
-    desk = Desk(InProcess)
-    desk.begin(1)
+class Late(InProcess):
+    """A transport whose calls take all the time they are given, by a clock of its own."""
+
+    def __init__(self, clock: SimpleNamespace) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def request(self, request: Any, seconds: float) -> wire.Answer:
+        if not isinstance(request, wire.Call):
+            return super().request(request, seconds)
+        self._clock.now += seconds
+        raise StudentFailure("Timeout", f"late after {seconds:g} seconds")
+
+
+def test_the_time_of_an_exercise_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(connections, "time", clock)
+    connection = WorkerConnection(lambda: Late(clock))
+    student: Any = Student(code_at(connection, limits=TimeLimits(20, 30)))
+    said = []
+    for _ in range(3):
+        connection.begin(1)
+        with pytest.raises(StudentFailure) as caught:
+            student.grad_mode()
+        said.append(caught.value.message)
+    used_up = "the 30 seconds of this exercise are used up"
+    assert said == ["late after 20 seconds", "late after 10 seconds", used_up]
+
+
+def test_proxies_work_on_any_transport() -> None:
+    connection = WorkerConnection(InProcess)
+    connection.begin(1)
     x = doubles(2, 3).requires_grad_()
-    student_at(desk).softmax(x)[0, 0].backward()
+    student_at(connection).softmax(x)[0, 0].backward()
     assert x.grad is not None
 
 
 def replaced(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
-    import msgspec
-
     def tamper(answer: wire.Answer) -> wire.Answer:
         if isinstance(answer, wire.Reply) and not isinstance(answer.value, wire.Handle):
             return msgspec.structs.replace(answer, **changes)
@@ -473,7 +586,7 @@ def replaced(**changes: Any) -> Callable[[wire.Answer], wire.Answer]:
     return tamper
 
 
-LIES = {
+FORGERIES = {
     "a broken tensor": {"value": wire.WireTensor("float64", [2], b"\0")},
     "a strided tensor": {"value": wire.WireTensor("uint8", [1], b"\0", [1])},
     "a key that cannot be hashed": {"value": wire.WireDict([(wire.WireList([]), 1)])},
@@ -483,10 +596,10 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES)
-def test_an_answer_that_lies_is_the_students_failure(lie: str) -> None:
-    desk = Desk(lambda: InProcess(replaced(**LIES[lie])))
-    desk.begin(1)
-    student = student_at(desk)
-    with pytest.raises(StudentFailure, match="your code"), student.sharing():
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_answer_is_the_students_failure(forgery: str) -> None:
+    connection = WorkerConnection(lambda: InProcess(replaced(**FORGERIES[forgery])))
+    connection.begin(1)
+    student = student_at(connection)
+    with pytest.raises(StudentFailure, match="your code"), sharing(student):
         student.softmax(doubles(2, 3))

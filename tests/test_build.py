@@ -8,20 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from commandline import Cli
 
 from grader.commands.build import stale
 from grader.course.course import Course, load_course
+from grader.course.stubs import make_stub
 from grader.errors import CourseError
 from grader.grading.outcomes import points_of
-from grader.course.stubs import make_stub
-from grader.grading.suite import Suite, with_suite
+from grader.grading.suite import Suite, collect_suites
 
 
 def test_the_repositorys_exercises_are_current(course: Course) -> None:
     assert stale(course) == [], "run `grader build`"
 
 
-def test_check_names_what_is_stale_and_writes_nothing(cli, tiny_copy: Path) -> None:
+def test_check_names_what_is_stale_and_writes_nothing(cli: Cli, tiny_copy: Path) -> None:
     assert cli("build", "--course", tiny_copy).code == 0
     assert cli("build", "--check", "--course", tiny_copy).code == 0
     solution = tiny_copy / "reference" / "scale" / "statement.md"
@@ -37,7 +38,7 @@ def test_check_names_what_is_stale_and_writes_nothing(cli, tiny_copy: Path) -> N
     assert not (tiny_copy / "exercises" / "tests" / "test_gone.py").exists()
 
 
-def test_work_in_exercises_is_kept_before_it_is_overwritten(cli, tiny_copy: Path) -> None:
+def test_work_in_exercises_is_kept_before_it_is_overwritten(cli: Cli, tiny_copy: Path) -> None:
     cli("build", "--course", tiny_copy)
     mine = tiny_copy / "exercises" / "scale.py"
     mine.write_text("my own work\n")
@@ -64,7 +65,7 @@ def test_a_stub_has_the_statement_and_none_of_the_solution(course: Course) -> No
     ("old", "new", "said"),
     [
         ("# --- end", "", "`# --- solution`"),
-        ("# --- solution", "# ---", "`# --- end` is not where it can be"),
+        ("# --- solution", "# ---", "`# --- end` is out of place"),
     ],
 )
 def test_marks_that_do_not_pair_are_named(tiny_copy: Path, old: str, new: str, said: str) -> None:
@@ -76,21 +77,21 @@ def test_marks_that_do_not_pair_are_named(tiny_copy: Path, old: str, new: str, s
 
 
 BROKEN_CONTENT = [
-    ("exercise.toml", 'title = "Scale"', "title = ", "exercise.toml"),
-    ("exercise.toml", 'title = "Scale"', "", "missing 'title'"),
+    ("exercise.toml", 'title = "Scale"', "title = ", "exercise.toml: not valid TOML"),
+    ("exercise.toml", 'title = "Scale"', "", "exercise.toml: missing key `title`"),
     ("exercise.toml", "points = 8", "point = 8", "unknown key `point`; did you mean `points`?"),
     (
         "exercise.toml",
         "order = 1",
         'order = 1\nrequires = ["x"]',
-        "requires `x`, which is not there",
+        "requires: there is no exercise `x`",
     ),
 ]
 
 
 @pytest.mark.parametrize(("file", "old", "new", "said"), BROKEN_CONTENT)
 def test_broken_content_is_named_by_file(
-    cli, tiny_copy: Path, file: str, old: str, new: str, said: str
+    cli: Cli, tiny_copy: Path, file: str, old: str, new: str, said: str
 ) -> None:
     path = tiny_copy / "reference" / "scale" / file
     path.write_text(path.read_text().replace(old, new))
@@ -117,10 +118,11 @@ def test_the_points_of_a_public_suite_add_up_to_the_exercises(course: Course) ->
     def points(suite: Suite) -> dict[str, int]:
         return {name: sum(map(points_of, items)) for name, items in suite.items.items()}
 
-    found = with_suite(replace(course, suites="public"), course.names, points)
+    found = collect_suites(replace(course, suites="public"), course.names, points)
     assert found == {exercise.name: exercise.points for exercise in course.exercises}
 
 
+@pytest.mark.slow
 def test_public_suites_run_as_plain_pytest(
     course: Course, solutions: dict[str, str], tmp_path: Path
 ) -> None:
@@ -135,6 +137,7 @@ def test_public_suites_run_as_plain_pytest(
     assert solved.returncode == 0, solved.stdout
 
 
+@pytest.mark.slow
 def test_a_failure_in_the_editor_is_told_in_the_words_of_a_report(
     course: Course, solutions: dict[str, str], tmp_path: Path
 ) -> None:

@@ -19,16 +19,16 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import pytest
+from commandline import Cli
 from distributed import KilledWorker
 
 from grader.classroom.workers import cluster as clusters
 from grader.classroom.workers.messages import Answer, Lost
 
 TINY = Path(__file__).parent / "tiny"
-MANY = 200
+MANY = 80
 SECONDS = 60.0
 SWITCHES = ("--no-dashboard", "--host", "127.0.0.1")
 
@@ -112,11 +112,12 @@ def marks(out: Path) -> dict[str, str]:
         return {row["submission"]: row["points"] for row in csv.DictReader(file)}
 
 
+@pytest.mark.slow
 def test_the_marks_are_those_of_a_local_run_though_a_worker_dies_half_way(
-    dask: Dask, cli: Any, tmp_path: Path, tiny_solution: str
+    dask: Dask, cli: Cli, tmp_path: Path, tiny_solution: str
 ) -> None:
     folder = handed_in(tmp_path / "class", tiny_solution, MANY)
-    spy = folder / "s200" / "scale.py"
+    spy = folder / f"s{MANY:03}" / "scale.py"
     call = f"import socket\nsocket.create_connection(('127.0.0.1', {dask.port}), 1)\n"
     spy.write_text(call + spy.read_text())
     log = tmp_path / "log.jsonl"
@@ -133,7 +134,7 @@ def test_the_marks_are_those_of_a_local_run_though_a_worker_dies_half_way(
     events = [json.loads(line) for line in log.read_text().splitlines()]
     graded = [event["student"] for event in events if event["event"] == "graded"]
     assert len(graded) == len(set(graded)) == MANY
-    report = json.loads((tmp_path / "away" / "reports" / "s200.json").read_text())
+    report = json.loads((tmp_path / "away" / "reports" / f"s{MANY:03}.json").read_text())
     assert report["points"] == 0  # it never reached the scheduler
     assert "PermissionError" in report["exercises"][0]["tests"][1]["message"]
     assert "seccomp" in report["confinement"]
@@ -149,7 +150,7 @@ def _kill_half_way(log: Path, workers: Callable[[], list[int]]) -> None:
         time.sleep(0.01)
 
 
-# A suite that ends the worker which called for it: slot, nursery, worker.
+# A suite that ends the Dask worker that runs it: grading process, template process, worker.
 DEADLY = '''
 
 import os, signal
@@ -167,8 +168,9 @@ def test_of_the_cluster(student, rng):
 '''
 
 
+@pytest.mark.slow
 def test_a_submission_that_ends_workers_is_given_up_and_flagged(
-    dask: Dask, cli: Any, tmp_path: Path, tiny_solution: str
+    dask: Dask, cli: Cli, tmp_path: Path, tiny_solution: str
 ) -> None:
     course = tmp_path / "course"
     shutil.copytree(TINY, course, ignore=shutil.ignore_patterns("__pycache__"))
@@ -188,7 +190,7 @@ def test_a_submission_that_ends_workers_is_given_up_and_flagged(
 
 
 def test_a_scheduler_that_is_not_there_is_named(
-    cli: Any, tmp_path: Path, tiny_solution: str, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, tmp_path: Path, tiny_solution: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "SECONDS", 0.2)
     folder = handed_in(tmp_path / "class", tiny_solution, 1)
@@ -210,5 +212,5 @@ def test_a_task_whose_workers_all_ended_counts_as_lost() -> None:
     done: Future[bytes] = Future()
     answer: Future[Answer] = Future()
     done.set_exception(KilledWorker("grade", None, allowed_failures=3))
-    clusters._settle(answer, done)
+    clusters._resolve(answer, done)
     assert answer.result() == Lost("4 workers ended over it")

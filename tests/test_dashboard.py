@@ -6,18 +6,22 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import browser as chromium
 import pytest
+from browser import OpenPage
 
+from grader.classroom.statistics import ClassTally
 from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
 from grader.reports import dashboard
-from grader.classroom.similarity import Pair
-from grader.classroom.statistics import Summary, Tally
+from grader.reports.summary import Pair, Summary
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 PAGE = 100
 PHONE = {"width": 360, "height": 740}
@@ -40,12 +44,13 @@ EXERCISES = (
 DIFFICULTY = (0.1, 0.25, 0.45, 0.35, 0.3)
 SAYS = ("the scores are not scaled", "the mask is off by one", "the wrong axis")
 
+pytestmark = pytest.mark.slow
 if chromium.executable() is None and not os.environ.get("CI"):
     pytest.skip(chromium.MISSING, allow_module_level=True)
 
 
 def result(rng: random.Random, number: int, skill: float) -> ExerciseResult:
-    """One exercise of a student with this skill, from 0 to 1; one of -1 wrote nothing."""
+    """One exercise of a student with this skill, from 0 to 1; with -1, nothing was written."""
     unfinished = rng.random() > skill + 0.6
     tests = []
     for check in range(6):
@@ -98,33 +103,33 @@ def report(at: int, rng: random.Random) -> Report:
 
 
 def class_of(count: int) -> Summary:
-    """A class of so many students, the same at each call."""
-    rng, tally = random.Random(20), Tally()
+    """A class of `count` students, the same at each call."""
+    rng, tally = random.Random(20), ClassTally()
     for at in range(count):
         tally.add(report(at, rng), f"reports/s{at:04}.html")
     missing = {f"s9{at:03}": Person(section="B") for at in range(3)}
-    alike = [Pair(("s0001", "s0002"), ("exercise_1", "exercise_2"), 0.83, ("exercise_2",))]
-    return tally.summary("Attention, autumn", missing, alike)
+    similar = [Pair(("s0001", "s0002"), ("exercise_1", "exercise_2"), 0.83, ("exercise_2",))]
+    return tally.summary("Attention, autumn", missing, similar)
 
 
 @pytest.fixture(scope="module")
-def summary() -> dict[str, Any]:
-    return class_of(2000).to_json()
+def summary() -> Summary:
+    return class_of(2000)
 
 
 @pytest.fixture(scope="module")
-def text(summary) -> str:
+def text(summary: Summary) -> str:
     return dashboard.render(summary)
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator[Browser]:
     with chromium.started() as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def index(text, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index(text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("class") / "index.html"
     path.write_text(text, "utf-8")
     (path.parent / "reports").mkdir()
@@ -134,8 +139,8 @@ def index(text, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_page(browser, index: Path) -> Iterator[Any]:
-    """Open the class, and note whatever it asks the world for."""
+def open_page(browser: Browser, index: Path) -> Iterator[OpenPage]:
+    """Open the class page, and record every request that it makes."""
     contexts = []
 
     def opening(
@@ -157,7 +162,7 @@ def open_page(browser, index: Path) -> Iterator[Any]:
 
 
 def column(page: Any, title: str) -> list[str]:
-    """What the rows that are shown have in a column."""
+    """The cells of a column in the rows that are shown."""
     titles = page.locator("#head th").all_inner_texts()
     at = [re.sub(r" [▲▼]$", "", each).strip() for each in titles].index(title)
     return page.locator("#rows tr").evaluate_all(
@@ -170,20 +175,22 @@ def showing(page: Any) -> str:
 
 
 def sort(page: Any, title: str) -> str:
-    """Click on a column's title; how it is sorted then."""
+    """Click on the title of a column, and return how it is sorted then."""
     button = page.locator("#head").get_by_role("button", name=title)
     button.click()
     return button.locator("xpath=..").get_attribute("aria-sort")
 
 
-def test_it_opens_on_a_double_click_and_asks_for_nothing_else(open_page, index) -> None:
+def test_it_opens_on_a_double_click_and_requests_nothing_else(
+    open_page: OpenPage, index: Path
+) -> None:
     page = open_page()
     assert page.asked == [index.as_uri()]
     assert page.said == []  # no policy was broken, nothing raised
     assert page.title() == "Attention, autumn: 2,000 students"
 
 
-def test_a_hundred_rows_are_shown_of_two_thousand(open_page) -> None:
+def test_a_hundred_rows_are_shown_of_two_thousand(open_page: OpenPage) -> None:
     page = open_page()
     assert showing(page) == "Showing 1–100 of 2,000"
     assert page.locator("#rows tr").count() == PAGE
@@ -194,9 +201,9 @@ def test_a_hundred_rows_are_shown_of_two_thousand(open_page) -> None:
     assert page.get_by_role("button", name="Previous").is_disabled()
 
 
-def test_every_column_sorts_both_ways(open_page, summary) -> None:
+def test_every_column_sorts_both_ways(open_page: OpenPage, summary: Summary) -> None:
     page = open_page()
-    points = sorted(round(student["points"], 2) for student in summary["students"])
+    points = sorted(round(student.points, 2) for student in summary.students)
     assert sort(page, "Points") == "ascending"
     assert [float(cell.split(" / ")[0]) for cell in column(page, "Points")] == points[:PAGE]
     assert sort(page, "Points") == "descending"
@@ -209,7 +216,7 @@ def test_every_column_sorts_both_ways(open_page, summary) -> None:
     assert page.locator("#head [aria-sort=none]").count() == page.locator("#head th").count() - 1
 
 
-def test_sorting_and_searching_render_a_page_of_rows_and_no_more(open_page) -> None:
+def test_sorting_and_searching_render_a_page_of_rows_and_no_more(open_page: OpenPage) -> None:
     page = open_page()
     page.evaluate(
         """() => { window.made = 0; const make = document.createElement.bind(document);
@@ -223,33 +230,32 @@ def test_sorting_and_searching_render_a_page_of_rows_and_no_more(open_page) -> N
     assert page.locator("#rows tr").count() == PAGE
 
 
-def test_filters_narrow_and_add_up(open_page, summary) -> None:
+def test_filters_narrow_and_add_up(open_page: OpenPage, summary: Summary) -> None:
     page = open_page()
-    students = summary["students"]
     page.get_by_label("Section", exact=True).select_option("=B")
     page.get_by_label("Exercise", exact=True).select_option("exercise_2")
-    left = [s for s in students if s["section"] == "B" and s["states"][2] != "passed"]
+    left = [s for s in summary.students if s.section == "B" and s.states[2] != "passed"]
     assert showing(page) == f"Showing 1–100 of {len(left)} (2,000 in the class)"
     page.get_by_label("State", exact=True).select_option("not started")
-    left = [s["id"] for s in left if s["state"] == "not started"]
+    left = [s.id for s in left if s.state == "not started"]
     assert column(page, "Student") == left != []
     page.get_by_label("Flags", exact=True).select_option("any")
-    assert showing(page) == "Nobody fits (2,000 in the class)"
+    assert showing(page) == "No students match (2,000 in the class)"
     page.get_by_role("button", name="Clear").click()
     assert showing(page) == "Showing 1–100 of 2,000"
 
 
-def test_a_search_finds_names_without_their_accents(open_page) -> None:
+def test_a_search_finds_names_without_their_accents(open_page: OpenPage) -> None:
     page = open_page()
     page.locator("#q").fill("angstrom ZOE")
     assert column(page, "Name") == ["Zoë Ångström"]
     page.locator("#q").fill("nobody is called so")
-    assert showing(page) == "Nobody fits (2,000 in the class)"
+    assert showing(page) == "No students match (2,000 in the class)"
     page.keyboard.press("Escape")
     assert showing(page) == "Showing 1–100 of 2,000"
 
 
-def test_the_keyboard_searches_moves_and_opens_a_report(open_page, index) -> None:
+def test_the_keyboard_searches_moves_and_opens_a_report(open_page: OpenPage, index: Path) -> None:
     page = open_page()
     page.keyboard.press("/")
     page.keyboard.type("s000")
@@ -262,7 +268,7 @@ def test_the_keyboard_searches_moves_and_opens_a_report(open_page, index) -> Non
     assert page.locator("#q").input_value() == "s000"  # where one was
 
 
-def test_the_arrows_turn_the_page(open_page) -> None:
+def test_the_arrows_turn_the_page(open_page: OpenPage) -> None:
     page = open_page()
     page.locator("#rows th a").last.focus()
     page.keyboard.press("ArrowDown")
@@ -271,7 +277,7 @@ def test_the_arrows_turn_the_page(open_page) -> None:
     assert page.evaluate("document.activeElement.textContent") == "s0099"
 
 
-def test_the_address_keeps_what_is_shown(open_page) -> None:
+def test_the_address_keeps_what_is_shown(open_page: OpenPage) -> None:
     page = open_page()
     page.get_by_label("Section", exact=True).select_option("=C")
     sort(page, "Points")
@@ -281,44 +287,44 @@ def test_the_address_keeps_what_is_shown(open_page) -> None:
     assert column(open_page(fragment="#table&section=none&sort=99&mistake=x"), "Student")
 
 
-def test_a_mistake_unfolds_to_who_made_it(open_page, summary) -> None:
+def test_a_mistake_unfolds_to_who_made_it(open_page: OpenPage, summary: Summary) -> None:
     page = open_page()
-    mistake = summary["mistakes"][0]
+    mistake = summary.mistakes[0]
     first = page.locator(".mistakes > li").first
     first.locator("summary").focus()
     page.keyboard.press("Enter")
     first.locator("li").first.wait_for()
     names = first.locator("li a").all_inner_texts()
-    assert names == [summary["students"][at]["id"] for at in mistake["who"]][:PAGE]
-    assert first.locator("li").last.inner_text() == f"and {len(mistake['who']) - PAGE} more"
+    assert names == [summary.students[at].id for at in mistake.who][:PAGE]
+    assert first.locator("li").last.inner_text() == f"and {len(mistake.who) - PAGE} more"
     first.get_by_role("button", name="Show them in the table").click()
-    assert f"of {len(mistake['who'])} (2,000" in showing(page)
+    assert f"of {len(mistake.who)} (2,000" in showing(page)
 
 
-def test_each_exercise_unfolds_to_its_checks(open_page, summary) -> None:
+def test_each_exercise_unfolds_to_its_checks(open_page: OpenPage, summary: Summary) -> None:
     page = open_page()
-    exercise, numbers = page.locator("details.exercise").nth(2), summary["exercises"][2]
+    exercise, numbers = page.locator("details.exercise").nth(2), summary.exercises[2]
     exercise.locator("summary").click()
     rows = exercise.locator("tbody tr")
-    assert rows.count() == len(numbers["tests"])
-    passed, failed = numbers["tests"][1]["passed"], numbers["tests"][1]["failed"]
+    assert rows.count() == len(numbers.tests)
+    passed, failed = numbers.tests[1].passed, numbers.tests[1].failed
     cells = rows.nth(1).locator("td.number").all_inner_texts()
     assert cells[:2] == [f"{round(100 * passed / (passed + failed))} %", str(failed)]
 
 
-def test_what_else_a_teacher_asks_is_there(open_page) -> None:
+def test_the_other_sections_are_there(open_page: OpenPage) -> None:
     page = open_page()
     said = page.locator("main").inner_text()
     assert "2,000 of 2,003" in said.replace("\n", " ")
-    assert "No evidence of anything by itself" in said
-    assert "Not everybody was graded alike: seed." in said
+    assert "Similarity is no evidence of copying by itself" in said
+    assert "Students were graded under different conditions: seed." in said
     flagged = page.locator("section:has(#flagged) li").first
     assert flagged.inner_text() == "s0001: took all of its time"
     bars = page.locator("svg.histogram")
     assert "90 to 100 percent, " in bars.get_attribute("aria-label")
 
 
-def test_hostile_names_stay_text(open_page) -> None:
+def test_hostile_names_stay_text(open_page: OpenPage) -> None:
     page = open_page()
     assert dict(zip(column(page, "Student"), column(page, "Name")))["s0003"] == HOSTILE["s0003"]
     shown = set(column(page, "Name"))
@@ -328,11 +334,11 @@ def test_hostile_names_stay_text(open_page) -> None:
 
 
 @pytest.mark.parametrize("scheme", chromium.SCHEMES)
-def test_axe_finds_nothing(open_page, tmp_path, scheme: chromium.Scheme) -> None:
+def test_axe_finds_nothing(open_page: OpenPage, tmp_path: Path, scheme: chromium.Scheme) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     small = tmp_path / "index.html"  # axe looks at every element, and these have all kinds
-    small.write_text(dashboard.render(class_of(12).to_json()), "utf-8")
+    small.write_text(dashboard.render(class_of(12)), "utf-8")
     page = open_page(scheme, path=small)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.locator("ul.who li").first.wait_for()
@@ -340,38 +346,38 @@ def test_axe_finds_nothing(open_page, tmp_path, scheme: chromium.Scheme) -> None
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_it_fits_a_phone(open_page) -> None:
+def test_it_fits_a_phone(open_page: OpenPage) -> None:
     page = open_page(viewport=PHONE)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_it_prints_in_light_without_what_is_to_be_clicked(open_page) -> None:
+def test_it_prints_in_light_without_controls(open_page: OpenPage) -> None:
     page = open_page("dark")
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator(".filters").is_visible()
 
 
-def test_a_class_of_two_thousand_is_a_small_file(text) -> None:
+def test_a_class_of_two_thousand_is_a_small_file(text: str) -> None:
     assert len(text.encode()) < 1024 * 1024
 
 
 # --- without a browser ----------------------------------------------------------------------------
 
 
-def test_the_data_cannot_leave_its_element(summary) -> None:
+def test_the_data_cannot_leave_its_element(summary: Summary) -> None:
     written = dashboard.data(summary)
     assert not set("<>&\u2028\u2029") & set(written)
-    rows = json.loads(written)["students"]
-    assert {row[0]: row[1] for row in rows}["s0003"] == HOSTILE["s0003"]
+    students = json.loads(written)["students"]
+    assert dict(zip(students["id"], students["name"]))["s0003"] == HOSTILE["s0003"]
 
 
-def test_only_its_own_style_and_script_may_run(text) -> None:
+def test_only_its_own_style_and_script_may_run(text: str) -> None:
     style, script = (re.findall(rf"<{tag}>([\s\S]*?)</{tag}>", text) for tag in ("style", "script"))
     assert len(style) == len(script) == 1
     content = text.partition('http-equiv="Content-Security-Policy" content="')[2].partition('"')[0]
-    policy = dashboard.policy(style[0], script[0])
+    policy = dashboard.content_policy(style[0], script[0])
     assert content.replace("&#39;", "'") == policy
     assert "unsafe" not in policy
     assert policy.startswith("default-src 'none'; ")
@@ -381,20 +387,20 @@ def test_only_its_own_style_and_script_may_run(text) -> None:
 @pytest.mark.parametrize(
     "path", ["reports/a b#c?d%e.html", "javascript:alert(1)", "//evil.example", 'a"b\ud800<']
 )
-def test_a_link_leads_into_the_folder_beside_the_page(path: str) -> None:
+def test_a_link_stays_in_the_folder_of_the_page(path: str) -> None:
     assert re.fullmatch(r"\./[\w./%~-]+", dashboard.link(path))
 
 
-def _summary_of(*reports: Report, **others: Any) -> Mapping[str, Any]:
-    tally = Tally()
+def _summary_of(*reports: Report, **others: Any) -> Summary:
+    tally = ClassTally()
     for each in reports:
         tally.add(each, f"reports/{each.submission}.html")
-    return tally.summary("A class", **others).to_json()
+    return tally.summary("A class", **others)
 
 
-def test_a_class_of_nobody_has_a_page() -> None:
+def test_an_empty_class_has_a_page() -> None:
     text = dashboard.render(_summary_of(missing={"s001": Person()}))
-    assert "Nothing was handed in." in text
+    assert "Nothing was submitted." in text
     assert "s001" in text
 
 
@@ -415,5 +421,5 @@ def test_half_a_character_in_a_name_does_not_stop_the_page() -> None:
         (300, 300, "100 %"),
     ],
 )
-def test_only_all_is_a_hundred_percent(part: int, of: int, said: str) -> None:
+def test_only_everything_is_a_hundred_percent(part: int, of: int, said: str) -> None:
     assert dashboard.percent(part, of) == said

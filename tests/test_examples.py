@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Grade
+from commandline import Grade
 
 from grader.course.course import Course
-from grader.submissions.layouts import Attempt, collect
-from grader.submissions.layouts import recognise as survey
 from grader.course.stubs import make_stub
+from grader.submissions.layouts import Attempt, collect, find_attempts
 from grader.submissions.submission import discover
 
 CLASS = Path(__file__).parent.parent / "examples" / "class"
@@ -29,7 +28,7 @@ header, _, *rows = table()
 @pytest.fixture(scope="module")
 def handed_in(course: Course) -> dict[str, Attempt]:
     """The sample class as `grader batch` takes it."""
-    return {attempt.student: attempt for attempt in survey(CLASS, course).attempts}
+    return {attempt.student: attempt for attempt in find_attempts(CLASS, course).attempts}
 
 
 def test_the_columns_are_the_exercises_in_course_order(course: Course) -> None:
@@ -49,6 +48,7 @@ def test_the_untouched_stubs_are_todays_stubs(course: Course) -> None:
     assert begun["layer_norm"] == make_stub(course["layer_norm"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", rows, ids=lambda row: row[0])
 def test_a_student_earns_what_the_table_says(
     row: list[str], course: Course, grade: Grade, handed_in: dict[str, Attempt]

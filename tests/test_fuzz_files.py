@@ -1,4 +1,4 @@
-"""Whatever file a student hands in, it is read or named unreadable, within bounds."""
+"""Any file from a student is either read or reported as unreadable, within limits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ from typing import Any
 import pytest
 from fuzzing import mutated
 
-from grader.submissions import archives
-
-from grader.submissions import notebook
+from grader.submissions import archives, notebook
 
 MIB = 1 << 20
 
@@ -36,7 +34,7 @@ def archive(
     mode: int = 0,
     sizes: tuple[int, int] | None = None,
 ) -> bytes:
-    """A zip by hand: every name is an entry for one and the same member."""
+    """Build a zip by hand, in which every name is an entry for the same member."""
     facts = (flags, method, 0, 33, zlib.crc32(data), *(sizes or (len(data), len(data))))
     body = struct.pack("<4sH4H3I2H", b"PK\3\4", 20, *facts, len(names[0]), 0) + names[0] + data
     index = bytearray()
@@ -56,19 +54,22 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     return buffer.getvalue()
 
 
-def taken(root: Path, data: bytes) -> set[str]:
-    """The files that come out of an archive, none if it is refused; all else stays as it was."""
+def unpacked_files(root: Path, data: bytes) -> set[str]:
+    """Unpack an archive; return its files, or none if it is refused.
+
+    No other file may be written or changed.
+    """
     into, refused = root / "into", False
     into.mkdir()
     (root / "a.zip").write_bytes(data)
     try:
         archives.unpack(root / "a.zip", into, [])
-    except archives.Unreadable:
+    except archives.UnreadableArchive:
         refused = True
     finally:
         files = [path for path in into.rglob("*") if not stat.S_ISDIR(path.lstat().st_mode)]
         assert all(
-            stat.S_ISREG(path.lstat().st_mode) and path.suffix in archives.TAKEN for path in files
+            stat.S_ISREG(path.lstat().st_mode) and path.suffix in archives.CODE for path in files
         )
         assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
         shutil.rmtree(into)
@@ -77,8 +78,8 @@ def taken(root: Path, data: bytes) -> set[str]:
 
 
 SOUND = [zipped({"a.py": b"x = 1\n" * 9, "b/\xfc.py": b"y"}, method) for method in (0, 8, 12, 14)]
-JUNK = b"\x09\x04\x05\0" + b"junk" * 99  # begins as LZMA does in a zip
-CRAFTED = {  # none of them may give more than a.py
+JUNK = b"\x09\x04\x05\0" + b"junk" * 99  # starts like LZMA data in a zip
+CRAFTED = {  # each of them may yield a.py, but no other file
     "nothing": b"",
     "an end alone": b"PK\5\6" + bytes(18),
     "ways out": zipped({"../evil.py": b"", "d/../../evil.py": b"", "..": b"", "a.py": b""}),
@@ -113,32 +114,41 @@ CRAFTED = {  # none of them may give more than a.py
 
 
 @pytest.mark.parametrize("what", CRAFTED)
-def test_nothing_of_a_hostile_archive_comes_out(what: str, tmp_path: Path) -> None:
-    assert taken(tmp_path, CRAFTED[what]) <= {"a.py"}
+def test_no_hostile_file_is_unpacked(what: str, tmp_path: Path) -> None:
+    assert unpacked_files(tmp_path, CRAFTED[what]) <= {"a.py"}
 
 
-def test_what_an_archive_places_elsewhere_is_left_out(tmp_path: Path) -> None:
+def test_a_member_that_points_outside_the_archive_is_left_out(tmp_path: Path) -> None:
     names = (f"{tmp_path}/evil.py", f"/{tmp_path}/evil.py", "a.py", "b/\xfc.py")
-    assert taken(tmp_path, zipped(dict.fromkeys(names, b""))) == {"a.py", "b/\xfc.py"}
+    assert unpacked_files(tmp_path, zipped(dict.fromkeys(names, b""))) == {"a.py", "b/\xfc.py"}
 
 
+def test_a_note_on_a_member_is_one_printable_line(tmp_path: Path) -> None:
+    notes: list[str] = []
+    (tmp_path / "a.zip").write_bytes(zipped({"x\n\x1b[2Jy.zip": b"", "z.pyc": b""}))
+    archives.unpack(tmp_path / "a.zip", tmp_path, notes)
+    assert notes == ["x y.zip is an archive in an archive and was left out"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [8, 12, 14], ids=["deflate", "bzip2", "lzma"])
-def test_a_bomb_takes_no_more_memory_than_an_archive_may(method: int, tmp_path: Path) -> None:
+def test_a_zip_bomb_stays_within_the_memory_limit(method: int, tmp_path: Path) -> None:
     bomb = zipped({"a.py": bytes(3 * archives.MAX_UNPACKED_BYTES)}, method)
     tracemalloc.start()
     try:
-        assert not taken(tmp_path, bomb)
+        assert not unpacked_files(tmp_path, bomb)
         assert tracemalloc.get_traced_memory()[1] < 2 * archives.MAX_UNPACKED_BYTES
     finally:
         tracemalloc.stop()
 
 
-def test_mutated_archives_are_unpacked_or_unreadable(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_mutated_archives_are_unpacked_or_reported_as_unreadable(tmp_path: Path) -> None:
     rng, escaped = Random(22), {}
     for _ in range(2500):
         data = mutated(rng, rng.choice(SOUND), rng.choice(SOUND))
         try:
-            taken(tmp_path, data)
+            unpacked_files(tmp_path, data)
         except Exception as error:
             escaped[f"{type(error).__name__}: {error}"[:50]] = data
     assert not escaped
@@ -174,22 +184,23 @@ HOSTILE_NOTEBOOKS = {
 
 
 @pytest.mark.parametrize("what", HOSTILE_NOTEBOOKS)
-def test_a_hostile_notebook_is_read_or_unreadable_in_a_moment(what: str) -> None:
+def test_a_hostile_notebook_is_read_or_refused_within_seconds(what: str) -> None:
     start = time.process_time()
-    readable(HOSTILE_NOTEBOOKS[what])  # raises what it should not
-    assert time.process_time() - start < 3
+    readable(HOSTILE_NOTEBOOKS[what])  # raises any unexpected error
+    assert time.process_time() - start < 30
 
 
 def readable(data: bytes) -> bool:
-    """Whether the notebook can be read; whatever comes out of the reader can be sent."""
+    """Return whether the notebook can be read; its text must be valid UTF-8."""
     try:
         notebook.read_notebook(data).encode()
-    except notebook.Unreadable:
+    except notebook.UnreadableNotebook:
         return False
     return True
 
 
-def test_mutated_notebooks_are_read_or_unreadable() -> None:
+@pytest.mark.slow
+def test_mutated_notebooks_are_read_or_reported_as_unreadable() -> None:
     rng = Random(5)
     read = [
         readable(mutated(rng, rng.choice(SOUND_NOTEBOOKS), rng.choice(SOUND_NOTEBOOKS)))

@@ -1,4 +1,4 @@
-"""A class is read in the layout of any platform: everybody once, under their own name, as text."""
+"""The attempts of a class are found in any layout, each student once and under one name."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from grader.submissions import archives
 from grader.course.course import Course
 from grader.errors import RequestError
+from grader.report import Person
+from grader.submissions import archives
 from grader.submissions.layouts import (
     Attempt,
-    HandedIn,
+    AttemptPart,
+    FoundAttempts,
     LeftOut,
-    Part,
+    attempt_folder,
     collect,
-    gathered,
-    opened,
-    survey,
+    collection,
+    find_attempts,
+    open_submissions,
 )
-from grader.submissions.layouts import collect as gathering
-from grader.report import Person
 from grader.submissions.submission import Submission
 
 SOFTMAX = "def masked_softmax(scores, lengths): return scores\n"
@@ -56,17 +56,17 @@ def notebook(text: str) -> str:
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
 
 
-def by_student(handed: HandedIn) -> dict[str, Attempt]:
-    return {attempt.student: attempt for attempt in handed.attempts}
+def by_student(found: FoundAttempts) -> dict[str, Attempt]:
+    return {attempt.student: attempt for attempt in found.attempts}
 
 
 def read(folder: Path, course: Course, layout: str | None = None) -> dict[str, Submission]:
-    handed = survey(folder, course, layout)
-    return {attempt.student: collect(attempt, course) for attempt in handed.attempts}
+    found = find_attempts(folder, course, layout)
+    return {attempt.student: collect(attempt, course) for attempt in found.attempts}
 
 
 def reason(submission: Submission, course: Course) -> str:
-    """Why nothing of a submission can be graded."""
+    """Return why nothing in a submission can be graded."""
     assert (submission.files, set(submission.problems)) == ({}, set(course.names))
     (why,) = set(submission.problems.values())
     return why
@@ -81,21 +81,27 @@ def test_a_student_has_a_folder_a_zip_a_file_or_a_notebook(tmp_path: Path, cours
     place(tmp_path, "s003.py")
     place(tmp_path, "s004.ipynb", text=notebook(SOFTMAX + NORM))
     place(tmp_path, ".hidden.py", "desktop.ini", "__MACOSX/s009/masked_softmax.py", "readme.md")
-    handed = survey(tmp_path, course)
-    assert handed.layout == "plain"
-    assert handed.left_out == (LeftOut("readme.md", "is neither a folder nor a zip"),)
-    found = read(tmp_path, course)
-    assert {student: set(one.files) for student, one in found.items()} == {
+    found = find_attempts(tmp_path, course)
+    assert found.layout == "plain"
+    assert found.left_out == (LeftOut("readme.md", "is neither a folder nor a zip"),)
+    submissions = read(tmp_path, course)
+    assert {student: set(one.files) for student, one in submissions.items()} == {
         "s001": {"masked_softmax"},
         "s002": {"masked_softmax"},
         "s003": {"masked_softmax"},
         "s004": {"masked_softmax", "layer_norm"},
     }
-    assert found["s004"].paths == dict.fromkeys(("masked_softmax", "layer_norm"), "s004.ipynb")
-    assert found["s003"].notes == ("s003.py was taken for masked_softmax: it defines them",)
+    assert submissions["s004"].paths == dict.fromkeys(
+        ("masked_softmax", "layer_norm"), "s004.ipynb"
+    )
+    assert submissions["s003"].notes == (
+        "s003.py was used for masked_softmax because of what it defines",
+    )
 
 
-def test_one_file_counts_for_all_that_it_defines_at_its_top(tmp_path: Path, course: Course) -> None:
+def test_one_file_is_used_for_every_exercise_that_it_defines_at_top_level(
+    tmp_path: Path, course: Course
+) -> None:
     text = (
         f'"""\ndef feed_forward(): pass\n"""\n{NORM}def lookup(): pass\nmasked_softmax = lookup\n'
     )
@@ -105,39 +111,39 @@ def test_one_file_counts_for_all_that_it_defines_at_its_top(tmp_path: Path, cour
     assert set(found.files.values()) == {(tmp_path / "s001.py").read_text()}
 
 
-def test_one_file_with_a_syntax_error_counts_for_what_it_begins(
+def test_one_file_with_a_syntax_error_is_used_for_what_it_begins_to_define(
     tmp_path: Path, course: Course
 ) -> None:
     place(tmp_path, "s001.py", text=f"{SOFTMAX}{NORM}x = (\n")
     assert set(read(tmp_path, course)["s001"].files) == {"layer_norm", "masked_softmax"}
 
 
-def test_a_file_that_defines_nothing_asked_for_is_named(tmp_path: Path, course: Course) -> None:
+def test_a_file_that_defines_no_exercise_is_reported(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001.py", text=STRANGE)
     place(tmp_path, "s002.ipynb", text=notebook(STRANGE))
     found = read(tmp_path, course)
-    assert "no exercise file in s001.py; s001.py is no exercise file" in reason(
+    assert "no exercise file in s001.py; s001.py is not an exercise file" in reason(
         found["s001"], course
     )
-    assert "s002.ipynb is no exercise file" in reason(found["s002"], course)
+    assert "s002.ipynb is not an exercise file" in reason(found["s002"], course)
 
 
 @pytest.mark.parametrize(
     "file", ["masked_softmax.py", "layer_norm/solution.py", "layer_norm.ipynb"]
 )
-def test_a_folder_of_exercises_is_no_class(file: str, tmp_path: Path, course: Course) -> None:
+def test_a_folder_of_exercises_is_not_a_class(file: str, tmp_path: Path, course: Course) -> None:
     place(tmp_path, file, "s001/masked_softmax.py")
     with pytest.raises(RequestError, match="looks like one submission") as raised:
-        survey(tmp_path, course)
+        find_attempts(tmp_path, course)
     assert file in raised.value.message
     assert raised.value.remedy == f"grader check {tmp_path}"
 
 
-def test_nobody_takes_a_neighbours_name(tmp_path: Path, tiny_course: Course) -> None:
+def test_no_two_students_get_the_same_name(tmp_path: Path, tiny_course: Course) -> None:
     names = ("s001", "S001", "=1+1", "\x01s001", "bob\nbob  10 of 10", "n" * 250)
     place(tmp_path, *(f"{name}/scale.py" for name in names))
     zipped(tmp_path / "s001.zip", {"scale.py": ""})
-    attempts = survey(tmp_path, tiny_course).attempts
+    attempts = find_attempts(tmp_path, tiny_course).attempts
     assert sorted(attempts, key=lambda one: (one.student, one.number)) == list(attempts)
     students = {attempt.parts[0].name: attempt.student for attempt in attempts}
     assert (students["s001"], students["S001"], students["=1+1"]) == ("s001", "S001", "=1+1")
@@ -149,26 +155,26 @@ def test_nobody_takes_a_neighbours_name(tmp_path: Path, tiny_course: Course) -> 
     assert all(student.isprintable() for student in students.values())
 
 
-def test_nobody_can_call_themselves_what_another_will_be_called(
+def test_no_student_can_take_the_hashed_name_of_another(
     tmp_path: Path, tiny_course: Course
 ) -> None:
     place(tmp_path, "\x01s001/scale.py")
-    (marked,) = by_student(survey(tmp_path, tiny_course))
+    (marked,) = by_student(find_attempts(tmp_path, tiny_course))
     place(tmp_path, f"{marked}/scale.py", text="mine = 1\n")
     found = read(tmp_path, tiny_course)
     assert len(found) == 2
     assert found[marked].files == {"scale": "mine = 1\n"}
 
 
-def test_links_and_pipes_are_left_out_and_said_so(tmp_path: Path, tiny_course: Course) -> None:
+def test_links_and_pipes_are_left_out_and_reported(tmp_path: Path, tiny_course: Course) -> None:
     place(tmp_path, "s001/scale.py", "out/reports/s001.html")
     (tmp_path / "s002").symlink_to(tmp_path / "s001")
     os.mkfifo(tmp_path / "s003.py")
-    handed = survey(tmp_path, tiny_course, without=tmp_path / "out")
-    assert [attempt.student for attempt in handed.attempts] == ["s001"]
-    assert handed.left_out == (
+    found = find_attempts(tmp_path, tiny_course, without=tmp_path / "out")
+    assert [attempt.student for attempt in found.attempts] == ["s001"]
+    assert found.left_out == (
         LeftOut("s002", "is a link"),
-        LeftOut("s003.py", "is no regular file"),
+        LeftOut("s003.py", "is not a regular file"),
     )
 
 
@@ -176,27 +182,27 @@ def test_links_and_pipes_are_left_out_and_said_so(tmp_path: Path, tiny_course: C
     ("folder", "layout", "said", "remedy"),
     [
         ("nowhere", None, "there is no folder", "grader batch --help"),
-        ("empty", None, "holds no submissions", "a submission is a folder"),
-        ("notes", None, "holds no submissions; a.txt is neither a folder nor", "a submission"),
-        ("notes", "canvas", "a.txt is not named as Canvas names files", "a submission"),
+        ("empty", None, "holds no submissions", "pass a folder, or a zip,"),
+        ("notes", None, "holds no submissions; a.txt is neither a folder nor", "pass a folder"),
+        ("notes", "canvas", "a.txt is not named as Canvas names files", "pass a folder"),
         ("notes", "canvass", "there is no layout `canvass`; did you mean `canvas`?", "one of"),
     ],
 )
-def test_a_wrong_request_says_what_is_wrong(
+def test_a_wrong_request_names_the_problem(
     folder: str, layout: str | None, said: str, remedy: str, tmp_path: Path, course: Course
 ) -> None:
     (tmp_path / "empty").mkdir()
     place(tmp_path, "notes/a.txt")
     with pytest.raises(RequestError) as raised:
-        survey(tmp_path / folder, course, layout)
+        find_attempts(tmp_path / folder, course, layout)
     assert said in raised.value.message
     assert raised.value.remedy.startswith(remedy)
 
 
-# --- what is made of an attempt -------------------------------------------------------------------
+# --- collecting an attempt ------------------------------------------------------------------------
 
 
-def test_the_same_files_are_the_same_submission_wherever_they_lie(
+def test_the_same_files_are_the_same_submission_in_any_folder_or_zip(
     tmp_path: Path, course: Course
 ) -> None:
     place(tmp_path, "s001/masked_softmax.py", "s001/layer_norm/solution.py")
@@ -213,17 +219,17 @@ def test_the_same_files_are_the_same_submission_wherever_they_lie(
     assert [found[name].name for name in sorted(found)] == sorted(found)
 
 
-def test_zips_for_single_exercises_make_one_submission(tmp_path: Path, course: Course) -> None:
+def test_several_zips_of_a_student_make_one_submission(tmp_path: Path, course: Course) -> None:
     zipped(tmp_path / "s001/a.zip", {"a/masked_softmax.py": SOFTMAX})
     zipped(tmp_path / "s001/b.zip", {"layer_norm/solution.py": NORM, "masked_softmax.py": "x"})
     place(tmp_path, "s001/feed_forward.py", "s001/.venv/masked_softmax.py")
     found = read(tmp_path, course)["s001"]
     assert set(found.files) == {"masked_softmax", "layer_norm", "feed_forward"}
     assert found.files["masked_softmax"] == SOFTMAX
-    assert "masked_softmax.py lies in b.zip once more and was left out" in found.notes
+    assert "masked_softmax.py appears again in b.zip and was left out" in found.notes
 
 
-def test_a_broken_zip_costs_only_itself(tmp_path: Path, course: Course) -> None:
+def test_a_broken_zip_affects_no_other_file(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001/masked_softmax.py")
     place(tmp_path, "s001/more.zip", "s002.zip", text="PK\x03\x04 this is no zip")
     found = read(tmp_path, course)
@@ -245,28 +251,33 @@ def test_a_link_beside_a_zip_is_not_followed(tmp_path: Path, course: Course) -> 
     assert {
         "masked_softmax.py is a link and was left out",
         "feed_forward is a link and was left out",
-        "feed_forward.py is a hard link (copy it) and was left out",
+        "feed_forward.py is a hard link (hand in a copy) and was left out",
     } <= set(found.notes)
 
 
-def test_a_folder_is_gathered_as_it_is_and_a_copy_does_not_outlive_its_use(tmp_path: Path) -> None:
+def test_a_folder_is_used_in_place_and_a_copy_is_deleted_after_use(tmp_path: Path) -> None:
     place(tmp_path, "s001/scale.py", "s002.py")
-    with gathered(Attempt("s001", (Part(tmp_path / "s001", "s001"),))) as folder:
+    with attempt_folder(Attempt("s001", (AttemptPart(tmp_path / "s001", "s001"),))) as folder:
         assert folder == tmp_path / "s001"
-    with gathered(Attempt("s002", (Part(tmp_path / "s002.py", "scale.py"),))) as folder:
+    with attempt_folder(
+        Attempt("s002", (AttemptPart(tmp_path / "s002.py", "scale.py"),))
+    ) as folder:
         assert [path.name for path in folder.iterdir()] == ["scale.py"]
     assert not folder.exists()
 
 
-def test_a_part_cannot_be_put_anywhere_else(tmp_path: Path) -> None:
+def test_a_part_is_never_copied_outside_the_attempts_folder(tmp_path: Path) -> None:
     place(tmp_path, "s001.py")
-    parts = (Part(tmp_path / "s001.py", "../../evil.py"), Part(tmp_path / "s001.py", ".."))
-    with gathered(Attempt("s001", parts)) as folder:
+    parts = (
+        AttemptPart(tmp_path / "s001.py", "../../evil.py"),
+        AttemptPart(tmp_path / "s001.py", ".."),
+    )
+    with attempt_folder(Attempt("s001", parts)) as folder:
         assert {path.name for path in folder.iterdir()} <= {"evil.py", "s001.py"}
         assert not (folder.parent.parent / "evil.py").exists()
 
 
-def test_a_reason_names_no_folder_of_the_teachers(
+def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place(tmp_path, "s001/notes.txt", "s002/a/layer_norm.py", "s002/b/layer_norm.py")
@@ -274,22 +285,22 @@ def test_a_reason_names_no_folder_of_the_teachers(
     (tmp_path / "s004").mkdir()
     found = read(tmp_path, course)
     assert reason(found["s001"], course) == "no exercise file in s001"
-    several = "several folders hold exercises, and none was taken: a, b"
+    several = "several folders hold exercises, so none was used: a, b"
     assert several in reason(found["s002"], course)
-    assert reason(found["s003"], course).startswith("no exercise file in s003; notes.py is no")
+    assert reason(found["s003"], course).startswith("no exercise file in s003; notes.py is not")
     assert reason(found["s004"], course) == "no file was handed in"
 
     def denied(paths: list[Path], *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(paths[0] / "layer\nnorm.py"))
 
-    monkeypatch.setattr(gathering, "discover", denied)
+    monkeypatch.setattr(collection, "discover", denied)
     found |= read(tmp_path, course)
     assert reason(found["s001"], course) == "Permission denied: 's001/layer norm.py'"
     assert reason(found["s003"], course) == "Permission denied: 's003'"
     assert not any(str(tmp_path) in str(one) or "/tmp" in str(one) for one in found.values())
 
 
-def test_what_was_left_out_is_told_in_a_few_lines(tmp_path: Path, course: Course) -> None:
+def test_a_long_list_of_left_out_files_is_shortened(tmp_path: Path, course: Course) -> None:
     zipped(tmp_path / "s001.zip", {f"{n}.tar": "" for n in range(300)} | {"layer_norm.py": NORM})
     notes = read(tmp_path, course)["s001"].notes
     assert (len(notes), notes[-1]) == (21, "and 280 more")
@@ -298,32 +309,34 @@ def test_what_was_left_out_is_told_in_a_few_lines(tmp_path: Path, course: Course
 # --- Canvas ---------------------------------------------------------------------------------------
 
 
-def test_a_canvas_download_is_read_by_its_names(tmp_path: Path, course: Course) -> None:
+def test_a_canvas_download_is_read_by_its_file_names(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "onestudent_501_9001_masked_softmax.py", "onestudent_501_9002_layer_norm.py")
     place(tmp_path, "twó_ﬁn_LATE_502_9003_masked_softmax.py", "नीति_503_9004_my_hand_in.py")
     zipped(tmp_path / "s004_504_9005_home work.zip", {"x/layer_norm.py": NORM})
     place(tmp_path, "s005_505_9006_report.pdf", "s006_506_9007_hw.rar", "readme.md")
-    handed = survey(tmp_path, course)
-    assert (handed.layout, len(handed.attempts)) == ("canvas", 6)
-    assert handed.left_out == (LeftOut("readme.md", "is not named as Canvas names files"),)
-    people = by_student(handed)
+    found = find_attempts(tmp_path, course)
+    assert (found.layout, len(found.attempts)) == ("canvas", 6)
+    assert found.left_out == (LeftOut("readme.md", "is not named as Canvas names files"),)
+    people = by_student(found)
     assert people["501"].person == Person(name="onestudent")
     assert people["502"].person.name == "twó_ﬁn"
     assert {student for student, one in people.items() if one.late} == {"502"}
-    found = read(tmp_path, course)
-    assert found["501"].paths == {
+    submissions = read(tmp_path, course)
+    assert submissions["501"].paths == {
         "masked_softmax": "masked_softmax.py",
         "layer_norm": "layer_norm.py",
     }
-    assert set(found["503"].files) == {"masked_softmax"}
-    assert set(found["504"].files) == {"layer_norm"}
-    assert reason(found["505"], course) == "report.pdf is neither Python, a notebook nor a zip"
-    assert "hw.rar is an archive that is not opened here" in reason(found["506"], course)
+    assert set(submissions["503"].files) == {"masked_softmax"}
+    assert set(submissions["504"].files) == {"layer_norm"}
+    assert (
+        reason(submissions["505"], course) == "report.pdf is neither Python, a notebook nor a zip"
+    )
+    assert "hw.rar is an archive that is not opened here" in reason(submissions["506"], course)
 
 
 def test_an_anonymous_canvas_download_is_read_too(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "anon_aB3xZ_9001_layer_norm.py", "LATE_anon_12345_9002_layer_norm.py")
-    people = by_student(survey(tmp_path, course))
+    people = by_student(find_attempts(tmp_path, course))
     assert {student: one.late for student, one in people.items()} == {
         "anon_aB3xZ": False,
         "anon_12345": True,
@@ -331,24 +344,24 @@ def test_an_anonymous_canvas_download_is_read_too(tmp_path: Path, course: Course
     assert people["anon_aB3xZ"].person == Person()
 
 
-def test_a_text_entry_gets_a_report_that_says_so(tmp_path: Path, course: Course) -> None:
+def test_a_text_entry_is_named_in_the_report(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001_501_text.html", "s002_LATE_502_link.html", "s003_503_9_layer_norm.py")
-    handed = survey(tmp_path, course)
-    assert handed.left_out == (
+    found = find_attempts(tmp_path, course)
+    assert found.left_out == (
         LeftOut("s001_501_text.html", "is a text entry"),
         LeftOut("s002_LATE_502_link.html", "is a link entry"),
     )
-    assert by_student(handed)["502"].late
-    found = read(tmp_path, course)
-    assert reason(found["501"], course).startswith("a text entry was handed in")
-    assert reason(found["502"], course).startswith("a link was handed in")
+    assert by_student(found)["502"].late
+    submissions = read(tmp_path, course)
+    assert reason(submissions["501"], course).startswith("a text entry was handed in")
+    assert reason(submissions["502"], course).startswith("a link was handed in")
 
 
-def test_files_that_were_handed_in_again_are_later_attempts(tmp_path: Path, course: Course) -> None:
+def test_later_versions_of_a_file_are_later_attempts(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001_501_1_masked_softmax.py", "s001_501_2_layer_norm.py", text="first\n")
     place(tmp_path, "s001_501_3_masked_softmax-1.py", text="second\n")
     place(tmp_path, "s001_501_4_masked_softmax-2.py", "s001_501_5_feed_forward-7.py", text="third")
-    attempts = survey(tmp_path, course).attempts
+    attempts = find_attempts(tmp_path, course).attempts
     assert [(attempt.student, attempt.number) for attempt in attempts] == [
         ("501", 1),
         ("501", 2),
@@ -364,13 +377,13 @@ def test_files_that_were_handed_in_again_are_later_attempts(tmp_path: Path, cour
     }
 
 
-def test_a_file_that_is_there_once_is_one_attempt_whatever_its_number(
+def test_a_file_with_one_version_is_one_attempt_whatever_its_number(
     tmp_path: Path, course: Course
 ) -> None:
     place(tmp_path, "s001_501_1_masked_softmax-1.py", "s001_501_2_layer_norm.py")
     place(tmp_path, "s001_501_3_part-1.py", "s001_501_4_part-2.py", text=STRANGE)
     zipped(tmp_path / "s002_502_5_hw-3.zip", {"layer_norm.py": NORM})
-    attempts = survey(tmp_path, course).attempts
+    attempts = find_attempts(tmp_path, course).attempts
     assert [(attempt.student, attempt.number) for attempt in attempts] == [("501", 1), ("502", 1)]
     names = {part.name for part in attempts[0].parts}
     assert names == {"masked_softmax.py", "layer_norm.py", "part-1.py", "part-2.py"}
@@ -378,33 +391,37 @@ def test_a_file_that_is_there_once_is_one_attempt_whatever_its_number(
     assert set(collect(attempts[1], course).files) == {"layer_norm"}
 
 
-def test_of_one_name_twice_the_later_attachment_is_taken(tmp_path: Path, course: Course) -> None:
+def test_of_two_files_with_one_name_the_later_attachment_is_used(
+    tmp_path: Path, course: Course
+) -> None:
     place(tmp_path, "s001_501_999_layer_norm.py", text="old\n")
     place(tmp_path, "s001_501_1000_layer_norm.py", text="new\n")
     assert read(tmp_path, course)["501"].files == {"layer_norm": "new\n"}
 
 
-def test_a_hostile_canvas_name_hurts_nobody(tmp_path: Path, course: Course) -> None:
+def test_a_hostile_canvas_name_affects_no_other_student(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001_501_1_masked_softmax.py", "s002_502_2_=cmd|' x'\n.py", "s003_503_3_..")
     (tmp_path / "s004_504_4_layer_norm.py").symlink_to("/etc/passwd")
-    handed = survey(tmp_path, course)
-    assert [attempt.student for attempt in handed.attempts] == ["501", "502", "503"]
-    assert LeftOut("s004_504_4_layer_norm.py", "is a link") in handed.left_out
-    found = read(tmp_path, course)
-    assert set(found["502"].files) == {"masked_softmax"}
-    assert "\n" not in "".join(found["502"].notes) + "".join(found["502"].paths.values())
-    assert ".. is neither" in reason(found["503"], course)
+    found = find_attempts(tmp_path, course)
+    assert [attempt.student for attempt in found.attempts] == ["501", "502", "503"]
+    assert LeftOut("s004_504_4_layer_norm.py", "is a link") in found.left_out
+    submissions = read(tmp_path, course)
+    assert set(submissions["502"].files) == {"masked_softmax"}
+    assert "\n" not in "".join(submissions["502"].notes) + "".join(
+        submissions["502"].paths.values()
+    )
+    assert ".. is neither" in reason(submissions["503"], course)
 
 
-def test_dates_in_plain_names_are_no_canvas_numbers(tmp_path: Path, course: Course) -> None:
+def test_dates_in_plain_names_are_not_canvas_numbers(tmp_path: Path, course: Course) -> None:
     place(tmp_path, "s001-hand.in_2026_11_final.py", "s002-hand.in_2026_12_final.py")
-    assert survey(tmp_path, course).layout == "plain"
+    assert find_attempts(tmp_path, course).layout == "plain"
 
 
 # --- Moodle ---------------------------------------------------------------------------------------
 
 
-def test_a_moodle_download_is_read_by_its_folders(tmp_path: Path, course: Course) -> None:
+def test_a_moodle_download_is_read_by_its_folder_names(tmp_path: Path, course: Course) -> None:
     kind = "assignsubmission_file"
     place(tmp_path, f"Student One_11_{kind}/layer_norm.py", f"Two_12_{kind}_/hw/layer_norm.py")
     place(tmp_path, f"user_3_Student Three_13_{kind}/masked_softmax.py")
@@ -412,22 +429,22 @@ def test_a_moodle_download_is_read_by_its_folders(tmp_path: Path, course: Course
     place(tmp_path, "Five_15_assignsubmission_onlinetext/onlinetext.html", "grades.csv")
     place(tmp_path, f"Default group_{kind}/layer_norm.py")
     place(tmp_path, "Student One_11_assignsubmission_onlinetext/onlinetext.html")
-    handed = survey(tmp_path, course)
-    assert handed.layout == "moodle"
-    people = by_student(handed)
+    found = find_attempts(tmp_path, course)
+    assert found.layout == "moodle"
+    people = by_student(found)
     assert people["11"].person == Person(name="Student One")
     assert people["13"].person == Person(name="Student Three", login="user_3")
-    assert [one.what for one in handed.left_out if "named" in one.why] == ["grades.csv"]
-    found = read(tmp_path, course)
-    assert {student: list(one.files) for student, one in found.items() if one.files} == {
+    assert [one.what for one in found.left_out if "named" in one.why] == ["grades.csv"]
+    submissions = read(tmp_path, course)
+    assert {student: list(one.files) for student, one in submissions.items() if one.files} == {
         "11": ["layer_norm"],
         "12": ["layer_norm"],
         "13": ["masked_softmax"],
         "14": ["layer_norm"],
         "Default group": ["layer_norm"],
     }
-    assert any("a text entry was handed in" in note for note in found["11"].notes)
-    assert reason(found["15"], course).startswith("a text entry was handed in")
+    assert any("a text entry was handed in" in note for note in submissions["11"].notes)
+    assert reason(submissions["15"], course).startswith("a text entry was handed in")
 
 
 def test_a_moodle_download_without_folders_is_read_too(tmp_path: Path, course: Course) -> None:
@@ -483,13 +500,13 @@ def gradescope(tmp_path: Path) -> Path:
     return place(folder, "submission_metadata.yml", text=METADATA)
 
 
-def test_gradescopes_metadata_says_whose_a_submission_is(gradescope: Path, course: Course) -> None:
-    handed = survey(place(gradescope, "notes.txt"), course)
-    assert handed.layout == "gradescope"
+def test_gradescopes_metadata_names_the_submitters(gradescope: Path, course: Course) -> None:
+    found = find_attempts(place(gradescope, "notes.txt"), course)
+    assert found.layout == "gradescope"
     one = Person("Student One", "s001@example.org", number="0042")
     earlier = datetime(2026, 11, 1, 9, tzinfo=UTC)
     later = datetime(2026, 11, 2, 10, 0, 0, 123456, tzinfo=UTC)
-    attempts = [(a.student, a.number, a.submitted) for a in handed.attempts]
+    attempts = [(a.student, a.number, a.submitted) for a in found.attempts]
     assert attempts == [
         ("0042", 1, earlier),
         ("0042", 2, later),
@@ -499,33 +516,31 @@ def test_gradescopes_metadata_says_whose_a_submission_is(gradescope: Path, cours
         ("s002@example.org", 1, earlier),
         ("s003@example.org", 1, None),
     ]
-    assert handed.attempts[1].person == one
-    assert handed.attempts[0].parts == handed.attempts[5].parts
-    assert {one.what: one.why for one in handed.left_out} == {
-        "notes.txt": "is not named as Gradescope names them",
-        "submission_99": "is in submission_metadata.yml, but not here",
-        "../../etc/passwd": "is in submission_metadata.yml, but not here",
+    assert found.attempts[1].person == one
+    assert found.attempts[0].parts == found.attempts[5].parts
+    assert {one.what: one.why for one in found.left_out} == {
+        "notes.txt": "is not named as Gradescope names submissions",
+        "submission_99": "is listed in submission_metadata.yml but missing from the folder",
+        "../../etc/passwd": "is listed in submission_metadata.yml but missing from the folder",
     }
-    assert all(collect(attempt, course).files for attempt in handed.attempts)
+    assert all(collect(attempt, course).files for attempt in found.attempts)
 
 
-def test_a_number_of_the_schools_is_no_number_of_a_submission(
-    gradescope: Path, course: Course
-) -> None:
+def test_a_school_number_is_not_a_submission_number(gradescope: Path, course: Course) -> None:
     text = "submission_11: {':submitters': [{':name': One, ':sid': '12'}]}\n"
     place(gradescope, "submission_metadata.yml", text=text)
-    attempts = survey(gradescope, course).attempts
+    attempts = find_attempts(gradescope, course).attempts
     assert [attempt.number for attempt in attempts] == [1] * 6
-    assert len(by_student(survey(gradescope, course))) == 6
+    assert len(by_student(find_attempts(gradescope, course))) == 6
 
 
 @pytest.mark.parametrize("sid", ["../../x", "a/b", "..", ".ssh", "=1+1\\n", "\\uD800", "x" * 300])
-def test_a_school_number_that_can_be_no_files_name_gets_a_mark(
+def test_a_school_number_that_cannot_be_a_file_name_gets_a_hash(
     sid: str, gradescope: Path, course: Course
 ) -> None:
     text = f'submission_11: {{":submitters": [{{":sid": "{sid}"}}]}}\n'
     place(gradescope, "submission_metadata.yml", text=text)
-    for attempt in survey(gradescope, course).attempts:
+    for attempt in find_attempts(gradescope, course).attempts:
         assert "/" not in attempt.student
         assert not attempt.student.startswith(".")
         assert attempt.student.isprintable()
@@ -533,36 +548,36 @@ def test_a_school_number_that_can_be_no_files_name_gets_a_mark(
 
 
 BROKEN = {
-    "no YAML": ("a: [\n", "is no YAML that can be read in line"),
+    "no YAML": ("a: [\n", "is not readable YAML (line "),
     "a list": ("- 1\n", "lists no submissions"),
     "nothing": ("", "lists no submissions"),
-    "a tab": ("a:\n\t- b\n", "is no YAML that can be read in line 2"),
+    "a tab": ("a:\n\t- b\n", "is not readable YAML (line 2)"),
     "deep nesting": ("[" * 200_000, "is nested too deeply"),
     "deep lists": ("- " * 200_000, "is nested too deeply"),
-    "control characters": ("a: \x00\n", "is no YAML that can be read"),
-    "code": ("a: !!python/object/apply:os.system ['true']\n", "is no YAML that can be read"),
+    "control characters": ("a: \x00\n", "is not readable YAML"),
+    "code": ("a: !!python/object/apply:os.system ['true']\n", "is not readable YAML"),
     "merges of merges": (
         "a0: &a0 {x: 1}\n"
         + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 30)),
-        "is no YAML that can be read",
+        "is not readable YAML",
     ),
 }
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_without_metadata_students_go_by_submission(
+def test_without_metadata_students_are_named_by_submission_number(
     what: str, gradescope: Path, course: Course
 ) -> None:
     text, said = BROKEN[what]
     place(gradescope, "submission_metadata.yml", text=text)
-    handed = survey(gradescope, course)
-    assert list(by_student(handed)) == ["11", "12", "13", "14", "15", "16"]
-    (left_out,) = handed.left_out
+    found = find_attempts(gradescope, course)
+    assert list(by_student(found)) == ["11", "12", "13", "14", "15", "16"]
+    (left_out,) = found.left_out
     assert left_out.what == "submission_metadata.yml"
     assert said in left_out.why
-    assert "called by the numbers of their submissions" in left_out.why
+    assert "students are named by their submission numbers" in left_out.why
     (gradescope / "submission_metadata.yml").unlink()
-    assert survey(gradescope, course) == HandedIn("gradescope", handed.attempts)
+    assert find_attempts(gradescope, course) == FoundAttempts("gradescope", found.attempts)
 
 
 # --- clones ---------------------------------------------------------------------------------------
@@ -571,7 +586,7 @@ WHEN = datetime(2026, 11, 5, 23, 30, tzinfo=timezone(timedelta(hours=1)))
 
 
 def clone(folder: Path, *, when: datetime = WHEN, form: str = "sha1") -> Path:
-    """A repository with one commit."""
+    """Make a repository with one commit."""
     place(folder, "layer_norm.py", text=NORM)
     environment = {
         "PATH": os.environ["PATH"],
@@ -590,7 +605,7 @@ def clone(folder: Path, *, when: datetime = WHEN, form: str = "sha1") -> Path:
     return folder
 
 
-def test_clones_are_called_by_login_and_know_their_commits_time(
+def test_clones_are_named_by_login_and_have_the_time_of_their_last_commit(
     tmp_path: Path, course: Course
 ) -> None:
     folder = tmp_path / "lab-1-submissions"
@@ -603,10 +618,10 @@ def test_clones_are_called_by_login_and_know_their_commits_time(
     subprocess.run(["git", "-C", detached, "checkout", "-q", "--detach"], check=True)
     place(folder, "lab-1-s005/layer_norm.py", "grades.csv")
     (folder / "lab-1-s006/.git").mkdir(parents=True)
-    handed = survey(folder, course)
-    assert handed.layout == "clones"
-    assert handed.left_out == (LeftOut("grades.csv", "is neither a folder nor a zip"),)
-    people = by_student(handed)
+    found = find_attempts(folder, course)
+    assert found.layout == "clones"
+    assert found.left_out == (LeftOut("grades.csv", "is neither a folder nor a zip"),)
+    people = by_student(found)
     assert {student: one.submitted for student, one in people.items()} == {
         "s001": WHEN,
         "s-002": WHEN,
@@ -630,12 +645,12 @@ def test_clones_are_called_by_login_and_know_their_commits_time(
         (("lab-s001", "lib-s001"), ["lab-s001", "lib-s001"]),
     ],
 )
-def test_what_all_clones_begin_with_is_no_part_of_a_login(
+def test_the_prefix_of_all_clones_is_not_part_of_a_login(
     names: tuple[str, ...], logins: list[str], tmp_path: Path, course: Course
 ) -> None:
     for name in names:
         (tmp_path / name / ".git").mkdir(parents=True)
-    assert sorted(by_student(survey(tmp_path, course))) == logins
+    assert sorted(by_student(find_attempts(tmp_path, course))) == logins
 
 
 EVIL = """
@@ -658,7 +673,7 @@ EVIL = """
 
 
 @pytest.mark.parametrize("naive", [["status"], ["cat-file", "-s", "1" * 40]], ids=" ".join)
-def test_a_clones_configuration_runs_nothing(
+def test_no_command_in_a_clones_configuration_is_run(
     naive: list[str], tmp_path: Path, course: Course
 ) -> None:
     marker, hook = tmp_path / "marker", tmp_path / "hook"
@@ -666,17 +681,17 @@ def test_a_clones_configuration_runs_nothing(
     hook.write_text(f"#!/bin/sh\ntouch {marker}\n")
     hook.chmod(0o700)
     (folder / ".git/config").write_text(EVIL.format(hook=hook))
-    if "cat-file" in naive:  # a missing object is what git would fetch
+    if "cat-file" in naive:  # git would fetch the missing object
         (folder / ".git/HEAD").write_text("1" * 40)
     before = sorted(folder.rglob("*"))
-    (attempt,) = survey(tmp_path / "class", course, "clones").attempts
+    (attempt,) = find_attempts(tmp_path / "class", course, "clones").attempts
     assert attempt.submitted == (None if "cat-file" in naive else WHEN)
     assert collect(attempt, course).files == {"layer_norm": NORM}
     assert not marker.exists()
     assert sorted(folder.rglob("*")) == before
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(["git", "-C", folder, *naive], check=False, **quiet)
-    assert marker.exists()  # what asking the clone itself would have done
+    assert marker.exists()  # git in the clone itself runs the hook
 
 
 HEADS = {
@@ -695,7 +710,7 @@ def test_an_odd_clone_has_no_time(what: str, tmp_path: Path, course: Course) -> 
     folder = clone(tmp_path / "class/s001")
     (tmp_path / "class/stolen").write_bytes((folder / ".git/refs/heads/main").read_bytes())
     (folder / ".git/HEAD").write_bytes(HEADS[what])
-    (attempt,) = survey(tmp_path / "class", course, "clones").attempts
+    (attempt,) = find_attempts(tmp_path / "class", course, "clones").attempts
     assert attempt.submitted is None
 
 
@@ -708,21 +723,21 @@ def test_a_clone_without_git_or_with_a_pipe_in_it_has_no_time(
     whole = clone(tmp_path / "class/s002")
     linked = place(tmp_path / "class/s003", "layer_norm.py")
     (linked / ".git").symlink_to(whole / ".git")
-    people = by_student(survey(tmp_path / "class", course))
+    people = by_student(find_attempts(tmp_path / "class", course))
     assert {student: one.submitted for student, one in people.items()} == {
         "s001": None,
         "s002": WHEN,
         "s003": None,
     }
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert by_student(survey(tmp_path / "class", course))["s002"].submitted is None
+    assert by_student(find_attempts(tmp_path / "class", course))["s002"].submitted is None
 
 
 # --- a zip of the whole class ---------------------------------------------------------------------
 
 
 def in_zip(path: Path, course: Course) -> dict[str, list[str]]:
-    with opened(path) as folder:
+    with open_submissions(path) as folder:
         return {student: list(one.files) for student, one in read(folder, course).items()}
 
 
@@ -759,7 +774,9 @@ def test_a_class_of_one_is_a_class_too(
     assert in_zip(path, course) == {student: ["masked_softmax"] for student in students}
 
 
-def test_nothing_of_a_class_zip_lands_elsewhere(tmp_path: Path, course: Course) -> None:
+def test_no_file_of_a_class_zip_is_written_outside_its_folder(
+    tmp_path: Path, course: Course
+) -> None:
     path = tmp_path / "in/class.zip"
     link = zipfile.ZipInfo("s002/masked_softmax.py")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -768,7 +785,7 @@ def test_nothing_of_a_class_zip_lands_elsewhere(tmp_path: Path, course: Course) 
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(link, "/etc/passwd")
     left_out: list[LeftOut] = []
-    with opened(path, left_out) as folder:
+    with open_submissions(path, left_out) as folder:
         assert {student: list(one.files) for student, one in read(folder, course).items()} == {
             "s001": ["masked_softmax"]
         }
@@ -776,19 +793,19 @@ def test_nothing_of_a_class_zip_lands_elsewhere(tmp_path: Path, course: Course) 
     assert not list(tmp_path.rglob("evil.py"))
     said = [f"{one.what} {one.why}" for one in left_out]
     start = "class.zip holds a file that is not unpacked: "
-    assert f"{start}../evil.py points outside of the archive" in said
+    assert f"{start}../evil.py points outside the archive" in said
     assert f"{start}s002/masked_softmax.py is a link" in said
-    assert any(f"{start}s003/bomb.py is not usable" in one for one in said)
+    assert any(f"{start}s003/bomb.py cannot be used" in one for one in said)
 
 
-def test_a_class_zip_may_hold_what_a_students_may_not(
+def test_a_class_zip_may_hold_more_files_than_a_students_zip(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gathering.archives, "MAX_MEMBERS", 1)
+    monkeypatch.setattr(collection.archives, "MAX_MEMBERS", 1)
     members = {f"s{n:04}/masked_softmax.py": SOFTMAX for n in range(archives.STUDENT.members + 1)}
     path = zipped(tmp_path / "class.zip", members)
-    with opened(path) as folder:
-        assert len(survey(folder, course).attempts) == len(members)
+    with open_submissions(path) as folder:
+        assert len(find_attempts(folder, course).attempts) == len(members)
 
 
 @pytest.mark.parametrize(
@@ -799,9 +816,11 @@ def test_a_class_zip_may_hold_what_a_students_may_not(
         ("broken.zip", "the archive cannot be read: File is not a zip file"),
     ],
 )
-def test_what_is_no_class_is_a_wrong_request(name: str, said: str, tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_class_is_a_wrong_request(
+    name: str, said: str, tmp_path: Path
+) -> None:
     place(tmp_path, "notes.txt", "broken.zip")
-    with pytest.raises(RequestError) as raised, opened(tmp_path / name):
+    with pytest.raises(RequestError) as raised, open_submissions(tmp_path / name):
         pass
     assert said in raised.value.message
     assert raised.value.remedy

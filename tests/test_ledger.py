@@ -15,30 +15,33 @@ from typing import Any
 
 import pytest
 from classroom import TINY, Instant, hand_in, marks, rows
+from commandline import Cli
 
-from grader.classroom import ledger as ledgers
+from grader.classroom import storage
+from grader.classroom.ledger import AttemptRow, Ledger, PublishedMark, ResultKey, open_ledger
+from grader.classroom.workers.messages import GradedJob
 from grader.errors import RequestError
-from grader.classroom.ledger import Entry, Key, Ledger, Published, opened
 from grader.report import Person
 
-KEY = Key("versions", 5)
-ENTRY = Entry("s001", 1, "hash-1")
+KEY = ResultKey("versions", 5)
+ENTRY = AttemptRow("s001", 1, "hash-1")
 COURSES = {"scale": "course-1", "shift": "course-2"}
+BOTH = GradedJob({"scale": b"{}", "shift": b"{}"}, (), 1.0)
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with opened(tmp_path / "out") as one:
+    with open_ledger(tmp_path / "out") as one:
         yield one
 
 
-def take(ledger: Ledger, *entries: Entry) -> None:
+def take(ledger: Ledger, *entries: AttemptRow) -> None:
     with ledger.taking_in():
         for entry in entries:
             ledger.take(entry, {"scale": f"text of {entry.hash}"})
 
 
-def batch(cli: Any, folder: Path, *more: object) -> Any:
+def batch(cli: Cli, folder: Path, *more: object) -> Any:
     out = folder / "out"
     return cli("batch", folder / "class", "--out", out, "--course", TINY, "--seed", 5, *more)
 
@@ -47,7 +50,7 @@ def batch(cli: Any, folder: Path, *more: object) -> Any:
 
 
 def test_what_is_written_is_on_the_disk_and_readers_wait_for_nobody(tmp_path: Path) -> None:
-    with opened(tmp_path) as ledger:
+    with open_ledger(tmp_path) as ledger:
         asked = {
             name: ledger._db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "user_version")
@@ -72,12 +75,12 @@ def test_every_table_is_strict(ledger: Ledger, tmp_path: Path) -> None:
 def test_an_older_ledger_is_brought_up_to_date(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as ledger:
+    with open_ledger(tmp_path) as ledger:
         take(ledger, ENTRY)
     more = "CREATE TABLE notes (text TEXT) STRICT; INSERT INTO notes VALUES ('new')"
-    monkeypatch.setattr(ledgers, "MIGRATIONS", (*ledgers.MIGRATIONS, more))
+    monkeypatch.setattr(storage, "MIGRATIONS", (*storage.MIGRATIONS, more))
     for _ in range(2):
-        with opened(tmp_path) as ledger:
+        with open_ledger(tmp_path) as ledger:
             assert ledger.students() == ["s001"]
     assert rows(tmp_path, "SELECT text FROM notes") == [("new",)]
     assert rows(tmp_path, "PRAGMA user_version") == [(2,)]
@@ -86,20 +89,20 @@ def test_an_older_ledger_is_brought_up_to_date(
 def test_a_migration_that_fails_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as ledger:
+    with open_ledger(tmp_path) as ledger:
         take(ledger, ENTRY)
     with monkeypatch.context() as patched:
         broken = "CREATE TABLE notes (text TEXT) STRICT; INSERT INTO nowhere VALUES (1)"
-        patched.setattr(ledgers, "MIGRATIONS", (*ledgers.MIGRATIONS, broken))
-        with pytest.raises(RequestError, match="no such table: nowhere"), opened(tmp_path):
+        patched.setattr(storage, "MIGRATIONS", (*storage.MIGRATIONS, broken))
+        with pytest.raises(RequestError, match="no such table: nowhere"), open_ledger(tmp_path):
             pass
     assert rows(tmp_path, "PRAGMA user_version") == [(1,)]
-    with opened(tmp_path) as ledger:
+    with open_ledger(tmp_path) as ledger:
         assert ledger.students() == ["s001"]
 
 
 def test_a_ledger_from_the_future_is_refused_and_left_as_it_is(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
     batch(cli, tmp_path)
@@ -119,7 +122,7 @@ def test_a_ledger_from_the_future_is_refused_and_left_as_it_is(
     assert len(instant.jobs) == 1
 
 
-def test_what_is_no_ledger_is_named(cli: Any, instant: Instant, tmp_path: Path) -> None:
+def test_what_is_no_ledger_is_named(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
     hand_in(tmp_path / "out", {"ledger.sqlite": "this is no database" * 100})
     said = batch(cli, tmp_path)
@@ -133,7 +136,7 @@ def test_what_is_no_ledger_is_named(cli: Any, instant: Instant, tmp_path: Path) 
     [("regrade",), ("adjust", "s001", "scale", "+1", "--why", "x")],
 )
 def test_a_folder_without_a_ledger_is_no_class_that_was_graded(
-    command: tuple[str, ...], cli: Any, tmp_path: Path
+    command: tuple[str, ...], cli: Cli, tmp_path: Path
 ) -> None:
     said = cli(*command, "--in", tmp_path, "--course", TINY)
     assert said.code == 2
@@ -142,8 +145,8 @@ def test_a_folder_without_a_ledger_is_no_class_that_was_graded(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_class_that_was_never_graded_cannot_be_regraded(cli: Any, tmp_path: Path) -> None:
-    with opened(tmp_path):
+def test_a_class_that_was_never_graded_cannot_be_regraded(cli: Cli, tmp_path: Path) -> None:
+    with open_ledger(tmp_path):
         pass  # as after a batch that was killed while it read what was handed in
     said = cli("regrade", "--in", tmp_path, "--course", TINY)
     assert said.code == 2
@@ -156,15 +159,15 @@ def test_a_class_that_was_never_graded_cannot_be_regraded(cli: Any, tmp_path: Pa
 HOLD = """
 import sys, time
 from pathlib import Path
-from grader.classroom.ledger import opened
-with opened(Path(sys.argv[1])):
+from grader.classroom.ledger import open_ledger
+with open_ledger(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
 
 
 def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_process(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
     out = tmp_path / "out"
@@ -189,7 +192,7 @@ def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_proce
 
 def test_the_lock_says_who_holds_it_also_after_many_others(tmp_path: Path) -> None:
     hand_in(tmp_path, {"ledger.lock": "1234567890\nan older and longer text\n"})
-    with opened(tmp_path), pytest.raises(RequestError) as caught, opened(tmp_path):
+    with open_ledger(tmp_path), pytest.raises(RequestError) as caught, open_ledger(tmp_path):
         pass
     assert caught.value.message.startswith("another grader, process ")
     assert "older" not in caught.value.message
@@ -203,10 +206,10 @@ def test_a_result_that_is_found_twice_counts_once_and_the_first_stays(
 ) -> None:
     take(ledger, ENTRY)
     ledger.begin("course", KEY)
-    ledger.record("hash-1", COURSES, KEY, {"scale": b'{"a": 1}'}, ("one",), 1.0)
+    ledger.record("hash-1", COURSES, KEY, GradedJob({"scale": b'{"a": 1}'}, ("one",), 1.0))
     ledger.begin("course", KEY)
     both = {"scale": b'{"a": 2}', "shift": b'{"b": 1}'}
-    ledger.record("hash-1", COURSES, KEY, both, ("two",), 4.0)
+    ledger.record("hash-1", COURSES, KEY, GradedJob(both, ("two",), 4.0))
     kept = ledger.results("hash-1", COURSES, KEY)
     assert {name: one.result for name, one in kept.items()} == {
         "scale": b'{"a": 1}',
@@ -225,14 +228,14 @@ def test_what_is_found_of_a_submission_is_kept_whole_or_not_at_all(
 ) -> None:
     take(ledger, ENTRY)
     with pytest.raises(KeyError):
-        ledger.record("hash-1", {"scale": "c"}, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+        ledger.record("hash-1", {"scale": "c"}, KEY, BOTH)
     broken = "CREATE TRIGGER full BEFORE INSERT ON results WHEN NEW.exercise = 'shift' "
     ledger._db.execute(broken + "BEGIN SELECT RAISE(ABORT, 'no more room'); END")
     with pytest.raises(sqlite3.DatabaseError, match="no more room"):
-        ledger.record("hash-1", COURSES, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+        ledger.record("hash-1", COURSES, KEY, BOTH)
     assert rows(tmp_path / "out", "SELECT * FROM results") == []
     ledger._db.execute("DROP TRIGGER full")
-    ledger.record("hash-1", COURSES, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+    ledger.record("hash-1", COURSES, KEY, BOTH)
     assert rows(tmp_path / "out", "SELECT count(*) FROM results") == [(2,)]
 
 
@@ -248,14 +251,14 @@ def test_what_is_found_of_a_submission_is_kept_whole_or_not_at_all(
     ],
 )
 def test_another_submission_seed_version_or_course_is_another_result(
-    digest: str, courses: dict[str, str], key: Key, known: set[str], ledger: Ledger
+    digest: str, courses: dict[str, str], key: ResultKey, known: set[str], ledger: Ledger
 ) -> None:
-    ledger.record("hash-1", COURSES, KEY, {"scale": b"{}", "shift": b"{}"}, (), 1.0)
+    ledger.record("hash-1", COURSES, KEY, BOTH)
     assert set(ledger.results(digest, courses, key)) == known
 
 
 def test_another_seed_never_mixes_with_the_first(
-    cli: Any, instant: Instant, tmp_path: Path
+    cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 6)})
 
@@ -277,7 +280,7 @@ def test_another_seed_never_mixes_with_the_first(
     assert marks(tmp_path / "out") == {f"s00{n}": f"{n}" for n in range(1, 6)}
 
 
-def test_the_first_seed_stays_when_none_is_said(cli: Any, instant: Instant, tmp_path: Path) -> None:
+def test_the_first_seed_stays_when_none_is_said(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
     for student in ("s002", "s003"):
         said = cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
@@ -291,7 +294,7 @@ def test_the_first_seed_stays_when_none_is_said(cli: Any, instant: Instant, tmp_
 
 
 def test_an_attempt_comes_back_as_it_was_kept(ledger: Ledger) -> None:
-    entry = Entry(
+    entry = AttemptRow(
         student="s001",
         number=2,
         hash="hash-1",
@@ -313,10 +316,10 @@ def test_an_attempt_comes_back_as_it_was_kept(ledger: Ledger) -> None:
 
 
 def test_only_what_was_taken_in_last_is_there(ledger: Ledger, tmp_path: Path) -> None:
-    take(ledger, ENTRY, Entry("s002", 1, "hash-2"), Entry("s003", 1, "hash-2"))
+    take(ledger, ENTRY, AttemptRow("s002", 1, "hash-2"), AttemptRow("s003", 1, "hash-2"))
     assert [entry.student for entry in ledger.to_grade()] == ["s001", "s002"]
     assert ledger.handed_in_by("hash-2") == ["s002", "s003"]
-    take(ledger, Entry("s003", 1, "hash-2"), Entry("s003", 2, "hash-3", graded=False))
+    take(ledger, AttemptRow("s003", 1, "hash-2"), AttemptRow("s003", 2, "hash-3", graded=False))
     assert ledger.students() == ["s003"]
     assert [entry.hash for entry in ledger.to_grade()] == ["hash-2"]
     with pytest.raises(AttributeError):
@@ -326,11 +329,11 @@ def test_only_what_was_taken_in_last_is_there(ledger: Ledger, tmp_path: Path) ->
 
 
 def test_of_those_who_have_left_nothing_stands_in_the_way(ledger: Ledger) -> None:
-    take(ledger, ENTRY, Entry("s002", 1, "hash-2"))
-    ledger.publish("s001", Published("f", "old course", 5, 1, 8, {}))
-    ledger.publish("s002", Published("f", "course", 5, 1, 8, {}))
+    take(ledger, ENTRY, AttemptRow("s002", 1, "hash-2"))
+    ledger.publish("s001", PublishedMark("f", "old course", 5, 1, 8, {}))
+    ledger.publish("s002", PublishedMark("f", "course", 5, 1, 8, {}))
     assert sorted(ledger.published_under()) == [("course", 5), ("old course", 5)]
-    take(ledger, Entry("s002", 1, "hash-2"))
+    take(ledger, AttemptRow("s002", 1, "hash-2"))
     assert ledger.published_under() == [("course", 5)]
     assert ledger.published("s001") is not None
 

@@ -1,4 +1,4 @@
-"""A notebook is graded as a file would be: cell by cell, and whatever is wrong with a cell."""
+"""A notebook is graded as a file would be, cell by cell, even if some cells are broken."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commandline import Cli
 
-from grader.submissions.notebook import Unreadable, cell_of, read_notebook
+from grader.submissions.notebook import UnreadableNotebook, cell_of, read_notebook
 
 TINY = Path(__file__).parent / "tiny"
 
@@ -38,7 +39,7 @@ def notebook(*cells: str) -> bytes:
 
 
 @pytest.fixture
-def check(cli: Any, tmp_path: Path, tiny_solution: str) -> Callable[..., Any]:
+def check(cli: Cli, tmp_path: Path, tiny_solution: str) -> Callable[..., Any]:
     """Grade a notebook made of cells; each may hold @SOLUTION@."""
 
     def checking(*cells: str) -> tuple[int, dict[str, Any]]:
@@ -63,14 +64,14 @@ def check(cli: Any, tmp_path: Path, tiny_solution: str) -> Callable[..., Any]:
         ("", "  ", "@SOLUTION@", "%%\n", "%%time"),
     ],
 )
-def test_a_right_notebook_earns_all_points(
+def test_a_correct_notebook_earns_all_points(
     cells: tuple[str, ...], check: Callable[..., Any]
 ) -> None:
     code, report = check(*cells)
     assert (code, report["points"]) == (0, 8), report["exercises"][0]["tests"]
 
 
-def test_an_error_is_placed_in_its_cell(check: Callable[..., Any]) -> None:
+def test_an_error_is_located_in_its_cell(check: Callable[..., Any]) -> None:
     code, report = check("import torch\n", "@SOLUTION@", "def scale(x, factor):\n    return nope\n")
     assert code == 1
     where = next(test["where"] for test in report["exercises"][0]["tests"] if test["where"])
@@ -84,7 +85,7 @@ def test_a_name_that_a_broken_cell_should_have_defined_names_the_cell(
     _, report = check("import torch\n", "def scale(x, factor:\n    return x\n")
     message = report["exercises"][0]["tests"][1]["message"]
     assert "scale.ipynb defines no `scale`" in message
-    assert "cell 2 raised SyntaxError: '(' was never closed in its line 1" in message
+    assert "cell 2 raised SyntaxError: '(' was never closed (line 1 of the cell)" in message
 
 
 def test_a_broken_cell_hides_no_forbidden_call(check: Callable[..., Any]) -> None:
@@ -104,10 +105,10 @@ def scale(x, factor): return torch.multiply(x, factor)
 '''
 
 
-def test_no_line_that_looks_like_a_cells_beginning_begins_one(
-    check: Callable[..., Any], cli: Any, tmp_path: Path, tiny_solution: str
+def test_a_line_that_looks_like_the_start_of_a_cell_starts_none(
+    check: Callable[..., Any], cli: Cli, tmp_path: Path, tiny_solution: str
 ) -> None:
-    """What a search of the source sees as text does not run as code."""
+    """A text that the search for forbidden calls skips must not run as code."""
     code, report = check("@SOLUTION@", HIDDEN)
     assert (code, report["points"]) == (0, 8)
     (tmp_path / "file").mkdir()
@@ -116,31 +117,31 @@ def test_no_line_that_looks_like_a_cells_beginning_begins_one(
     assert cli("check", tmp_path / "file", "--course", TINY).code == 0
 
 
-def test_a_file_beside_the_notebook_counts_and_is_said(
+def test_a_file_beside_the_notebook_is_used_and_reported(
     check: Callable[..., Any], tmp_path: Path, tiny_solution: str
 ) -> None:
     (tmp_path / "scale.py").write_text(tiny_solution)
     code, report = check("def scale(x, f): return None")
     assert code == 0
-    assert "scale.ipynb is scale once more and was left out" in report["notes"]
+    assert "scale.ipynb is a second file for scale and was left out" in report["notes"]
 
 
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "is no notebook that can be read"),
-        (b"[]", "is no notebook that can be read"),
-        (b"{}", "is no notebook that can be read"),
-        (b"null", "is no notebook that can be read"),
+        (b"", "is not a readable notebook"),
+        (b"[]", "is not a readable notebook"),
+        (b"{}", "is not a readable notebook"),
+        (b"null", "is not a readable notebook"),
         (b"\xff\xfe{}", "is not UTF-8"),
-        (b"[" * 100_000, "is no notebook that can be read"),
-        (b'{"nbformat": 4, "nbformat_minor": 5, "cells": 3}', "is no notebook that can be read"),
-        (b'{"nbformat": 99, "nbformat_minor": 0, "cells": []}', "is no notebook"),
-        (notebook("x").replace(b'"source"', b'"sauce"'), "is no notebook"),
+        (b"[" * 100_000, "is not a readable notebook"),
+        (b'{"nbformat": 4, "nbformat_minor": 5, "cells": 3}', "is not a readable notebook"),
+        (b'{"nbformat": 99, "nbformat_minor": 0, "cells": []}', "is not a readable notebook"),
+        (notebook("x").replace(b'"source"', b'"sauce"'), "is not a readable notebook"),
     ],
 )
-def test_what_is_no_notebook_is_said(data: bytes, said: str) -> None:
-    with pytest.raises(Unreadable, match=said):
+def test_a_file_that_is_not_a_notebook_is_reported(data: bytes, said: str) -> None:
+    with pytest.raises(UnreadableNotebook, match=said):
         read_notebook(data)
 
 

@@ -1,4 +1,4 @@
-"""The report in a real browser: it opens, unfolds, fits, prints, and asks nobody for anything."""
+"""The report in a real browser: it opens, unfolds, fits, prints, and requests nothing."""
 
 from __future__ import annotations
 
@@ -6,36 +6,44 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import browser as chromium
 import pytest
+from browser import OpenPage
 from conftest import ROOT
 
 from grader.course.course import Course
-from grader.reports import FORMATS
-from grader.submissions.submission import discover
+from grader.grading.session import with_grader
+from grader.reports import render
+from grader.sandbox.host.zygote import Zygote
+from grader.submissions.submission import Submission, discover
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from grader.grading.grader import Grader
 
 CLASS = ROOT / "examples" / "class"
 LIMIT = 300 * 1024  # bytes of a page on seven failing exercises
 PHONE = {"width": 360, "height": 740}
 
+pytestmark = pytest.mark.slow
 if chromium.executable() is None and not os.environ.get("CI"):
     pytest.skip(chromium.MISSING, allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser() -> Iterator[Browser]:
     with chromium.started() as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, course: Course, zygote) -> dict[str, Path]:
-    """Reports of some of the sample class, and of one who got all seven wrong."""
-    from grader.grading.grader import with_slot
-    from grader.submissions.submission import Submission
-
+def pages(
+    tmp_path_factory: pytest.TempPathFactory, course: Course, zygote: Zygote
+) -> dict[str, Path]:
+    """Reports of some students of the sample class, and of one with all seven exercises wrong."""
     folder = tmp_path_factory.mktemp("pages")
     wrong = {name: course[name].read("solution.py") for name in course.names}
     corpus = ROOT / "tests" / "diagnosis" / "corpus"
@@ -44,15 +52,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory, course: Course, zygote) -> d
     submissions = {name: discover([CLASS / name], course) for name in ("s001", "s002", "s018")}
     submissions["wrong"] = Submission("wrong", wrong, {name: f"{name}.py" for name in wrong})
 
-    def body(slot) -> dict[str, Path]:
+    def body(grader: Grader) -> dict[str, Path]:
         found = {}
         for name, submission in submissions.items():
-            report = slot.grade(submission, course.names, 7).to_json()
+            report = grader.grade(submission, course.names, 7).report
             found[name] = folder / f"{name}.html"
-            found[name].write_text(FORMATS["html"](report), "utf-8")
+            found[name].write_text(render(report, "html"), "utf-8")
         return found
 
-    return with_slot(course, course.names, zygote, body)
+    return with_grader(course, course.names, zygote, body)
 
 
 WRONG = {
@@ -67,8 +75,8 @@ WRONG = {
 
 
 @pytest.fixture
-def open_page(browser, pages):
-    """Open a report, and note whatever it asks the world for."""
+def open_page(browser: Browser, pages: dict[str, Path]) -> Iterator[OpenPage]:
+    """Open a report, and record every request that it makes."""
     contexts = []
 
     def opening(name: str, scheme: str = "light", **options: Any) -> Any:
@@ -86,14 +94,16 @@ def open_page(browser, pages):
         context.close()
 
 
-def test_it_opens_on_a_double_click_and_asks_for_nothing_else(open_page, pages) -> None:
+def test_it_opens_on_a_double_click_and_requests_nothing_else(
+    open_page: OpenPage, pages: dict[str, Path]
+) -> None:
     page = open_page("wrong")
     assert page.asked == [pages["wrong"].as_uri()]
     assert page.said == []  # no policy was broken, nothing was missing
     assert page.title().startswith("wrong: ")
 
 
-def test_headings_lead_through_the_exercises(open_page, course: Course) -> None:
+def test_headings_lead_through_the_exercises(open_page: OpenPage, course: Course) -> None:
     page = open_page("wrong")
     assert page.locator("h1").count() == 1
     titles = page.locator("h2").all_inner_texts()
@@ -104,7 +114,7 @@ def test_headings_lead_through_the_exercises(open_page, course: Course) -> None:
     assert page.url.endswith(f"#{course.exercises[-1].name}")
 
 
-def test_a_hint_unfolds_with_the_keyboard(open_page) -> None:
+def test_a_hint_unfolds_with_the_keyboard(open_page: OpenPage) -> None:
     page = open_page("s002")
     hint = page.locator("details.hint").first
     text = hint.locator("p")
@@ -112,10 +122,10 @@ def test_a_hint_unfolds_with_the_keyboard(open_page) -> None:
     hint.locator("summary").focus()
     page.keyboard.press("Enter")
     assert text.is_visible()
-    assert "neighbours" in text.inner_text()  # the hint on this very mistake
+    assert "next to each other" in text.inner_text()  # the hint on this very mistake
 
 
-def test_the_task_is_one_link_away(open_page) -> None:
+def test_the_task_is_one_link_away(open_page: OpenPage) -> None:
     page = open_page("s002")
     task = page.locator("#task-multi_head_attention")
     assert not task.is_visible()
@@ -124,7 +134,7 @@ def test_the_task_is_one_link_away(open_page) -> None:
     assert "out_proj" in task.inner_text()
 
 
-def test_the_first_wrong_step_is_a_picture_with_numbers_to_hover(open_page) -> None:
+def test_the_first_wrong_step_is_a_picture_with_numbers_to_hover(open_page: OpenPage) -> None:
     page = open_page("s002")
     maps = page.locator("svg.map")
     labels = [maps.nth(n).get_attribute("aria-label") for n in range(3)]
@@ -138,14 +148,14 @@ def test_the_first_wrong_step_is_a_picture_with_numbers_to_hover(open_page) -> N
     assert maps.first.locator("rect").count() == 30
 
 
-def test_every_head_stands_beside_the_references(open_page) -> None:
+def test_every_head_stands_beside_the_references(open_page: OpenPage) -> None:
     page = open_page("s002")
     captions = page.locator("svg.heads + figcaption").all_inner_texts()
     assert captions == [f"head {n}, {whose}" for n in range(3) for whose in ("expected", "yours")]
     assert "→" in page.locator("svg.heads line title").first.text_content()
 
 
-def test_the_line_that_failed_is_marked_in_the_students_code(open_page) -> None:
+def test_the_line_that_failed_is_marked_in_the_students_code(open_page: OpenPage) -> None:
     page = open_page("s018")
     marked = page.locator("pre.code .hll").first
     assert "hidden @ self.linear2.weight" in marked.inner_text()
@@ -160,7 +170,7 @@ def test_the_line_that_failed_is_marked_in_the_students_code(open_page) -> None:
 
 @pytest.mark.parametrize("scheme", chromium.SCHEMES)
 @pytest.mark.parametrize("name", ["s001", "s018", "wrong"])
-def test_axe_finds_nothing(open_page, name: str, scheme: str) -> None:
+def test_axe_finds_nothing(open_page: OpenPage, name: str, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     page = open_page(name, scheme)
@@ -170,19 +180,19 @@ def test_axe_finds_nothing(open_page, name: str, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["s001", "s018", "wrong"])
-def test_it_fits_a_phone(open_page, name: str) -> None:
+def test_it_fits_a_phone(open_page: OpenPage, name: str) -> None:
     page = open_page(name, viewport=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_it_prints_in_light_without_a_scroll_bar(open_page) -> None:
+def test_it_prints_in_light_without_a_scroll_bar(open_page: OpenPage) -> None:
     page = open_page("s002", "dark")
     page.emulate_media(media="print")
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
 
 
-def test_a_page_on_seven_failing_exercises_is_small(pages) -> None:
+def test_a_page_on_seven_failing_exercises_is_small(pages: dict[str, Path]) -> None:
     text = pages["wrong"].read_text("utf-8")
     assert text.count('class="first"') == 7
     assert len(text.encode()) < LIMIT

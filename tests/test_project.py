@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
+
+from grader.commands import GROUPS, commands
+from grader.course.course import Course
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.zygote import Zygote
 
 ROOT = Path(__file__).parent.parent
+CONTEXT = click.Context(commands)
+COMMANDS = {name: commands.get_command(CONTEXT, name) for name in commands.list_commands(CONTEXT)}
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+@pytest.mark.slow
 def test_the_pages_show_what_the_commands_say_today() -> None:
     done = subprocess.run(
         [sys.executable, "docs/build.py", "--check"],
@@ -24,6 +36,8 @@ def test_the_pages_show_what_the_commands_say_today() -> None:
     assert done.returncode == 0, f"run `make docs`: {done.stdout}{done.stderr}"
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("cli")  # with its warm zygote
 def test_the_screenshots_show_todays_pages() -> None:
     sys.path.insert(0, str(ROOT / "docs"))
     import screenshots
@@ -41,33 +55,29 @@ def test_a_pages_links_lead_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_a_page_names_only_commands_that_exist(page: Path) -> None:
-    from grader.cli import commands
-
     text = page.read_text("utf-8")
     named = set(re.findall(r"(?:^ {4}|`|\$ )grader ([a-z]+)", text, re.MULTILINE))
-    assert named <= set(commands.commands)
+    assert named <= set(COMMANDS)
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     assert set(re.findall(r"(?:^ {4}|`)make ([a-z-]+)", text, re.MULTILINE)) <= targets
 
 
 def test_every_command_teaches_what_it_does() -> None:
-    from grader.cli import commands
-
-    for name, command in commands.commands.items():
+    for name, command in COMMANDS.items():
         assert command.help, name
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-def test_the_engine_names_no_exercise(course) -> None:
+def test_the_engine_names_no_exercise(course: Course) -> None:
     for path in (ROOT / "grader").rglob("*.py"):
         code = re.sub(r'"""[\s\S]*?"""|#.*', "", path.read_text("utf-8"))
         assert [name for name in course.names if name in code] == [], path
 
 
-def test_every_tensor_line_of_a_reference_ends_in_its_shape(course) -> None:
+def test_every_tensor_line_of_a_reference_ends_in_its_shape(course: Course) -> None:
     start, work = (
         r"^\s+(\w+|self\.register_buffer\(.*|return) ?(=|\()",
         r".*(@|torch\.|\.view|softmax)",
@@ -80,10 +90,76 @@ def test_every_tensor_line_of_a_reference_ends_in_its_shape(course) -> None:
         assert bare == [], exercise.name
 
 
-def test_the_command_line_offers_what_there_is() -> None:
-    from grader.cli import classes, graded
-    from grader.commands.export import FILLED
-    from grader.submissions.layouts import LAYOUTS
+def test_help_shows_every_command_once_under_who_uses_it() -> None:
+    page = CliRunner().invoke(commands, ["--help"]).output
+    sections = re.findall(r"^(\w+):\n((?:  .*\n)+)", page, re.MULTILINE)
+    shown = {users: re.findall(r"^  (\w+) ", lines, re.MULTILINE) for users, lines in sections}
+    assert {users: shown[users] for users in GROUPS} == {
+        users: list(group) for users, group in GROUPS.items()
+    }
+    assert max(map(len, page.splitlines())) <= 80
 
-    assert set(classes.LAYOUTS) == set(LAYOUTS)
-    assert set(FILLED) < set(graded.EXPORTS)
+
+@pytest.mark.parametrize("arguments", [["--help"], ["no-such-command"], ["--version"]])
+def test_help_and_errors_import_nothing_heavy(arguments: list[str]) -> None:
+    heavy = "torch", "pytest", "jinja2", "rich", "msgspec", "grader.grading", "grader.classroom"
+    code = (
+        f"import sys; from grader.__main__ import run; run({arguments!r}); "
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_class_name_exists_once() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "grader").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_what_is_called_worker_or_zygote_is_in_the_file_of_that_name() -> None:
+    assert (Worker.__module__, Zygote.__module__) == (
+        "grader.sandbox.host.worker",
+        "grader.sandbox.host.zygote",
+    )
+
+
+def packages() -> dict[str, set[str]]:
+    """Each package of the project, with the names of what is in it."""
+    found = {}
+    for init in sorted((ROOT / "grader").rglob("__init__.py")):
+        name = ".".join(init.parent.relative_to(ROOT).parts)
+        modules = {path.stem for path in init.parent.glob("*.py")} - {"__init__"}
+        found[name] = modules | {path.parent.name for path in init.parent.glob("*/__init__.py")}
+    return found
+
+
+def test_every_module_is_in_an_import_contract() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    covered = {}
+    for contract in settings["tool"]["importlinter"]["contracts"]:
+        if contract["type"] == "layers":
+            (container,) = contract["containers"]
+            assert contract["exhaustive"], container
+            covered[container] = {name for row in contract["layers"] for name in row.split(" | ")}
+            assert len(contract["layers"]) <= 12, container
+    assert covered == packages()
+
+
+def test_the_architecture_page_shows_every_room() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    tree = page.split("```")[1]
+    shown = set(re.findall(r"\b[a-z_0-9]+\b", re.sub(r"#.*", "", tree)))
+    wanted = {name for names in packages().values() for name in names}
+    assert wanted - shown == set()
+
+
+def test_a_room_says_what_it_is_for_in_a_few_lines() -> None:
+    for name in packages():
+        init = ROOT.joinpath(*name.split("."), "__init__.py")
+        doc = ast.get_docstring(ast.parse(init.read_text("utf-8")))
+        assert doc, name
+        assert len(doc.splitlines()) <= 6, name

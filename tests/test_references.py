@@ -652,7 +652,7 @@ def test_causal_attention_without_learning_is_as_worked_out(references: Referenc
     layer = references["causal_attention"].CausalAttention(3, 3, 7, 0.0)
     identity(layer, *PROJECTIONS)
     layer.W_query.weight.data *= math.sqrt(3)  # undoes the scale
-    order = torch.tensor([0, 2, 3, 4, 5, 1])  # the second token last, where it sees all others
+    order = torch.tensor([0, 2, 3, 4, 5, 1])  # the second token last: it attends to all
     x = torch.tensor(TOKENS)[order]
     assert_rounds_to(layer(x[None])[0, -1], SECOND_TOKEN_CONTEXT, "the context")
     show_weights(layer, torch.eye(7))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from classroom import Instant, hand_in, marks, report_of, rows
+from commandline import Cli
 
 from grader.course.course import load_course
 
@@ -33,15 +34,15 @@ def out(handed_in: Path) -> Path:
     return handed_in.parent / "out"
 
 
-def batch(cli: Any, handed_in: Path, course: Path, *more: object) -> Any:
+def batch(cli: Cli, handed_in: Path, course: Path, *more: object) -> Any:
     return cli("batch", handed_in, "--out", out(handed_in), "--course", course, "--seed", 5, *more)
 
 
-def regrade(cli: Any, handed_in: Path, course: Path, *more: object) -> Any:
+def regrade(cli: Cli, handed_in: Path, course: Path, *more: object) -> Any:
     return cli("regrade", "--in", out(handed_in), "--course", course, *more)
 
 
-def adjust(cli: Any, handed_in: Path, course: Path, *what: object, why: str = "kind") -> Any:
+def adjust(cli: Cli, handed_in: Path, course: Path, *what: object, why: str = "kind") -> Any:
     return cli("adjust", *what, "--why", why, "--in", out(handed_in), "--course", course)
 
 
@@ -65,7 +66,7 @@ def pages(handed_in: Path) -> dict[str, bytes]:
 
 
 def test_only_the_exercise_that_changed_is_graded_again(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     found = rows(out(handed_in), "SELECT * FROM results")
@@ -87,7 +88,7 @@ def test_only_the_exercise_that_changed_is_graded_again(
 
 
 def test_a_part_that_others_build_on_is_graded_with_them(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     settings = pair / "reference" / "shift" / "exercise.toml"
     settings.write_text(f'requires = ["scale"]\n{settings.read_text()}')
@@ -104,7 +105,7 @@ def test_a_part_that_others_build_on_is_graded_with_them(
 
 
 def test_what_decides_nothing_grades_nothing_again(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     instant.jobs.clear()
@@ -117,7 +118,7 @@ def test_what_decides_nothing_grades_nothing_again(
 
 
 def test_after_a_change_batch_refuses_and_names_the_command(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     before = pages(handed_in)
@@ -136,7 +137,7 @@ def test_after_a_change_batch_refuses_and_names_the_command(
 
 
 def test_a_change_before_anybody_was_told_needs_no_regrade(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     def stopping(job: Any) -> None:
         raise KeyboardInterrupt
@@ -150,7 +151,7 @@ def test_a_change_before_anybody_was_told_needs_no_regrade(
 
 
 def test_who_left_before_the_change_does_not_stand_in_the_way(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     for file in ("scale.py", "shift.py"):
@@ -164,8 +165,9 @@ def test_who_left_before_the_change_does_not_stand_in_the_way(
     assert "s002" not in marks(out(handed_in))
 
 
+@pytest.mark.slow
 def test_regrading_many_who_do_not_change_runs_nothing(
-    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+    cli: Cli, instant: Instant, tmp_path: Path, pair: Path
 ) -> None:
     for number in range(200):
         hand_in(tmp_path / "class" / f"s{number:03}", {"scale.py": f"# {number % 9} points"})
@@ -181,7 +183,7 @@ def test_regrading_many_who_do_not_change_runs_nothing(
 
 
 def test_grading_a_student_again_grades_them_alone(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     instant.jobs.clear()
@@ -191,7 +193,7 @@ def test_grading_a_student_again_grades_them_alone(
 
 
 def test_grading_again_tries_anew_what_was_given_up(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     (handed_in / "s002" / "scale.py").write_text("# 4 points, but lost")
     batch(cli, handed_in, pair)
@@ -218,7 +220,7 @@ def instant_answer(instant: Instant, job: Any) -> Any:
     ],
 )
 def test_an_unknown_student_is_not_graded_again(
-    student: str, said: str, cli: Any, instant: Instant, handed_in: Path, pair: Path
+    student: str, said: str, cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     answer = regrade(cli, handed_in, pair, "--again", "s001", "--again", student)
@@ -227,7 +229,7 @@ def test_an_unknown_student_is_not_graded_again(
 
 
 def test_another_seed_is_a_change_like_any(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     before = pages(handed_in)
@@ -245,7 +247,7 @@ def test_another_seed_is_a_change_like_any(
 
 
 def test_a_regrade_that_is_stopped_goes_on_where_it_was(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     before = pages(handed_in)
@@ -270,7 +272,7 @@ def test_a_regrade_that_is_stopped_goes_on_where_it_was(
 
 
 def test_an_adjustment_stands_in_the_report_and_counts(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     others = {name: text for name, text in pages(handed_in).items() if "s00" in name}
@@ -291,7 +293,7 @@ def test_an_adjustment_stands_in_the_report_and_counts(
 
 
 def test_the_last_adjustment_counts_and_zero_takes_it_back(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     before = pages(handed_in)
@@ -309,7 +311,7 @@ def test_the_last_adjustment_counts_and_zero_takes_it_back(
 
 
 def test_adjustments_survive_every_regrade(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     adjust(cli, handed_in, pair, "s003", "scale", "+2", why="kind")
@@ -326,12 +328,12 @@ def test_adjustments_survive_every_regrade(
 
 
 def test_an_adjustment_while_the_student_waits_is_kept(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     touch(pair, "scale")
     said = adjust(cli, handed_in, pair, "s003", "scale", "+2")
-    assert (said.code, "kept, and not published" in said.out) == (0, True)
+    assert (said.code, "kept, but not published" in said.out) == (0, True)
     said = regrade(cli, handed_in, pair, "--publish")
     assert "s003       5 → 7      of 10  scale +2" in said.out
     assert marks(out(handed_in))["s003"] == "7"
@@ -343,12 +345,12 @@ def test_an_adjustment_while_the_student_waits_is_kept(
         (("s0003", "scale", "+2"), "nobody called `s0003` has handed in; did you mean `s003`?"),
         (("s003", "scael", "+2"), "there is no exercise `scael`; did you mean `scale`?"),
         (("s003", "scale", "two"), "two"),
-        (("s003", "scale", "nan"), "nan is no number of points"),
-        (("s003", "scale", "inf"), "inf is no number of points"),
+        (("s003", "scale", "nan"), "nan is not a number of points"),
+        (("s003", "scale", "inf"), "inf is not a number of points"),
     ],
 )
 def test_a_wrong_adjustment_is_refused(
-    what: tuple[str, ...], said: str, cli: Any, instant: Instant, handed_in: Path, pair: Path
+    what: tuple[str, ...], said: str, cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     before = pages(handed_in)
@@ -361,8 +363,9 @@ def test_a_wrong_adjustment_is_refused(
 # --- with real slots ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_who_changes_is_said_before_anybody_is_told(
-    cli: Any, handed_in: Path, pair: Path, tiny_solution: str
+    cli: Cli, handed_in: Path, pair: Path, tiny_solution: str
 ) -> None:
     for student in ("s001", "s002", "s003", "s004"):
         (handed_in / student / "scale.py").write_text(f"{tiny_solution}# {student}\n")
@@ -396,7 +399,7 @@ def test_who_changes_is_said_before_anybody_is_told(
 
 
 def test_a_result_that_is_tried_again_and_not_published_stays_what_it_was(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     kept = sorted(rows(out(handed_in), "SELECT * FROM results"))
@@ -412,7 +415,7 @@ def test_a_result_that_is_tried_again_and_not_published_stays_what_it_was(
 
 
 def test_another_maximum_is_a_change_and_is_not_exported_unseen(
-    cli: Any, instant: Instant, handed_in: Path, pair: Path
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
     batch(cli, handed_in, pair)
     settings = pair / "reference" / "course.toml"
@@ -427,7 +430,7 @@ def test_another_maximum_is_a_change_and_is_not_exported_unseen(
 
 
 def test_another_attempt_is_not_counted_unseen(
-    cli: Any, instant: Instant, tmp_path: Path, pair: Path
+    cli: Cli, instant: Instant, tmp_path: Path, pair: Path
 ) -> None:
     first, second = "one_11_101_scale.py", "one_11_102_scale-1.py"
     folder = hand_in(tmp_path / "class", {first: "# 6 points", second: "# 2 points"})

@@ -1,4 +1,4 @@
-"""Every view is made from the JSON, and what a student wrote stays text in it."""
+"""The views of a report: all show the same, and a student's text stays text in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 import html
 import io
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.course.policy import Policy
+from grader.course.visibility import HIDDEN_SENTENCE, LATER, SKIPPED_UNTIL, for_student
 from grader.report import (
     Diagnosis,
     Excerpt,
@@ -29,10 +30,9 @@ from grader.report import (
     Report,
     WrongStep,
 )
-from grader.reports import FORMATS, charts, text
-from grader.reports.code import coloured
-from grader.reports.grades import cell, write_csv
-from grader.course.visibility import HIDDEN_SENTENCE, LATER, for_student
+from grader.reports import FORMATS, charts, render, text
+from grader.reports.pages import coloured
+from grader.reports.platforms.grades import cell, write_csv
 
 NASTY = "<script>alert(1)</script> & `x` *y* [z](javascript:1) | ~~~ ``` \" '"
 
@@ -77,7 +77,7 @@ FAILED = report(
 
 
 def shown(form: str, what: Report) -> str:
-    return FORMATS[form](what.to_json())
+    return render(what, form, text.SCREEN)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -133,9 +133,9 @@ def full_of(text: str) -> Report:
 
 
 class Shape(HTMLParser):
-    """What a page is made of, without its text: tags, attributes, comments, declarations.
+    """The structure of a page without its text: tags, attributes, comments, declarations.
 
-    The spans that colour code depend on what the code is.
+    Spans are left out, because those that colour code depend on the code.
     """
 
     def __init__(self, page: str) -> None:
@@ -177,7 +177,7 @@ def test_no_text_breaks_out_of_a_page(text: str) -> None:
 @given(st.text(alphabet=st.sampled_from("<>\"'&`/!-[]=; \n\tabcsriptonx{}%\\"), max_size=80))
 def test_no_made_up_text_breaks_out_either(text: str) -> None:
     page, harmless = shown("html", full_of(text)), shown("html", full_of("harmless"))
-    optional = {"p", "pre", "br", "h3", "h4"}  # what is left out where there is no text
+    optional = {"p", "pre", "br", "h3", "h4"}  # left out where there is no text
 
     def kept(parts: list[Any]) -> list[Any]:
         names = [part if isinstance(part, str) else part[0] for part in parts]
@@ -218,7 +218,7 @@ FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "
 @pytest.mark.parametrize("name", FORMULAS)
 def test_no_cell_of_the_marks_is_a_formula(name: str) -> None:
     made = io.StringIO(newline="")
-    write_csv(made, ["scale"], [{**FAILED.to_json(), "submission": name}])
+    write_csv(made, ["scale"], [replace(FAILED, submission=name)])
     header, row = csv.reader(io.StringIO(made.getvalue(), newline=""))
     assert header[:3] == ["submission", "points", "max_points"]
     assert row[1:3] == ["2", "4"]
@@ -255,7 +255,7 @@ def test_text_fits_80_columns_whatever_it_says() -> None:
     assert max(map(len, plain.splitlines())) < 80
 
 
-def test_a_check_without_points_informs_and_does_not_fail_an_exercise() -> None:
+def test_a_failed_check_without_points_is_shown_and_does_not_fail_an_exercise() -> None:
     what = report(outcome("passed"), outcome(points=0))
     assert what.passed
     page = shown("text", what)
@@ -263,14 +263,14 @@ def test_a_check_without_points_informs_and_does_not_fail_an_exercise() -> None:
     assert "Rows sum to one." in page
 
 
-def test_what_costs_points_comes_first() -> None:
+def test_failures_that_cost_points_come_first() -> None:
     informs = outcome(points=0, sentence="It informs.")
     page = shown("text", report(informs, outcome(sentence="It costs.")))
     assert "scale: It costs." in page
     assert "It informs." not in page
 
 
-# --- what a course hides -------------------------------------------------------------------------
+# --- hidden by the course ------------------------------------------------------------------------
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -289,16 +289,16 @@ def test_a_test_that_is_never_visible_is_in_no_view(form: str) -> None:
     assert HIDDEN_SENTENCE in page.replace("\\", "")
 
 
-def test_what_waits_for_a_hidden_test_does_not_tell_its_sentence() -> None:
+def test_a_test_skipped_for_a_hidden_one_does_not_reveal_its_sentence() -> None:
     secret = outcome(visible="never", sentence="SECRET", name="test_secret")
-    waits = outcome("skipped", message="waits for: test_secret", name="test_other")
-    open_ = outcome("skipped", message="waits for: test_other", name="test_third")
-    told = for_student(report(secret, waits, open_), Policy(), NOW).exercises[0].tests
-    assert told[1].message == f"waits for: {HIDDEN_SENTENCE}"
-    assert told[2].message == "waits for: Rows sum to one."
+    other = outcome("skipped", message=SKIPPED_UNTIL.format("test_secret"), name="test_other")
+    third = outcome("skipped", message=SKIPPED_UNTIL.format("test_other"), name="test_third")
+    tests = for_student(report(secret, other, third), Policy(), NOW).exercises[0].tests
+    assert tests[1].message == f'skipped until "{HIDDEN_SENTENCE}" passes'
+    assert tests[2].message == 'skipped until "Rows sum to one." passes'
 
 
-def test_details_after_the_due_date_wait_for_it() -> None:
+def test_details_are_shown_only_after_the_due_date() -> None:
     what = report(outcome(visible="after_due", expected=EXCERPT))
     before = for_student(what, Policy(due=NOW + timedelta(days=1)), NOW).exercises[0].tests[0]
     assert (before.sentence, before.message, before.expected) == ("Rows sum to one.", LATER, None)
@@ -332,17 +332,15 @@ def diagnosed(*tests: Outcome, diagnosis: Diagnosis = DIAGNOSIS) -> Report:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_every_view_tells_the_mistake_its_ties_and_the_first_wrong_step(form: str) -> None:
+def test_every_view_names_the_mistake_its_ties_and_the_first_wrong_step(form: str) -> None:
     page = html.unescape(shown(form, diagnosed(outcome())).replace("\\", ""))
     for part in (DIAGNOSIS.says, "Or something else.", STEP.says):
         assert part in page
 
 
-def test_the_report_begins_with_what_to_mend_first() -> None:
-    assert diagnosed(outcome()).advice == "Mend Scale first: The softmax runs over the queries."
-    assert report(outcome()).advice == (
-        "Mend Scale first. This does not hold yet: Rows sum to one."
-    )
+def test_the_report_begins_with_what_to_fix_first() -> None:
+    assert diagnosed(outcome()).advice == "Fix Scale first: The softmax runs over the queries."
+    assert report(outcome()).advice == ("Fix Scale first. This does not hold yet: Rows sum to one.")
     assert report(outcome("passed")).advice == "Everything here passes."
     stub = report(outcome(kind="NotImplementedError"))
     stub = replace(stub, exercises=(replace(stub.exercises[0], unfinished=True),))
@@ -350,7 +348,7 @@ def test_the_report_begins_with_what_to_mend_first() -> None:
     hidden = for_student(report(outcome(visible="never"), outcome(visible="never")), Policy(), NOW)
     assert "not written" not in hidden.advice
     for form in ("json", "markdown", "html"):
-        assert "Mend Scale first" in shown(form, diagnosed(outcome()))
+        assert "Fix Scale first" in shown(form, diagnosed(outcome()))
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -378,7 +376,7 @@ def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
     assert after.exercises[0].diagnosis == seen
 
 
-def test_a_tie_that_rests_on_hidden_tests_is_not_told() -> None:
+def test_a_tie_that_rests_on_hidden_tests_is_not_shown() -> None:
     other = replace(DIAGNOSIS.tie[0], tests=(("test_hidden",),))
     tests = outcome(), outcome(name="test_hidden", visible="never")
     tied = replace(DIAGNOSIS, tie=(other,))
@@ -403,6 +401,24 @@ def test_each_of_two_mistakes_needs_a_shown_test() -> None:
     assert found.exercises[0].diagnosis is None
 
 
+# --- the state of an exercise ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tests", "changes", "state"),
+    [
+        ((), {}, "not graded"),
+        ((outcome("passed"), outcome(points=0)), {}, "passed"),
+        ((outcome(), outcome()), {"unfinished": True}, "not started"),
+        ((outcome(), outcome("passed"), outcome("error")), {}, "2 of 3 checks fail"),
+        ((outcome(), outcome("skipped"), outcome("skipped")), {}, "1 of 3 checks fail, 2 skipped"),
+    ],
+)
+def test_a_state_is_described_in_a_few_words(tests: Any, changes: Any, state: str) -> None:
+    result = replace(report(*tests).exercises[0], **changes)
+    assert text.describe_state(result) == state
+
+
 # --- one screen -----------------------------------------------------------------------------------
 
 
@@ -415,20 +431,20 @@ def test_the_terminal_shows_one_screen_and_everything_when_asked() -> None:
     many = replace(
         report(outcome()), exercises=tuple(replace(one, name=f"exercise_{n}") for n in range(7))
     )
-    screen = text.render(many.to_json(), 24).splitlines()
+    screen = text.render(many, 24).splitlines()
     assert len(screen) < 24
     assert DIAGNOSIS.says in "\n".join(screen)
     assert "6 more to look at: grader check --all" in "\n".join(screen)
-    everything = text.render(many.to_json(), None)
+    everything = text.render(many, None)
     assert everything.count(DIAGNOSIS.says) == 7
-    assert everything.count(EXCERPT.text) == 7 * 2  # of the first wrong step
+    assert everything.count(EXCERPT.text) == 7 * 2  # those of the first wrong step
 
 
 def test_a_long_course_fits_on_a_screen_as_well() -> None:
     one = report(outcome()).exercises[0]
     done = replace(report(outcome("passed")).exercises[0], name="done")
     course = replace(report(outcome()), exercises=(*[done] * 20, *[one] * 5))
-    screen = text.render(course.to_json(), 24)
+    screen = text.render(course, 24)
     assert len(screen.splitlines()) < 24
     assert "20 more: grader status" in screen
 
@@ -439,7 +455,7 @@ def test_a_long_course_fits_on_a_screen_as_well() -> None:
 def test_a_heatmap_compares_on_one_scale_and_names_every_number() -> None:
     expected = Excerpt("", (1, 2, 2), "float64", (0, 0, 3), [[0.0, 1.0], [0.5, 0.5]])
     actual = replace(expected, values=[[1.0, 0.0], [0.5, "nan"]])
-    maps = charts.heatmaps(asdict(expected), asdict(actual))
+    maps = charts.heatmaps(expected, actual)
     assert [one.title for one in maps] == ["expected", "yours", "yours − expected"]
     assert maps[0].cells[1].fill == maps[1].cells[0].fill  # a 1 is a 1 in both
     assert [one.title for one in maps[0].cells][:2] == ["[0, 0, 3]: 0", "[0, 0, 4]: 1"]
@@ -447,9 +463,9 @@ def test_a_heatmap_compares_on_one_scale_and_names_every_number() -> None:
     assert maps[1].cells[3].text == "nan"
 
 
-def test_colours_are_told_apart_by_lightness_and_numbers_can_be_read_on_them() -> None:
+def test_colours_differ_in_lightness_and_numbers_are_readable_on_them() -> None:
     row = [[n / 10 for n in range(-10, 11)]]
-    excerpt = asdict(Excerpt("", (1, 21), "float64", (0, 0), row))
+    excerpt = Excerpt("", (1, 21), "float64", (0, 0), row)
     cells = charts.heatmaps(excerpt, excerpt)[0].cells
 
     def luminance(colour: str) -> float:
@@ -468,16 +484,16 @@ def test_colours_are_told_apart_by_lightness_and_numbers_can_be_read_on_them() -
 
 
 def test_there_is_no_picture_where_shapes_do_not_agree() -> None:
-    other = asdict(Excerpt("", (2,), "float64", (0,), [1.0, 2.0]))
-    assert charts.heatmaps(asdict(EXCERPT), asdict(Excerpt("a tuple of 2"))) == []
-    assert charts.heatmaps(asdict(Excerpt("", (3,), "float64", (0,), [1.0, 2.0, 3.0])), other) == []
+    other = Excerpt("", (2,), "float64", (0,), [1.0, 2.0])
+    assert charts.heatmaps(EXCERPT, Excerpt("a tuple of 2")) == []
+    assert charts.heatmaps(Excerpt("", (3,), "float64", (0,), [1.0, 2.0, 3.0]), other) == []
     assert len(charts.heatmaps(other, other)) == 3
-    larger = asdict(Excerpt("", (9, 9), "float64", (0, 0), [[1.0, 2.0]]))
-    assert charts.heatmaps(asdict(EXCERPT), larger) == []
+    larger = Excerpt("", (9, 9), "float64", (0, 0), [[1.0, 2.0]])
+    assert charts.heatmaps(EXCERPT, larger) == []
 
 
 def test_code_around_an_error_is_numbered_and_the_line_marked() -> None:
-    where = asdict(Frame("scale.py", 12, "return x", around="def f(x):\n    return x\n", start=11))
+    where = Frame("scale.py", 12, "return x", around="def f(x):\n    return x\n", start=11)
     lines = str(coloured(where)).split("\n")
     assert [re.sub(r"<[^>]*>", "", line) for line in lines] == ["11 def f(x):", "12     return x"]
     assert [line.startswith('<span class="hll">') for line in lines] == [False, True]

@@ -1,4 +1,4 @@
-"""A roster is read however its columns are called, and a bad row is named with its line."""
+"""A roster is read under any usual column names, and errors name the file and line."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.classroom.roster import Roster, RosterRow, read_roster
 from grader.errors import RequestError
-from grader.submissions.layouts import Attempt
 from grader.report import Person
-from grader.classroom.roster import Entry, Roster, read_roster
+from grader.submissions.layouts import Attempt
 
 
 def roster(tmp_path: Path, text: str | bytes) -> Roster:
@@ -20,8 +20,8 @@ def roster(tmp_path: Path, text: str | bytes) -> Roster:
 
 
 def found(listed: Roster, student: str = "x", **person: str) -> str | None:
-    entry = listed.find(Attempt(student, (), person=Person(**person)))
-    return entry.student if entry else None
+    row = listed.find(Attempt(student, (), person=Person(**person)))
+    return row.student if row else None
 
 
 EVERYTHING = "id,name,email,login,number,section,due,submitted\n" + (
@@ -33,7 +33,7 @@ def test_every_column_is_read(tmp_path: Path) -> None:
     person = Person("Student One", "s001@example.org", "one", "4711", "B")
     due = datetime(2026, 11, 30, 23, 59, tzinfo=timezone(timedelta(hours=1)))
     submitted = datetime(2026, 11, 29, 8, tzinfo=UTC)
-    assert roster(tmp_path, EVERYTHING).entries == (Entry("s001", person, due, submitted),)
+    assert roster(tmp_path, EVERYTHING).rows == (RosterRow("s001", person, due, submitted),)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_every_column_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_columns_are_found_by_their_usual_names(text: str, tmp_path: Path) -> None:
-    assert roster(tmp_path, text).entries == (Entry("s001", Person(email="s001@example.org")),)
+    assert roster(tmp_path, text).rows == (RosterRow("s001", Person(email="s001@example.org")),)
 
 
 def test_a_canvas_gradebook_is_a_roster(tmp_path: Path) -> None:
@@ -56,39 +56,39 @@ def test_a_canvas_gradebook_is_a_roster(tmp_path: Path) -> None:
         '"One, Student",501,k1,one,A,\n'
     )
     person = Person("One, Student", "", "one", "k1", "A")
-    assert roster(tmp_path, text).entries == (Entry("501", person),)
+    assert roster(tmp_path, text).rows == (RosterRow("501", person),)
 
 
 def test_a_moodle_worksheet_is_a_roster(tmp_path: Path) -> None:
     listed = roster(tmp_path, "Identifier,Full name,Email address\nTeilnehmer 77,Student One,\n")
-    assert listed.entries == (Entry("77", Person("Student One")),)
+    assert listed.rows == (RosterRow("77", Person("Student One")),)
 
 
-def test_without_ids_students_go_by_what_there_is(tmp_path: Path) -> None:
+def test_without_ids_students_are_named_by_another_field(tmp_path: Path) -> None:
     text = "login,email,sid,name\none,,,\n,s002@example.org,,\n,,3,\n,,,Student Four\n"
-    students = [entry.student for entry in roster(tmp_path, text).entries]
+    students = [row.student for row in roster(tmp_path, text).rows]
     assert students == ["one", "s002@example.org", "3", "Student Four"]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,name\ns001,One\n,\n,  \nS001,Two\n", ":5: `S001` is in line 2 already"),
-        ("id,section\ns001,A\n,B\n", ":3: nothing says who this is"),
-        ("id,due\ns001,tomorrow\n", ":2: due is `tomorrow`, which is no ISO date and time"),
+        ("id,name\ns001,One\n,\n,  \nS001,Two\n", ":5: `S001` is already in line 2"),
+        ("id,section\ns001,A\n,B\n", ":3: nothing in this line identifies a student"),
+        ("id,due\ns001,tomorrow\n", ":2: due is `tomorrow`, which is not an ISO date and time"),
         ("id,due\ns001,2026-11-30\n", ":2: due is `2026-11-30`, which has no time zone"),
         (
             "id,submitted\ns001,2026-11-30T10:00\n",
             ":2: submitted is `2026-11-30T10:00`, which has no time zone",
         ),
-        ("colour,size\nred,1\n", ":1: no column says who a student is"),
-        ("", ":1: no column says who a student is"),
+        ("colour,size\nred,1\n", ":1: no column identifies the students"),
+        ("", ":1: no column identifies the students"),
         ("id\n", "lists no students"),
         (b"id\ncaf\xe9\n", "is not UTF-8"),
-        ("id\n" + "x" * 200_000 + "\n", ":2: no CSV (field larger than field limit"),
+        ("id\n" + "x" * 200_000 + "\n", ":2: this is not valid CSV (field larger than field limit"),
     ],
 )
-def test_a_bad_roster_is_named_with_file_and_line(
+def test_an_error_in_a_roster_names_the_file_and_line(
     text: str | bytes, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(RequestError) as raised:
@@ -98,7 +98,7 @@ def test_a_bad_roster_is_named_with_file_and_line(
     assert raised.value.remedy
 
 
-def test_a_roster_that_is_not_there_is_a_wrong_request(tmp_path: Path) -> None:
+def test_a_missing_roster_is_a_wrong_request(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match=r"cannot read .*No such file"):
         read_roster(tmp_path / "nowhere.csv")
 
@@ -128,20 +128,20 @@ s004,"Same, Name",s003@example.org,four,4714
         ("", {}, None),
     ],
 )
-def test_an_attempt_finds_its_student_and_nobody_elses(
+def test_an_attempt_is_matched_with_its_own_student(
     student: str, person: dict[str, str], whose: str | None, tmp_path: Path
 ) -> None:
     assert found(roster(tmp_path, CLASS), student, **person) == whose
 
 
-def test_who_handed_nothing_in_is_missing(tmp_path: Path) -> None:
+def test_students_without_an_attempt_are_missing(tmp_path: Path) -> None:
     listed = roster(tmp_path, CLASS)
-    there = [listed.entries[0], listed.entries[2]]
-    assert [entry.student for entry in listed.missing(there)] == ["s002", "s004"]
+    there = [listed.rows[0], listed.rows[2]]
+    assert [row.student for row in listed.missing(there)] == ["s002", "s004"]
 
 
-def test_who_fits_several_lines_is_none_of_them(tmp_path: Path) -> None:
+def test_an_attempt_that_matches_several_lines_belongs_to_none(tmp_path: Path) -> None:
     listed = roster(tmp_path, "id,name,email,number\n4711,One,one@example.org,1\n2,Two,,4711\n")
     ours = Attempt("4711", (), person=Person(number="4711", name="Two"))
-    assert [entry.student for entry in listed.fitting(ours)] == ["4711", "2"]
+    assert [row.student for row in listed.matching(ours)] == ["4711", "2"]
     assert listed.find(ours) is None

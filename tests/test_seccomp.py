@@ -1,4 +1,4 @@
-"""The system call filter decides the same on every processor, and by the kernel's own numbers."""
+"""The system call filter uses the kernel's numbers and decides the same on every processor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_numbers_are_those_of_the_kernels_headers(machine: str) -> None:
 
 
 def verdict(machine: seccomp.Machine, call: str | int, *arguments: int, audit: int = 0) -> str:
-    """What the kernel would make of a call: the filter, interpreted."""
+    """Interpret the filter as the kernel does; return its verdict on a call."""
     number = machine.numbers[call] if isinstance(call, str) else call
     values = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<IIQ6Q", number, audit or machine.audit, 0, *(v % 2**64 for v in values))
@@ -88,7 +88,7 @@ VERDICTS: list[tuple[str, tuple[Any, ...]]] = [
 
 @pytest.mark.parametrize("machine", seccomp.MACHINES)
 @pytest.mark.parametrize(("expected", "call"), VERDICTS)
-def test_the_filter_decides_alike_on_every_processor(
+def test_the_filter_decides_the_same_on_every_processor(
     machine: str, expected: str, call: tuple[Any, ...]
 ) -> None:
     assert verdict(seccomp.MACHINES[machine], *call) == expected
@@ -108,7 +108,7 @@ def test_of_the_first_thousand_calls_only_those_listed_are_allowed(machine: str)
         if name in known.numbers
     }
     allowed = {number for number in range(1000) if verdict(known, number) == "allowed"}
-    # With arguments of 0, opening to read and asking for one's own limits are among them.
+    # With arguments of 0, opening for reading and getting one's own limits are allowed too.
     also = {
         known.numbers[name]
         for name in ("open", "openat", "prlimit64", "fcntl")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from classroom import TINY, Instant, hand_in, marks, report_of, rows
+from commandline import Cli
 
 STUDENTS = [f"s0{n:02}" for n in range(1, 25)]
 
@@ -22,18 +23,18 @@ def handed_in(tmp_path: Path) -> Path:
     return hand_in(tmp_path / "class", texts | {"s005/notes.txt": "nothing"})
 
 
-def batch(cli: Any, handed_in: Path, out: str = "parts", *more: object, seed: int = 5) -> Any:
+def batch(cli: Cli, handed_in: Path, out: str = "parts", *more: object, seed: int = 5) -> Any:
     place = handed_in.parent / out
     return cli("batch", handed_in, "--out", place, "--course", TINY, "--seed", seed, *more)
 
 
-def merge(cli: Any, handed_in: Path) -> Any:
+def merge(cli: Cli, handed_in: Path) -> Any:
     return cli("merge", handed_in.parent / "parts", "--course", TINY)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 30])
 def test_parts_put_together_are_the_class(
-    parts: int, cli: Any, instant: Instant, handed_in: Path
+    parts: int, cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
     roster = handed_in.parent / "class.csv"
     names = [*STUDENTS, "s098", "s099"]
@@ -64,7 +65,7 @@ def test_parts_put_together_are_the_class(
     assert "s099" in (put / "index.html").read_text()
 
 
-def test_merging_again_changes_nothing(cli: Any, instant: Instant, handed_in: Path) -> None:
+def test_merging_again_changes_nothing(cli: Cli, instant: Instant, handed_in: Path) -> None:
     for number in (1, 2):
         batch(cli, handed_in, "parts", "--shard", f"{number}/2")
     merge(cli, handed_in)
@@ -75,7 +76,7 @@ def test_merging_again_changes_nothing(cli: Any, instant: Instant, handed_in: Pa
 
 
 def test_a_part_that_was_graded_again_counts_as_it_is_now(
-    cli: Any, instant: Instant, handed_in: Path
+    cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
     for number in (1, 2):
         batch(cli, handed_in, "parts", "--shard", f"{number}/2")
@@ -92,7 +93,7 @@ def test_a_part_that_was_graded_again_counts_as_it_is_now(
 
 
 def test_what_is_merged_can_be_adjusted_and_regraded(
-    cli: Any, instant: Instant, handed_in: Path
+    cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
     for number in (1, 2):
         batch(cli, handed_in, "parts", "--shard", f"{number}/2")
@@ -107,7 +108,7 @@ def test_what_is_merged_can_be_adjusted_and_regraded(
     assert marks(out)["s004"] == "5"
 
 
-def test_a_part_goes_on_where_it_was(cli: Any, instant: Instant, handed_in: Path) -> None:
+def test_a_part_goes_on_where_it_was(cli: Cli, instant: Instant, handed_in: Path) -> None:
     def stopping(job: Any) -> None:
         if len(instant.jobs) == 6:
             raise KeyboardInterrupt
@@ -127,7 +128,7 @@ def test_a_part_goes_on_where_it_was(cli: Any, instant: Instant, handed_in: Path
 
 
 def test_a_missing_part_is_named_with_the_command_that_grades_it(
-    cli: Any, instant: Instant, handed_in: Path
+    cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
     for number in (1, 3):
         batch(cli, handed_in, "parts", "--shard", f"{number}/4")
@@ -139,13 +140,13 @@ def test_a_missing_part_is_named_with_the_command_that_grades_it(
     assert not (out / "ledger.sqlite").exists()
 
 
-def test_a_folder_without_parts_is_named(cli: Any, tmp_path: Path) -> None:
+def test_a_folder_without_parts_is_named(cli: Cli, tmp_path: Path) -> None:
     said = cli("merge", tmp_path, "--course", TINY)
     assert (said.code, f"{tmp_path} holds no parts of a class" in said.err) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
-def test_parts_of_several_divisions_are_named(cli: Any, instant: Instant, handed_in: Path) -> None:
+def test_parts_of_several_divisions_are_named(cli: Cli, instant: Instant, handed_in: Path) -> None:
     for shard in ("1/2", "2/2", "3/3"):
         batch(cli, handed_in, "parts", "--shard", shard)
     said = merge(cli, handed_in)
@@ -157,7 +158,7 @@ def test_parts_of_several_divisions_are_named(cli: Any, instant: Instant, handed
     ("options", "what"), [({"seed": 6}, "seed"), ({"attempt": "best"}, "request")]
 )
 def test_parts_that_were_graded_differently_are_refused(
-    options: dict[str, Any], what: str, cli: Any, instant: Instant, handed_in: Path
+    options: dict[str, Any], what: str, cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
     batch(cli, handed_in, "parts", "--shard", "1/2")
     more = ("--attempt", options["attempt"]) if "attempt" in options else ()
@@ -171,7 +172,7 @@ def test_parts_that_were_graded_differently_are_refused(
 
 
 def test_a_part_of_another_state_of_the_course_waits_to_be_graded(
-    cli: Any, instant: Instant, handed_in: Path, tiny_copy: Path
+    cli: Cli, instant: Instant, handed_in: Path, tiny_copy: Path
 ) -> None:
     batch(cli, handed_in, "parts", "--shard", "1/2")
     suite = tiny_copy / "reference" / "scale" / "test_hidden.py"
@@ -189,7 +190,7 @@ def test_a_part_of_another_state_of_the_course_waits_to_be_graded(
     assert list(marks(place)) == STUDENTS
 
 
-def test_parts_need_a_seed_of_their_own_choice(cli: Any, handed_in: Path) -> None:
+def test_parts_need_a_seed_of_their_own_choice(cli: Cli, handed_in: Path) -> None:
     said = cli("batch", handed_in, "--out", handed_in.parent / "parts", "--shard", "1/2")
     assert said.code == 2
     assert not (handed_in.parent / "parts").exists()
@@ -201,13 +202,13 @@ def test_parts_need_a_seed_of_their_own_choice(cli: Any, handed_in: Path) -> Non
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", "1/2/3"])
-def test_what_is_no_part_is_refused(shard: str, cli: Any, handed_in: Path) -> None:
+def test_what_is_no_part_is_refused(shard: str, cli: Cli, handed_in: Path) -> None:
     said = batch(cli, handed_in, "parts", "--shard", shard)
     assert said.code == 2
     assert re.search(rf"{re.escape(shard)} is not a part such as 3/10", said.err)
 
 
-def test_a_folder_may_be_called_anything(cli: Any, instant: Instant, handed_in: Path) -> None:
+def test_a_folder_may_be_called_anything(cli: Cli, instant: Instant, handed_in: Path) -> None:
     odd = "50% of #3?"
     batch(cli, handed_in, odd, "--shard", "1/1")
     assert cli("merge", handed_in.parent / odd, "--course", TINY).code == 1

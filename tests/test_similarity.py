@@ -1,4 +1,4 @@
-"""Which submissions resemble each other, and above all which do not."""
+"""Submissions that are similar, and above all submissions that are not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.classroom.similarity import FEWEST, GRAM, WINDOW, Pair, Similarity, fingerprints, tokens
+from grader.classroom.similarity import FEWEST, GRAM, WINDOW, Similarity, fingerprints, tokens
+from grader.reports.summary import Pair
 
 STUB = '''
 """Weigh the values by how well the keys fit."""
@@ -27,7 +28,7 @@ SIGNS = ("+", "-", "*", "@", "/", "%", "<<", "&")
 
 
 def program(seed: int, lines: int = 24) -> str:
-    """A text in the stub's frame like nobody else's: what its lines do is drawn at random."""
+    """A solution in the frame of the stub, different from all others: its lines are random."""
     rng = random.Random(seed)
 
     def value(depth: int = 3) -> str:
@@ -40,7 +41,7 @@ def program(seed: int, lines: int = 24) -> str:
 
 
 def renamed(text: str) -> str:
-    """The same text by somebody who hides it: other names, numbers, comments and blank lines."""
+    """The same solution, disguised: other names, numbers, comments and blank lines."""
     for old, new in (("name_", "result"), ("x", "left"), ("y", "right"), ("2", "7")):
         text = text.replace(old, new)
     return "# all my own work\n" + text.replace("\n", "  # really\n\n").replace("  #", "   #")
@@ -57,7 +58,7 @@ def others(count: int) -> list[str]:
     return [program(seed) for seed in range(1000, 1000 + count)]
 
 
-def test_those_who_wrote_for_themselves_resemble_nobody() -> None:
+def test_independent_solutions_are_not_similar() -> None:
     assert pairs_of(*others(30)) == []
 
 
@@ -69,21 +70,21 @@ def test_new_names_numbers_and_comments_hide_nothing() -> None:
     assert pair.identical == ()
 
 
-def test_identical_files_are_said_to_be() -> None:
+def test_identical_files_are_named() -> None:
     (pair,) = pairs_of(program(1), *others(5), program(1).replace("\n", "\r\n"))
     assert (pair.students, pair.share) == (("s000", "s006"), 1.0)
     assert pair.identical == ("attention",)
 
 
-def test_a_part_that_was_taken_over_shows_in_the_share() -> None:
+def test_a_copied_part_shows_in_the_share() -> None:
     own = program(2).splitlines()
-    taken = program(1).splitlines()
-    mixed = "\n".join(taken[:22] + own[22:])
+    copied = program(1).splitlines()
+    mixed = "\n".join(copied[:22] + own[22:])
     (pair,) = pairs_of(program(1), *others(20), mixed)
     assert 0.6 <= pair.share < 0.95
 
 
-def test_what_came_with_the_stub_counts_for_nobody() -> None:
+def test_code_from_the_stub_is_left_out() -> None:
     given_code = program(3)
     both = [given_code + "\n" + program(seed, 4) for seed in (4, 5)]
     assert pairs_of(*both, *others(5), common=given_code) == []
@@ -91,15 +92,15 @@ def test_what_came_with_the_stub_counts_for_nobody() -> None:
     assert pairs_of(*[given_code] * 3, common=given_code) == []
 
 
-def test_what_many_wrote_counts_for_nobody() -> None:
+def test_code_that_many_students_wrote_is_left_out() -> None:
     usual = program(6)
     converged = [usual + f"\nz = {at}" for at in range(11)]
     assert pairs_of(*converged, *others(9)) == []
     assert len(pairs_of(*converged[:3], *others(17))) == 3
 
 
-def test_where_answers_converge_only_what_goes_further_is_told() -> None:
-    """In twos, all share two thirds: that is how this class is, and says nothing of anybody."""
+def test_where_solutions_converge_only_those_that_converge_further_are_reported() -> None:
+    """Everybody shares two thirds with somebody, so two thirds means nothing in this class."""
     halves = []
     for seed in range(10):
         shared = program(seed).splitlines()
@@ -111,11 +112,11 @@ def test_where_answers_converge_only_what_goes_further_is_told() -> None:
     assert pair.students == ("s000", "s021")
 
 
-def test_a_short_file_resembles_nobody() -> None:
+def test_a_short_file_is_not_compared() -> None:
     assert pairs_of(*["def attention(Q, K, V):\n    return (Q @ K.mT).softmax(-1) @ V"] * 3) == []
 
 
-def test_many_who_handed_in_the_same_file_are_each_named_once() -> None:
+def test_many_students_with_the_same_file_are_each_named_once() -> None:
     found = pairs_of(*[program(1)] * 40)
     assert len(found) == 39
     assert {student for pair in found for student in pair.students} == {
@@ -124,7 +125,7 @@ def test_many_who_handed_in_the_same_file_are_each_named_once() -> None:
     assert all(pair.identical for pair in found)
 
 
-def test_more_exercises_come_first() -> None:
+def test_pairs_with_more_exercises_come_first() -> None:
     found = Similarity([STUB])
     for seed, text in enumerate(others(8)):
         found.add(f"s{seed:03}", {"one": text, "two": program(seed + 30)})
@@ -139,14 +140,17 @@ def test_more_exercises_come_first() -> None:
 
 
 def test_a_match_as_long_as_the_guarantee_is_found() -> None:
-    """Winnowing finds every match of GRAM + WINDOW - 1 tokens."""
+    """Winnowing guarantees to find every match of GRAM + WINDOW - 1 tokens."""
     shared = " ".join(random.Random(5).choices("+-*/@%", k=GRAM + WINDOW - 1))
     first, second = (" ".join(random.Random(n).choices("([{}]),:", k=60)) for n in (1, 2))
     assert fingerprints(f"{first} {shared} {first}") & fingerprints(f"{second} {shared} {second}")
 
 
 def test_fingerprints_are_the_same_in_every_process() -> None:
-    code = "from grader.classroom.similarity import fingerprints; print(sum(fingerprints('a+b*(c-d)/e' * 9)))"
+    code = (
+        "from grader.classroom.similarity import fingerprints;"
+        "print(sum(fingerprints('a+b*(c-d)/e' * 9)))"
+    )
     done = [
         subprocess.run(
             [sys.executable, "-c", code],
@@ -160,7 +164,7 @@ def test_fingerprints_are_the_same_in_every_process() -> None:
     assert done[0] == done[1] != "0\n"
 
 
-def test_tokens_are_what_the_text_does() -> None:
+def test_tokens_leave_out_names_comments_and_docstrings() -> None:
     text = 'class A:\n  """Says what."""\n  def f(self, x=1.5e3): # why\n    return x ** f"{x}"\n'
     assert " ".join(tokens(text)) == "class n : def n ( n , n = 0 ) : return n ** ''"
 
@@ -176,7 +180,7 @@ def test_tokens_are_what_the_text_does() -> None:
         '"""',
     ],
 )
-def test_broken_python_is_compared_like_any_other(broken: str) -> None:
+def test_broken_python_is_compared_as_well(broken: str) -> None:
     found = pairs_of(broken + program(1), broken + program(1) + " # ", *others(3))
     assert isinstance(found, list)
 
@@ -187,8 +191,9 @@ def test_no_text_raises(text: str) -> None:
     assert len(fingerprints(text)) <= len(text) + 1
 
 
-def test_a_class_where_all_share_something_is_not_compared_in_twos() -> None:
-    """The index holds what few share: a class of 600 is soon done."""
+@pytest.mark.slow
+def test_a_class_that_shares_code_is_not_compared_pair_by_pair() -> None:
+    """The index holds only what few students share, so a class of 600 takes little time."""
     usual = program(1)
     found = Similarity([STUB])
     for at in range(600):

@@ -6,18 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commandline import Cli
 
+from grader.commands.validate import GUARDS, table, validate_course
 from grader.course.course import Course
 from grader.course.faults import load_faults
-from grader.grading.grader import Slot, with_slot
+from grader.grading.grader import Grader
+from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
-from grader.commands.validate import GUARDS, table, validate_course
 
 MIN_FAULTS = 85
 
 
-def test_the_course_is_proven(cli, course: Course) -> None:
+@pytest.mark.slow
+def test_the_course_is_proven(cli: Cli, course: Course) -> None:
     said = cli("validate")
     assert said.code == 0, said.out
     faults = sum(len(load_faults(exercise)) for exercise in course.exercises)
@@ -25,29 +28,30 @@ def test_the_course_is_proven(cli, course: Course) -> None:
     assert f"  {faults}  " in said.out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_every_hidden_test_is_needed(course: Course, zygote: Zygote) -> None:
     """Turned into `pass`, a hidden test lets some fault through, or it names what it guards."""
 
-    def body(slot: Slot) -> list[str]:
+    def body(grader: Grader) -> list[str]:
         return [
             f"{name}: {item.name}"
             for name in course.names
-            for item in slot.suite.items[name]
+            for item in grader.suite.items[name]
             if GUARDS not in (item.function.__doc__ or "")
-            and not lets_a_fault_through(slot, course, name, item)
+            and not lets_a_fault_through(grader, course, name, item)
         ]
 
-    assert with_slot(course, course.names, zygote, body) == []
+    assert with_grader(course, course.names, zygote, body) == []
 
 
-def lets_a_fault_through(slot: Slot, course: Course, name: str, item: Any) -> bool:
+def lets_a_fault_through(grader: Grader, course: Course, name: str, item: Any) -> bool:
     solutions = {n: course[n].read("solution.py") for n in course.names}
     # What fails other tests as well is rejected without this one.
     faults = [fault for fault in load_faults(course[name]) if fault.fails == {item.name}]
 
     def earns_everything(fault: Any) -> bool:
         files = {**solutions, name: fault.apply(solutions[name])}
-        report = slot.grade(Submission("s001", files), [name], 1)
+        report = grader.grade(Submission("s001", files), [name], 1).report
         return report.points == report.max_points and report.passed
 
     original = item.obj
@@ -62,7 +66,7 @@ def lets_a_fault_through(slot: Slot, course: Course, name: str, item: Any) -> bo
         item.obj = original
 
 
-def test_the_tiny_course_is_proven_too(cli, tiny_copy: Path) -> None:
+def test_the_tiny_course_is_proven_too(cli: Cli, tiny_copy: Path) -> None:
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--course", tiny_copy)
     assert said.code == 0, said.out
@@ -104,7 +108,7 @@ BREAKAGES = [
     ),
     ("faults.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
     ("faults.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
-    ("faults.toml", 'hint = "Use an operator."', "", "torch_multiplies: a fault has"),
+    ("faults.toml", 'hint = "Use an operator."', "", "torch_multiplies: missing key `hint`"),
     ("exercise.toml", '"x times factor."', '" "', "exercise.toml: needs 3 hints, none empty"),
     ("exercise.toml", "points = 8", "points = 9", "the exercises add up to 9"),
     (
@@ -119,9 +123,10 @@ BREAKAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "old", "new", "problem"), BREAKAGES)
 def test_a_break_in_the_content_is_named_by_file(
-    cli, tiny_copy: Path, file: str, old: str, new: str, problem: str
+    cli: Cli, tiny_copy: Path, file: str, old: str, new: str, problem: str
 ) -> None:
     cli("build", "--course", tiny_copy)
     path = tiny_copy / "reference" / "scale" / file
@@ -133,7 +138,7 @@ def test_a_break_in_the_content_is_named_by_file(
     assert problem in said.out + said.err
 
 
-def test_two_faults_that_behave_alike_cannot_be_told_apart(cli, tiny_copy: Path) -> None:
+def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: Path) -> None:
     path = tiny_copy / "reference" / "scale" / "faults.toml"
     path.write_text(
         path.read_text()
@@ -144,10 +149,12 @@ def test_two_faults_that_behave_alike_cannot_be_told_apart(cli, tiny_copy: Path)
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--course", tiny_copy)
     assert said.code == 1
-    assert "capped_again: the diagnosis cannot tell it from factor_capped" in said.out
+    assert "capped_again: the diagnosis cannot distinguish it from factor_capped" in said.out
 
 
-def test_a_fault_that_fails_other_tests_than_it_says_is_told_which(cli, tiny_copy: Path) -> None:
+def test_a_fault_that_fails_other_tests_than_it_says_is_told_which(
+    cli: Cli, tiny_copy: Path
+) -> None:
     path = tiny_copy / "reference" / "scale" / "faults.toml"
     path.write_text(path.read_text().replace('fails = ["test_thrice"]', 'fails = ["test_twice"]'))
     cli("build", "--course", tiny_copy)
@@ -159,7 +166,7 @@ def test_a_fault_that_fails_other_tests_than_it_says_is_told_which(cli, tiny_cop
 
 
 def test_runs_with_one_seed_that_differ_are_told(
-    tiny_copy: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, cli
+    tiny_copy: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """A suite that draws from elsewhere than `rng` cannot be replayed."""
     suite = tiny_copy / "reference" / "scale" / "test_hidden.py"

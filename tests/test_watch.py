@@ -16,16 +16,19 @@ from pathlib import Path
 
 import click
 import pytest
+from commandline import Cli
 from conftest import ROOT
 
-from grader.course.course import load_course
-from grader.commands.work import Request
-from grader.grading.grader import with_slot
-from grader.sandbox.host.zygote import Zygote
 from grader.commands.screen import KEYS, Session, screen
+from grader.commands.work import CheckRequest
+from grader.course.course import load_course
+from grader.grading.grader import Grader
+from grader.grading.session import with_grader
+from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import discover
 
 NAMES = ("masked_softmax", "layer_norm", "transformer_block")
+AtWork = Callable[[Callable[[Session], None]], None]
 
 
 @pytest.fixture
@@ -45,14 +48,14 @@ def solve(copy: Path, name: str, *changes: tuple[str, str]) -> None:
 
 
 @pytest.fixture
-def at_work(copy: Path, zygote: Zygote) -> Callable[[Callable[[Session], None]], None]:
+def at_work(copy: Path, zygote: Zygote) -> AtWork:
     """Run something with a session over three exercises, everything else as `grader` does."""
 
     def working(body: Callable[[Session], None]) -> None:
         course = load_course(copy)
         paths = (course.student_folder,)
-        request = Request(course, discover(paths, course), NAMES, paths)
-        with_slot(course, NAMES, zygote, lambda slot: body(Session(request, slot, 7)))
+        request = CheckRequest(course, discover(paths, course), NAMES, paths)
+        with_grader(course, NAMES, zygote, lambda grader: body(Session(request, grader, 7)))
 
     return working
 
@@ -65,7 +68,7 @@ def shown(session: Session, height: int = 23) -> str:
     return " ".join(page.split())
 
 
-def test_a_student_at_work(copy: Path, at_work) -> None:
+def test_a_student_at_work(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         session.refresh()
         assert "0 of 3 exercises" in shown(session)
@@ -92,7 +95,9 @@ def test_a_student_at_work(copy: Path, at_work) -> None:
     at_work(work)
 
 
-def test_only_what_changed_and_what_requires_it_is_graded_again(copy: Path, at_work) -> None:
+def test_only_what_changed_and_what_requires_it_is_graded_again(
+    copy: Path, at_work: AtWork
+) -> None:
     def work(session: Session) -> None:
         assert session.refresh() == NAMES
         assert session.refresh() == ()
@@ -106,7 +111,7 @@ def test_only_what_changed_and_what_requires_it_is_graded_again(copy: Path, at_w
     at_work(work)
 
 
-def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work) -> None:
+def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         solve(copy, "layer_norm", ("correction=0", "correction=1"))
         session.refresh()
@@ -120,7 +125,9 @@ def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work)
     at_work(work)
 
 
-def test_a_hint_on_the_mistake_comes_before_those_that_were_seen(copy: Path, at_work) -> None:
+def test_a_hint_on_the_mistake_comes_before_those_that_were_seen(
+    copy: Path, at_work: AtWork
+) -> None:
     def work(session: Session) -> None:
         session.refresh()
         session.press("n")
@@ -137,18 +144,18 @@ def test_a_hint_on_the_mistake_comes_before_those_that_were_seen(copy: Path, at_
 def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygote) -> None:
     course = load_course(copy)
     paths, names = (course.student_folder,), ("transformer_block",)
-    request = Request(course, discover(paths, course), names, paths)
+    request = CheckRequest(course, discover(paths, course), names, paths)
 
-    def work(slot) -> None:
-        session = Session(request, slot, 7)
+    def work(grader: Grader) -> None:
+        session = Session(request, grader, 7)
         session.refresh()
         solve(copy, "layer_norm")
         assert session.refresh() == names
 
-    with_slot(course, names, zygote, work)
+    with_grader(course, names, zygote, work)
 
 
-def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work) -> None:
+def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         shutil.rmtree(copy / "exercises")
         session.refresh()
@@ -167,7 +174,7 @@ def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work) -> No
     at_work(work)
 
 
-def test_the_list_shows_every_exercise(at_work) -> None:
+def test_the_list_shows_every_exercise(at_work: AtWork) -> None:
     def work(session: Session) -> None:
         session.refresh()
         session.press("l")
@@ -178,7 +185,7 @@ def test_the_list_shows_every_exercise(at_work) -> None:
     at_work(work)
 
 
-def test_a_file_that_is_just_being_replaced_is_waited_for(copy: Path, at_work) -> None:
+def test_a_file_that_is_just_being_replaced_is_waited_for(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         session.refresh()
         shutil.rmtree(copy / "exercises")
@@ -191,7 +198,7 @@ def test_a_file_that_is_just_being_replaced_is_waited_for(copy: Path, at_work) -
     at_work(work)
 
 
-def test_a_small_terminal_keeps_the_keys(copy: Path, at_work) -> None:
+def test_a_small_terminal_keeps_the_keys(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         solve(copy, "layer_norm", ("correction=0", "correction=1"))
         session.refresh()
@@ -238,8 +245,11 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+Open = Callable[..., Terminal]
+
+
 @pytest.fixture
-def terminal(copy: Path) -> Iterator[Callable[..., Terminal]]:
+def terminal(copy: Path) -> Iterator[Open]:
     opened = []
 
     def opening(*arguments: str) -> Terminal:
@@ -256,7 +266,8 @@ def terminal(copy: Path) -> Iterator[Callable[..., Terminal]]:
         os.close(one.fd)
 
 
-def test_saves_and_keys_in_a_terminal(copy: Path, terminal) -> None:
+@pytest.mark.slow
+def test_saves_and_keys_in_a_terminal(copy: Path, terminal: Open) -> None:
     opened = terminal("check", "--watch", "masked_softmax", "layer_norm")
     page = opened.until("quit")
     assert "\x1b[?1049h" in page  # the student's own screen comes back
@@ -269,7 +280,8 @@ def test_saves_and_keys_in_a_terminal(copy: Path, terminal) -> None:
     assert opened.end() == 1
 
 
-def test_a_signal_gives_the_screen_back(terminal) -> None:
+@pytest.mark.slow
+def test_a_signal_gives_the_screen_back(terminal: Open) -> None:
     opened = terminal("check", "--watch", "layer_norm")
     opened.until("quit")
     os.kill(opened.pid, signal.SIGTERM)
@@ -277,12 +289,14 @@ def test_a_signal_gives_the_screen_back(terminal) -> None:
     assert opened.end() == 1
 
 
-def test_a_folder_that_is_replaced_is_still_watched(copy: Path, terminal) -> None:
+@pytest.mark.slow
+def test_a_folder_that_is_replaced_is_still_watched(copy: Path, terminal: Open) -> None:
     opened = terminal("check", "--watch", "layer_norm", "exercises")
     opened.until("quit")
-    time.sleep(0.5)
+    shutil.copytree(copy / "exercises", copy / "after")
+    time.sleep(0.5)  # and of what is saved before the folder is watched, it hears as well
     (copy / "exercises").rename(copy / "before")
-    shutil.copytree(copy / "before", copy / "exercises")
+    (copy / "after").rename(copy / "exercises")
     time.sleep(1)
     solve(copy, "layer_norm")
     opened.until("all 8 checks pass")
@@ -290,7 +304,8 @@ def test_a_folder_that_is_replaced_is_still_watched(copy: Path, terminal) -> Non
     assert opened.end() == 0
 
 
-def test_ctrl_c_quits_and_gives_the_screen_back(terminal) -> None:
+@pytest.mark.slow
+def test_ctrl_c_quits_and_gives_the_screen_back(terminal: Open) -> None:
     opened = terminal("check", "--watch", "layer_norm")
     opened.until("quit")
     opened.press("\x03")
@@ -298,6 +313,7 @@ def test_ctrl_c_quits_and_gives_the_screen_back(terminal) -> None:
     assert opened.end() == 1
 
 
+@pytest.mark.slow
 def test_manual_takes_letters_and_enter(copy: Path) -> None:
     solve(copy, "layer_norm")
     done = subprocess.run(
@@ -324,7 +340,7 @@ def test_manual_takes_letters_and_enter(copy: Path) -> None:
     assert "13 / 13" in done.stdout
 
 
-def test_watching_writes_no_files(cli) -> None:
+def test_watching_writes_no_files(cli: Cli) -> None:
     said = cli("check", "--watch", "--format", "json")
     assert said.code == 2
     assert "--watch is for the terminal" in said.err

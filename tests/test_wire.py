@@ -1,4 +1,4 @@
-"""The wire carries a closed list of values whole, and refuses everything else."""
+"""The wire carries the values of a closed list unchanged and refuses everything else."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_tensor_that_lies_about_itself_is_malformed(what: str) -> None:
+def test_a_tensor_with_wrong_metadata_is_malformed(what: str) -> None:
     with pytest.raises(wire.Malformed):
         wire.unpack_tensor(BROKEN[what])
 

@@ -44,7 +44,7 @@ def lack(what: str) -> None:
     code.append(seccomp._instruction(seccomp.RETURN, seccomp.ALLOW))
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(38, 1, 0, 0, 0)  # no new privileges: what an ordinary user needs for a filter
-    program = seccomp._Program(len(code), b"".join(code))
+    program = seccomp._FilterProgram(len(code), b"".join(code))
     if libc.prctl(seccomp.PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0):
         raise SystemExit("this kernel takes no filter")
 

@@ -95,6 +95,15 @@ class Attack:
         """Family and trick."""
         return f"{self.family}/{self.trick}"
 
+    @property
+    def hangs(self) -> bool:
+        """Whether it uses up the time limit, so that it gets a short one.
+
+        Floods may, except for the one that must be ended for its threads.
+        """
+        floods = self.family == "floods" and self.trick != "threads"
+        return floods or self.id == "forges/half_a_frame"
+
 
 class Fill:
     """What the names in at signs stand for."""

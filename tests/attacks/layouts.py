@@ -227,9 +227,13 @@ def zip_in_zip(folder: Path, name: str, fill: Fill) -> None:
 
 def zip_of_nothing(folder: Path, name: str, fill: Fill) -> None:
     """A zip of fifty thousand empty files."""
-    with _zip(folder, name) as archive:
-        for number in range(50_000):
-            archive.writestr(f"{number}.py", b"")
+    with zipfile.ZipFile(folder / f"{name}.zip", "w") as archive:
+        archive.writestr("0.py", b"")
+        for number in range(1, 50_000):  # as `writestr` does, in a tenth of the time
+            empty = zipfile.ZipInfo(f"{number}.py")
+            empty.CRC, empty.header_offset = 0, archive.start_dir
+            archive.start_dir += archive.fp.write(empty.FileHeader())
+            archive.filelist.append(empty)
 
 
 def zip_broken(folder: Path, name: str, fill: Fill) -> None:

@@ -1,18 +1,20 @@
 """The corpus against this grader: one class, an honest student between any two attackers.
 
-It is graded as a teacher would, in one slot, which is in this process to be looked into. After
-each submission the evidence is taken: points, what was told anywhere, what was left behind, and
-whether the neighbours suffered.
+It is graded as a teacher would, by one grader in this process, so that tests can look into it.
+After each submission the evidence is taken: points, what was told anywhere, what was left behind,
+and whether the neighbours suffered.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from concurrent.futures import Future
 from pathlib import Path
 
+import pytest
 from attacks.corpus import Attack
 from attacks.world import (
     Evidence,
@@ -27,20 +29,26 @@ from attacks.world import (
     secrets_in_environment,
 )
 
-from grader.classroom import run as grading
 from grader.classroom import publishing
+from grader.classroom import run as grading
+from grader.classroom.intake import Intake, IntakeRequest, open_intake
+from grader.classroom.ledger import open_ledger
+from grader.classroom.standings import Standings
+from grader.classroom.storage import FILE, LOCK
+from grader.classroom.workers.messages import Answer, GradedJob, Job, encode_result
 from grader.course.course import load_course
-from grader.classroom.standings import Classbook
-from grader.grading.grader import Slot, with_slot
-from grader.classroom.intake import Intake, Request, looked_at
-from grader.classroom.workers.messages import Answer, Graded, Job, encode_result
-from grader.classroom.ledger import FILE, LOCK, opened
+from grader.grading import examiner
+from grader.grading.grader import Grader
+from grader.grading.session import with_grader
 from grader.report import Report
+from grader.reports.data import to_data
 from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.host.connection import TimeLimits
 from grader.sandbox.host.zygote import Zygote
 
 SEED = 11
-SLOW_SECONDS = 6.0  # the exercise's own limit is 1.6
+SLOW_SECONDS = 50.0  # the exercise's own limit is a minute
+SHORT = TimeLimits(0.8, 1.6)  # for attacks that use up all the time they get
 
 
 def name_of(number: int) -> str:
@@ -65,7 +73,7 @@ class Watcher:
         """Bytes that a worker sent."""
         self._answers.append(answer)
 
-    def told(self, report: Report) -> None:
+    def note(self, report: Report) -> None:
         """One more submission is graded."""
         spent, self._time = time.monotonic() - self._time, time.monotonic()
         attack = self.attacks.get(report.submission)
@@ -103,7 +111,7 @@ class Watcher:
         self._known = self._known or children(os.getpid())
 
     def _compare_neighbour(self, report: Report) -> None:
-        body = {**report.to_json(), "submission": "", "hashes": ""}
+        body = {**to_data(report), "submission": "", "hashes": ""}
         if self._neighbour is None:
             self._neighbour = body
             self._known = children(os.getpid())
@@ -123,7 +131,12 @@ def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int
     world.add_neighbour(f"s{2 * len(attacks) + 1:03}")
     world.settle()
     watcher = Watcher(world, attacks, spare)
-    with secrets_in_environment(), _overheard(watcher):
+    with (
+        secrets_in_environment(),
+        _overheard(watcher),
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        patched.setattr(sys, "dont_write_bytecode", True)  # no trace of the grader's own
         names = _grade(world, watcher)
     lasting = list(world.out.glob("**/*"))
     expected = {f"{name}{suffix}" for name in names for suffix in publishing.VIEWS}
@@ -140,38 +153,35 @@ def run(root: Path, attacks: Sequence[Attack]) -> tuple[dict[str, Evidence], int
 def _grade(world: World, watcher: Watcher) -> list[str]:
     """Grade the class; the students who have a report."""
     course = load_course(world.course)
+    hangs = {name for name, attack in watcher.attacks.items() if attack.hangs}
     names: list[str] = []
 
-    def told(event: grading.Event) -> None:
-        if event.report is not None:
-            names.append(event.student)
-            watcher.told(event.report)
+    def grade(grader: Grader) -> None:
+        for event in grading.grade_class(standings, Here(grader, hangs), publisher):
+            if event.report is not None:
+                names.append(event.student)
+                watcher.note(event.report)
 
     with (
-        looked_at(Request(world.submissions), course, world.out) as intake,
-        opened(world.out) as ledger,
+        open_intake(IntakeRequest(world.submissions), course, world.out) as intake,
+        open_ledger(world.out) as ledger,
         Zygote(Confinement("confined")) as zygote,
     ):
-        intake.keep(ledger, course)
+        intake.store(ledger, course)
         _note_left_out(watcher, intake)
-        book = Classbook(course, ledger, SEED)
-        publisher = publishing.Publisher(book, world.out)
-        with_slot(
-            course,
-            course.names,
-            zygote,
-            lambda slot: grading.grade_class(book, Here(slot), publisher, told),
-        )
+        standings = Standings(course, ledger, SEED)
+        publisher = publishing.Publisher(standings, world.out)
+        with_grader(course, course.names, zygote, grade)
     return names
 
 
 class Here:
-    """An engine of one slot in this process, where what its workers send can be heard."""
+    """An engine of one grader in this process, where what its workers send can be heard."""
 
     width = 1
 
-    def __init__(self, slot: Slot) -> None:
-        self._slot = slot
+    def __init__(self, grader: Grader, hangs: Set[str]) -> None:
+        self._grader, self._hangs = grader, hangs
 
     def start(self) -> None:
         pass
@@ -180,10 +190,13 @@ class Here:
         pass
 
     def submit(self, job: Job) -> Future[Answer]:
-        found = self._slot.results(job.submission, job.names, job.seed)
+        with pytest.MonkeyPatch.context() as patched:
+            if job.submission.name in self._hangs:
+                patched.setattr(examiner, "TimeLimits", lambda *_: SHORT)
+            found = self._grader.grade(job.submission, job.names, job.seed)
         results = {result.name: encode_result(result) for result in found.results}
         future: Future[Answer] = Future()
-        future.set_result(Graded(results, found.confinement, 0.0))
+        future.set_result(GradedJob(results, found.confinement, 0.0))
         return future
 
 

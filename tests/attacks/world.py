@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -101,18 +100,22 @@ class World:
         left = [f"left {Path(path).relative_to(self.root)}" for path in changed]
         for path in self.drop.iterdir():
             path.unlink()
-        self._kept = self._picture()
+            now.pop(str(path), None)
+        self._kept = now
         return left
 
     def _picture(self) -> dict[str, tuple[int, ...]]:
-        """Size, mode and time of change of every file an attacker may not touch."""
+        """Return size, mode and time of change of every file that an attacker may not touch."""
         picture = {}
-        for top in (self.course, self.submissions, self.drop, self.home, self.site):
-            for folder, _, files in os.walk(top):
-                for name in files:
-                    path = os.path.join(folder, name)
-                    stat = os.lstat(path)
-                    picture[path] = (stat.st_size, stat.st_mode, stat.st_mtime_ns)
+        folders = list(map(str, (self.course, self.submissions, self.drop, self.home, self.site)))
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                        continue
+                    stat = entry.stat(follow_symlinks=False)
+                    picture[entry.path] = (stat.st_size, stat.st_mode, stat.st_mtime_ns)
         stat = os.lstat(self.root / "ledger")
         return {**picture, str(self.root / "ledger"): (stat.st_size, stat.st_mtime_ns)}
 
@@ -212,12 +215,3 @@ def secrets_in_environment() -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def wait_until_gone(pids: set[int], seconds: float = 2.0) -> set[int]:
-    """Those of `pids` that still run after a moment."""
-    end = time.monotonic() + seconds
-    while pids and time.monotonic() < end:
-        pids = {pid for pid in pids if Path(f"/proc/{pid}").exists()}
-        time.sleep(0.01)
-    return pids

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def scale(x: Tensor, factor: float) -> Tensor:
-    """x times factor."""
+    """Return x times factor. Raises ValueError for a negative factor."""
     # --- solution
     if factor < 0:
         raise ValueError("a negative factor")
@@ -14,7 +14,7 @@ def scale(x: Tensor, factor: float) -> Tensor:
 
 
 class Scale(nn.Module):
-    """Multiplies by a learned weight a feature."""
+    """Multiply by a learned weight, (size,): one number per feature."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Scale(nn.Module):
         # --- end
 
     def forward(self, x: Tensor) -> Tensor:
-        """x times the weight."""
+        """Return x times the weight."""
         # --- solution
         return x * self.weight  # same shape as x
         # --- end

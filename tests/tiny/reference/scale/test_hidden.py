@@ -1,8 +1,14 @@
-"""What decides."""
+"""Hidden tests of scale, which decide the points."""
 
 import pytest
 
-from grader.testing import assert_close, assert_same_gradients, assert_written_by_hand, twins
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_written_by_hand,
+    raises,
+    twins,
+)
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
@@ -33,13 +39,13 @@ def test_thrice(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_negative(student, rng):
-    """A negative factor is a ValueError."""
-    with student.raises("ValueError"):
+    """A negative factor raises ValueError."""
+    with raises(student, "ValueError"):
         student.scale(rng.randn(3), -1.0)
 
 
 @pytest.mark.points(3)
 def test_module(student, reference, rng):
-    """The module multiplies by its weight, gradients included."""
+    """The module multiplies by its weight, and the gradients match."""
     theirs, ours = twins(student.Scale, reference.Scale, 3, rng=rng)
     assert_same_gradients(theirs, ours, rng.randn(2, 3), names=("x",))

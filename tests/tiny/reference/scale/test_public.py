@@ -1,4 +1,4 @@
-"""What students may see."""
+"""Public tests of scale, which students can read and run."""
 
 import pytest
 import torch

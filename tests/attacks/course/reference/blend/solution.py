@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 def blend(scores: Tensor, values: Tensor) -> Tensor:
-    """scores (n, m), values (m, d) -> the weighted averages (n, d)."""
+    """Return the averages (n, d) of values (m, d), weighted by the softmax of scores (n, m)."""
     # --- solution
     weights = torch.exp(scores - scores.max(dim=-1, keepdim=True).values)  # (n, m)
     weights = weights / weights.sum(dim=-1, keepdim=True)  # (n, m)
@@ -14,7 +14,7 @@ def blend(scores: Tensor, values: Tensor) -> Tensor:
 
 
 class Blend(nn.Module):
-    """Blends with scores from a learned matrix."""
+    """Blend rows with scores from a learned matrix."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Blend(nn.Module):
         # --- end
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (n, size) -> (n, size)."""
+        """Map x (n, size) to the same shape."""
         # --- solution
         return blend(x @ self.weight @ x.T, x)  # (n, size)
         # --- end

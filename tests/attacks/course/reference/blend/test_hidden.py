@@ -1,4 +1,4 @@
-"""What decides. CANARY-HIDDEN-9b27"""
+"""Hidden tests of blend, which decide the points. CANARY-HIDDEN-9b27"""
 
 import pytest
 
@@ -10,27 +10,27 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The weights are your own."""
+    """The weights are computed by hand."""
     assert_written_by_hand(student, lambda: student.blend(rng.randn(2, 3), rng.randn(3, 4)))
 
 
 @pytest.mark.points(3)
 def test_values(student, reference, rng):
-    """Every row is the weighted average."""
+    """Every row is a weighted average of the values."""
     scores, values = rng.randn(2, 3), rng.randn(3, 4)
     assert_close(student.blend(scores, values), reference.blend(scores, values))
 
 
 @pytest.mark.points(2)
 def test_large_scores(student, reference, rng):
-    """Scores of a thousand do not overflow."""
+    """Scores around a thousand do not overflow."""
     scores, values = rng.randn(2, 5) * 1000, rng.randn(5, 3)
     assert_close(student.blend(scores, values), reference.blend(scores, values))
 
 
 @pytest.mark.points(2)
 def test_equal_scores_give_the_mean(student, rng):
-    """Equal scores give the mean."""
+    """Equal scores give the mean of the values."""
     values = rng.randn(4, 3)
     zeros = rng.randn(2, 4) * 0
     assert_close(student.blend(zeros, values), values.mean(dim=0).expand(2, 3).contiguous())

@@ -1,0 +1,34 @@
+"""The types of the fixtures that run commands and grade files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from grader.course.course import Course
+from grader.report import Report
+from grader.submissions.submission import Submission
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Cli(Protocol):
+    """Runs `grader …` in this process."""
+
+    def __call__(self, *arguments: object) -> Said: ...
+
+
+class Grade(Protocol):
+    """Grades files (exercise name to text) in a course."""
+
+    def __call__(
+        self, course: Course, files: Mapping[str, str] | Submission, *names: str, seed: int = 7
+    ) -> Report: ...

@@ -1,0 +1,108 @@
+"""The vocabulary of suites: every example in its docstrings is a test that runs, and can fail."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+from commandline import Grade
+
+from grader import testing
+from grader.course.course import load_course
+
+# An exercise with everything that the examples ask of one.
+SOLUTION = """
+import torch
+from torch import nn
+
+
+class Norm(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x):
+        # --- solution
+        return self.gamma * (x - x.mean(-1, keepdim=True))
+        # --- end
+
+
+def tempered_softmax(scores, temperature):
+    if temperature <= 0:
+        raise ValueError("temperature")
+    return torch.softmax(scores / temperature, dim=-1)
+
+
+def drop(weights, rate):
+    return torch.where(torch.rand(weights.shape) < rate, 0.0, weights / (1 - rate))
+
+
+def center(x):
+    return x - x.mean(-1, keepdim=True)
+
+
+def clear_(x):
+    x.zero_()
+
+
+def scores(a, b):
+    return torch.bmm(a, b.transpose(1, 2))
+"""
+# The same with a mistake in everything, each of which some example has to notice.
+WRONG = (
+    SOLUTION.replace("temperature <= 0", "temperature < -1")
+    .replace("scores / temperature, dim=-1", "scores * temperature, dim=0")
+    .replace("torch.rand(weights.shape)", "torch.rand(weights.shape, generator=OWN)")
+    .replace(
+        "return x - x.mean(-1, keepdim=True)\n\n\ndef clear_",
+        "x -= torch.stack([row.mean() for row in x])[:, None]\n"
+        "    return torch.relu(x.detach().flatten(1))\n\n\ndef clear_",
+    )
+    .replace("x.zero_()", "x = x * 0")
+    .replace("torch.bmm(a, b.transpose(1, 2))", "torch.stack([m @ n.T for m, n in zip(a, b)])")
+    .replace("self.gamma * (x", "self.gamma.sum() * (x[..., 1:]")
+    + "\n\nOWN = torch.Generator()\n"
+)
+WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]
+
+
+def example(word: object) -> str:
+    """The test in a word's docstring."""
+    doc = inspect.getdoc(word) or ""
+    return textwrap.dedent(doc.split("Example::\n")[1])
+
+
+@pytest.fixture
+def course_of_examples(tiny_copy: Path) -> Path:
+    """The tiny course, whose hidden suite is made of all examples."""
+    folder = tiny_copy / "reference" / "scale"
+    suite = [
+        "import torch\nfrom grader.testing import *\n",
+        *(textwrap.dedent(example(word)) for word in WORDS),
+    ]
+    (folder / "test_hidden.py").write_text("\n\n".join(suite))
+    (folder / "solution.py").write_text(SOLUTION)
+    settings = (folder / "exercise.toml").read_text()
+    count = len(WORDS)
+    settings = re.sub(r"points = \d+", f"points = {count}", settings)
+    settings = re.sub(r"forbidden = .*", 'forbidden = ["torch*.relu"]', settings)
+    (folder / "exercise.toml").write_text(settings)
+    (tiny_copy / "reference" / "course.toml").write_text(f'title = "Words"\npoints = {count}\n')
+    return tiny_copy
+
+
+def test_every_word_has_an_example_that_is_right(course_of_examples: Path, grade: Grade) -> None:
+    course = load_course(course_of_examples)
+    (result,) = grade(course, {"scale": SOLUTION}).exercises
+    assert {test.name: test.message for test in result.tests if test.outcome != "passed"} == {}
+    assert len(result.tests) == len(WORDS)
+
+
+def test_every_example_notices_a_mistake(course_of_examples: Path, grade: Grade) -> None:
+    course = load_course(course_of_examples)
+    (result,) = grade(course, {"scale": WRONG}).exercises
+    assert [test.name for test in result.tests if test.outcome == "passed"] == []
+    assert {test.outcome for test in result.tests} == {"failed"}
