@@ -1,9 +1,9 @@
-"""How fast the grader is, as ratios measured in one run on this machine.
+"""Measure the speed of the grader, as ratios from one run on this machine.
 
     python benchmarks/bench.py      about a minute; `make bench`
 
-A ratio compares the grader with something that runs beside it here: importing torch, or plain
-pytest. Nothing is asserted; the table says what was reached and what is aimed at.
+A ratio compares the grader with something else that runs here: importing torch, or plain pytest.
+Nothing is asserted; the table shows what was measured and the aim.
 """
 
 from __future__ import annotations
@@ -25,42 +25,43 @@ import torch
 
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
-from grader.grading.grader import Slot, with_slot
+from grader.grading.grader import Grader
+from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import LAYERS, Confinement, confine, prepare
-from grader.sandbox.host.connection import Desk, Limits, Subject
+from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
+from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.worker import Worker
-from grader.sandbox.worker.quota import Keeper
-from grader.sandbox.host.proxies import Student
-from grader.sandbox.wire import Source
 from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.wire import Source
+from grader.sandbox.worker.quota import QuotaMonitor
 from grader.submissions.submission import Submission
 
 ROOT = Path(__file__).parent.parent
 PYTHON = [sys.executable, "-W", "ignore"]
-ROUNDS = 7  # of everything that starts a process; the median counts
-FEW, MANY = 10, 60  # gradings; their difference leaves out what only the start costs
-TURNS = 3  # of plain pytest and of a slot, one after the other
+ROUNDS = 7  # for each command that is timed cold; the median counts
+FEW, MANY = 10, 60  # gradings; the difference does not contain the cost of the start
+TURNS = 3  # for plain pytest and a warm grader, alternating
 CALLS = 3000
 WORKERS = 60
-SAVES = 5  # of a wrong file and of a right one
-SHARE = 4  # every fourth fault of the catalogue
+SAVES = 5  # for a wrong file and a right one
+STEP = 4  # every fourth fault of the catalogue is measured
 
 
 def seconds(command: Sequence[str]) -> float:
-    """Wall time of a command that must succeed."""
+    """Run a command that must succeed; return the seconds that it took."""
     start = time.perf_counter()
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return time.perf_counter() - start
 
 
 def interleaved(*commands: Sequence[str]) -> list[float]:
-    """The median wall time of each command, run in turns so that all see the same machine."""
+    """Return the median seconds of each command; they alternate, so conditions are the same."""
     times = [[seconds(command) for command in commands] for _ in range(ROUNDS)]
     return [statistics.median(column) for column in zip(*times)]
 
 
 def cpu_of(command: Sequence[str]) -> float:
-    """CPU seconds, user and system, of a command and all its children."""
+    """Return the CPU seconds, user and system, of a command and all its children."""
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -71,7 +72,7 @@ def cpu_of(command: Sequence[str]) -> float:
 
 
 def cpu_here() -> float:
-    """CPU seconds of this process and of all children that have ended."""
+    """Return the CPU seconds of this process and of all its children that have ended."""
     total = 0.0
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         usage = resource.getrusage(who)
@@ -80,64 +81,64 @@ def cpu_here() -> float:
 
 
 def cpu_of_grading(course: Course, times: int) -> float:
-    """CPU seconds of a slot that grades the references `times` times, both sides counted."""
+    """Return the CPU seconds to grade the references `times` times, workers included."""
     files = {name: course[name].read("solution.py") for name in course.names}
     submission = Submission("s001", files)
 
-    def body(slot: Slot) -> None:
+    def body(grader: Grader) -> None:
         for _ in range(times):
-            report = slot.grade(submission, course.names, 1)
+            report = grader.grade(submission, course.names, 1).report
             assert report.points == report.max_points
 
     start = cpu_here()
     with Zygote() as zygote:
-        with_slot(course, course.names, zygote, body)
+        with_grader(course, course.names, zygote, body)
     return cpu_here() - start
 
 
 def cpu_of_one_grading(course: Course) -> float:
-    """CPU seconds of one more grading in a warm slot."""
+    """Return the CPU seconds that one more grading takes in a warm grader."""
     few, many = (cpu_of_grading(course, times) for times in (FEW, MANY))
     return (many - few) / (MANY - FEW)
 
 
 def cost_of_a_call() -> float:
-    """Seconds that one call with small tensors takes across the boundary, over the direct call."""
+    """Return how many seconds longer a call takes across the boundary, with small tensors."""
     code = "import torch\ndef f(x): return torch.softmax(x, dim=-1)\n"
     x = torch.randn(2, 3, 5, dtype=torch.float64)
     with Zygote() as zygote:
-        desk = Desk(lambda: Worker(zygote))
-        desk.begin(1)
-        subject = Subject("m", "m", {"m": Source("m.py", code)}, Limits(5, 600))
-        student: Any = Student(desk, subject)
+        connection = WorkerConnection(lambda: Worker(zygote))
+        connection.begin(1)
+        subject = Subject("m", "m", {"m": Source("m.py", code)}, TimeLimits(5, 600))
+        student: Any = Student(RemoteCode(connection, subject))
         across = per_call(lambda: student.f(x))
-        desk.close()
+        connection.close()
     return across - per_call(lambda: torch.softmax(x, dim=-1))
 
 
 def cost_of_confinement() -> float:
-    """Seconds by which confining lengthens a worker's life, its folder made and removed included.
+    """Return the median seconds to confine a worker, and to make and remove its folder.
 
-    Workers are forked from here as the zygote forks them; the median over many.
+    Workers are forked from this process as the zygote forks them.
     """
     prepare()
-    costs = []
+    costs: list[float] = []
     with tempfile.TemporaryDirectory() as root:
-        keeper = Keeper(Path(os.path.realpath(root)))
+        quota = QuotaMonitor(Path(os.path.realpath(root)))
         for _ in range(WORKERS):
             here, there = os.pipe()
             parent, pid = os.getpid(), os.fork()
             if pid == 0:
                 start = time.perf_counter()
-                layers = confine(Confinement("confined"), keeper.folder(os.getpid()), parent)
-                os.write(there, struct.pack("dB", time.perf_counter() - start, len(layers)))
+                names = confine(Confinement("confined"), quota.folder(os.getpid()), parent)
+                os.write(there, struct.pack("dB", time.perf_counter() - start, len(names)))
                 os._exit(0)
-            keeper.add(pid)
+            quota.add(pid)
             inside, layers = struct.unpack("dB", os.read(here, 16))
             assert layers == 1 + len(LAYERS)
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
             start = time.perf_counter()
-            keeper.end(pid, 0.0)
+            quota.end(pid, 0.0)
             costs.append(inside + time.perf_counter() - start)
             os.close(here)
             os.close(there)
@@ -145,7 +146,7 @@ def cost_of_confinement() -> float:
 
 
 def save_to_verdict() -> float:
-    """Seconds from saving a file to the new verdict on the screen of `grader check --watch`."""
+    """Return the seconds from a save to the new verdict of `grader check --watch`."""
     name = "multi_head_attention"
     right = (ROOT / "reference" / name / "solution.py").read_text()
     turns = [(right.replace("dim=-1", "dim=2"), "grader hint"), (right, "Well done")] * SAVES
@@ -159,7 +160,7 @@ def save_to_verdict() -> float:
         _read_until(screen, "quit")
         times = []
         for text, verdict in turns:
-            time.sleep(0.3)  # so that it waits, as it does for a student
+            time.sleep(0.3)  # let it become idle, as it is when a student saves
             start = time.perf_counter()
             file.write_text(text)
             _read_until(screen, verdict)
@@ -178,26 +179,26 @@ def _read_until(screen: int, wanted: str) -> None:
 
 
 def cost_of_diagnosis(course: Course) -> list[float]:
-    """Seconds that it takes to name mistakes of the catalogue, in a warm slot."""
+    """Return the seconds that each diagnosis takes, for mistakes of the catalogue."""
 
-    def body(slot: Slot) -> list[float]:
+    def body(grader: Grader) -> list[float]:
         files = {name: course[name].read("solution.py") for name in course.names}
         times = []
         for name in course.names:
-            for fault in load_faults(course[name])[::SHARE]:
+            for fault in load_faults(course[name])[::STEP]:
                 submission = Submission("s001", {**files, name: fault.apply(files[name])})
-                report, records = slot.examine(submission, [name], 1)
+                grading = grader.grade(submission, [name], 1)
                 start = time.perf_counter()
-                slot.diagnosis(course[name], report.exercises[0].tests, records)
+                grader.diagnose(course[name], grading.results[0].tests, grading.call_logs)
                 times.append(time.perf_counter() - start)
         return times
 
     with Zygote() as zygote:
-        return with_slot(course, course.names, zygote, body)
+        return with_grader(course, course.names, zygote, body)
 
 
 def per_call(call: Callable[[], object]) -> float:
-    """Seconds of one call, the median over batches."""
+    """Return the seconds of one call, as the median over batches."""
     for _ in range(CALLS // 10):
         call()
     batches = []
@@ -219,14 +220,14 @@ def main() -> None:
         [*PYTHON, "-c", "import torch"], one, [*grader, "reference"]
     )
     suites = [str(course.suite(name)) for name in course.names]
-    # A student's machine has no development tools, so theirs are left out of plain pytest too.
+    # Students do not have our development tools, so plain pytest runs without their plugin.
     plain = [*PYTHON, "-m", "pytest", "-q", "-p", "no:hypothesispytest", *suites]
     turns = [(cpu_of(plain), cpu_of_one_grading(course)) for _ in range(TURNS)]
     pytest_cpu, grading_cpu = (statistics.median(column) for column in zip(*turns))
     call = cost_of_a_call()
     confining = cost_of_confinement()
     saving = save_to_verdict()
-    naming = cost_of_diagnosis(course)
+    diagnosing = cost_of_diagnosis(course)
     rows = [
         (
             "`grader check`, one exercise, cold",
@@ -241,19 +242,19 @@ def main() -> None:
             f"{check_all:.2f} s against {importing:.2f} s of `import torch`",
         ),
         (
-            "`grader check --watch`: save to verdict",
+            "`grader check --watch`, save to verdict",
             f"{saving / importing:.2f} x",
             "<= 0.35 x",
             f"{saving * 1e3:.0f} ms against {importing:.2f} s of `import torch`",
         ),
         (
-            "naming the mistake of a failed exercise",
-            f"{statistics.median(naming) * 1e3:.0f} ms",
+            "diagnosis of a failed exercise",
+            f"{statistics.median(diagnosing) * 1e3:.0f} ms",
             "<= 50 ms",
-            f"{max(naming) * 1e3:.0f} ms at most, over {len(naming)} mistakes",
+            f"{max(diagnosing) * 1e3:.0f} ms at most, over {len(diagnosing)} mistakes",
         ),
         (
-            "CPU of a correct submission, warm slot",
+            "CPU of a correct submission, warm",
             f"1/{pytest_cpu / grading_cpu:.1f}",
             "<= 1/20",
             f"{grading_cpu * 1e3:.0f} ms against {pytest_cpu * 1e3:.0f} ms of `python -m pytest`",
@@ -268,7 +269,7 @@ def main() -> None:
             "one call across the boundary",
             f"{call * 1e6:.0f} us",
             "<= 150 us",
-            "over the direct call, small tensors",
+            "more than the direct call, small tensors",
         ),
     ]
     print(f"torch {torch.__version__}, Python {sys.version.split()[0]}, {os.cpu_count()} cores\n")

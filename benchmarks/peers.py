@@ -1,10 +1,10 @@
-"""Grading with this project and with what a teacher would use instead, in one run.
+"""Compare this project with the graders that a teacher could use instead, in one run.
 
     python benchmarks/peers.py [--write] [--only NAME] [--rounds N]
 
-The same exercises, hidden tests and submissions go through `grader batch`, plain pytest, Otter,
-nbgrader and gradescope-utils, each in a virtual environment of its own under build/peers/ (made in
-the first run). `--write` keeps the tables in docs/benchmarks.md.
+The same exercises, hidden tests and submissions are graded by `grader batch`, plain pytest, Otter,
+nbgrader and gradescope-utils. Each has its own virtual environment in build/peers/, made in the
+first run. `--write` writes the tables into docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from peers.measure import Usage, disturbance, machine  # noqa: E402
 from peers.tools import TOOLS, Class, Points, Tool  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-# Left out: s006 loops without end, s012 ends the process it runs in, s011 holds a file that is not
-# UTF-8 and fits into no notebook; the others are more of the same.
+# s006 loops without end, s012 ends the process that it runs in, s011 holds a file that is not UTF-8
+# and fits into no notebook. The others would only take more time.
 STUDENTS = ("s001", "s002", "s004", "s005", "s007", "s009", "s010", "s013", "s014", "s018")
-RIGHT = STUDENTS[0]  # all points are due to it
+RIGHT = STUDENTS[0]  # must get all points
 MIB = 1024**2
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a tool takes: seconds to start, then seconds, CPU seconds for each submission; bytes."""
+    """Seconds to start; seconds and CPU seconds for each submission; the most memory in bytes."""
 
     start: float
     each: float
@@ -46,7 +46,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Result:
-    """A tool's cost, the points that it gives, and the usages that the cost was made from."""
+    """A tool's cost, the points that it gives, and the usages that the cost is computed from."""
 
     tool: Tool
     cost: Cost
@@ -55,7 +55,7 @@ class Result:
 
 
 def students(copies: int = 1) -> Class:
-    """The class, several times over; no two files of a copy have the same bytes."""
+    """Return the class, several times over; the files of each copy have different bytes."""
     return {
         f"{student}-{copy}" if copy else student: {
             path.stem: path.read_text("utf-8") + (f"\n# copy {copy}\n" if copy else "")
@@ -68,7 +68,7 @@ def students(copies: int = 1) -> Class:
 
 
 def result(tool: Tool, rounds: int) -> Result:
-    """Grade the class with a tool, `rounds` times; costs are medians."""
+    """Grade the class with a tool `rounds` times; the costs are medians."""
     costs: list[Cost] = []
     usages: list[Usage] = []
     for number in range(rounds):
@@ -76,7 +76,7 @@ def result(tool: Tool, rounds: int) -> Result:
         work = _empty(environments.BUILD / tool.environment / "work")
         once = tool.grade(students(), work)
         if sum(once.points[RIGHT].values()) != course().points:
-            raise SystemExit(f"{tool.name} gives {once.points[RIGHT]} to what is right: see {work}")
+            raise SystemExit(f"{tool.name} gives {once.points[RIGHT]} for a right one: see {work}")
         usages += once.usages
         if tool.copies == 1:
             costs.append(_of_processes(once.usages))
@@ -84,18 +84,13 @@ def result(tool: Tool, rounds: int) -> Result:
             more = tool.grade(students(tool.copies), _empty(work))
             usages += more.usages
             costs.append(_of_runs(once.usages[0], more.usages[0], tool.copies))
-    return Result(
-        tool,
-        Cost(
-            *(
-                statistics.median(getattr(c, part) for c in costs)
-                for part in ("start", "each", "cpu")
-            ),
-            peak=max(cost.peak for cost in costs),
-        ),
-        once.points,
-        tuple(usages),
+    cost = Cost(
+        start=statistics.median(cost.start for cost in costs),
+        each=statistics.median(cost.each for cost in costs),
+        cpu=statistics.median(cost.cpu for cost in costs),
+        peak=max(cost.peak for cost in costs),
     )
+    return Result(tool, cost, once.points, tuple(usages))
 
 
 def _empty(folder: Path) -> Path:
@@ -105,7 +100,7 @@ def _empty(folder: Path) -> Path:
 
 
 def _of_processes(usages: Sequence[Usage]) -> Cost:
-    """Of a tool that starts anew for each submission."""
+    """Return the cost of a tool that runs once for each submission."""
     return Cost(
         start=0.0,
         each=statistics.fmean(usage.wall for usage in usages),
@@ -115,7 +110,7 @@ def _of_processes(usages: Sequence[Usage]) -> Cost:
 
 
 def _of_runs(once: Usage, more: Usage, copies: int) -> Cost:
-    """Of a tool that grades a class in one run: what another submission adds, and the rest."""
+    """Return the cost of a tool that grades a class in one run, from two runs of it."""
     added = (copies - 1) * len(STUDENTS)
     each = (more.wall - once.wall) / added
     return Cost(
@@ -130,7 +125,7 @@ def _of_runs(once: Usage, more: Usage, copies: int) -> Cost:
 
 
 def costs(results: Sequence[Result]) -> Iterator[str]:
-    """The costs as a table, with their ratios to ours."""
+    """Yield the lines of the table of costs, with their ratios to ours."""
     ours = results[0].cost
     columns = ("start", "a submission", "a minute", "CPU each", "memory", "time", "CPU", "memory")
     yield f"| | {' | '.join(columns)} |"
@@ -146,9 +141,9 @@ def costs(results: Sequence[Result]) -> Iterator[str]:
 
 
 def differences(results: Sequence[Result]) -> Iterator[str]:
-    """Where a tool gives other points than ours."""
+    """Yield the lines of the table of points that differ from ours."""
     ours = results[0].points
-    yield f"| | same points as {results[0].tool.name} | where not: points, and ours |"
+    yield f"| | same points as {results[0].tool.name} | differences: its points, and ours |"
     yield "|---|--:|---|"
     for result in results[1:]:
         found = {
@@ -160,12 +155,12 @@ def differences(results: Sequence[Result]) -> Iterator[str]:
             for student, mine in result.points.items()
         }
         same = sum(not difference for difference in found.values())
-        told = "<br>".join(f"{student}: {text}" for student, text in found.items() if text)
-        yield f"| {result.tool.name} | {same} of {len(found)} | {told or '–'} |"
+        listed = "<br>".join(f"{student}: {text}" for student, text in found.items() if text)
+        yield f"| {result.tool.name} | {same} of {len(found)} | {listed or '–'} |"
 
 
 def report(results: Sequence[Result]) -> str:
-    """Both tables, and what was measured with which versions on which machine."""
+    """Return both tables, and the submissions, versions and machine that were measured."""
     versions = dict.fromkeys(
         environments.versions(result.tool.environment, result.tool.packages) for result in results
     )
@@ -187,16 +182,18 @@ def main() -> None:
     """Grade with every tool and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "--write", action="store_true", help="keep the tables in docs/benchmarks.md"
+        "--write", action="store_true", help="write the tables into docs/benchmarks.md"
     )
-    parser.add_argument("--only", metavar="NAME", help="ours and one other tool: pytest, otter, …")
-    parser.add_argument("--rounds", type=int, default=1, help="the median of N runs counts")
+    parser.add_argument(
+        "--only", metavar="NAME", help="measure only ours and this one: pytest, otter, …"
+    )
+    parser.add_argument("--rounds", type=int, default=1, help="take the median of N runs")
     options = parser.parse_args()
     if options.write and options.only:
-        parser.error("--write keeps the whole table, not that of --only")
+        parser.error("--write writes the whole table, so leave out --only")
     tools = [make(cases()) for make in TOOLS]
     chosen = [t for t in tools if not options.only or t is tools[0] or options.only in t.name]
-    for tool in chosen:  # nothing is installed while something is measured
+    for tool in chosen:  # nothing may be installed while a tool is measured
         environments.python(tool.environment)
     text = report([result(tool, options.rounds) for tool in chosen])
     print(text)

@@ -1,11 +1,11 @@
-"""How grading grows: time and memory of `grader batch` for classes of any size.
+"""Measure the time and memory of `grader batch` for classes of any size.
 
     python benchmarks/scale.py [--write] [--part homework] [--sizes 10,100] [--ways jobs-1,cluster]
 
-Every row is one run of the command. The class is made here: everybody hands in reference solutions,
-of one exercise (homework) or of all (the course), no two with the same bytes, and every tenth has
-one mistake of the catalogue. `--write` keeps the tables in docs/benchmarks.md, and what follows for
-a hundred thousand submissions in docs/scale.md.
+Every row is one run of the command. The class is made here: every student hands in reference
+solutions, for one exercise (homework) or for all (course). No two have the same bytes, and every
+tenth has one mistake of the catalogue. `--write` writes the tables into docs/benchmarks.md, and the
+estimates for a hundred thousand submissions into docs/scale.md.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from pages import keep  # noqa: E402
 from peers import batch, environments  # noqa: E402
 from peers.environments import BUILD, OURS  # noqa: E402
 from peers.harness import course  # noqa: E402
-from peers.measure import Look, Usage, disturbance, machine  # noqa: E402
+from peers.measure import Sample, Usage, disturbance, machine  # noqa: E402
 from peers.tools import Files, write_files  # noqa: E402
 
 from grader.course.faults import load_faults  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ARITHMETIC = ROOT / "docs" / "scale.md"
-SMALL = 100  # a whole course of more is graded in one way only: the others take too long
+SMALL = 100  # larger classes with a whole course are graded in one way only, to save time
 HOMEWORK = "causal_attention"
 HUNDRED_THOUSAND = 100_000
 CORES = (2, 8, 32, 160)
-EVERY = 10  # of so many submissions, one has a mistake
-EARLY = 100  # submissions after which memory is looked at
-WINDOW = 20  # looks whose median counts, at either place
-START_SECONDS = 60.0  # that a cluster may take
+EVERY = 10  # every tenth submission has a mistake
+EARLY = 100  # memory is shown after this many submissions
+WINDOW = 20  # samples of which the median is shown
+START_SECONDS = 60.0  # for a cluster to start
 MIB = 1024**2
-PARTS = {"homework": (10, 100, 1000, 5000), "course": (10, SMALL, 1000)}  # and their sizes
+SIZES = {"homework": (10, 100, 1000, 5000), "course": (10, SMALL, 1000)}  # by part
 WAYS = {
     "jobs-1": "`--jobs 1`",
     "jobs-2": "`--jobs 2`",
@@ -57,7 +57,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One run: how many submissions, how they were graded, and what it took."""
+    """One run: how many submissions, graded in which way, and the resources it took."""
 
     size: int
     way: str
@@ -66,7 +66,7 @@ class Row:
     pages: int
 
     def __str__(self) -> str:
-        early, late = memory_at(self.usage.looks, EARLY), memory_at(self.usage.looks, self.size)
+        early, late = (memory_at(self.usage.samples, done) for done in (EARLY, self.size))
         after = shown(early) if self.size > EARLY else "–"
         return (
             f"| {self.size:,} | {WAYS[self.way]} | {self.usage.wall:.1f} s | "
@@ -75,14 +75,14 @@ class Row:
         )
 
 
-def handed_in(part: str) -> Sequence[str]:
-    """The exercises of a part."""
+def exercises_of(part: str) -> Sequence[str]:
+    """Return the names of the exercises in a part."""
     return [HOMEWORK] if part == "homework" else course().names
 
 
 def submissions(part: str, size: int) -> Iterator[tuple[str, Files, bool]]:
-    """Name, files and whether they are right; the same ones in every run."""
-    solutions = {name: course()[name].read("solution.py") for name in handed_in(part)}
+    """Yield each student's name and files, and whether they are right; the same in every run."""
+    solutions = {name: course()[name].read("solution.py") for name in exercises_of(part)}
     faults = [(name, fault) for name in solutions for fault in load_faults(course()[name])]
     for number in range(1, size + 1):
         files = dict(solutions)
@@ -95,7 +95,7 @@ def submissions(part: str, size: int) -> Iterator[tuple[str, Files, bool]]:
 
 
 def row(part: str, size: int, way: str, work: Path) -> Row:
-    """Grade a class of `size`, and see that whoever is right has all points, and nobody else."""
+    """Grade a class; exit with an error unless exactly the right submissions have all points."""
     shutil.rmtree(work, ignore_errors=True)
     right = set()
     for student, files, is_right in submissions(part, size):
@@ -106,12 +106,11 @@ def row(part: str, size: int, way: str, work: Path) -> Row:
             work / "class", work / "out", log=work / "log", jobs=jobs, cluster=cluster
         )
     points = batch.points(work / "out")
-    worth = sum(course()[name].points for name in handed_in(part))
+    worth = sum(course()[name].points for name in exercises_of(part))
     full = {student for student, mine in points.items() if sum(mine.values()) == worth}
     if len(points) != size or full != right:
-        raise SystemExit(
-            f"{len(points)} of {size} graded; wrong about {sorted(full ^ right)[:5]}: see {work}"
-        )
+        wrong = sorted(full ^ right)[:5]
+        raise SystemExit(f"{len(points)} of {size} graded; wrong marks for {wrong}: see {work}")
     out = work / "out"
     pages = sum(path.stat().st_size for path in (out / "reports").iterdir())
     return Row(size, way, usage, (out / batch.LEDGER).stat().st_size, pages)
@@ -119,13 +118,13 @@ def row(part: str, size: int, way: str, work: Path) -> Row:
 
 @contextlib.contextmanager
 def way_of(way: str) -> Iterator[tuple[int, str]]:
-    """How many jobs, and the address of a cluster that is up meanwhile, or none."""
+    """Yield the number of jobs and the address of a running cluster; empty without one."""
     if way != "cluster":
         yield int(way.removeprefix("jobs-")), ""
         return
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         file = Path(folder) / "scheduler.json"
-        here = ["--no-dashboard", "--scheduler-file", file]
+        here: list[str | Path] = ["--no-dashboard", "--scheduler-file", file]
         loopback = ["--host", "127.0.0.1"]
         stack.enter_context(_running(["scheduler", *loopback, "--port", "0", *here], folder))
         for _ in range(2):
@@ -135,7 +134,7 @@ def way_of(way: str) -> Iterator[tuple[int, str]]:
 
 @contextlib.contextmanager
 def _running(arguments: Sequence[str | Path], folder: str) -> Iterator[None]:
-    """A program of Dask, which ends with the block."""
+    """Run a program of Dask for as long as the block lasts."""
     dask = environments.python(OURS).parent / "dask"
     with (Path(folder) / f"{arguments[0]}.log").open("ab") as log:
         process = subprocess.Popen(
@@ -149,7 +148,7 @@ def _running(arguments: Sequence[str | Path], folder: str) -> Iterator[None]:
 
 
 def _address(file: Path) -> str:
-    """The scheduler's address, as soon as both workers are there."""
+    """Return the scheduler's address, as soon as both workers are connected."""
     code = (
         "import sys; from distributed import Client\n"
         "client = Client(scheduler_file=sys.argv[1])\n"
@@ -158,7 +157,7 @@ def _address(file: Path) -> str:
     limit = time.monotonic() + START_SECONDS
     while not file.exists():
         if time.monotonic() > limit:
-            raise SystemExit("dask scheduler does not start")
+            raise SystemExit("the dask scheduler does not start")
         time.sleep(0.1)
     return environments.run([environments.python(OURS), "-c", code, file]).strip()
 
@@ -166,25 +165,26 @@ def _address(file: Path) -> str:
 # --- the table -----------------------------------------------------------------------------------
 
 
-def memory_at(looks: Sequence[Look], done: int) -> float:
-    """Memory around the time when `done` submissions had their reports.
+def memory_at(samples: Sequence[Sample], done: int) -> float:
+    """Return the memory in bytes around the time when `done` submissions had their reports.
 
-    The median over some looks: those after it, or the last ones before everything ends.
+    It is the median over `WINDOW` samples after that time, or before it if these are the last
+    submissions.
     """
-    after = [number for number, look in enumerate(looks) if look.done >= done]
-    first = after[0] if after else len(looks)
-    last = looks and done >= looks[-1].done
-    window = looks[max(0, first - WINDOW) : first] if last else looks[first : first + WINDOW]
-    return statistics.median(look.memory for look in window) if window else 0
+    after = [number for number, sample in enumerate(samples) if sample.done >= done]
+    first = after[0] if after else len(samples)
+    last = samples and done >= samples[-1].done
+    window = samples[max(0, first - WINDOW) : first] if last else samples[first : first + WINDOW]
+    return statistics.median(sample.memory for sample in window) if window else 0
 
 
 def shown(memory: float) -> str:
-    """Bytes in MiB."""
+    """Return bytes as a text in MiB."""
     return f"{memory / MIB:.0f} MiB" if memory else "–"
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The table, and on which machine it was measured."""
+    """Return the table, and on which machine it was measured."""
     columns = ("time", "a second", "memory at most", f"after {EARLY}", "at the last report")
     return "\n".join(
         [
@@ -199,26 +199,26 @@ def table(rows: Sequence[Row]) -> str:
     )
 
 
-def arithmetic(part: str, measured: Row) -> str:
-    """What a row means for a hundred thousand submissions, as a table."""
-    rate = measured.size / measured.usage.wall / 2  # a second and core; a row is of two
+def arithmetic(measured: Row) -> str:
+    """Return a row's estimates for a hundred thousand submissions, as a table."""
+    rate = measured.size / measured.usage.wall / 2  # per second and core; `jobs-2` uses two
     times = [_long(HUNDRED_THOUSAND / rate / cores) for cores in CORES]
     sizes = [f"{b / measured.size * HUNDRED_THOUSAND / 1e9:.1f} GB"
              for b in (measured.ledger, measured.pages)]  # fmt: skip
-    said = f"{measured.size:,} by {WAYS[measured.way]}: {rate:.2f} a second and core"
+    source = f"{measured.size:,} by {WAYS[measured.way]}: {rate:.2f} a second and core"
     cores = " | ".join(f"{n} cores" for n in CORES)
     return "\n".join(
         [
             f"| measured | {cores} | ledger | reports |",
             "|---" + "|--:" * (len(CORES) + 2) + "|",
-            f"| {said} | {' | '.join([*times, *sizes])} |",
+            f"| {source} | {' | '.join([*times, *sizes])} |",
             "",
         ]
     )
 
 
 def _weight(row: Row) -> tuple[bool, int]:
-    """Which row says most: two slots, and many submissions."""
+    """Return the sort key of the row for the estimates: two jobs and many submissions."""
     return row.way == "jobs-2", row.size
 
 
@@ -227,24 +227,24 @@ def _long(seconds: float) -> str:
 
 
 def _disturbance(rows: Sequence[Row]) -> str:
-    """How quiet the machine was; a cluster's own work cannot be told from that of others."""
+    """Return how busy the machine was; on a cluster, our own work looks like that of others."""
     usages = [row.usage for row in rows if row.way != "cluster"]
     return disturbance(usages) if usages else ""
 
 
 def main() -> None:
-    """Grade classes of every size in every way and print the table."""
+    """Grade classes of every size in every way and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="keep the tables in their pages")
-    parser.add_argument("--write-arithmetic", action="store_true", help="keep only what follows")
-    parser.add_argument("--part", choices=PARTS, help="only one of the two tables")
+    parser.add_argument("--write", action="store_true", help="write the tables into their pages")
+    parser.add_argument("--write-arithmetic", action="store_true", help="write only the estimates")
+    parser.add_argument("--part", choices=SIZES, help="measure only one of the two tables")
     parser.add_argument("--sizes", help="such as 10,100")
     parser.add_argument("--ways", default=",".join(WAYS), help="such as jobs-1,cluster")
     options = parser.parse_args()
     environments.python(OURS)
     os.makedirs(BUILD / "scale", exist_ok=True)
-    for part in [options.part] if options.part else PARTS:
-        sizes = map(int, options.sizes.split(",")) if options.sizes else PARTS[part]
+    for part in [options.part] if options.part else SIZES:
+        sizes = map(int, options.sizes.split(",")) if options.sizes else SIZES[part]
         rows = []
         for size in sizes:
             for way in options.ways.split(","):
@@ -252,12 +252,12 @@ def main() -> None:
                     continue
                 rows.append(row(part, size, way, BUILD / "scale" / "work"))
                 print(rows[-1], file=sys.stderr)
-        text, follows = table(rows), arithmetic(part, max(rows, key=_weight))
-        print(f"{text}\n{follows}")
+        text, estimates = table(rows), arithmetic(max(rows, key=_weight))
+        print(f"{text}\n{estimates}")
         if options.write:
             keep(PAGE, f"scale-{part}", text)
         if options.write or options.write_arithmetic:
-            keep(ARITHMETIC, f"arithmetic-{part}", follows)
+            keep(ARITHMETIC, f"arithmetic-{part}", estimates)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Write what README.md and docs/ show of the project itself: verdicts, tables, counts.
+"""Write the generated parts of README.md and docs/: verdicts, tables, counts.
 
-    python docs/build.py           brings the pages up to date (`make docs`)
-    python docs/build.py --check   writes nothing; exit 1 if a page is stale
+    python docs/build.py           bring the pages up to date (`make docs`)
+    python docs/build.py --check   write nothing; exit 1 if a page is out of date
 
 A page marks such a part with `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 """
@@ -12,6 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,8 +25,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PART = re.compile(r"(<!-- begin: (\w+) -->\n).*?(<!-- end: \2 -->)", re.DOTALL)
 
 
+@cache  # two pages show it
 def verdict() -> str:
-    """What `grader check` says of a sample submission."""
+    """Return what `grader check` prints about a sample submission."""
     command = ["check", "examples/class/s002", "multi_head_attention", "--seed", "7"]
     done = subprocess.run(
         [sys.executable, "-m", "grader", *command],
@@ -37,9 +40,9 @@ def verdict() -> str:
 
 
 def watch() -> str:
-    """The screen of `grader check --watch` on a sample exercise."""
+    """Return the screen of `grader check --watch` on a sample exercise."""
     command = ["check", "--watch", "examples/class/s009/causal_attention.py"]
-    with TemporaryDirectory() as folder:  # where nobody has asked for hints yet
+    with TemporaryDirectory() as folder:  # no hint has been shown there yet
         for part in ("reference", "examples"):
             shutil.copytree(ROOT / part, Path(folder) / part)
         done = subprocess.run(
@@ -55,24 +58,29 @@ def watch() -> str:
 
 
 def exercises() -> str:
-    """The course as a table."""
+    """Return the course as a table."""
     course = load_course(ROOT)
+    faults = [len(load_faults(exercise)) for exercise in course.exercises]
     rows = ["| exercise | | points | known mistakes |", "|---|---|---|---|"]
-    for exercise in course.exercises:
+    for exercise, count in zip(course.exercises, faults):
         name = f"[{exercise.title}](exercises/{exercise.name}.py)"
-        faults = len(load_faults(exercise))
-        rows.append(f"| {name} | {exercise.summary} | {exercise.points} | {faults} |")
-    total = sum(len(load_faults(exercise)) for exercise in course.exercises)
-    rows.append(f"| | | **{course.points}** | **{total}** |")
+        rows.append(f"| {name} | {exercise.summary} | {exercise.points} | {count} |")
+    rows.append(f"| | | **{course.points}** | **{sum(faults)}** |")
     return "\n".join(rows) + "\n"
 
 
+MAKERS: Mapping[str, Callable[[], str]] = {
+    "verdict": verdict,
+    "watch": watch,
+    "exercises": exercises,
+}
+
+
 def updated(page: str) -> str:
-    """A page with its marked parts made anew."""
-    makers = {"verdict": verdict, "watch": watch, "exercises": exercises}
+    """Return a page with fresh text in its generated parts."""
     return PART.sub(
-        # What takes minutes to make is kept by a command of its own, such as `make attacks`.
-        lambda part: part[1] + makers[part[2]]() + part[3] if part[2] in makers else part[0],
+        # Parts that take minutes have commands of their own, such as `make attacks`.
+        lambda part: part[1] + MAKERS[part[2]]() + part[3] if part[2] in MAKERS else part[0],
         page,
     )
 

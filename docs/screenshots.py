@@ -1,13 +1,15 @@
-"""Take the screenshots in docs/images/: the real report in the real browser.
+"""Take the screenshots in docs/images/: real reports in a real browser.
 
     python docs/screenshots.py      part of `make docs`; needs Chromium (make deps-system)
 
-Beside them stands a hash of each page they show; a test says when a page has changed since.
+pages.txt, in the same folder, holds a hash of each page shown; a test fails if a page has changed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import re
 import subprocess
 import sys
@@ -15,6 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
+
+from grader.__main__ import run
 
 ROOT = Path(__file__).parent.parent
 GRADER = (sys.executable, "-W", "ignore", "-m", "grader")
@@ -22,11 +27,12 @@ IMAGES = ROOT / "docs" / "images"
 HASHES = IMAGES / "pages.txt"
 SAMPLES = ROOT / "examples" / "class"
 CLASS = "class"
-# What the dashboard is made from: grading the class again would take a test too long.
+# What the dashboard is made from; a test that grades the class again would take too long.
 SOURCES = (
-    "statistics.py",
-    "similarity.py",
+    "classroom/statistics.py",
+    "classroom/similarity.py",
     "reports/dashboard.py",
+    "reports/summary.py",
     "reports/templates/*.[cj]s*",
     "reports/templates/class.html.j2",
 )
@@ -35,13 +41,14 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of a sample student's report, or of the dashboard of the `CLASS`.
+    """A screenshot of a sample student's report, or of the dashboard for the student `CLASS`.
 
-    It shows all that fits, or the part at `selector`.
+    It shows the part at `selector`, or without one the part of the page that fits.
+    `width` and `height` are those of the window, in pixels.
     """
 
     student: str
-    scheme: str
+    scheme: Literal["light", "dark"]
     width: int
     height: int
     selector: str = ""
@@ -61,33 +68,29 @@ SHOTS: Mapping[str, Shot] = {
 
 
 def class_page(folder: Path) -> Path:
-    """The dashboard of the sample class, graded into a folder."""
+    """Grade the sample class into a folder and return its dashboard."""
     command = ["batch", "examples/class", "--seed", "7", "--quiet", "--out", str(folder)]
     subprocess.run([*GRADER, *command], cwd=ROOT, check=False, capture_output=True)
     return folder / "index.html"
 
 
 def class_sources() -> bytes:
-    """What the dashboard shows, and what it is made by."""
+    """Return the content of all files that decide what the dashboard shows."""
     paths = [path for pattern in SOURCES for path in sorted((ROOT / "grader").glob(pattern))]
     return b"".join(path.read_bytes() for path in (SAMPLES / "README.md", *paths))
 
 
 def page_of(student: str) -> str:
-    """The report of a sample student, without what differs from machine to machine."""
+    """Return a sample student's report as HTML, without the footer: it depends on the machine."""
     command = ["check", f"examples/class/{student}", "--seed", "7", "--format", "html"]
-    done = subprocess.run(
-        [*GRADER, *command],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    return re.sub(r"<footer>.*?</footer>", "", done.stdout, flags=re.DOTALL)
+    # In this process, which imports torch only once.
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(io.StringIO()) as page:
+        run(command)
+    return re.sub(r"<footer>.*?</footer>", "", page.getvalue(), flags=re.DOTALL)
 
 
 def hashes() -> str:
-    """A line for each student whose report is shown, and for the class."""
+    """Return a line with a hash for each student whose report is shown, and for the class."""
     students = sorted({shot.student for shot in SHOTS.values()} - {CLASS})
     pages = {student: page_of(student).encode() for student in students}
     shown = {**pages, CLASS: class_sources()}
@@ -97,12 +100,12 @@ def hashes() -> str:
 
 
 def main() -> int:
-    """Take every picture, if a page has changed since they were taken."""
+    """Take all screenshots again if a page has changed since they were taken."""
     fresh = hashes()
     taken = all((IMAGES / f"{name}.png").is_file() for name in SHOTS)
     if taken and HASHES.is_file() and HASHES.read_text("utf-8") == fresh:
         return 0
-    import browser
+    import browser  # Playwright, which the test of the hashes spares
 
     IMAGES.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, browser.started() as chromium:

@@ -1,1 +1,1 @@
-"""Parts of `benchmarks/peers.py` and `benchmarks/scale.py`."""
+"""The modules that `benchmarks/peers.py` and `benchmarks/scale.py` use."""

@@ -1,4 +1,4 @@
-"""A virtual environment for each tool, under build/peers/, made once."""
+"""The virtual environments of the tools, in build/peers/; each is made once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 
 
 def python(name: str) -> Path:
-    """The interpreter of environment `name`, which is made or mended first."""
+    """Return the interpreter of environment `name`; make the environment first if it is stale."""
     folder = BUILD / name / "venv"
     stamp = folder / "installed"
     wanted = _wanted(name)
@@ -34,7 +34,7 @@ def python(name: str) -> Path:
 
 
 def _wanted(name: str) -> str:
-    """All that an environment depends on."""
+    """Return a text with everything that an environment depends on."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     parts = (project[part] for part in ("dependencies", "optional-dependencies", "entry-points"))
     constraints = (ROOT / "constraints.txt").read_text("utf-8")
@@ -43,21 +43,21 @@ def _wanted(name: str) -> str:
 
 def _make(folder: Path, packages: Sequence[str]) -> None:
     run([sys.executable, "-m", "venv", folder])
-    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
-    # The constraint on torch is what keeps pip from fetching a CUDA build.
+    install: list[str | Path] = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
+    # Without the constraint on torch, pip would download a CUDA build.
     run([*install, "--disable-pip-version-check", "-c", "constraints.txt", "torch", *packages])
     site = next((folder / "lib").glob("python3*/site-packages"))
     (site / "harness.pth").write_text(f"{Path(__file__).parent}\n", "utf-8")
 
 
 def versions(name: str, packages: Sequence[str]) -> str:
-    """The versions of some packages in environment `name`."""
+    """Return the versions of some packages in environment `name`."""
     code = "import sys, importlib.metadata as m\nfor p in sys.argv[1:]: print(p, m.version(p))"
     return ", ".join(run([python(name), "-c", code, *packages]).splitlines())
 
 
 def run(command: Sequence[str | Path], cwd: Path = ROOT) -> str:
-    """What a command prints that must succeed."""
+    """Run a command that must succeed; return what it prints."""
     done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"[-4000:])

@@ -1,6 +1,6 @@
-"""Print the score of every test cell of every student, from the gradebook in this folder.
+"""Print the score of every student in every test cell, from the gradebook in this folder.
 
-Run by nbgrader's own interpreter.
+It is run by the interpreter of nbgrader's environment.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""One hidden test of this course, called from another tool's test case.
+"""Running one hidden test of this course from another tool's test case.
 
-Every tool's environment can import this. The test functions are those of reference/, on the files
-of the folder that the tool works in; exercises that build on others run on stand-ins, as graded.
+Every tool's environment can import this module. The test functions are those of reference/; they
+run on the files in the tool's current folder. Exercises that build on others run on stand-ins.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,11 +18,12 @@ from typing import Any
 import torch
 
 from grader.course.course import Course, load_course
-from grader.grading.direct import DirectStudent, files_in
+from grader.course.visibility import SKIPPED_UNTIL
+from grader.grading.direct import DirectCode, files_in
 from grader.grading.programs import References, program
-from grader.grading.plugin import test_seed
+from grader.grading.rng import Rng, seed_of_test
+from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
-from grader.testing import Rng
 
 ROOT = Path(__file__).parents[2]
 SEED = 0
@@ -32,7 +34,7 @@ _programs: dict[str, Program] = {}
 
 @dataclass(frozen=True)
 class Case:
-    """A hidden test: where it is, and what it is worth."""
+    """A hidden test: its exercise, its name and its points."""
 
     exercise: str
     test: str
@@ -41,19 +43,19 @@ class Case:
 
 @functools.cache
 def course() -> Course:
-    """The course of this repository."""
+    """Return the course of this repository."""
     return load_course(ROOT)
 
 
 @functools.cache
 def references() -> References:
-    """Its reference solutions."""
+    """Return its reference solutions."""
     return References(course())
 
 
 @functools.cache
 def suite(exercise: str) -> ModuleType:
-    """An exercise's hidden suite, imported."""
+    """Import an exercise's hidden suite."""
     path = course().suite(exercise)
     spec = importlib.util.spec_from_file_location(f"hidden_{exercise}", path)
     assert spec is not None
@@ -64,7 +66,7 @@ def suite(exercise: str) -> ModuleType:
 
 
 def cases() -> list[Case]:
-    """Every hidden test, in the course's order."""
+    """Return every hidden test, in the course's order."""
     return [
         Case(exercise, test, _points(function))
         for exercise in course().names
@@ -74,12 +76,12 @@ def cases() -> list[Case]:
 
 
 def check(exercise: str, test: str) -> None:
-    """Run a hidden test on the files of this folder; raises what the test raises."""
+    """Run a hidden test on the files in the current folder; raise what the test raises."""
     function = getattr(suite(exercise), test)
     for name in _needed(exercise, function):
         if name != test and (exercise, name) in _failed:
-            raise AssertionError(f"waits for: {name}")
-    seed = test_seed(SEED, exercise, test)
+            raise AssertionError(SKIPPED_UNTIL.format(name))
+    seed = seed_of_test(SEED, exercise, test)
     torch.manual_seed(seed)
     own_parts = any(mark.name == "own_parts" for mark in getattr(function, "pytestmark", ()))
     try:
@@ -100,9 +102,9 @@ def _program(exercise: str, *, own_parts: bool) -> Program:
 
 
 def _arguments(function: Any, exercise: str, loaded: Program, seed: int) -> dict[str, Any]:
-    """What the fixtures of the same names would give."""
-    makers = {
-        "student": lambda: DirectStudent(loaded, exercise, course()[exercise].forbidden),
+    """Return the values of the fixtures that a test uses."""
+    makers: dict[str, Callable[[], Any]] = {
+        "student": lambda: Student(DirectCode(loaded, exercise, course()[exercise].forbidden)),
         "reference": lambda: references()[exercise],
         "rng": lambda: Rng(seed),
     }

@@ -1,4 +1,4 @@
-"""What a command and everything that it starts take: wall time, CPU time, memory. Linux only."""
+"""Measure a command and all processes that it starts: time, CPU time, memory. Linux only."""
 
 from __future__ import annotations
 
@@ -13,70 +13,69 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-HERTZ = 10  # looks at the tree in a second
+HERTZ = 10  # samples per second
 TICKS = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-QUIET = 0.05  # of the cores, taken by others: less does not change a time
-PATIENCE = 10.0  # seconds that a process may live on after the command that started it
+QUIET = 0.05  # share of the cores that other work may take without changing a time
+PATIENCE = 10.0  # seconds that a process may outlive the command that started it
 PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look at all processes that this one has started: bytes, and what else was counted."""
+class Sample:
+    """The memory in bytes of all processes that this one has started, and how much was done."""
 
-    when: float
     memory: int
     done: int
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command took, with everything that it started: seconds, seconds of CPU, bytes.
+    """What a command and all processes that it started took, in seconds and CPU seconds.
 
-    `others` are the CPU seconds that everything else on the machine took meanwhile.
+    `others` are the CPU seconds that everything else on the machine took in that time.
     """
 
     wall: float
     cpu: float
     others: float
-    looks: tuple[Look, ...]
+    samples: tuple[Sample, ...]
 
     @property
     def peak(self) -> int:
-        """The most memory that a look found."""
-        return max((look.memory for look in self.looks), default=0)
+        """The most memory in a sample, in bytes."""
+        return max((sample.memory for sample in self.samples), default=0)
 
 
 class Sampler(threading.Thread):
-    """Looks at the tree of processes below this one, several times a second.
+    """Samples the processes below this one several times a second.
 
-    Memory is the sum of proportional set sizes: what processes share is counted once. Who is in
-    `before`, such as a cluster that is up already, has memory that counts, and CPU that does not.
+    Memory is the sum of proportional set sizes, so shared memory is counted once. Of processes in
+    `before`, such as those of a running cluster, memory counts and CPU time does not.
     """
 
     def __init__(self, count: Callable[[], int], before: Collection[int]) -> None:
         super().__init__(daemon=True)
-        self.looks: list[Look] = []
+        self.samples: list[Sample] = []
         self._count, self._before = count, before
         self._ended = threading.Event()
         self._ticks: dict[int, int] = {}
 
     @property
     def cpu(self) -> float:
-        """CPU seconds of all processes seen, at the last look at each."""
+        """The CPU seconds of all processes seen, from the last sample of each."""
         return sum(self._ticks.values()) / TICKS
 
     def run(self) -> None:
-        """Look until told to end."""
+        """Take samples until `end` is called."""
         while not self._ended.wait(1 / HERTZ):
             found = processes()
-            self._ticks |= descendants(found, besides=self._before)
+            self._ticks |= descendants(found, without=self._before)
             memory = sum(map(memory_of, descendants(found)))
-            self.looks.append(Look(time.perf_counter(), memory, self._count()))
+            self.samples.append(Sample(memory, self._count()))
 
     def end(self) -> None:
-        """Stop looking."""
+        """Stop taking samples."""
         self._ended.set()
         self.join()
 
@@ -90,9 +89,9 @@ def measured(
     fine: Sequence[int] = (0,),
     count: Callable[[], int] = lambda: 0,
 ) -> Usage:
-    """Run a command that ends with one of the codes `fine`; its output goes to `log`.
+    """Run a command that must end with one of the codes `fine`; its output goes to `log`.
 
-    `count` is asked at every look for how much is done.
+    Every sample calls `count` to learn how much is done.
     """
     adopt_orphans()
     before = set(children())
@@ -117,20 +116,20 @@ def measured(
     if process.returncode not in fine:
         tail = log.read_text("utf-8", "replace")[-2000:]
         raise SystemExit(f"{' '.join(map(str, command))} gave {process.returncode}\n{tail}")
-    if cpu < 0.9 * sampler.cpu:  # somebody did not wait for a process of theirs
+    if cpu < 0.9 * sampler.cpu:  # a parent did not wait for its child
         raise SystemExit(f"{command[0]}: {sampler.cpu:.1f} s of CPU seen, {cpu:.1f} s counted")
-    return Usage(wall, cpu, others, tuple(sampler.looks))
+    return Usage(wall, cpu, others, tuple(sampler.samples))
 
 
 def adopt_orphans() -> None:
-    """Have processes whose parent has ended become children of this one, to be counted."""
+    """Make processes whose parent has ended children of this one, so that they are counted."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def cpu_of_orphans(before: set[int]) -> float:
-    """CPU seconds of the children that were not there before; whoever lingers is killed."""
+    """Wait for the children that are not in `before`, or kill them; return their CPU seconds."""
     total, limit = 0.0, time.monotonic() + PATIENCE
     while left := set(children()) - before:
         for pid in left:
@@ -147,7 +146,7 @@ def cpu_of_orphans(before: set[int]) -> float:
 
 
 def processes() -> dict[int, tuple[int, int]]:
-    """Every process: its parent, and its ticks of CPU."""
+    """Return the parent and the ticks of CPU of every process, by pid."""
     found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -161,29 +160,29 @@ def processes() -> dict[int, tuple[int, int]]:
 
 
 def children() -> list[int]:
-    """The processes that this one is the parent of."""
+    """Return the pids of this process's children."""
     return [pid for pid, (parent, _) in processes().items() if parent == os.getpid()]
 
 
 def descendants(
-    found: Mapping[int, tuple[int, int]], besides: Collection[int] = ()
+    found: Mapping[int, tuple[int, int]], without: Collection[int] = ()
 ) -> dict[int, int]:
-    """Those of the processes `found` that are below this one, and their ticks of CPU."""
+    """Return the ticks of CPU of all processes in `found` that are below this one, by pid."""
     below: dict[int, int] = {}
     level = {os.getpid()}
     while level:
-        level = {pid for pid, (parent, _) in found.items() if parent in level} - set(besides)
+        level = {pid for pid, (parent, _) in found.items() if parent in level} - set(without)
         below |= {pid: found[pid][1] for pid in level}
     return below
 
 
 def memory_of(pid: int) -> int:
-    """A process's proportional set size in bytes; if that is not ours to read, what is its own."""
+    """Return a process's proportional set size in bytes; if not readable, its own memory."""
     try:
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text("ascii").splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
-    except PermissionError:  # a confined worker, unless root asks
+    except PermissionError:  # a confined worker, which only root may inspect
         return _own_memory(pid)
     except OSError:
         pass
@@ -191,7 +190,7 @@ def memory_of(pid: int) -> int:
 
 
 def _own_memory(pid: int) -> int:
-    """Resident pages that map no file; an upper bound, for forks share some of them."""
+    """Return the bytes of resident pages that map no file: an upper bound, as forks share some."""
     try:
         fields = Path(f"/proc/{pid}/statm").read_text("ascii").split()
     except OSError:
@@ -200,7 +199,7 @@ def _own_memory(pid: int) -> int:
 
 
 def busy_seconds() -> float:
-    """CPU seconds that all cores have worked since the machine was started."""
+    """Return the CPU seconds that all cores have worked since the machine started."""
     user, nice, system, _, _, irq, softirq, *_ = map(
         int, Path("/proc/stat").read_text("ascii").splitlines()[0].split()[1:]
     )
@@ -208,19 +207,19 @@ def busy_seconds() -> float:
 
 
 def disturbance(usages: Sequence[Usage]) -> str:
-    """How busy others kept the machine, as a sentence."""
+    """Return a sentence on how busy other work kept the machine."""
     room = sum(usage.wall for usage in usages) * (os.cpu_count() or 1)
     share = sum(usage.others for usage in usages) / room
     if share < QUIET:
-        return f"Other work took {share:.0%} of the cores meanwhile."
+        return f"Other work took {share:.0%} of the cores."
     return (
-        f"**Other work took {share:.0%} of the cores meanwhile**: times say nothing, and CPU "
+        f"**Other work took {share:.0%} of the cores**, so the times are unreliable; the CPU "
         "seconds are roughly right."
     )
 
 
 def machine() -> str:
-    """The cores and the processor."""
+    """Return the number of cores and the name of the processor."""
     model = platform.machine()
     for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
         if line.startswith("model name"):

@@ -1,6 +1,6 @@
 """The course as one notebook, for the tools that grade notebooks.
 
-Exercises import each other, as files do: the cell of a solution writes its file.
+The cell of a solution writes the file of its exercise, because exercises import each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def write(path: Path, cells: Sequence[Cell]) -> None:
-    """Write a notebook of these cells."""
+    """Write a notebook with these cells."""
     path.parent.mkdir(parents=True, exist_ok=True)
     version = {"nbformat": 4, "nbformat_minor": 4}
     notebook = {"cells": cells, "metadata": {"kernelspec": KERNEL}, **version}
@@ -25,25 +25,25 @@ def write(path: Path, cells: Sequence[Cell]) -> None:
 
 
 def code(name: str, source: str, **nbgrader: Any) -> Cell:
-    """A code cell, with what nbgrader has to know of it."""
+    """Return a code cell with the metadata that nbgrader needs."""
     about = {"grade_id": name, "grade": False, "locked": False, "solution": False, "task": False}
     metadata = {"nbgrader": {**about, "schema_version": 3, **nbgrader}}
-    empty = {"execution_count": None, "outputs": []}
-    return {"cell_type": "code", "metadata": metadata, "source": source, **empty}
+    cell: Cell = {"cell_type": "code", "metadata": metadata, "source": source}
+    return {**cell, "execution_count": None, "outputs": []}
 
 
 def cell_of(case: Case) -> str:
-    """The name of the cell that holds a hidden test."""
+    """Return the name of the cell that holds a hidden test."""
     return f"{case.exercise}-{case.test}"
 
 
 def solution(exercise: str, text: str) -> Cell:
-    """The cell in which a student solves an exercise."""
+    """Return the cell in which a student solves an exercise."""
     return code(exercise, f"%%writefile {exercise}.py\n{text}", solution=True)
 
 
 def source(solutions: Mapping[str, str], cases: Sequence[Case]) -> list[Cell]:
-    """The teacher's notebook: every solution between nbgrader's marks, and every hidden test."""
+    """Return the cells of the teacher's notebook: marked solutions, and every hidden test."""
     marked = "### BEGIN SOLUTION\n{}\n### END SOLUTION"
     hidden = "### BEGIN HIDDEN TESTS\ncheck({!r}, {!r})\n### END HIDDEN TESTS"
     tests = [
@@ -60,8 +60,8 @@ def source(solutions: Mapping[str, str], cases: Sequence[Case]) -> list[Cell]:
     return [code("setup", "from harness import check", locked=True), *solved, *tests]
 
 
-def handed_in(released: Path, files: Mapping[str, str]) -> list[Cell]:
-    """The released notebook with a student's files in the cells of their exercises."""
+def submitted(released: Path, files: Mapping[str, str]) -> list[Cell]:
+    """Return the cells of the released notebook with a student's files in them."""
     cells: list[Cell] = json.loads(released.read_text("utf-8"))["cells"]
     for cell in cells:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")

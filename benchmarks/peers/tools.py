@@ -1,6 +1,6 @@
-"""Each way of grading: what is laid out beforehand, the command that is measured, the points.
+"""The tools that are compared: the files each one needs, the command measured, the points.
 
-A layout is made by the teacher once, or by students as they hand in, and is not measured.
+Files that the teacher makes once, or students when they hand in, are written before measuring.
 """
 
 from __future__ import annotations
@@ -27,26 +27,30 @@ Points = dict[str, dict[str, int]]  # student to exercise to points
 
 @dataclass(frozen=True)
 class Graded:
-    """What grading a class gave and took: one usage for each command that was run."""
+    """The points of a class, and one usage for each command that was run."""
 
     points: Points
     usages: tuple[Usage, ...]
 
 
 class Tool(Protocol):
-    """A way of grading a class."""
+    """A tool that grades a class.
+
+    `copies` is the number of copies of the class in a second run, for a tool that grades many
+    submissions in one run, and otherwise 1.
+    """
 
     name: str
     packages: tuple[str, ...]
     environment: str
-    copies: int  # of the class, in the second run of a tool that grades many in one; else 1
+    copies: int
 
     def grade(self, students: Class, work: Path) -> Graded:
-        """Lay out a class in the new folder `work`, grade it and collect the points."""
+        """Write a class into the new folder `work`, grade it and collect the points."""
 
 
 def write_files(folder: Path, files: Files) -> Path:
-    """A folder with a student's files."""
+    """Write a student's files into a new folder, and return it."""
     folder.mkdir(parents=True)
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text, "utf-8")
@@ -54,7 +58,7 @@ def write_files(folder: Path, files: Files) -> Path:
 
 
 def _settings(name: str, work: Path) -> dict[str, str]:
-    """An environment in which a tool finds its own programs, and leaves the user's files alone."""
+    """Return variables with which a tool finds its programs and does not touch the user's files."""
     bin_folder = environments.python(name).parent
     keys = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     private = {key: str(work / "private" / key.lower()) for key in keys}
@@ -65,7 +69,7 @@ def _settings(name: str, work: Path) -> dict[str, str]:
 
 @dataclass
 class Ours:
-    """`grader batch`."""
+    """`grader batch`, one command for the class."""
 
     cases: Sequence[Case]
     name: str = "`grader batch`"
@@ -74,7 +78,7 @@ class Ours:
     copies: int = 4
 
     def grade(self, students: Class, work: Path) -> Graded:
-        """One command for the class."""
+        """Grade the class with one command."""
         for student, files in students.items():
             write_files(work / "class" / student, files)
         usage = batch.grade(work / "class", work / "out", log=work / "log", jobs=1)
@@ -92,7 +96,7 @@ class Pytest:
     copies: int = 1
 
     def grade(self, students: Class, work: Path) -> Graded:
-        """One command for each student: the hidden suites, on the student's files."""
+        """Grade each student with one command: the hidden suites, on the student's files."""
         exercises = dict.fromkeys(case.exercise for case in self.cases)
         suites = [ROOT / "reference" / name / "test_hidden.py" for name in exercises]
         python = environments.python(OURS)
@@ -101,16 +105,15 @@ class Pytest:
         for student, files in students.items():
             folder = write_files(work / "class" / student, files)
             results = work / f"{student}.xml"
-            command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-            about = ["--submission", folder, "--grading-seed", str(SEED), f"--junit-xml={results}"]
-            usages.append(
-                measured([*command, *about, *suites], cwd=ROOT, log=work / "log", fine=(0, 1))
-            )
+            command: list[str | Path] = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+            command += ["--submission", folder, "--grading-seed", str(SEED)]
+            command += [f"--junit-xml={results}", *suites]
+            usages.append(measured(command, cwd=ROOT, log=work / "log", fine=(0, 1)))
             points[student] = self._points(results)
         return Graded(points, tuple(usages))
 
     def _points(self, results: Path) -> dict[str, int]:
-        """pytest counts tests; what each is worth is known from the suites."""
+        """Return the points of the tests that passed; pytest itself does not count points."""
         passed = {
             (case.get("classname", "").split(".")[-2], case.get("name"))
             for case in ET.parse(results).iter("testcase")
@@ -124,7 +127,7 @@ class Pytest:
 
 @dataclass
 class Otter:
-    """`otter run` for each submission, a notebook, with a test file in OK format an exercise."""
+    """`otter run` for each submission, a notebook, with a test file in OK format per exercise."""
 
     cases: Sequence[Case]
     name: str = "`otter run`"
@@ -133,7 +136,7 @@ class Otter:
     copies: int = 1
 
     def grade(self, students: Class, work: Path) -> Graded:
-        """One command for each student."""
+        """Grade each student with one command."""
         otter = environments.python(self.environment).parent / "otter"
         self._write_tests(work / "tests")
         environments.run([otter, "generate", "-t", "tests", "-o", "autograder.zip"], cwd=work)
@@ -143,11 +146,10 @@ class Otter:
             folder = work / student
             cells = [notebooks.solution(*file) for file in files.items()]
             notebooks.write(folder / "course.ipynb", cells)
-            command = [otter, "run", "-a", work / "autograder.zip", "-o", folder]
+            command: list[str | Path] = [otter, "run", "-a", work / "autograder.zip", "-o", folder]
+            command.append(folder / "course.ipynb")
             env = _settings(self.environment, work)
-            usages.append(
-                measured([*command, folder / "course.ipynb"], cwd=work, log=work / "log", env=env)
-            )
+            usages.append(measured(command, cwd=work, log=work / "log", env=env))
             tests = json.loads((folder / "results.json").read_text("utf-8"))["tests"]
             points[student] = {t["name"]: round(t["score"]) for t in tests if "score" in t}
         return Graded(points, tuple(usages))
@@ -171,7 +173,7 @@ class Otter:
 
 @dataclass
 class Nbgrader:
-    """`nbgrader autograde` for the class: one notebook a student, one test cell a hidden test."""
+    """`nbgrader autograde` for the class: a notebook per student, a test cell per hidden test."""
 
     cases: Sequence[Case]
     name: str = "`nbgrader autograde`"
@@ -180,7 +182,7 @@ class Nbgrader:
     copies: int = 2
 
     def grade(self, students: Class, work: Path) -> Graded:
-        """One command for the class."""
+        """Grade the class with one command."""
         nbgrader = environments.python(self.environment).parent / "nbgrader"
         env = _settings(self.environment, work)
         config = 'c = get_config()\nc.CourseDirectory.course_id = "attention"\n'
@@ -195,13 +197,13 @@ class Nbgrader:
         measured([nbgrader, "generate_assignment", "course"], cwd=work, log=log, env=env)
         released = work / "release" / "course" / "course.ipynb"
         for student, files in students.items():
-            cells = notebooks.handed_in(released, files)
+            cells = notebooks.submitted(released, files)
             notebooks.write(work / "submitted" / student / "course" / "course.ipynb", cells)
         usage = measured([nbgrader, "autograde", "course"], cwd=work, log=log, env=env)
         return Graded(self._points(work), (usage,))
 
     def _points(self, work: Path) -> Points:
-        """From nbgrader's own gradebook: the score of every test cell."""
+        """Return the points from nbgrader's own gradebook."""
         read = Path(__file__).parent / "gradebook.py"
         scores = json.loads(environments.run([environments.python(self.environment), read], work))
         cells = {notebooks.cell_of(case): case.exercise for case in self.cases}
@@ -214,7 +216,7 @@ class Nbgrader:
 
 @dataclass
 class Gradescope:
-    """An autograder for Gradescope, made with gradescope-utils; one process a submission."""
+    """An autograder made with gradescope-utils, one process for each submission."""
 
     cases: Sequence[Case]
     name: str = "gradescope-utils"
@@ -223,7 +225,7 @@ class Gradescope:
     copies: int = 1
 
     def grade(self, students: Class, work: Path) -> Graded:
-        """Its `run_autograder` for each student, in the folders that Gradescope lays out."""
+        """Run `run_autograder` for each student, in the folders that Gradescope would make."""
         env = _settings(self.environment, work)
         points: Points = {}
         usages = []
@@ -232,7 +234,7 @@ class Gradescope:
             write_files(folder / "submission", files)
             (folder / "results").mkdir()
             self._write_autograder(folder)
-            command = ["bash", folder / "run_autograder"]
+            command: list[str | Path] = ["bash", folder / "run_autograder"]
             usages.append(measured(command, cwd=folder, log=work / "log", env=env))
             points[student] = self._points(folder / "results" / "results.json")
         return Graded(points, tuple(usages))
@@ -258,7 +260,7 @@ class Gradescope:
 
 
 def _unittest(number: int, cases: Sequence[Case]) -> str:
-    """A TestCase for an exercise; unittest runs methods by name, so that names are numbered."""
+    """Return the code of an exercise's TestCase; numbered names keep its methods in order."""
     lines = [
         "import unittest",
         "from gradescope_utils.autograder_utils.decorators import number, visibility, weight",

@@ -1,4 +1,4 @@
-"""Run the tests of tests/ and write what Gradescope reads."""
+"""Run the tests in tests/ and write the results file that Gradescope reads."""
 
 import unittest
 
