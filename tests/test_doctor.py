@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
-from commandline import Cli
+from commandline import Cli, Said
+from without import lack
+
+from grader.__main__ import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 HERE = Path(__file__).parent
 
 
-def lacking(what: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the grader on this kernel as if the kernel lacked `what`."""
-    command = [sys.executable, str(HERE / "without.py"), what, sys.executable, "-m", "grader"]
-    return subprocess.run(
-        [*command, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=HERE / "tiny",
-    )
+def lacking(what: str, *arguments: object) -> Said:
+    """Run `grader …` on this kernel as if the kernel lacked `what`.
+
+    A fork of this process does, which has torch already.
+    """
+    with TemporaryFile() as out, TemporaryFile() as err:
+        if (pid := os.fork()) == 0:
+            code = 255
+            try:
+                for file, stream in ((out, 1), (err, 2)):
+                    os.dup2(file.fileno(), stream)
+                sys.stdout, sys.stderr = open(1, "w"), open(2, "w")  # noqa: SIM115
+                os.chdir(HERE / "tiny")
+                lack(what)
+                code = run([str(argument) for argument in arguments])
+                sys.stdout.flush()
+                sys.stderr.flush()
+            finally:
+                os._exit(code)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        out.seek(0)
+        err.seek(0)
+        return Said(code, out.read().decode(), err.read().decode())
 
 
 DOCTOR = {
@@ -45,13 +62,13 @@ DOCTOR = {
 @pytest.mark.parametrize("what", DOCTOR)
 def test_the_doctor_says_what_is_missing(what: str) -> None:
     said = lacking(what, "doctor")
-    assert said.returncode == 1, said.stderr
-    plain = re.sub(r"\s*\n\s+", "\n      ", said.stdout)
-    flat = " ".join(said.stdout.split())
+    assert said.code == 1, said.err
+    plain = re.sub(r"\s*\n\s+", "\n      ", said.out)
+    flat = " ".join(said.out.split())
     for part in DOCTOR[what]:
         assert part in plain or part in flat
-    assert "Student code is not confined here" in said.stdout
-    assert "✓ take 8 GiB of memory: refused" in said.stdout or "could not" in said.stdout
+    assert "Student code is not confined here" in said.out
+    assert "✓ take 8 GiB of memory: refused" in said.out or "could not" in said.out
 
 
 def test_the_doctor_finds_this_machine_well(cli: Cli) -> None:
@@ -71,13 +88,13 @@ def test_batch_refuses_to_grade_unconfined_unless_asked(
     (tmp_path / "class" / "s001" / "scale.py").write_text(tiny_solution)
     request = ("batch", tmp_path / "class", "--out", tmp_path / "out")
     said = lacking(what, *request)
-    assert said.returncode == 2
-    assert "this machine cannot confine other people's code" in said.stderr
-    assert "grader doctor" in said.stderr
-    assert "--isolation process" in said.stderr
+    assert said.code == 2
+    assert "this machine cannot confine other people's code" in said.err
+    assert "grader doctor" in said.err
+    assert "--isolation process" in said.err
     assert not (tmp_path / "out").exists()
     graded = lacking(what, *request, "--isolation", "process")
-    assert graded.returncode == 0, graded.stderr
+    assert graded.code == 0, graded.err
     report = (tmp_path / "out" / "reports" / "s001.json").read_text()
     assert {"landlock": "Landlock", "seccomp": "seccomp"}[what] not in report.split("exercises")[0]
 
@@ -85,5 +102,5 @@ def test_batch_refuses_to_grade_unconfined_unless_asked(
 @pytest.mark.slow
 def test_a_layer_that_the_kernel_refuses_stops_grading(tmp_path: Path) -> None:
     said = lacking("restrict", "check", HERE / "tiny" / "reference")
-    assert said.returncode == 3
-    assert "Landlock: the kernel offers this layer but refused it" in said.stderr
+    assert said.code == 3
+    assert "Landlock: the kernel offers this layer but refused it" in said.err

@@ -119,15 +119,15 @@ def read(body: bytes) -> bool:
 
 @pytest.fixture(scope="module")
 def campaign() -> SimpleNamespace:
-    """Send a hundred thousand hostile frames; return what they did."""
+    """Send twenty thousand hostile frames; return what they did."""
     did = SimpleNamespace(escaped={}, answers=0, pages=[])
     began = time.process_time()
-    for number, body in enumerate(hostile_frames(100_000), start=1):
+    for number, body in enumerate(hostile_frames(20_000), start=1):
         try:
             did.answers += read(body)
         except BaseException as error:
             did.escaped.setdefault(f"{type(error).__name__}: {error}"[:50], body)
-        if number in (10_000, 100_000):
+        if number in (5_000, 20_000):
             gc.collect()
             did.pages.append(int(Path("/proc/self/statm").read_text().split()[1]))
     did.seconds = time.process_time() - began
@@ -136,7 +136,7 @@ def campaign() -> SimpleNamespace:
 
 @pytest.mark.slow
 def test_hostile_frames_raise_nothing_but_malformed(campaign: SimpleNamespace) -> None:
-    assert campaign.answers > 20_000  # so the frames are not mere noise
+    assert campaign.answers > 4_000  # so the frames are not mere noise
     assert not campaign.escaped
 
 
