@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -18,7 +19,13 @@ def main(arguments: list[str] | None = None) -> None:
     The exit code is 0 if all checks passed, 1 if some failed, 2 for a wrong request or course, 3
     if the grader itself failed, and 130 after Ctrl-C.
     """
-    sys.exit(run(arguments))
+    code = run(arguments)
+    with contextlib.suppress(OSError, ValueError):  # nobody reads what was left to print
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if "torch" in sys.modules:  # Python takes it apart piece by piece, a tenth of a short check
+        os._exit(code)
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -15,6 +15,9 @@ MISSING = "no Chromium on this machine; make deps-system installs it"
 SWITCHES = (
     "--no-sandbox",  # of a browser that opens nothing but our own pages, as root in CI
     "--disable-gpu",
+    "--in-process-gpu",
+    "--renderer-process-limit=1",  # all pages are ours: they need no process of their own each
+    "--process-per-site",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

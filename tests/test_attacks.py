@@ -22,8 +22,8 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 ATTACKS = load()
 # `make attacks` tries them all, here as well as on plain pytest, as whoever calls it.
-NAIVE_SAMPLE = 8  # every eighth attack is tried on plain pytest
-ORDINARY_SAMPLE = 3  # and every third by a user without privileges, where root tries them all
+NAIVE_SAMPLE = 10  # every tenth attack is tried on plain pytest
+ORDINARY_SAMPLE = 4  # and every fourth by a user without privileges, where root tries them all
 NOBODY = 65534
 
 
