@@ -11,12 +11,13 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast lint bench bench-peers attacks diagnosis build validate docs deps-system clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks diagnosis build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
 	@echo "make test      every test; under four minutes on two cores"
 	@echo "make test-fast  every test that is not slow; under a minute"
+	@echo "make test-lowest  those tests with the oldest dependencies that are supported"
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
 	@echo "make bench-peers  against otter-grader, nbgrader and others, on growing classes; an hour"
@@ -52,6 +53,14 @@ test: $(DEV)
 
 test-fast: $(DEV)
 	$(PYTEST) --numprocesses 2 -m "not slow"
+
+# The oldest release of each dependency that pyproject.toml allows, apart from theirs.
+LOWEST := .venv-lowest
+test-lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct -e ".[dev]"
+	$(LOWEST)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 lint: $(DEV)
 	$(BIN)/ruff check .
@@ -91,4 +100,4 @@ deps-system:
 	    || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $(SYSTEM); }
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .ruff_cache .pytest_cache

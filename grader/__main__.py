@@ -11,21 +11,37 @@ import click
 
 from grader.commands import commands
 from grader.errors import GraderError
+from grader.stopping import stop_on_signals
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit.
 
     The exit code is 0 if all checks passed, 1 if some failed, 2 for a wrong request or course, 3
-    if the grader itself failed, and 130 after Ctrl-C.
+    if the grader itself failed, and 130 after Ctrl-C, SIGTERM or SIGHUP.
     """
+    _open_standard_streams()
+    stop_on_signals()
     code = run(arguments)
-    with contextlib.suppress(OSError, ValueError):  # nobody reads what was left to print
+    try:
         sys.stdout.flush()
         sys.stderr.flush()
+    except (OSError, ValueError):  # nobody reads what was left to print; Python would try again
+        os._exit(code)
     if "torch" in sys.modules:  # Python takes it apart piece by piece, a tenth of a short check
         os._exit(code)
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Open those of the three that are closed: else the next file gets their number and output."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, until the process ends
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -60,9 +76,10 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _print_error(message: str, remedy: str) -> None:
-    click.echo(click.style("grader: ", fg="red", bold=True) + message, err=True)
-    if remedy:
-        click.echo(f"  try: {remedy}", err=True)
+    with contextlib.suppress(OSError, ValueError):  # the exit code says it as well
+        click.echo(click.style("grader: ", fg="red", bold=True) + message, err=True)
+        if remedy:
+            click.echo(f"  try: {remedy}", err=True)
 
 
 if __name__ == "__main__":

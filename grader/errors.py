@@ -4,6 +4,7 @@ GraderError                the command stops; the message says what, where and w
 ├── RequestError           the request is wrong: bad path, unknown name, unreadable file (exit 2)
 ├── CourseError            the course's own content is wrong, named by file (exit 2)
 └── InternalError          the grader itself failed (exit 3)
+    └── WorkerLost         a worker ended or stood still, and the student's code is not to blame
 CheckFailure               a test's verdict on the student's code, raised inside a suite
 ├── Mismatch               a value is not what the contract says (with the difference)
 └── StudentFailure         the student's code raised, hung, crashed or broke the protocol
@@ -44,7 +45,9 @@ class CourseError(GraderError):
 class InternalError(GraderError):
     """The grader itself failed: the zygote does not start, or pytest cannot collect a suite."""
 
-    exit_code = 3
+
+class WorkerLost(InternalError):
+    """Something else than the grader and the student's code ended a worker, or stopped it."""
 
 
 class CheckFailure(AssertionError):

@@ -1,32 +1,76 @@
-"""Atomic file writes, and backups of files that a command replaces."""
+"""Files written whole, for their owner alone, and safe from a power cut; copies of replaced ones.
+
+What is written here tells about students. So files are readable by their owner alone and new
+folders closed to others, whatever the umask; a folder that exists keeps its mode.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from io import TextIOWrapper
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
+FILE_MODE, FOLDER_MODE = 0o600, 0o700
+_numbers = count()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file that is written, and waits to replace `path`."""
+
+    fresh: Path
+    path: Path
+
+    def put(self) -> None:
+        """Replace the file; `sync` the draft before and the folder afterwards."""
+        self.fresh.replace(self.path)
+
+    def discard(self) -> None:
+        """Remove the draft, if it has not replaced the file."""
+        with contextlib.suppress(OSError):  # the folder may be gone
+            self.fresh.unlink()
 
 
 @contextlib.contextmanager
-def writing_whole(path: Path) -> Iterator[TextIOWrapper]:
+def writing_whole(path: Path, later: list[Draft] | None = None) -> Iterator[TextIOWrapper]:
     """Open a file for writing that replaces `path` in one step when the block ends.
 
-    A reader sees either the old file or the new one. If the block fails, the old file stays.
+    A reader sees either the old file or the new one, also after a power cut. If the block fails,
+    the old file stays. With `later`, the caller puts the draft in its place, so that many files
+    are synced together.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{os.getpid()}{path.suffix}")
+    make_folder(path.parent)
+    draft = Draft(path.with_name(f".{os.getpid()}-{next(_numbers)}{path.suffix}"), path)
     try:
-        with fresh.open("w", encoding="utf-8", errors="replace", newline="") as file:
+        with open_private(draft.fresh, "w") as file:
             yield file
-        fresh.replace(path)
+        if later is None:
+            sync(draft.fresh)
+            draft.put()
+            sync(path.parent)
+        else:
+            later.append(draft)
+    except BaseException:
+        draft.discard()
+        raise
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
-        fresh.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -35,10 +79,42 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text)
 
 
+def open_private(path: Path, mode: str) -> TextIOWrapper:
+    """Open a text file to write or to append; if it is new, its owner alone may read it."""
+    flags = os.O_CREAT | os.O_WRONLY | (os.O_APPEND if mode == "a" else os.O_TRUNC)
+    is_new = not path.exists()
+    binary: Any = os.fdopen(os.open(path, flags, FILE_MODE), f"{mode}b")
+    file = TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")
+    if is_new:
+        os.fchmod(file.fileno(), FILE_MODE)
+    return file
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder, and those above it, unless they are there; only their owner may enter."""
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        make_folder(folder.parent)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(FOLDER_MODE)
+        folder.chmod(FOLDER_MODE)
+
+
+def fingerprint(path: Path) -> list[int | str] | None:
+    """Return the size and the SHA-256 of a file's contents; None if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return [size, hashlib.file_digest(file, "sha256").hexdigest()]
+    except OSError:
+        return None
+
+
 def keep_copy(root: Path, file: Path) -> Path:
     """Copy `file` into `.grader/kept/` with the time in its name; return the copy's path."""
     folder = root / STATE / "kept"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
     copy = folder / f"{file.stem}-{stamp}{file.suffix}"
     shutil.copy2(file, copy)

@@ -5,6 +5,7 @@ Imports neither torch nor anything else of the project.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -271,6 +272,19 @@ def _what_to_fix(exercise: ExerciseResult) -> str:
     if diagnosis is not None and diagnosis.faults:
         return f"Fix {exercise.title} first: {diagnosis.says.removeprefix(TWO)}"
     return f"Fix {exercise.title} first. This does not hold yet: {test.sentence}"
+
+
+def printable(values: Any, form: str) -> Any:
+    """Return numbers, alone or in lists, rounded as `form` prints them; those not finite as text.
+
+    JSON has no infinity, and rounding makes one of the largest numbers.
+    """
+    if isinstance(values, list):
+        return [printable(value, form) for value in values]
+    if not isinstance(values, float):
+        return values
+    rounded = float(format(values, form))
+    return rounded if math.isfinite(rounded) else str(values)
 
 
 _CONTROL = re.compile(

@@ -18,8 +18,9 @@ import torch
 from torch import Tensor, nn
 
 from grader.errors import CheckFailure, Mismatch, StudentFailure
-from grader.grading.compare import assert_close, describe, expect
+from grader.grading.compare import assert_close, assert_same, describe, expect
 from grader.grading.rng import Rng
+from grader.sandbox import wire
 from grader.sandbox.host import proxies
 from grader.sandbox.host.proxies import Remote, Student, code_of
 from grader.sandbox.worker.adopt import adopt
@@ -27,6 +28,7 @@ from grader.sandbox.worker.adopt import adopt
 __all__ = [
     "Rng",
     "assert_close",
+    "assert_same",
     "assert_same_gradients",
     "assert_unchanged",
     "assert_vectorised",
@@ -66,24 +68,28 @@ def manual_seed(student: Student, seed: int) -> None:
             manual_seed(student, 7)
             first = student.drop(torch.ones(2, 3, 4), 0.5)
             manual_seed(student, 7)
-            assert_close(student.drop(torch.ones(2, 3, 4), 0.5), first)
+            again = student.drop(torch.ones(2, 3, 4), 0.5)
+            assert_same(again, first, "the weights that are left", shape=(2, 3, 4))
     """
     code_of(student).manual_seed(seed)
 
 
-def sharing(student: Student) -> AbstractContextManager[None]:
-    """Let the student's code write into the test's own tensors in the block, not into copies.
+def sharing(student: Student, *written: Tensor) -> AbstractContextManager[None]:
+    """Let the student's code write into the tensors `written` in the block.
+
+    The code always gets copies. What it wrote into the copy of one of `written` is written into
+    that tensor too; a call that wrote into any other argument raises `Mismatch`.
 
     Example::
 
         def test_writes_in_place(student):
             \"\"\"The argument itself is filled with zeros.\"\"\"
             x = torch.ones(2, 3)
-            with sharing(student):
+            with sharing(student, x):
                 student.clear_(x)
             assert_close(x, torch.zeros(2, 3), "the argument")
     """
-    return code_of(student).sharing()
+    return code_of(student).sharing(*written)
 
 
 def watched(
@@ -92,7 +98,7 @@ def watched(
     """Count the tensor operations of every call in the block.
 
     `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
-    runs of its kernel.
+    runs of its kernel. Code that hides operations from the count raises `StudentFailure`.
 
     Example::
 
@@ -240,14 +246,18 @@ def assert_unchanged(
             \"\"\"The argument is not written into.\"\"\"
             assert_unchanged(student, student.center, rng.randn(2, 5), names=["x"])
     """
-    before = [value.clone() if isinstance(value, Tensor) else value for value in inputs]
-    with sharing(student):
-        result = call(*inputs)
-    for name, old, new in zip(names, before, inputs):
+    given = [_copy(value) if isinstance(value, Tensor) else value for value in inputs]
+    with sharing(student, *(value for value in given if isinstance(value, Tensor))):
+        result = call(*given)
+    for name, old, new in zip(names, inputs, given):
         if isinstance(old, Tensor):
-            same = old.shape == new.shape and torch.equal(old, new)
+            same = wire.pack_tensor(old).data == wire.pack_tensor(new).data
             expect(same, f"your code wrote into its argument {name}; work on a new tensor")
     return result
+
+
+def _copy(value: Tensor) -> Tensor:
+    return value.detach().clone().requires_grad_(value.requires_grad)
 
 
 def assert_vectorised(student: Student, small: Callable[[], Any], large: Callable[[], Any]) -> None:
@@ -289,7 +299,8 @@ def assert_written_by_hand(student: Student, *calls: Callable[[], Any]) -> None:
     for call in calls:
         with contextlib.suppress(CheckFailure, Exception), watched(student) as seen:
             call()
-        for name in seen.counts:
+        seen.check()
+        for name in (*seen.counts, *(f"aten.{name}" for name in seen.inside)):
             plain = "torch." + name.partition(".")[2]
             if any(fnmatchcase(plain, pattern) for pattern in code.forbidden):
                 raise StudentFailure("Forbidden", _forbidden(plain))

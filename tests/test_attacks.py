@@ -54,10 +54,7 @@ def evidence(
     """The whole corpus, graded as one class with an honest student between any two attackers."""
     if os.geteuid() == 0:
         request.getfixturevalue("ordinary")  # starts
-    found, reports = ours.run(tmp_path_factory.mktemp("attacks"), ATTACKS)
-    left_out = sum(attack.trick == "linked_folder" for attack in ATTACKS)
-    assert reports == 2 * len(ATTACKS) + 1 - left_out
-    return found
+    return ours.run(tmp_path_factory.mktemp("attacks"), ATTACKS)
 
 
 @pytest.mark.slow
@@ -73,8 +70,16 @@ def test_an_attack_wins_nothing(attack: Attack, evidence: dict[str, Evidence]) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+def test_an_attack_keeps_nobody_from_being_graded(
+    attack: Attack, evidence: dict[str, Evidence]
+) -> None:
+    assert evidence[attack.id].stops == []
+
+
+@pytest.mark.slow
 def test_every_attacker_is_told_why(evidence: dict[str, Evidence]) -> None:
-    silent = [name for name, found in evidence.items() if not found.said]
+    silent = [name for name, found in evidence.items() if not found.said and found.points < 10]
     assert silent == []
     said = {name: evidence[name].said for name in evidence}
     assert "did not finish" in said["floods/loops"]
@@ -105,8 +110,8 @@ def test_the_command_ends_as_for_any_class(cli: Cli, tmp_path: Path) -> None:
 
 def test_the_corpus_is_large_and_every_family_is_there() -> None:
     families = {attack.family for attack in ATTACKS}
-    assert len(ATTACKS) >= 60
-    assert len(families) == 13
+    assert len(ATTACKS) >= 400
+    assert len(families) == 21
     assert len({attack.says for attack in ATTACKS}) == len(ATTACKS)
 
 
@@ -140,7 +145,7 @@ def test_the_page_tells_of_every_attack() -> None:
     total = sum(attack.family != REMAINS for attack in ATTACKS)
     summary = next(row for row in rows if row.startswith("| **all**"))
     assert summary.startswith(f"| **all** | **{total}** |")
-    assert summary.endswith("| **0** |")
+    assert summary.endswith(f"| **0** | **{total}** |")
 
 
 @pytest.mark.slow
@@ -149,7 +154,7 @@ def test_an_ordinary_users_grader_is_as_safe(ordinary: tuple[subprocess.Popen[st
     run, place = ordinary
     out, err = run.communicate()
     assert run.returncode == 0, out[-2000:] + err[-2000:]
-    assert "as an ordinary user; 0 won here" in out
+    assert "as an ordinary user; 0 won here; 0 stopped others" in out
     assert os.listdir(place) == []
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from grader.classroom import roster
+from grader.commands import export
 from grader.errors import StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.confinement import landlock
@@ -24,9 +26,14 @@ from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.worker import quota
+from grader.submissions import archives, exercise_files, notebook, opening
+from grader.submissions.layouts import collection, git, gradescope_metadata, recognise
+from grader.submissions.reader import host, messages
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 HERE = Path(__file__).parent
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 X86_64 = platform.machine() == "x86_64"
 LIMITS = TimeLimits(60, 600)
 RunLines = Callable[..., Any]
@@ -225,6 +232,17 @@ NUMBERS = {
     "pivot_root": (155, 41),
     "chdir": (80, 49),
     "openat2": (437, 437),
+    "pwritev2": (328, 287),
+    "fsync": (74, 82),
+    "fdatasync": (75, 83),
+    "sync": (162, 81),
+    "syncfs": (306, 267),
+    "sync_file_range": (277, 84),
+    "msync": (26, 227),
+    "fallocate": (285, 47),
+    "copy_file_range": (326, 285),
+    "splice": (275, 76),
+    "sendfile": (40, 71),
     "open_by_handle_at": (304, 265),
     "inotify_init1": (294, 26),
     "fanotify_init": (300, 262),
@@ -280,6 +298,12 @@ REFUSED = {
     "to be dumpable": "if ctypes.CDLL(None).prctl(4, 1, 0, 0, 0): raise PermissionError",
     "to outlive its parent": "if ctypes.CDLL(None).prctl(1, 0, 0, 0, 0): raise PermissionError",
     "to take input for a terminal": "import fcntl; fcntl.ioctl(0, 0x5412, b'x')",
+    "writes that wait for the disk": "os.open('f', os.O_CREAT | os.O_WRONLY | os.O_SYNC)",
+    "writes that wait for the data": "os.open('f', os.O_CREAT | os.O_WRONLY | os.O_DSYNC)",
+    "writes past the cache": "os.open('f', os.O_CREAT | os.O_WRONLY | os.O_DIRECT)",
+    "writes past the cache later": "import fcntl\n"
+    "fcntl.fcntl(os.open('f', os.O_CREAT | os.O_WRONLY), fcntl.F_SETFL, os.O_DIRECT)",
+    "to wait for the disk": "os.fsync(os.open('f', os.O_CREAT | os.O_WRONLY))",
     "user namespaces": "if ctypes.CDLL(None).unshare(0x10000000): raise PermissionError",
 }
 
@@ -356,6 +380,9 @@ WORKS = {
     "numbers nobody can guess": "import secrets\nreturn len(secrets.token_hex())",
     "the standard library": "import asyncio, csv, decimal, json, sqlite3, ssl, uuid, lzma\n"
     "return len(str(uuid.uuid4()))",
+    "a descriptor's flags": "import fcntl\nmine = os.open('f', os.O_CREAT | os.O_RDWR)\n"
+    "flags = fcntl.fcntl(mine, fcntl.F_GETFL)\n"
+    "fcntl.fcntl(mine, fcntl.F_SETFL, flags | os.O_APPEND)\nreturn os.write(mine, b'abc')",
     "sleep": "time.sleep(0.001)\nreturn time.monotonic()",
 }
 
@@ -394,6 +421,16 @@ def test_it_can_use(what: str, do: RunLines) -> None:
             "more than 32 MiB of files",
         ),
         (
+            "while True:\n    for n in range(3):\n"
+            "        with open(f'f{n}', 'wb') as f: f.write(bytes(2**23))",
+            "wrote its files again and again, 1024 MiB in all",
+        ),
+        (
+            "held = [os.open(f'f{n}', os.O_CREAT | os.O_RDWR) for n in range(3)]\n"
+            "while True:\n    for f in held: os.pwrite(f, bytes(2**23), 0)",
+            "wrote its files again and again, 1024 MiB in all",
+        ),
+        (
             "import threading\nthreading.stack_size(65536)\nfor _ in range(200):\n"
             "    threading.Thread(target=time.sleep, args=(50,), daemon=True).start()\n"
             "time.sleep(50)",
@@ -405,6 +442,16 @@ def test_too_much_is_refused_with_a_message(code: str, said: str, do: RunLines) 
     with pytest.raises(StudentFailure) as caught:
         do(code)
     assert re.search(said, f"{caught.value.kind}: {caught.value.message}")
+
+
+def test_a_file_may_be_written_often(do: RunLines) -> None:
+    code = (
+        "for n in range(300):\n"
+        "    with open('log', 'a') as f: f.write(f'step {n}\\n')\n"
+        "    time.sleep(0.001)\n"
+        "return os.path.getsize('log')"
+    )
+    assert do(code) == 2590
 
 
 def test_limits_hold_however_much_is_asked_of_the_zygote(confined: Zygote, do: RunLines) -> None:
@@ -434,6 +481,89 @@ def test_a_worker_may_compute_for_a_limited_time(tmp_path: Path) -> None:
         source = wire.Source("m.py", "def spin():\n    while True: pass\n")
         subject = Subject("m", "m", {"m": source}, LIMITS)
         student: Any = Student(RemoteCode(connection, subject))
-        with pytest.raises(StudentFailure, match="ended the process"):
+        with pytest.raises(StudentFailure, match="SIGXCPU"):
             student.spin()
         connection.close()
+
+
+# --- what the page says ---------------------------------------------------------------------------
+
+
+def security_row(start: str) -> str:
+    """Return the row of a table in docs/security.md that starts so."""
+    page = (HERE.parent / "docs" / "security.md").read_text("utf-8")
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {start}")]
+    return row
+
+
+READER, CLASS_ZIP, METADATA = host.ORDINARY, archives.CLASS, gradescope_metadata.LIMITS
+FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
+    "files of a submission": (
+        (READER.seconds, "{:g} s,"),
+        (READER.cpu_seconds, "{:g} s of CPU"),
+        (READER.memory / MIB, "{:g} MiB of memory"),
+        (exercise_files.MAX_BYTES / KIB, "a file of {:g} KiB"),
+        (messages.MAX_TEXTS / MIB, "all texts {:g} MiB"),
+        (opening.MAX_ENTRIES, "{:,} files and folders"),
+    ),
+    "zips in a submission": (
+        (collection.MAX_ZIPS, "{:g} zips"),
+        (archives.STUDENT.archive / MIB, "each {:g} MiB"),
+        (archives.STUDENT.members, "{:,} members"),
+        (archives.STUDENT.member / MIB, "of {:g} MiB,"),
+        (archives.STUDENT.unpacked / MIB, "{:g} MiB unpacked"),
+        (archives.MAX_RATIO, "at most {:g}"),
+    ),
+    "notebooks": (
+        (exercise_files.MAX_NOTEBOOK_BYTES / MIB, "{:g} MiB,"),
+        (notebook.MAX_CELLS, "{:,} cells"),
+        (notebook.MAX_CODE / KIB, "{:g} KiB of code"),
+    ),
+    "the zip of a class": (
+        (CLASS_ZIP.archive / GIB, "{:g} GiB,"),
+        (CLASS_ZIP.member / MIB, "{:g} MiB for a member"),
+        (CLASS_ZIP.part_members, "{:,} members"),
+        (CLASS_ZIP.part_unpacked / MIB, "{:g} MiB for each student"),
+        (recognise.CLASS_SECONDS, "{:g} s,"),
+        (recognise.SLOWEST / MIB, "{:g} s more for each MiB"),
+    ),
+    "Gradescope's": (
+        (gradescope_metadata.MAX_BYTES / MIB, "{:g} MiB,"),
+        (METADATA.seconds, "{:g} s,"),
+        (METADATA.memory / GIB, "{:g} GiB of memory"),
+        (gradescope_metadata.MAX_DEPTH, "{:g} levels"),
+        (messages.MAX_SUBMISSIONS, "{:,} submissions"),
+    ),
+    "a clone": (
+        (git.TIMEOUT, "{:g} s;"),
+        (git.MAX_COMMIT / KIB, "a commit of {:g} KiB"),
+        (git.MAX_TEXT / MIB, "refs of {:g} MiB"),
+    ),
+    "rosters": (
+        (roster.MAX_BYTES / MIB, "{:g} MiB for a roster"),
+        (export.MAX_GRADEBOOK_BYTES / MIB, "{:g} MiB for a gradebook"),
+    ),
+    "answers of a worker": (
+        (wire.MAX_FRAME / MIB, "{:g} MiB"),
+        (wire.MAX_ITEMS, "{:,} items"),
+        (wire.MAX_DEPTH, "{:g} levels"),
+        (wire.MAX_TEXT, "{:,} characters"),
+    ),
+    "**resource limits**": (
+        (Confinement().memory_bytes / GIB, "{:g} GiB above"),
+        (Confinement().file_bytes / MIB, "file size ({:g} MiB)"),
+        (Confinement().open_files, "{:g} open files"),
+        (1 / quota.CHECK_SECONDS, "{:g} times a second"),
+        (quota.MAX_FOLDER_BYTES / MIB, "more than {:g} MiB"),
+        (quota.MAX_FILES, "{:g} files in"),
+        (quota.MAX_WRITTEN_BYTES / MIB, "about {:g} MiB"),
+        (quota.MAX_THREADS, "{:g} threads"),
+    ),
+}
+
+
+@pytest.mark.parametrize("start", FIGURES)
+def test_the_page_on_security_gives_todays_limits(start: str) -> None:
+    row = security_row(start)
+    figures = [form.format(value) for value, form in FIGURES[start]]
+    assert [figure for figure in figures if figure not in row] == []

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,12 @@ from grader.classroom.workers.messages import Job
 from grader.classroom.workers.pool import WorkerPool
 from grader.course.course import load_course
 from grader.errors import InternalError, RequestError
-from grader.submissions.layouts import collection
+from grader.report import ExerciseResult
+from grader.sandbox.host import worker as host_worker
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.zygote import Zygote
+from grader.stopping import SIGNALS, stop_on_signals, whole_step
+from grader.submissions.reader.host import ReaderTemplate
 from grader.submissions.submission import Submission
 
 NOBODY = 65534
@@ -102,6 +108,89 @@ def test_after_ctrl_c_what_was_graded_is_there_and_the_same_command_goes_on(
     assert (out / "grades.csv").read_bytes() == whole
     assert rows(out, "SELECT count(*) FROM results") == [(40,)]
     assert len(instant.jobs) - at <= 40 - len(graded)
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Signals that stop this process as they stop `grader`."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("only the main thread of a process handles signals")
+    known = {number: signal.getsignal(number) for number in SIGNALS}
+    stop_on_signals()
+    yield
+    for number, handler in known.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("how", SIGNALS)
+def test_a_stored_result_is_told_though_a_signal_comes_in_between(
+    how: signal.Signals,
+    cli: Cli,
+    instant: Instant,
+    handed_in: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out, log = handed_in.parent / "out", handed_in.parent / "log.jsonl"
+    record = ledgers.Ledger.record
+
+    def interrupted(ledger: ledgers.Ledger, *values: Any) -> None:
+        record(ledger, *values)
+        if rows(out, "SELECT count(*) FROM results") == [(7,)]:
+            os.kill(os.getpid(), how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledgers.Ledger, "record", interrupted)
+        assert batch(cli, handed_in, "out", "--log", log).code == 130
+    assert rows(out, "SELECT count(*) FROM results") == [(7,)]
+    told = [entry["student"] for entry in events(log) if entry["event"] == "graded"]
+    assert told == list(marks(out)) == STUDENTS[:7]
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_second_ctrl_c_does_not_wait_for_the_step_that_hangs() -> None:
+    told = []
+
+    def hang() -> None:
+        with whole_step():
+            os.kill(os.getpid(), signal.SIGINT)
+            told.append("goes on")
+            os.kill(os.getpid(), signal.SIGINT)
+            told.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        hang()
+    assert told == ["goes on"]
+
+
+def test_folders_of_runs_that_were_killed_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    make = "from grader.scratch import ScratchFolder\nfolder = ScratchFolder('zip')\n"
+    fill = "(folder.path / 'a').mkdir()\n(folder.path / 'a' / 'b.txt').write_text('b')\n"
+    close = "(folder.path / 'a').chmod(0)\n"
+    command = [sys.executable, "-c"]
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}
+    lives = subprocess.Popen(
+        [*command, f"{make}print(folder.path, flush=True)\ninput()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=variables,
+    )
+    assert lives.stdout is not None
+    owned = Path(lives.stdout.readline().decode().strip())
+    killed = f"{make}{fill}{close}import os\nos.kill(os.getpid(), 9)"
+    assert subprocess.run([*command, killed], env=variables, check=False).returncode == -9
+    others = [tmp_path / name for name in ("grader-notes", "grader-zip-mine", "other")]
+    for folder in others:
+        folder.mkdir()
+    (tmp_path / f"grader-zip-{'0' * 16}").symlink_to(others[0])
+    assert len(list(tmp_path.iterdir())) == 6
+    subprocess.run([*command, f"{make}folder.close()"], env=variables, check=True)
+    left = {path.name for path in tmp_path.iterdir() if not path.is_symlink()}
+    assert left == {owned.name, *(folder.name for folder in others)}
+    lives.kill()
+    lives.communicate()
+    subprocess.run([*command, f"{make}folder.close()"], env=variables, check=True)
+    assert not owned.exists()
 
 
 def test_ctrl_c_while_a_report_is_written_loses_nothing(
@@ -286,11 +375,15 @@ def test_a_full_disk_while_a_class_is_read_blames_no_student(
     (handed_in / "s020" / "scale.py").unlink()
     (handed_in / "s020").rmdir()
 
-    def full(*paths: Any, **options: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left")
+    real = ReaderTemplate.ask
+
+    def full(template: ReaderTemplate, job: Any, *more: Any, **options: Any) -> Any:
+        if job.student == b"s020":
+            raise RequestError("cannot read what s020 handed in: No space left", "fix that")
+        return real(template, job, *more, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(collection.shutil, "copyfile", full)
+        patched.setattr(ReaderTemplate, "ask", full)
         said = batch(cli, handed_in)
     assert said.code == 2
     assert "cannot read what s020 handed in: No space left" in said.err
@@ -370,6 +463,144 @@ def test_a_place_where_nothing_can_be_made_is_said_at_once(
     assert f"cannot write in {open_folder / 'out'}: Permission denied" in said.err
     assert "--out DIR" in said.err
     assert instant.jobs == []
+
+
+# --- nobody reads what is said --------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
+@pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", ">/dev/full 2>/dev/full", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "code"), [("batch nowhere --out {out}", 2), ("check nowhere/scale.py", 2)]
+)
+def test_exit_codes_say_the_same_where_nothing_can_be_printed(
+    streams: str, command: str, code: int, tmp_path: Path
+) -> None:
+    line = f"{sys.executable} -m grader {command.format(out=tmp_path / 'out')} {streams}"
+    assert subprocess.run(line, shell=True, check=False, cwd=TINY).returncode == code
+
+
+# --- a worker that is lost ------------------------------------------------------------------------
+
+
+def losing(patched: pytest.MonkeyPatch, times: int, how: Callable[[Worker], None]) -> list[int]:
+    """Do something to the workers of the first `times` calls of `scale`; return their pids."""
+    request, lost = Worker.request, []
+
+    def interrupted(worker: Worker, message: Any, seconds: float) -> Any:
+        if getattr(message, "name", "") == "scale" and len(lost) < times:
+            lost.append(worker.pid)
+            how(worker)
+        return request(worker, message, seconds)
+
+    patched.setattr(Worker, "request", interrupted)
+    return lost
+
+
+def end_with(number: signal.Signals) -> Callable[[Worker], None]:
+    """Return what ends a worker from outside, and waits until it has ended."""
+
+    def end(worker: Worker) -> None:
+        os.kill(worker.pid, number)
+        assert waits(lambda: worker.pid not in processes())
+
+    return end
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds its processes in /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("times", [1, MAX_TRIES - 1])
+def test_a_worker_that_is_ended_from_outside_costs_no_points(
+    number: signal.Signals,
+    times: int,
+    grade_tiny: Callable[[str], ExerciseResult],
+    tiny_solution: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual = grade_tiny(tiny_solution)
+    lost = losing(monkeypatch, times, end_with(number))
+    assert grade_tiny(tiny_solution) == usual
+    assert (usual.points, len(set(lost))) == (8, times)
+
+
+def test_a_worker_that_ends_before_its_first_word_costs_no_points(
+    grade_tiny: Callable[[str], ExerciseResult],
+    tiny_solution: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fork, lost = Zygote.fork, []
+
+    def stillborn(zygote: Zygote) -> Any:
+        connection, pid = fork(zygote)
+        if len(lost) < MAX_TRIES - 1:
+            os.kill(pid, signal.SIGKILL)
+            lost.append(pid)
+        return connection, pid
+
+    monkeypatch.setattr(Zygote, "fork", stillborn)
+    assert grade_tiny(tiny_solution).points == 8
+    assert len(lost) == MAX_TRIES - 1
+
+
+def test_an_exercise_that_loses_every_worker_is_given_up_and_the_others_go_on(
+    cli: Cli, pair: Path, tmp_path: Path, tiny_solution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shift = "def shift(x, by):\n    return x + by\n"
+    hand_in(tmp_path / "s001", {"scale.py": tiny_solution, "shift.py": shift})
+    losing(monkeypatch, 99, end_with(signal.SIGKILL))
+    said = cli("check", tmp_path / "s001", "--course", pair, "--format", "json")
+    scale, other = json.loads(said.out)["exercises"]
+    assert (said.code, scale["points"], other["points"]) == (1, 0, 2)
+    assert scale["advice"].startswith(f"given up after {MAX_TRIES} tries: SIGKILL ended")
+
+
+def test_time_in_which_the_machine_stood_still_is_nobodys(
+    grade_tiny: Callable[[str], ExerciseResult],
+    tiny_solution: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = types.SimpleNamespace(passed=0.0, monotonic=lambda: time.monotonic() + clock.passed)
+
+    def stops(worker: Worker) -> None:
+        real = worker._socket
+
+        class Stopped:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(real, name)
+
+            def recv(self, count: int) -> bytes:
+                clock.passed += 3600.0
+                return real.recv(count)
+
+        worker._socket = Stopped()  # type: ignore[assignment]
+
+    monkeypatch.setattr(host_worker, "time", clock)
+    lost = losing(monkeypatch, 1, stops)
+    assert grade_tiny(tiny_solution).points == 8
+    assert len(lost) == 1
+
+
+@pytest.mark.slow
+def test_a_submission_that_kills_its_worker_costs_its_own_exercise_alone(
+    cli: Cli, tmp_path: Path, pair: Path, tiny_solution: str
+) -> None:
+    shift = "def shift(x, by):\n    return x + by\n"
+    texts = {
+        f"s00{n}/{name}.py": f"{text}# {n}\n"
+        for n in (1, 2, 3)
+        for name, text in (("scale", tiny_solution), ("shift", shift))
+    }
+    deadly = "    __import__('signal').raise_signal(9)\n    return x * factor"
+    texts["s002/scale.py"] = tiny_solution.replace("    return x * factor", deadly)
+    hand_in(tmp_path / "class", texts)
+    log, out = tmp_path / "log.jsonl", tmp_path / "out"
+    command = ("batch", tmp_path / "class", "--out", out, "--course", pair, "--log", log)
+    assert cli(*command).code == 1
+    assert marks(out) == {"s001": "10", "s002": "2", "s003": "10"}
+    told = [entry["event"] for entry in events(log) if entry["student"] == "s002"]
+    assert (told.count("lost"), told.count("gave up")) == (MAX_TRIES, 1)
+    (flag,) = report_of(out, "s002")["flags"]
+    assert f"given up after {MAX_TRIES} tries: SIGKILL ended the process that ran the code" in flag
 
 
 # --- a submission that kills its grading process --------------------------------------------------
@@ -521,8 +752,9 @@ def test_a_slot_that_ended_while_it_waited_costs_no_submission_a_try(
 
 
 @pytest.mark.slow
-def test_a_real_ctrl_c_ends_the_run_at_once_and_its_processes(
-    cli: Cli, tmp_path: Path, tiny_solution: str
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_real_signal_ends_the_run_at_once_and_its_processes(
+    how: signal.Signals, cli: Cli, tmp_path: Path, tiny_solution: str
 ) -> None:
     students = [f"s0{n:02}" for n in range(1, 31)]
     go, log, out, scratch = (tmp_path / name for name in ("go", "log.jsonl", "out", "scratch"))
@@ -541,7 +773,7 @@ def test_a_real_ctrl_c_ends_the_run_at_once_and_its_processes(
     while not (log.exists() and log.read_text().count('"graded"') >= 3):
         assert run.poll() is None
         time.sleep(0.01)
-    run.send_signal(signal.SIGINT)
+    run.send_signal(how)
     _, err = run.communicate(timeout=60)
     assert (run.returncode, err.splitlines()[-1]) == (130, "grader: stopped")
     graded = marks(out)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import ctypes
 import json
 import os
 import stat
 import subprocess
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from commandline import Cli
 
+from grader.classroom import publishing, storage
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.report import Person
-from grader.submissions import archives
+from grader.submissions import archives, opening
 from grader.submissions.layouts import (
     Attempt,
     AttemptPart,
@@ -28,8 +33,10 @@ from grader.submissions.layouts import (
     find_attempts,
     open_submissions,
 )
+from grader.submissions.layouts.attempt import RESERVED
 from grader.submissions.submission import Submission
 
+TINY = Path(__file__).parent / "tiny"
 SOFTMAX = "def masked_softmax(scores, lengths): return scores\n"
 NORM = "class LayerNorm: pass\n"
 STRANGE = "def unheard_of(): pass\n"
@@ -83,7 +90,10 @@ def test_a_student_has_a_folder_a_zip_a_file_or_a_notebook(tmp_path: Path, cours
     place(tmp_path, ".hidden.py", "desktop.ini", "__MACOSX/s009/masked_softmax.py", "readme.md")
     found = find_attempts(tmp_path, course)
     assert found.layout == "plain"
-    assert found.left_out == (LeftOut("readme.md", "is neither a folder nor a zip"),)
+    assert found.left_out == (
+        LeftOut(".hidden.py", "begins with a dot"),
+        LeftOut("readme.md", "is neither a folder nor a zip"),
+    )
     submissions = read(tmp_path, course)
     assert {student: set(one.files) for student, one in submissions.items()} == {
         "s001": {"masked_softmax"},
@@ -132,11 +142,57 @@ def test_a_file_that_defines_no_exercise_is_reported(tmp_path: Path, course: Cou
     "file", ["masked_softmax.py", "layer_norm/solution.py", "layer_norm.ipynb"]
 )
 def test_a_folder_of_exercises_is_not_a_class(file: str, tmp_path: Path, course: Course) -> None:
-    place(tmp_path, file, "s001/masked_softmax.py")
+    place(tmp_path, file, "readme.md", "helpers.py")
     with pytest.raises(RequestError, match="looks like one submission") as raised:
         find_attempts(tmp_path, course)
     assert file in raised.value.message
     assert raised.value.remedy == f"grader check {tmp_path}"
+
+
+@pytest.mark.parametrize("file", ["scale.py", "scale.ipynb", "scale/solution.py"])
+def test_an_exercise_beside_the_students_folders_is_nobodys(
+    file: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    place(tmp_path, file, "s001/scale.py")
+    zipped(tmp_path / "s002.zip", {"scale.py": ""})
+    found = find_attempts(tmp_path, tiny_course)
+    assert list(by_student(found)) == ["s001", "s002"]
+    what = file.partition("/")[0]
+    assert found.left_out == (LeftOut(what, "is an exercise that lies beside the students' work"),)
+
+
+def test_a_hidden_folder_is_said_unless_a_system_made_it(
+    tmp_path: Path, tiny_course: Course
+) -> None:
+    place(tmp_path, "s001/scale.py", ".s002/scale.py", ".DS_Store", ".git/config", "._s001")
+    found = find_attempts(tmp_path, tiny_course)
+    assert list(by_student(found)) == ["s001"]
+    assert found.left_out == (LeftOut(".s002", "begins with a dot"),)
+
+
+def test_of_many_stray_files_the_first_are_named_and_the_others_counted(
+    tmp_path: Path, tiny_course: Course
+) -> None:
+    place(tmp_path, "s001/scale.py", *(f"{number:03}.txt" for number in range(50)))
+    (tmp_path / "link").symlink_to(tmp_path / "s001")
+    link, *first, more = find_attempts(tmp_path, tiny_course).left_out
+    assert [one.what for one in first] == [f"{number:03}.txt" for number in range(20)]
+    assert more == LeftOut("each of 30 more", "is neither a folder nor a zip")
+    assert link == LeftOut("link", "is a link")
+
+
+def test_no_student_has_the_name_of_a_page(tmp_path: Path, tiny_course: Course) -> None:
+    pages = [publishing.REPORTS, publishing.GRADES, publishing.RESULTS, publishing.DASHBOARD]
+    pages += [storage.FILE, storage.LOCK, "index", "Grades", "s001.attempt-1", "100.ATTEMPT-12"]
+    place(tmp_path, "s001/scale.py", *(f"{page}/scale.py" for page in pages))
+    students = {
+        one.parts[0].name: one.student for one in find_attempts(tmp_path, tiny_course).attempts
+    }
+    assert len(set(students.values())) == len(pages) + 1
+    for page in pages:
+        assert students[page].startswith(f"{page}-")
+    for student in students.values():
+        assert not RESERVED.fullmatch(student)
 
 
 def test_no_two_students_get_the_same_name(tmp_path: Path, tiny_course: Course) -> None:
@@ -176,6 +232,157 @@ def test_links_and_pipes_are_left_out_and_reported(tmp_path: Path, tiny_course: 
         LeftOut("s002", "is a link"),
         LeftOut("s003.py", "is not a regular file"),
     )
+
+
+def plant(kind: str, at: Path, secret: Path) -> None:
+    """Put something in place of a file that nobody may open there."""
+    at.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(at)
+    elif kind == "socket":
+        os.mknod(at, stat.S_IFSOCK | 0o600)
+    elif kind == "hard link":
+        os.link(secret, at)
+    elif kind == "link":
+        at.symlink_to(secret)
+    elif kind == "folder":
+        at.mkdir()
+
+
+REFUSED = {
+    "pipe": "is not a regular file",
+    "socket": "is not a regular file",
+    "folder": "is not a regular file",
+    "hard link": "is a hard link (hand in a copy)",
+    "link": "is a link",
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_only_looks_like_a_zip_is_left_out_of_that_submission(
+    kind: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    secret = zipped(tmp_path / "secret.zip", {"scale.py": "secret = 1\n"})
+    place(tmp_path / "class", "s001/scale.py", "s002/scale.py")
+    plant(kind, tmp_path / "class/s001/b.zip", secret)
+    plant(kind, tmp_path / "class/s003/b.zip", secret)
+    zipped(tmp_path / "class/s003/a.zip", {"other.py": ""})
+    found = read(tmp_path / "class", tiny_course)
+    assert found["s001"].files == found["s002"].files == {"scale": SOFTMAX}
+    assert f"b.zip {REFUSED[kind]} and was left out" in found["s001"].notes
+    assert found["s002"].notes == ()
+    assert not found["s003"].files
+    if kind != "folder":
+        assert f"b.zip {REFUSED[kind]} and was left out" in reason(found["s003"], tiny_course)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_only_looks_like_an_exercise_is_left_out(
+    kind: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    secret = place(tmp_path, "secret.py", text="secret = 1\n") / "secret.py"
+    plant(kind, tmp_path / "class/s001/scale.py", secret)
+    plant(kind, tmp_path / "class/s002/deep/scale/solution.py", secret)
+    found = read(tmp_path / "class", tiny_course)
+    assert f"scale.py {REFUSED[kind]} and was left out" in reason(found["s001"], tiny_course)
+    assert f"solution.py {REFUSED[kind]} and was left out" in reason(found["s002"], tiny_course)
+
+
+def test_a_hard_link_in_the_class_folder_is_nobodys_work(
+    tmp_path: Path, tiny_course: Course
+) -> None:
+    mine = zipped(tmp_path / "s001.zip", {"scale.py": SOFTMAX})
+    (tmp_path / "s002").mkdir()
+    os.link(mine, tmp_path / "s002/mine.zip")
+    os.link(place(tmp_path, "s003.py") / "s003.py", tmp_path / "s004.py")
+    found = read(tmp_path, tiny_course)
+    for student in ("s001", "s002", "s003", "s004"):  # nobody can tell whose it was first
+        assert "is a hard link (hand in a copy)" in reason(found[student], tiny_course)
+
+
+def test_no_name_on_the_way_to_a_file_may_be_a_link(tmp_path: Path) -> None:
+    place(tmp_path, "secret/deep/scale.py", "class/s001/scale.py")
+    (tmp_path / "class/s001/here").symlink_to(tmp_path / "secret")
+    for path in ("here/deep/scale.py", "here", "../../secret/deep/scale.py", "here/../scale.py"):
+        with pytest.raises(opening.NotOpened):
+            opening.open_file(tmp_path / "class/s001" / path, tmp_path / "class")
+    with pytest.raises(opening.NotOpened, match="is a link"):
+        opening.OwnFolder(tmp_path / "class").entries(tmp_path / "class/s001/here/deep")
+    (tmp_path / "teacher").symlink_to(tmp_path / "class")  # but a teacher may name a link
+    with opening.open_file(tmp_path / "teacher/s001/scale.py", tmp_path / "teacher") as file:
+        assert file.read() == SOFTMAX.encode()
+
+
+def test_a_file_that_grows_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    file = place(tmp_path, "scale.py", text="x" * 11) / "scale.py"
+    assert opening.read_file(file, tmp_path, 11) == b"x" * 11
+    with pytest.raises(opening.NotOpened, match="is larger than 0 KiB"):
+        opening.read_file(file, tmp_path, 10)
+
+
+@pytest.mark.parametrize("inside", ["", "hw/"])
+def test_a_folder_of_too_many_files_costs_its_student_alone(
+    inside: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    place(tmp_path, f"s001/{inside}scale.py", "s002/scale.py")
+    for number in range(opening.MAX_ENTRIES):
+        os.close(os.open(tmp_path / f"s001/{inside}{number}.txt", os.O_CREAT))
+    found = read(tmp_path, tiny_course)
+    assert found["s002"].files == {"scale": SOFTMAX}
+    assert reason(found["s001"], tiny_course).startswith("s001 holds more than 10000 files")
+
+
+def test_more_zips_than_anybody_hands_in_are_not_opened(
+    tmp_path: Path, tiny_course: Course
+) -> None:
+    for number in range(30):
+        zipped(tmp_path / f"s001/{number:02}.zip", {f"{number}.txt": ""})
+    place(tmp_path, "s001/scale.py")
+    found = read(tmp_path, tiny_course)["s001"]
+    assert found.files == {"scale": SOFTMAX}
+    said = [note for note in found.notes if "exceeds the limits of one submission" in note]
+    assert len(said) == 30 - collection.MAX_ZIPS
+
+
+@contextlib.contextmanager
+def without_roots_rights() -> Iterator[None]:
+    """Do without the right to read every file, which root has."""
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    header, had = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, had) == 0
+    reduced = (ctypes.c_uint32 * 6)(had[0] & ~0b110, *had[1:])
+    assert libc.capset(header, reduced) == 0
+    try:
+        yield
+    finally:
+        assert libc.capset(header, had) == 0
+
+
+@pytest.mark.parametrize("unreadable", ["s001", "s001/scale.py", "s001/hw.zip", "s001/.git"])
+def test_what_cannot_be_read_is_that_students_problem(
+    unreadable: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    names = [f"s00{number}/{name}" for number in (1, 2) for name in ("scale.py", ".git/HEAD")]
+    place(tmp_path, *names)
+    if unreadable.endswith(".zip"):
+        zipped(tmp_path / unreadable, {"other.py": ""})
+    (tmp_path / unreadable).chmod(0)
+    with without_roots_rights():
+        found = {
+            one.student: collection.read_attempt(one, tiny_course).submission
+            for one in find_attempts(tmp_path, tiny_course).attempts
+        }
+    (tmp_path / unreadable).chmod(0o755)
+    assert found["s002"].files == {"scale": SOFTMAX}
+    if unreadable in ("s001", "s001/scale.py"):
+        assert "Permission denied" in reason(found["s001"], tiny_course)
+    else:
+        assert found["s001"].files == {"scale": SOFTMAX}
+    if unreadable == "s001/hw.zip":
+        assert any("Permission denied" in note for note in found["s001"].notes)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +500,11 @@ def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
     def denied(paths: list[Path], *_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", str(paths[0] / "layer\nnorm.py"))
 
-    monkeypatch.setattr(collection, "discover", denied)
-    found |= read(tmp_path, course)
+    monkeypatch.setattr(collection, "read_submission", denied)
+    found |= {
+        one.student: collection.read_attempt(one, course).submission
+        for one in find_attempts(tmp_path, course).attempts
+    }
     assert reason(found["s001"], course) == "Permission denied: 's001/layer norm.py'"
     assert reason(found["s003"], course) == "Permission denied: 's003'"
     assert not any(str(tmp_path) in str(one) or "/tmp" in str(one) for one in found.values())
@@ -455,6 +665,28 @@ def test_a_moodle_download_without_folders_is_read_too(tmp_path: Path, course: C
     assert "my_own.txt is neither Python" in reason(found["12"], course)
 
 
+def test_a_student_may_be_called_like_a_moodle_folder(tmp_path: Path, course: Course) -> None:
+    kind = "assignsubmission_file"
+    place(tmp_path, f"x_11_{kind}_y_12_{kind}_/layer_norm.py", text="liar\n")
+    place(tmp_path, f"One_11_{kind}_/masked_softmax.py", f"13_{kind}_/layer_norm.py")
+    place(tmp_path, f"Three_13_{kind}_/layer_norm.py")
+    found = read(tmp_path, course)
+    assert list(found["11"].files) == ["masked_softmax"]
+    assert found["12"].files == {"layer_norm": "liar\n"}
+    assert len(found) == 4
+
+
+def test_a_file_that_could_be_two_students_is_neithers(tmp_path: Path, course: Course) -> None:
+    kind = "assignsubmission_file"
+    place(tmp_path, f"One_11_{kind}_layer_norm.py", f"Two_12_{kind}_masked_softmax.py")
+    place(tmp_path, f"Two_12_{kind}_x_11_{kind}_layer_norm.py", text="liar\n")
+    found = find_attempts(tmp_path, course)
+    assert [one.why for one in found.left_out] == [
+        "is named so that it could belong to two students"
+    ]
+    assert read(tmp_path, course)["11"].files == {"layer_norm": SOFTMAX}
+
+
 # --- Gradescope -----------------------------------------------------------------------------------
 
 METADATA = """---
@@ -524,6 +756,27 @@ def test_gradescopes_metadata_names_the_submitters(gradescope: Path, course: Cou
         "../../etc/passwd": "is listed in submission_metadata.yml but missing from the folder",
     }
     assert all(collect(attempt, course).files for attempt in found.attempts)
+
+
+def test_one_students_metadata_does_not_make_a_class_gradescopes(
+    tmp_path: Path, course: Course
+) -> None:
+    place(tmp_path, "s001/layer_norm.py", "s002/layer_norm.py", "submission_11/layer_norm.py")
+    place(tmp_path, "submission_metadata.yml", text=METADATA)
+    found = find_attempts(tmp_path, course)
+    assert (found.layout, list(by_student(found))) == ("plain", ["s001", "s002", "submission_11"])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "hard link"])
+def test_metadata_that_may_not_be_opened_is_left_out(
+    kind: str, gradescope: Path, course: Course
+) -> None:
+    file = gradescope / "submission_metadata.yml"
+    secret = file.rename(gradescope.parent / "elsewhere.yml")
+    plant(kind, file, secret)
+    found = find_attempts(gradescope, course)
+    assert list(by_student(found)) == ["11", "12", "13", "14", "15", "16"]
+    assert found.left_out[0].why.startswith(REFUSED[kind])
 
 
 def test_a_school_number_is_not_a_submission_number(gradescope: Path, course: Course) -> None:
@@ -798,6 +1051,36 @@ def test_no_file_of_a_class_zip_is_written_outside_its_folder(
     assert any(f"{start}s003/bomb.py cannot be used" in one for one in said)
 
 
+@pytest.mark.parametrize("wrapping", ["", "class/"])
+def test_a_student_with_too_many_files_in_a_class_zip_is_refused_alone(
+    wrapping: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    members = {f"{wrapping}s001/{number}.txt": "" for number in range(opening.MAX_ENTRIES + 1)}
+    members |= {f"{wrapping}s00{number}/scale.py": SOFTMAX for number in (2, 3)}
+    left_out: list[LeftOut] = []
+    with open_submissions(zipped(tmp_path / "class.zip", members), left_out) as folder:
+        found = read(folder, tiny_course)
+    assert found["s002"].files == found["s003"].files == {"scale": SOFTMAX}
+    assert not found["s001"].files
+    why = f"holds a file that is not unpacked: {wrapping}s001 holds more than 10000 files"
+    assert left_out == [LeftOut("class.zip", why)]
+
+
+@pytest.mark.parametrize(("members", "size"), [(100, 2**16 - 8), (3, 2000)])
+def test_a_zip_that_describes_its_files_at_length_is_refused_before_it_is_parsed(
+    members: int, size: int, tmp_path: Path, tiny_course: Course
+) -> None:
+    with zipfile.ZipFile(tmp_path / "s001.zip", "w") as archive:
+        for number in range(members):
+            member = zipfile.ZipInfo(f"{number}.py")
+            member.extra = b"\x77\x77\0\0" * (size // 4)
+            archive.writestr(member, "")
+    place(tmp_path, "s002/scale.py")
+    found = read(tmp_path, tiny_course)
+    assert "s001.zip: the archive's list of files" in reason(found["s001"], tiny_course)
+    assert found["s002"].files == {"scale": SOFTMAX}
+
+
 def test_a_class_zip_may_hold_more_files_than_a_students_zip(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -824,3 +1107,36 @@ def test_a_path_that_is_not_a_class_is_a_wrong_request(
         pass
     assert said in raised.value.message
     assert raised.value.remedy
+
+
+# --- through the command --------------------------------------------------------------------------
+
+
+def test_what_one_student_hands_in_costs_that_student_alone(
+    cli: Cli, tmp_path: Path, tiny_solution: str
+) -> None:
+    folder = place(tmp_path / "class", "s001/scale.py", "s009/scale.py", text=tiny_solution)
+    place(folder, "s009.attempt-1/scale.py", text=tiny_solution)
+    place(folder, "scale.py", ".s002/scale.py", "s003/readme.txt", "s005/readme.txt")
+    place(folder, "submission_metadata.yml", text="s001: {':submitters': [{':sid': s009}]}\n")
+    os.mkfifo(folder / "s003/b.zip")
+    (folder / "s004").mkdir()
+    (folder / "s004/scale.py").symlink_to(folder / "s001/scale.py")
+    secret = zipped(tmp_path / "s001.zip", {"scale.py": tiny_solution})
+    os.link(secret, folder / "s005/b.zip")
+    said = cli("batch", folder, "--out", tmp_path / "out", "--course", TINY)
+    assert said.code == 1
+    with (tmp_path / "out/grades.csv").open() as file:
+        points = {row["submission"]: row["points"] for row in csv.DictReader(file)}
+    (renamed,) = {*points} - {f"s00{number}" for number in (1, 3, 4, 5, 9)}
+    assert renamed.startswith("s009.attempt-1-")
+    none = dict.fromkeys(("s003", "s004", "s005"), "0")
+    assert points == {"s001": "8", "s009": "8", renamed: "8", **none}
+    assert ".s002 begins with a dot and was left out" in said.err
+    assert (
+        "scale.py is an exercise that lies beside the students' work and was left out" in said.err
+    )
+    advice = {student: (tmp_path / f"out/reports/{student}.json").read_text() for student in none}
+    assert "b.zip is not a regular file and was left out" in advice["s003"]
+    assert "scale.py is a link and was left out" in advice["s004"]
+    assert "b.zip is a hard link (hand in a copy) and was left out" in advice["s005"]

@@ -8,14 +8,18 @@ import hashlib
 import html
 import io
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from cmarkgfm import github_flavored_markdown_to_html
+from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from grader.course.policy import Policy
 from grader.course.visibility import HIDDEN_SENTENCE, LATER, SKIPPED_UNTIL, for_student
@@ -27,6 +31,7 @@ from grader.report import (
     Frame,
     HeadView,
     Outcome,
+    Person,
     Report,
     WrongStep,
 )
@@ -203,32 +208,147 @@ def test_a_page_may_run_and_load_nothing() -> None:
     assert "http" not in re.sub(r"http-equiv", "", page)
 
 
-@pytest.mark.parametrize("text", BREAKOUTS, ids=range(len(BREAKOUTS)))
-def test_no_text_becomes_markup_in_markdown(text: str) -> None:
-    from markdown_it import MarkdownIt
+LINKS = (
+    "[x](http://evil.example)", "<http://evil.example>", "http://evil.example", "https://a.b/c?d=e",
+    "ftp://evil.example", "www.evil.example", "www.", "WWW.EVIL.COM", "//localhost/x", "evil.com",
+    "<a@evil.example>", "a@evil.example", "mailto:a@evil.example", "xmpp:a@evil.example/x",
+    "[x](javascript:alert(1))", "javascript:alert(1)", "![x](http://evil.example/x.png)",
+    "x[^1] [^1]: y", "[x]: http://evil.example [x]", "&#104;ttp://evil.example", "&commat;s002",
+    "@s002", "(@teachers/all)", "#123", "see owner/work#7", "GH-12", "a1b2c3d4e5f6", "s002@a1b2c3d",
+    "http|://evil.example", "www.`evil.example`", "`http://evil.example`", "``a.b\\`` @s002",
+    "\\`www.evil.com\\`", "1. one", "a_b.com_", "**www.a.de**", "<img src=http://a.de>",
+)  # fmt: skip
 
-    made = MarkdownIt("gfm-like", {"html": True, "linkify": False})
-    page, harmless = shown("markdown", full_of(text)), shown("markdown", full_of("harmless"))
-    assert Shape(made.render(page)).parts == Shape(made.render(harmless)).parts
+
+def rendered(page: str) -> tuple[str, str]:
+    """Return the HTML of a page by GitHub's renderer, and by another one that adds links."""
+    other = MarkdownIt("gfm-like", {"html": True, "linkify": True})
+    page = page.encode("utf-8", "replace").decode()
+    return github_flavored_markdown_to_html(page, Options.CMARK_OPT_UNSAFE), other.render(page)
 
 
-FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "'=1", "\n=1")
+def prose(page: str) -> str:
+    """Return the text in which GitHub itself looks for names, issues and commits."""
+    return html.unescape(re.sub(r"(?s)<(code|pre)\b.*?</\1>|<[^>]*>", " ", page))
 
 
-@pytest.mark.parametrize("name", FORMULAS)
-def test_no_cell_of_the_marks_is_a_formula(name: str) -> None:
+MENTION = re.compile(r"@\w|#\d|\b[A-Za-z]+-\d|\b[0-9a-f]{7,40}\b|://")
+
+
+def assert_only_text_in_markdown(text: str, made_of: Callable[[str], Report] = full_of) -> None:
+    page, harmless = shown("markdown", made_of(text)), shown("markdown", made_of("harmless"))
+    for made, expected in zip(rendered(page), rendered(harmless), strict=True):
+        assert not {"a", "img", "script"} & set(Page(made).tags), (text, made)
+        assert shape_without_code(made) == shape_without_code(expected), (text, page)
+        assert MENTION.findall(prose(made)) == MENTION.findall(prose(expected)), (text, page)
+
+
+def shape_without_code(page: str) -> list[Any]:
+    """Return the structure of a page; words that look like links are code in it."""
+    inline = re.sub(r"<code>([^<]*)</code>", r"\1", page)
+    return [part for part in Shape(inline).parts if part[0] not in ("code", "/code")]
+
+
+@pytest.mark.parametrize("text", [*BREAKOUTS, *LINKS], ids=range(len(BREAKOUTS + LINKS)))
+def test_a_students_text_is_no_markup_and_no_link_in_markdown(text: str) -> None:
+    assert_only_text_in_markdown(text)
+
+
+@pytest.mark.parametrize("text", LINKS, ids=range(len(LINKS)))
+def test_a_students_text_is_no_link_in_html(text: str) -> None:
+    assert Page(shown("html", full_of(text))).links == ["#scale"]
+
+
+PIECES = (
+    *("http", "https", "ftp", "mailto", "xmpp", "javascript", "www", "com", "de", "evil", "s002"),
+    *("://", "//", ":", "/", ".", "@", "#", "-", "_", "1", "7", "abcdef1", "GH-", "\\", "`", "``"),
+    *("|", " ", "\n", "[", "](", ")", "![", "[^1]", "<", ">", "&#64;", "&amp;", "*", "~", "$", "ä"),
+    *("\u3002", "\u200b", "\t", "localhost", "=", "+", "<!--", "^", "'", '"'),
+)
+LINKISH = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join)
+
+
+@settings(derandomize=True, max_examples=60, deadline=None, database=None)
+@given(LINKISH)
+def test_no_made_up_text_becomes_a_link_in_markdown(text: str) -> None:
+    assert_only_text_in_markdown(f"x{text}")
+
+
+@pytest.mark.slow
+@settings(derandomize=True, max_examples=250, deadline=None, database=None)
+@given(st.lists(LINKISH, min_size=20, max_size=20))
+def test_no_text_of_thousands_becomes_a_link_in_markdown(texts: list[str]) -> None:
+    def noted(text: str) -> Report:
+        notes = texts if text != "harmless" else [text] * len(texts)
+        return report(outcome("passed"), notes=tuple(f"x{note}" for note in notes))
+
+    assert_only_text_in_markdown("\n".join(texts), noted)
+
+
+def test_plain_words_stay_plain_in_markdown() -> None:
+    said = "the output is 3.5, where 1 is expected: a shape of (2, 4). Next, use torch.nn"
+    page = shown("markdown", report(outcome(message=said)))
+    assert (
+        "the output is 3.5, where 1 is expected\\: a shape of \\(2, 4\\). Next, use `torch.nn`"
+        in page
+    )
+
+
+FORMULAS = (
+    *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\u200b=1", "＝1", "'=1", "\n=1"),
+    *("a;=1+1", "a\t=1", "a\n=1", 'a;"=1', 'a;""=1', "a; +1", "a;\u200b@x", "a;;=1", ";", '"\n-'),
+)
+A_FORMULA = re.compile(r"[=+\-@＝＋－＠](?![0-9.]+$)")  # a negative amount is a number
+
+
+def assert_no_cell_is_a_formula(text: str) -> None:
+    """Write `text` wherever a student can write; read the file as spreadsheets may be set to."""
     made = io.StringIO(newline="")
-    write_csv(made, ["scale"], [replace(FAILED, submission=name)])
-    header, row = csv.reader(io.StringIO(made.getvalue(), newline=""))
-    assert header[:3] == ["submission", "points", "max_points"]
-    assert row[1:3] == ["2", "4"]
-    assert row[0].endswith(name)
-    assert row[0][0] == "'"
+    person = Person(name=text, section=text)
+    stuffed = replace(FAILED, submission=text, submitted=text, person=person, flags=(text, text))
+    write_csv(made, ["scale"], [stuffed, FAILED, stuffed])
+    for delimiter in ",;\t|":
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+            lines = io.StringIO(made.getvalue().replace("\0", ""), newline="")
+            for row in csv.reader(lines, delimiter=delimiter, quoting=quoting):
+                for each in row:
+                    visible = each.lstrip(' \t\r\n\v\f"\u00a0\u200b\u200c\u200d\u2060\ufeff')
+                    assert not A_FORMULA.match(visible), (text, delimiter, each)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_cell_of_the_marks_is_a_formula(text: str) -> None:
+    assert_no_cell_is_a_formula(text)
+
+
+CELLS = st.text(st.sampled_from("=+-@＝'\";,\t\r\n\v| \u00a0\u200b\x85\u2028\0ax1"), max_size=12)
+
+
+@settings(derandomize=True, max_examples=300, deadline=None, database=None)
+@given(CELLS)
+def test_no_made_up_text_makes_a_cell_a_formula(text: str) -> None:
+    assert_no_cell_is_a_formula(text)
+    ours = cell(text).split("'")
+    assert "".join(ours) == text.replace("'", "")  # nothing of the text is lost
+
+
+@pytest.mark.slow
+@settings(derandomize=True, max_examples=5000, deadline=None, database=None)
+@given(CELLS)
+def test_no_text_of_many_makes_a_cell_a_formula(text: str) -> None:
+    assert_no_cell_is_a_formula(text)
+
+
+def test_a_cell_of_a_million_separators_costs_no_time_that_grows_with_its_square() -> None:
+    assert len(cell("\t" * 1_000_000)) == 1_000_000
 
 
 def test_a_plain_name_is_left_alone() -> None:
     assert cell("s001") == "s001"
     assert cell('O\'Neil, "x"') == 'O\'Neil, "x"'
+    assert cell("late by 2 days; similar to s002, 1-2 lines") == (
+        "late by 2 days; similar to s002, 1-2 lines"
+    )
 
 
 def test_markdown_keeps_a_students_text_from_becoming_markup() -> None:

@@ -155,7 +155,7 @@ def test_parts_of_several_divisions_are_named(cli: Cli, instant: Instant, handed
 
 
 @pytest.mark.parametrize(
-    ("options", "what"), [({"seed": 6}, "seed"), ({"attempt": "best"}, "request")]
+    ("options", "what"), [({"seed": 6}, "seed"), ({"attempt": "best"}, "attempt")]
 )
 def test_parts_that_were_graded_differently_are_refused(
     options: dict[str, Any], what: str, cli: Cli, instant: Instant, handed_in: Path

@@ -21,7 +21,8 @@ from grader.course.course import Course, load_course
 from grader.course.visibility import SKIPPED_UNTIL
 from grader.grading.direct import DirectCode, files_in
 from grader.grading.programs import References, program
-from grader.grading.rng import Rng, seed_of_test
+from grader.grading.rng import Rng
+from grader.grading.seeds import seed_of_test
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 

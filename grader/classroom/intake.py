@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from grader.classroom.ledger import AttemptRow, Ledger
 from grader.classroom.roster import Roster, RosterRow, read_roster
@@ -86,19 +85,28 @@ class Intake:
     ) -> None:
         """Store all attempts or none; call `on_student` with each student before."""
         with ledger.taking_in():
-            for selected, submission in self.read(course):
-                on_student(selected.attempt.student)
-                ledger.take(selected.row(submission), submission.files)
+            for selected in self.selected:
+                student = selected.attempt.student
+                on_student(student)
+                with ledger.review.sparing(student):
+                    submission = collect(selected.attempt, course)
+                    ledger.take(selected.row(submission), submission.files)
             for row in self.missing:
-                ledger.miss(row.student, row.person)
+                with ledger.review.sparing(row.student):
+                    ledger.miss(row.student, row.person)
 
 
 def remembered_attempt(folder: Path | None) -> Which:
     """Return which attempt counts in a folder's class, as chosen before; `latest` in a new one."""
     if folder is None or not (folder / FILE).is_file():
         return "latest"
-    request: dict[str, Which] = json.loads(settings_of(folder / FILE).get("request", "{}"))
-    return request.get("attempt", "latest")
+    return remembered_in(settings_of(folder / FILE).get("request"))
+
+
+def remembered_in(request: object) -> Which:
+    """Return which attempt counts by a ledger's setting, which may be missing or damaged."""
+    chosen = request.get("attempt") if isinstance(request, dict) else None
+    return next((which for which in get_args(Which) if which == chosen), "latest")
 
 
 @contextlib.contextmanager

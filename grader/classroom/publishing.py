@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
-from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from grader.classroom.ledger import PublishedMark
 from grader.classroom.similarity import Similarity
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.statistics import ClassTally
@@ -17,7 +20,7 @@ from grader.classroom.storage import KEPT
 from grader.course.stubs import make_stub
 from grader.course.visibility import for_student
 from grader.errors import RequestError
-from grader.files import writing_whole
+from grader.files import Draft, fingerprint, sync, writing_whole
 from grader.report import Report
 from grader.reports import dashboard, render
 from grader.reports.data import to_json_line
@@ -27,16 +30,24 @@ from grader.reports.summary import Summary
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
 CLASS = "class"  # the setting with the fingerprint of the class's pages
 MAX_COMPARED = 5000  # students; comparing more submissions takes too long
-_UNFINISHED = re.compile(r"\.\d+\.(html|json|jsonl|md|csv)")  # a page of a run that was killed
+GROUP_SECONDS = 1.0  # pages are synced together when the last ones were that long ago
+NAMED = {errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ}  # errors of one path, not of the disk
+_UNFINISHED = re.compile(r"\.\d+(-\d+)?\.(html|json|jsonl|md|csv)")  # of a run that was killed
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
 @dataclass
 class Publisher:
-    """Writes the pages of a class into a folder."""
+    """Writes the pages of a class into a folder.
+
+    Pages are written at once and put in their places in groups: a group is synced together, and
+    only then is it recorded as published. `flush` ends a group, `finish` the last one.
+    """
 
     standings: Standings
     out: Path
+    _pending: dict[str, tuple[PublishedMark, list[Draft]]] = field(default_factory=dict)
+    _flushed: float = 0.0
 
     def __post_init__(self) -> None:
         for page in (*self.out.glob(".*"), *(self.out / REPORTS).glob(".*")):
@@ -44,17 +55,42 @@ class Publisher:
                 page.unlink(missing_ok=True)
 
     def publish(self, student: str) -> Report | None:
-        """Write a student's reports if changed; return the one that counts, None if ungraded."""
-        standing = self.standings.standing(student)
-        if standing is None:
-            return None
-        published = self.standings.ledger.published(student)
-        is_current = published is not None and published.fingerprint == standing.fingerprint
-        pages = chain.from_iterable(files.values() for _, files in self._pages(standing))
-        if not is_current or not all(page.exists() for page in pages):
-            self._write(standing)
-            self.standings.ledger.publish(student, standing.published(self.standings.rules))
-        return standing.report
+        """Write a student's reports if changed; return the one that counts.
+
+        Return None if there is none yet, or if something about this student broke, who is then
+        named in the ledger's `review`.
+        """
+        with self.standings.ledger.review.sparing(student):
+            standing = self.standings.standing(student)
+            if standing is not None and not self._is_current(standing):
+                self._write(standing)
+                if time.monotonic() > self._flushed + GROUP_SECONDS:
+                    self.flush()
+            return standing.report if standing else None
+        return None
+
+    def _is_current(self, standing: Standing) -> bool:
+        """Return whether the pages were written for this standing and are on the disk as written.
+
+        After a power cut a page may be there and empty.
+        """
+        student = standing.report.submission
+        if student in self._pending:
+            published: PublishedMark | None = self._pending[student][0]
+        else:
+            published = self.standings.ledger.published(student)
+        if published is None or published.fingerprint != standing.fingerprint:
+            return False
+        pages = {self._name(page) for _, files in self._pages(standing) for page in files.values()}
+        return published.pages.keys() == pages and (
+            student in self._pending or self._on_disk(pages) == published.pages
+        )
+
+    def _on_disk(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: fingerprint(self.out / name) for name in names}
+
+    def _name(self, page: Path) -> str:
+        return str(page.relative_to(self.out))
 
     def _pages(self, standing: Standing) -> Iterator[tuple[Report, dict[str, Path]]]:
         for report in (standing.report, *standing.others):
@@ -64,39 +100,78 @@ class Publisher:
             yield report, {f: self.out / REPORTS / f"{name}{end}" for end, f in VIEWS.items()}
 
     def _write(self, standing: Standing) -> None:
-        for report, pages in self._pages(standing):
-            visible = for_student(report, self.standings.course.policy)
-            for form, page in pages.items():
-                with writing(page) as file:
-                    file.write(render(visible, form))
+        drafts: list[Draft] = []
+        try:
+            for report, pages in self._pages(standing):
+                visible = for_student(report, self.standings.course.policy)
+                for form, page in pages.items():
+                    with writing(page, drafts) as file:
+                        file.write(render(visible, form))
+        except BaseException:
+            _discard(drafts)
+            raise
+        student = standing.report.submission
+        _discard(self._pending.pop(student, (None, []))[1])
+        mark = standing.published(self.standings.rules)
+        written = {self._name(draft.path): fingerprint(draft.fresh) or [] for draft in drafts}
+        self._pending[student] = replace(mark, pages=written), drafts
+
+    def flush(self) -> None:
+        """Put the pages that wait in their places, on the disk, and record them as published."""
+        pending, self._pending = self._pending, {}
+        ledger, marks = self.standings.ledger, {}
+        drafts = [draft for _, own in pending.values() for draft in own]
+        try:
+            for draft in drafts:
+                with explained(draft.path):
+                    sync(draft.fresh)
+            for student, (mark, own) in pending.items():
+                with ledger.review.sparing(student):
+                    for draft in own:
+                        with explained(draft.path):
+                            draft.put()
+                    marks[student] = mark
+            for folder in {draft.path.parent for draft in drafts}:
+                with explained(folder):
+                    sync(folder)
+        finally:
+            _discard(drafts)
+        if marks:
+            ledger.publish(marks)
+        self._flushed = time.monotonic()
 
     def finish(self) -> None:
         """Write the pages of the class as a whole, unless they are up to date."""
-        ledger = self.standings.ledger
-        places = [self.out / name for name in (GRADES, RESULTS, DASHBOARD)]
-        fingerprint, students = ledger.class_fingerprint(), len(ledger.students())
-        if ledger.get(CLASS) == fingerprint and all(place.exists() for place in places):
+        self.flush()
+        ledger, names = self.standings.ledger, (GRADES, RESULTS, DASHBOARD)
+        known, students = ledger.class_fingerprint(), len(ledger.students())
+        state = {"fingerprint": known, "pages": self._on_disk(names)}
+        if ledger.get(CLASS) == state and not ledger.review.reasons:
             return
         ledger.put(CLASS, None)  # until all three are written
         summary = self._write_marks(compare=students <= MAX_COMPARED)
         with writing(self.out / DASHBOARD) as page:
             page.write(dashboard.render(summary))
         if len(summary.students) == students:  # otherwise some are not graded yet
-            ledger.put(CLASS, fingerprint)
+            state = {"fingerprint": ledger.class_fingerprint(), "pages": self._on_disk(names)}
+            ledger.put(CLASS, state)
 
     def _write_marks(self, compare: bool) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
         course, tally = self.standings.course, ClassTally()
         similarity = Similarity(make_stub(exercise) for exercise in course.exercises)
+        sparing = self.standings.ledger.review.sparing
         with writing(self.out / GRADES) as grades, writing(self.out / RESULTS) as lines:
 
             def reports() -> Iterator[Report]:
-                for standing in self.standings.graded():
-                    report = standing.report
-                    tally.add(report, f"{REPORTS}/{report.submission}.html")
+                for report, files in self.standings.everybody():
+                    with sparing(report.submission):
+                        tally.add(report, f"{REPORTS}/{report.submission}.html")
                     if compare:
-                        similarity.add(report.submission, standing.submission.files)
-                    lines.write(to_json_line(report))
+                        with sparing(report.submission):
+                            similarity.add(report.submission, files)
+                    with sparing(report.submission):
+                        lines.write(to_json_line(report))
                     yield report
 
             write_csv(grades, course.names, reports())
@@ -104,11 +179,24 @@ class Publisher:
         return tally.summary(course.title, missing, similarity.pairs())
 
 
+def _discard(drafts: Iterable[Draft]) -> None:
+    for draft in drafts:
+        draft.discard()
+
+
 @contextlib.contextmanager
-def writing(path: Path) -> Iterator[TextIOWrapper]:
+def writing(path: Path, later: list[Draft] | None = None) -> Iterator[TextIOWrapper]:
     """Open a file as `writing_whole` does; raise `RequestError` for an error of the disk."""
+    with explained(path), writing_whole(path, later) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Raise `RequestError` for an error of the disk in the block, unless it is of `path` alone."""
     try:
-        with writing_whole(path) as file:
-            yield file
+        yield
     except OSError as error:
+        if error.errno in NAMED:
+            raise
         raise RequestError(f"cannot write {path}: {error.strerror}", KEPT) from None

@@ -11,14 +11,24 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, Protocol
 
+import msgspec
+
 from grader.classroom.ledger import AttemptRow
 from grader.classroom.publishing import Publisher
 from grader.classroom.standings import Standings
-from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
-from grader.grading.reporter import not_run
+from grader.classroom.workers.messages import (
+    Answer,
+    GradedJob,
+    Job,
+    Lost,
+    decode_result,
+    encode_result,
+)
+from grader.course.course import Exercise
+from grader.grading.reporter import MAX_TRIES, given_up, not_run
+from grader.grading.seeds import seed_of_submission
 from grader.report import Report
-
-MAX_TRIES = 3  # grading processes that an exercise may cost before it needs review
+from grader.stopping import whole_step
 
 
 class Engine(Protocol):
@@ -83,7 +93,8 @@ class Run:
                 row, job = self._under_way.pop(future)
                 # First hand out the next job, so that no process waits while a result is stored.
                 yield from self._hand_out(engine)
-                yield from self._store(row, job, future.result())
+                with whole_step():  # whoever continues finds each stored result told
+                    yield from self._store(row, job, future.result())
                 yield from self._hand_out(engine)
         finally:
             for future in self._under_way:
@@ -93,8 +104,11 @@ class Run:
     def _find(self) -> Iterator[Task]:
         """Yield what is left to grade: each submission once, however many handed it in."""
         for row in self._ledger.to_grade():
-            if task := self.standings.ungraded(row):
-                yield row, Job(*task, self.standings.seed)
+            task = None
+            with self._ledger.review.sparing(row.student):
+                task = self.standings.ungraded(row)
+            if task:
+                yield row, Job(*task, seed_of_submission(self.standings.secret, row.hash))
 
     def _hand_out(self, engine: Engine) -> Iterator[Event]:
         """Keep the engine busy; yield an event for each job handed out."""
@@ -123,7 +137,9 @@ class Run:
 
     def _record(self, row: AttemptRow, graded: GradedJob) -> None:
         course, key = self.standings.course, self.standings.key
-        self._ledger.record(row.hash, course.hashes, key, graded)
+        results = {name: _readable(course[name], each) for name, each in graded.results.items()}
+        checked = msgspec.structs.replace(graded, results=results)
+        self._ledger.record(row.hash, course.hashes, key, checked)
 
     def _lost(self, row: AttemptRow, job: Job, lost: Lost) -> Iterator[Event]:
         """Have a lost job tried again, one exercise at a time, or give up with 0 points."""
@@ -134,10 +150,22 @@ class Run:
             self._retries.extend((row, each) for each in jobs)
             return
         (name,) = job.names
-        why = f"given up after {MAX_TRIES} tries: {lost.why}; needs review"
-        result = encode_result(not_run(self.standings.course[name], why))
+        result = encode_result(given_up(self.standings.course[name], lost.why))
         self._record(row, GradedJob({name: result}, (), 0.0))
         yield Event("gave up", row.student, row.hash, job.names, why=lost.why)
+
+
+def _readable(exercise: Exercise, result: bytes) -> bytes:
+    """Return a result if it can be read back, otherwise one that says so.
+
+    What is stored is read again by every later command.
+    """
+    try:
+        decode_result(result)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        why = f"its result cannot be stored, which is the grader's own error ({error})"
+        return encode_result(not_run(exercise, f"{why}; needs review"))
+    return result
 
 
 def grade_class(
@@ -158,8 +186,8 @@ def grade_class(
                 if event.kind in ("graded", "gave up"):
                     yield from _published(publisher, ledger.handed_in_by(event.hash))
     except BaseException:
-        with contextlib.suppress(Exception):  # the caller must see the first error
-            for student in ledger.graded_now():
+        for student in ledger.graded_now():
+            with contextlib.suppress(Exception):  # the caller must see the first error
                 publisher.publish(student)
         with contextlib.suppress(Exception):
             publisher.finish()

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from grader.classroom.intake import Which
+from grader.classroom.intake import Which, remembered_in
 from grader.classroom.ledger import AttemptRow, Ledger, PublishedMark, ResultKey, StoredResult
 from grader.classroom.workers.messages import decode_result
 from grader.course.course import Course
 from grader.course.visibility import is_past_due
 from grader.errors import RequestError
 from grader.grading.reporter import Reporter, not_run, problem_of, versions
+from grader.grading.seeds import public_seed
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
 from grader.submissions.submission import Submission
 
@@ -45,11 +46,16 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The standings of all students in a ledger, for a course and a seed."""
+    """The standings of all students in a ledger, for a course and the secret of a class."""
 
     course: Course
     ledger: Ledger
-    seed: int
+    secret: bytes
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed that reports print."""
+        return public_seed(self.secret)
 
     @cached_property
     def key(self) -> ResultKey:
@@ -63,8 +69,7 @@ class Standings:
     @cached_property
     def which(self) -> Which:
         """The choice of the attempt that counts."""
-        request: dict[str, Which] = self.ledger.get("request") or {}
-        return request.get("attempt", "latest")
+        return remembered_in(self.ledger.get("request"))
 
     @cached_property
     def rules(self) -> str:
@@ -109,8 +114,37 @@ class Standings:
         return tuple(name for name in names if not problem_of(submission, name))
 
     def graded(self) -> Iterator[Standing]:
-        """Yield the standing of every student whose attempts are all graded, in order."""
-        yield from filter(None, map(self.standing, self.ledger.students()))
+        """Yield the standing of every student whose attempts are all graded, in order.
+
+        Whose standing cannot be worked out is named in the ledger's `review`.
+        """
+        for student in self.ledger.students():
+            if standing := self.spared(student):
+                yield standing
+
+    def spared(self, student: str) -> Standing | None:
+        """Return a student's standing; None if there is none, or something about it broke."""
+        with self.ledger.review.sparing(student):
+            return self.standing(student)
+        return None
+
+    def everybody(self) -> Iterator[tuple[Report, Mapping[str, str]]]:
+        """Yield report and files of every graded student, and a report without results for those
+        whose standing cannot be worked out any more."""
+        ledger = self.ledger
+        damaged = set(ledger.damaged_students())
+        for student in sorted({*ledger.students(), *ledger.vanished()}):
+            if standing := self.spared(student):
+                yield standing.report, standing.submission.files
+            elif student in damaged or student in ledger.review.reasons:
+                yield self._report_of_damage(student), {}
+
+    def _report_of_damage(self, student: str) -> Report:
+        why = (*self.ledger.review.reasons.get(student, ()), *self.ledger.damage(student))
+        flags = tuple(dict.fromkeys(f"{reason}; needs review" for reason in why))
+        results = [not_run(exercise, why[0]) for exercise in self.course.exercises]
+        report = self._reporter.report(Submission(student, {}), results, self.seed, ())
+        return replace(report, flags=flags)
 
     def standing(self, student: str) -> Standing | None:
         """Return a student's standing, or None while an attempt waits to be graded."""
@@ -124,7 +158,8 @@ class Standings:
                 return None
             for stored in known.values():
                 digest.update(stored.result)
-            digest.update(repr((row, adjustments)).encode("utf-8", "backslashreplace"))
+            about = repr((row, adjustments, self.ledger.damage(student)))
+            digest.update(about.encode("utf-8", "backslashreplace"))
             graded.append((self._report(row, submission, known, adjustments), submission))
         if not graded:
             return None
@@ -162,7 +197,11 @@ class Standings:
             person=row.person,
             attempt=row.number,
             submitted=row.submitted.isoformat() if row.submitted else "",
-            flags=(*_flags(submission, adjusted), *([vague] if vague else [])),
+            flags=(
+                *_flags(submission, adjusted),
+                *([vague] if vague else []),
+                *self.ledger.damage(row.student),
+            ),
             mark=policy.mark(adjusted, ASSUMED_DELAY if vague == UNKNOWN_DELAY else days),
         )
 

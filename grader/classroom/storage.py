@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from grader.errors import RequestError
+from grader.files import make_folder, open_private
 
 FILE, LOCK = "ledger.sqlite", "ledger.lock"
 BUSY_SECONDS = 10.0  # how long to wait for a reader of the file
 KEPT = "what was graded is kept; fix that, and run the same command again"
+WRITABLE = "make the folder and its files writable, copy it, or give another --out DIR"
 
 _RESULT = """(
         hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
@@ -52,7 +56,44 @@ MIGRATIONS = (
         exercises TEXT NOT NULL, at TEXT NOT NULL
     ) STRICT;
     """,
+    """
+    ALTER TABLE settings ADD COLUMN checksum TEXT;
+    ALTER TABLE submissions ADD COLUMN checksum TEXT;
+    ALTER TABLE attempts ADD COLUMN checksum TEXT;
+    ALTER TABLE missing ADD COLUMN checksum TEXT;
+    ALTER TABLE results ADD COLUMN checksum TEXT;
+    ALTER TABLE set_aside ADD COLUMN checksum TEXT;
+    ALTER TABLE adjustments ADD COLUMN checksum TEXT;
+    ALTER TABLE published ADD COLUMN pages TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE published ADD COLUMN checksum TEXT;
+    CREATE TABLE damaged (
+        id INTEGER PRIMARY KEY, found_in TEXT NOT NULL, student TEXT NOT NULL,
+        exercise TEXT NOT NULL, at TEXT NOT NULL
+    ) STRICT;
+    """,
 )
+# What the checksum of a row covers. `present` is left out, which changes for all rows at once.
+COLUMNS: Mapping[str, str] = {
+    "settings": "key, value",
+    "submissions": "hash, files",
+    "attempts": (
+        "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
+    ),
+    "missing": "student, person",
+    "results": "hash, exercise, course, versions, seed, result, confinement",
+    "set_aside": "hash, exercise, course, versions, seed, result, confinement",
+    "adjustments": "student, exercise, points, why, at",
+    "published": "student, fingerprint, rules, seed, points, max_points, exercises, pages",
+}
+
+
+def checksum(values: Sequence[Any]) -> str:
+    """Return a checksum of the values of a row, which is the same on every machine."""
+    digest = hashlib.sha256()
+    for value in values:
+        data = value if isinstance(value, bytes) else json.dumps(value).encode()
+        digest.update(b"%d " % len(data) + data)
+    return digest.hexdigest()[:32]
 
 
 def existing(folder: Path) -> Path:
@@ -67,10 +108,10 @@ def existing(folder: Path) -> Path:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Keep other graders out of `folder`; raise `RequestError` if one is at work in it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / LOCK).open("a+")
+        make_folder(folder)
+        lock = open_private(folder / LOCK, "a")
     except OSError as error:
-        raise RequestError(f"cannot write in {folder}: {error.strerror}", "--out DIR") from None
+        raise RequestError(f"cannot write in {folder}: {error.strerror}", WRITABLE) from None
     with lock:
         _lock(lock, folder)
         yield
@@ -81,8 +122,7 @@ def _lock(lock: IO[str], folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        lock.seek(0)
-        holder = lock.read().strip() or "of another machine"
+        holder = (folder / LOCK).read_text().strip() or "of another machine"
         message = f"another grader, process {holder}, is at work in {folder}"
         raise RequestError(message, "wait for it, or give another --out DIR") from None
     with contextlib.suppress(OSError):  # on a full disk the folder is locked all the same
@@ -96,13 +136,27 @@ def explain_disk_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise RequestError(f"the ledger in {folder}: {error}", KEPT) from error
+        raise RequestError(f"the ledger in {folder}: {error}", _remedy(error, folder)) from error
+
+
+def _remedy(error: sqlite3.Error, folder: Path) -> str:
+    if not folder.is_dir() or not (folder / FILE).exists():
+        return "it was removed while the run went on: run the same command again"
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        return WRITABLE
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return f"move {folder / FILE} away and grade again, or restore it from a backup"
+    return KEPT
 
 
 def connect(folder: Path) -> sqlite3.Connection:
     """Open the ledger in `folder` to read and write, with its tables up to date."""
     path = folder / FILE
+    with contextlib.suppress(OSError):  # SQLite says what is wrong
+        open_private(path, "a").close()
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.text_factory = _text
     try:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
@@ -113,8 +167,16 @@ def connect(folder: Path) -> sqlite3.Connection:
     return connection
 
 
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")  # a damaged row must not end the query
+
+
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the tables up to date; do not touch a ledger that a newer version wrote."""
+    """Bring the tables up to date; do not touch a ledger that a newer version wrote.
+
+    A new ledger has version 0, and so has one whose creation was cut off: each step is one
+    transaction, with its number.
+    """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(MIGRATIONS):
         message = f"{path} was written by a newer attention-grader"
@@ -123,12 +185,27 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"BEGIN; {script}; PRAGMA user_version = {number}; COMMIT;")
 
 
-def settings_of(ledger: Path) -> dict[str, str]:
-    """Return the settings in a ledger, as JSON, while another process may be writing it."""
+def settings_of(ledger: Path) -> dict[str, Any]:
+    """Return the settings in a ledger, while another process may be writing it.
+
+    Those that are damaged are left out. A ledger whose creation was cut off has none.
+    """
     try:
-        place = f"{ledger.absolute().as_uri()}?mode=ro"
+        # Not `mode=ro`, with which SQLite cannot roll back what a killed process left.
+        place = f"{ledger.absolute().as_uri()}?mode=rw"
         with contextlib.closing(sqlite3.connect(place, uri=True)) as connection:
-            return dict(connection.execute("SELECT key, value FROM settings"))
+            connection.text_factory = _text
+            if connection.execute("PRAGMA user_version").fetchone() == (0,):
+                return {}
+            found = connection.execute("SELECT * FROM settings").fetchall()
+            # An older ledger has no checksums.
+            return {
+                key: json.loads(value)
+                for key, value, *seal in found
+                if seal in ([], [None], [checksum((key, value))])
+            }
+    except ValueError:
+        return {}
     except sqlite3.Error as error:
         message = f"the ledger in {ledger.parent}: {error}"
-        raise RequestError(message, "grade that class into another folder") from None
+        raise RequestError(message, _remedy(error, ledger.parent)) from None

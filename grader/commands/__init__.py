@@ -33,6 +33,7 @@ GROUPS = {
         "validate": ("validate", "Prove that the course's content is right."),
     },
 }
+MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
 class LazyGroup(click.Group):
@@ -40,20 +41,18 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return [name for group in GROUPS.values() for name in group]
+        return list(MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command's module and return the command; None if there is no such command."""
-        for group in GROUPS.values():
-            if cmd_name in group:
-                module = import_module(f"{__name__}.{group[cmd_name][0]}")
-                command: click.Command = getattr(module, cmd_name)
-                return command
-        return None
+        if cmd_name not in MODULES:
+            return None
+        module = import_module(f"{__name__}.{MODULES[cmd_name]}")
+        return getattr(module, cmd_name)  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, grouped by who uses them."""
-        width = max(map(len, self.list_commands(ctx)))
+        width = max(map(len, MODULES))
         for users, group in GROUPS.items():
             with formatter.section(users):
                 formatter.write_dl(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import click
 
+from grader.classroom.ledger import MAX_ADJUSTMENT
 from grader.classroom.publishing import Publisher
-from grader.commands.graded import GRADED, graded_class, known_student, verdict_line
+from grader.commands.graded import GRADED, echo_review, graded_class, known_student, verdict_line
 from grader.commands.options import COURSE
+from grader.course.course import Course
 from grader.errors import RequestError
 
 
@@ -21,7 +22,7 @@ from grader.errors import RequestError
 @GRADED
 @COURSE
 def adjust(
-    student: str, exercise: str, points: float, why: str, folder: Path, course_folder: Path | None
+    student: str, exercise: str, points: float, why: str, folder: Path, course: Course
 ) -> int:
     """Add points to a student's exercise, or take some away.
 
@@ -33,16 +34,16 @@ def adjust(
     shown in the student's report. A new adjustment of the same exercise replaces the
     old one.
     """
-    if not math.isfinite(points):
+    if not abs(points) <= MAX_ADJUSTMENT:  # nor is NaN
         raise RequestError(f"{points} is not a number of points", "such as +2, -1.5 or 0")
-    with graded_class(folder, course_folder) as standings:
+    with graded_class(course, folder) as standings:
         known_student(standings, student)
         standings.ledger.adjust(student, standings.course[exercise].name, points, why)
         publisher = Publisher(standings, folder)
         report = publisher.publish(student) if standings.is_as_published else None
         if report is None:
             click.echo("  kept, but not published: grader regrade shows what else has changed")
-            return 0
-        publisher.finish()
-        click.echo(verdict_line(report))
-    return 0
+        else:
+            publisher.finish()
+            click.echo(verdict_line(report))
+        return echo_review(standings.ledger)

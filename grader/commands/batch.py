@@ -15,7 +15,16 @@ from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import Standings
 from grader.classroom.storage import existing
-from grader.commands.graded import CLUSTER, JOBS, count_students, engine_for, verdict_line
+from grader.commands.graded import (
+    CLUSTER,
+    JOBS,
+    SECRET,
+    class_secret,
+    count_students,
+    echo_review,
+    engine_for,
+    verdict_line,
+)
 from grader.commands.merge import shard_folder
 from grader.commands.options import (
     COURSE,
@@ -29,9 +38,10 @@ from grader.commands.options import (
     short_path,
 )
 from grader.commands.progress import ProgressDisplay
-from grader.course.course import Course, find_course
+from grader.course.course import Course
 from grader.errors import RequestError
-from grader.grading.reporter import fresh_seed
+from grader.files import open_private
+from grader.grading.seeds import fresh_secret
 from grader.sandbox.confinement.layers import Isolation
 from grader.submissions.layouts import LAYOUTS
 
@@ -103,7 +113,7 @@ def batch(
     quiet: bool,
     seed: int | None,
     isolation: Isolation,
-    course_folder: Path | None,
+    course: Course,
     jobs: int | None,
     cluster: str | None,
     **choices: Any,
@@ -122,7 +132,6 @@ def batch(
     stops it, the same command continues where it was: nothing is graded twice.
     Other people's code is run confined, or not at all.
     """
-    course = find_course(course_folder or Path.cwd())
     if submissions is None and not resume:
         raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
     given = submissions, *choices.values()
@@ -181,22 +190,21 @@ def _grade(standings: Standings, engine: Engine, out: Path, log: Path | None, qu
     click.echo(f"\n  {done}, seed {standings.seed}")
     click.echo(f"  reports: {short_path(out / REPORTS)}/    marks: {short_path(out / GRADES)}")
     click.echo(f"  the class, opens on a double click: {short_path(out / DASHBOARD)}")
-    return worst
+    return max(worst, echo_review(standings.ledger))
 
 
 def _open_log(path: Path) -> IO[str]:
     try:
-        return path.open("a", encoding="utf-8")
+        return open_private(path, "a")
     except OSError as error:
         raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
 
 
 def _standings(course: Course, ledger: Ledger, seed: int | None) -> Standings:
-    """Return the class under `seed`, or under the seed of its first run."""
-    chosen = ledger.get("seed") if seed is None else seed
-    standings = Standings(course, ledger, fresh_seed() if chosen is None else chosen)
+    """Return the class under the secret of its first run, or under that of another `seed`."""
+    standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
     standings.refuse_changed()
-    ledger.put("seed", standings.seed)
+    ledger.put(SECRET, standings.secret.hex())
     return standings
 
 

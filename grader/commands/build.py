@@ -9,7 +9,7 @@ import click
 from msgspec.structs import asdict
 
 from grader.commands.options import COURSE, short_path
-from grader.course.course import PUBLIC_COURSE, Course, Exercise, find_course
+from grader.course.course import PUBLIC_COURSE, Course
 from grader.course.stubs import make_stub
 from grader.errors import RequestError
 from grader.files import keep_copy
@@ -38,9 +38,8 @@ Each file here is one exercise. Its docstring is the task; replace every
 @click.command()
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
 @COURSE
-def build(only_check: bool, course_folder: Path | None) -> int:
+def build(only_check: bool, course: Course) -> int:
     """Write exercises/ from reference/: stubs, public tests, the course's README."""
-    course = find_course(course_folder or Path.cwd())
     if only_check:
         old = stale(course)
         for path in old:
@@ -113,15 +112,11 @@ def _stubs_of_last_build(course: Course) -> dict[str, str]:
 
 def _public_course(course: Course) -> str:
     """Return what a students' copy needs of the course: no solutions, no hidden suites."""
-    exercises = [_public(exercise) for exercise in course.exercises]
+    exercises = [asdict(exercise) | {"stub": make_stub(exercise)} for exercise in course.exercises]
+    for fields in exercises:
+        del fields["folder"]
     public = {"title": course.title, "points": course.points, "exercises": exercises}
     return json.dumps(public, indent=1) + "\n"
-
-
-def _public(exercise: Exercise) -> dict[str, object]:
-    fields = asdict(exercise) | {"stub": make_stub(exercise)}
-    del fields["folder"]
-    return fields
 
 
 def _readme(course: Course) -> str:

@@ -17,6 +17,7 @@ from grader.commands.options import (
     progress_bar,
     terminal_height,
 )
+from grader.course.course import Course
 from grader.errors import RequestError
 from grader.reports import FORMATS, render
 from grader.sandbox.confinement.layers import Isolation
@@ -58,7 +59,7 @@ def check(
     manual: bool,
     seed: int | None,
     isolation: Isolation,
-    course_folder: Path | None,
+    course: Course,
 ) -> int:
     """Grade exercises and say what to fix first.
 
@@ -69,7 +70,7 @@ def check(
     grader check submissions/s001     a folder or a zip of exercise files
     grader check --watch              again on every save, on one screen
     """
-    request = work.parse_targets(targets, course_folder)
+    request = work.parse_targets(targets, course)
     if watch or manual:
         if form != "text" or output is not None:
             raise RequestError("--watch is for the terminal", "leave out --format and --output")

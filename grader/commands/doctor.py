@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from grader import __version__
-from grader.commands.options import COURSE, echo_check
+from grader.commands.options import COURSE_FOLDER, echo_check
 from grader.course.course import find_course
 from grader.errors import GraderError, InternalError, StudentFailure
 from grader.sandbox.confinement.layers import LAYERS, PROCESS, Confinement
@@ -28,16 +28,40 @@ from grader.sandbox.host.zygote import Zygote
 # The errors that a refusal raises; any other would be a fault of the trial itself.
 REFUSALS = {"PermissionError", "OSError", "MemoryError", "RuntimeError", "ValueError"}
 PROBE = """
-import os, socket, tempfile, torch
+import os, socket, torch
+from tempfile import NamedTemporaryFile
 from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 
 def attempt(code, secret, outside):
     exec(code)
 """
+# By the layer that should refuse them: what a worker tries, and the code that tries it.
+TRIALS = {
+    "Landlock": {
+        "read {}": "open(secret).read(1)",
+        "write a file outside its folder": "open(outside, 'a').write('x')",
+        "list the files of this machine": "os.listdir('/')",
+        "look into another process": "open(f'/proc/{os.getppid()}/environ', 'rb').read(1)",
+    },
+    "seccomp": {
+        "open a socket": "socket.socket().close()",
+        "start a process": "os.wait() if os.fork() else os._exit(0)",
+        "run a program": "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)",
+        "signal another process": "os.kill(os.getppid(), 0)",
+    },
+    "no privileges": {
+        "give a file to another user": "with NamedTemporaryFile() as f: os.chown(f.name, 1, 1)",
+        "raise its own limits": "setrlimit(RLIMIT_NOFILE, (256, getrlimit(RLIMIT_NOFILE)[1] + 1))",
+    },
+    "resource limits": {
+        "take 8 GiB of memory": "torch.ones(2**33, dtype=torch.uint8)",
+        "write a file of 64 MiB": "with NamedTemporaryFile() as f: f.write(bytes(2**26))",
+    },
+}
 
 
 @click.command()
-@COURSE
+@COURSE_FOLDER("course_folder")
 def doctor(course_folder: Path | None) -> int:
     """Say how this machine confines student code, and try it.
 
@@ -71,60 +95,18 @@ def doctor(course_folder: Path | None) -> int:
 def _echo_trials(secret: Path, what: str) -> bool:
     """Print each trial; return whether all were refused. `what` says what `secret` is."""
     try:
-        tried = _try(secret, what)
+        tried = list(_try(str(secret)))
     except GraderError as error:
         echo_check(False, "start, but could not", error.message)
         return False
-    for trial, refused in tried:
-        how = "refused" if refused else f"NOT refused, as {trial.layer} should"
-        echo_check(refused, f"{trial.action}: {how}")
-    return all(refused for _, refused in tried)
+    for layer, action, refused in tried:
+        how = "refused" if refused else f"NOT refused, as {layer} should"
+        echo_check(refused, f"{action.format(what)}: {how}")
+    return all(refused for *_, refused in tried)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One action: its words, the layer that should refuse it, and its code."""
-
-    action: str
-    layer: str
-    code: str
-
-
-def _trials(what: str) -> list[Trial]:
-    temporary = "with tempfile.NamedTemporaryFile() as file: "
-    return [
-        Trial(f"read {what}", "Landlock", "open(secret).read(1)"),
-        Trial("write a file outside its folder", "Landlock", "open(outside, 'a').write('x')"),
-        Trial("list the files of this machine", "Landlock", "os.listdir('/')"),
-        Trial(
-            "look into another process",
-            "Landlock",
-            "open(f'/proc/{os.getppid()}/environ', 'rb').read(1)",
-        ),
-        Trial("open a socket", "seccomp", "socket.socket().close()"),
-        Trial("start a process", "seccomp", "os.wait() if os.fork() else os._exit(0)"),
-        Trial(
-            "run a program", "seccomp", "os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)"
-        ),
-        Trial("signal another process", "seccomp", "os.kill(os.getppid(), 0)"),
-        Trial(
-            "give a file to another user", "no privileges", f"{temporary}os.chown(file.name, 1, 1)"
-        ),
-        Trial(
-            "raise its own limits",
-            "no privileges",
-            "setrlimit(RLIMIT_NOFILE, (256, getrlimit(RLIMIT_NOFILE)[1] + 1))",
-        ),
-        Trial("take 8 GiB of memory", "resource limits", "torch.ones(2**33, dtype=torch.uint8)"),
-        Trial(
-            "write a file of 64 MiB",
-            "resource limits",
-            f"{temporary}file.writelines([bytes(2**20)] * 64)",
-        ),
-    ]
-
-
-def _try(secret: Path, what: str) -> list[tuple[Trial, bool]]:
+def _try(secret: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield each trial's layer and action, and whether it was refused."""
     # These import torch: the lines on the machine come first.
     from grader.sandbox import wire  # noqa: PLC0415
     from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection  # noqa: PLC0415
@@ -133,23 +115,24 @@ def _try(secret: Path, what: str) -> list[tuple[Trial, bool]]:
 
     sources = {"probe": wire.Source("probe.py", PROBE)}
     subject = Subject("probe", "probe", sources, TimeLimits(10, 100))
-    with Zygote(Confinement("process")) as zygote, tempfile.NamedTemporaryFile() as outside:
-        connection = WorkerConnection(lambda: Worker(zygote))
+    with (
+        Zygote(Confinement("process")) as zygote,
+        tempfile.NamedTemporaryFile() as outside,
+        contextlib.closing(WorkerConnection(lambda: Worker(zygote))) as connection,
+    ):
         student = Student(RemoteCode(connection, subject))
-        with contextlib.closing(connection):
-            results = []
-            for trial in _trials(what):
+        for layer, trials in TRIALS.items():
+            for action, code in trials.items():
                 connection.begin(0)
-                results.append((trial, _refused(student, trial, str(secret), outside.name)))
-            return results
+                yield layer, action, _is_refused(student, action, code, secret, outside.name)
 
 
-def _refused(student: Any, trial: Trial, secret: str, outside: str) -> bool:
+def _is_refused(student: Any, action: str, code: str, *files: str) -> bool:
     try:
-        student.attempt(trial.code, secret, outside)
+        student.attempt(code, *files)
     except StudentFailure as failure:
         if failure.kind not in REFUSALS:
-            raise InternalError(f"{trial.action}: {failure.kind}: {failure.message}") from None
+            raise InternalError(f"{action}: {failure.kind}: {failure.message}") from None
         return True
     return False
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 import click
 
@@ -15,8 +15,9 @@ from grader.classroom.gradebooks import Filled, StudentMark, fill_canvas, fill_m
 from grader.classroom.ledger import PublishedMark
 from grader.classroom.publishing import writing
 from grader.classroom.standings import Standing, Standings
-from grader.commands.graded import GRADED, graded_class
+from grader.commands.graded import GRADED, echo_review, graded_class
 from grader.commands.options import COURSE, FILE, PATH
+from grader.course.course import Course
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.report import Report
@@ -25,6 +26,7 @@ from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
 from grader.reports.platforms.junit import to_junit
 
+T = TypeVar("T")
 MAX_GRADEBOOK_BYTES = 64 << 20
 
 
@@ -33,7 +35,7 @@ def _csv(file: TextIO, standings: Standings, published: list[Standing]) -> None:
 
 
 def _junit(file: TextIO, standings: Standings, published: list[Standing]) -> None:
-    file.write(to_junit(_visible(standings, one) for one in published))
+    file.write(to_junit(report for _, report in _spared(standings, published, _visible)))
 
 
 def _gradescope(standings: Standings, standing: Standing) -> object:
@@ -76,7 +78,7 @@ def export(
     output: Path | None,
     column: str | None,
     scale: bool,
-    course_folder: Path | None,
+    course: Course,
 ) -> int:
     """Write the marks for the platform they go to.
 
@@ -91,12 +93,12 @@ def export(
     Every other byte of a gradebook stays, and the original file is not changed. If a
     student is in no row of it, nothing is written, and you are told who.
     """
-    with graded_class(folder, course_folder) as standings:
-        published = list(_published(standings))
+    with graded_class(course, folder) as standings:
+        published, review = list(_published(standings)), standings.ledger.review
         if form in GRADEBOOKS:
             for line in _fill(form, gradebook, published, folder, output, column, scale):
                 click.echo(f"  {line}")
-            return 0
+            return echo_review(standings.ledger)
         if form in CLASS_FILES:
             name, write = CLASS_FILES[form]
             output = output or folder / name
@@ -105,23 +107,27 @@ def export(
         else:
             name, content = STUDENT_FILES[form]
             output = output or folder / form
-            for one in published:
-                with writing(output / one.report.submission / name) as file:
-                    data = content(standings, one)
+            for student, data in _spared(standings, published, content):
+                with review.sparing(student), writing(output / student / name) as file:
                     file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
         click.echo(f"  {len(published)} students: {output}")
-    return 0
+        return echo_review(standings.ledger)
 
 
 def _published(standings: Standings) -> Iterator[Standing]:
-    """Yield every student's standing; raise `RequestError` if one is not as published."""
-    students = standings.ledger.students()
-    stale = []
+    """Yield every student's standing; raise `RequestError` if one is not as published.
+
+    Students of whom something stored is damaged are left out and named.
+    """
+    ledger = standings.ledger
+    students, stale = ledger.students(), []
     for student in students:
-        standing, old = standings.standing(student), standings.ledger.published(student)
+        standing, old = standings.spared(student), ledger.published(student)
         if standing and old and not _differ(old, standing.published(standings.rules)):
             yield standing
-        else:
+        elif damage := ledger.damage(student):
+            ledger.review.add(student, f"{damage[0]}, and the mark is not exported")
+        elif student not in ledger.review.reasons:
             stale.append(student)
     if stale:
         more = f" and {len(stale) - 5} more" if len(stale) > 5 else ""
@@ -131,6 +137,17 @@ def _published(standings: Standings) -> Iterator[Standing]:
         )
     if not students:
         raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
+
+
+def _spared(
+    standings: Standings, published: list[Standing], make: Callable[[Standings, Standing], T]
+) -> Iterator[tuple[str, T]]:
+    """Yield each student with what `make` makes of the standing; name those over whom it fails."""
+    for standing in published:
+        student, made = standing.report.submission, []
+        with standings.ledger.review.sparing(student):
+            made.append((student, make(standings, standing)))
+        yield from made
 
 
 def _differ(old: PublishedMark, new: PublishedMark) -> bool:

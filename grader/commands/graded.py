@@ -8,19 +8,21 @@ from pathlib import Path
 
 import click
 
-from grader.classroom.ledger import open_ledger
+from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.run import Engine
 from grader.classroom.standings import Standings
 from grader.classroom.storage import existing
 from grader.classroom.workers import pool
-from grader.course.course import Course, find_course
+from grader.course.course import Course
 from grader.course.settings import did_you_mean
 from grader.errors import RequestError
+from grader.grading.seeds import public_seed, secret_from
 from grader.report import Report
 from grader.reports.checks import amount
 from grader.sandbox.confinement.layers import Isolation
 
 WIDTH = 79
+SECRET = "secret"  # the setting with the secret that decides the inputs of a class
 JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -63,19 +65,29 @@ def engine_for(
 
 
 @contextlib.contextmanager
-def graded_class(
-    folder: Path, course_folder: Path | None, seed: int | None = None
-) -> Iterator[Standings]:
+def graded_class(course: Course, folder: Path, seed: int | None = None) -> Iterator[Standings]:
     """Open the class that was graded into a folder, under its own seed or another."""
-    course = find_course(course_folder or Path.cwd())
     with open_ledger(existing(folder)) as ledger:
-        kept = ledger.get("seed") if seed is None else seed
-        if kept is None:
+        secret = class_secret(ledger, seed)
+        if secret is None:
             raise RequestError(
                 f"no run over the class in {folder} got as far as grading",
                 f"grader batch SUBMISSIONS --out {folder}",
             )
-        yield Standings(course, ledger, kept)
+        yield Standings(course, ledger, secret)
+
+
+def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:
+    """Return the secret that decides the inputs of a class; None if it has none yet.
+
+    A `seed` chooses another. The seed that the reports of this class print stands for its own
+    secret, which only its ledger knows.
+    """
+    kept = ledger.get(SECRET)
+    secret = None if kept is None else bytes.fromhex(kept)
+    if seed is None or (secret is not None and seed == public_seed(secret)):
+        return secret
+    return secret_from(seed)
 
 
 def known_student(standings: Standings, student: str) -> str:
@@ -87,6 +99,13 @@ def known_student(standings: Standings, student: str) -> str:
             "grades.csv lists everybody",
         )
     return student
+
+
+def echo_review(ledger: Ledger) -> int:
+    """Name the students over whom something broke; return 1 as the exit code, 0 without any."""
+    for line in ledger.review.lines():
+        click.echo(f"  ! {line}", err=True)
+    return 1 if ledger.review.reasons else 0
 
 
 def verdict_line(report: Report) -> str:

@@ -10,10 +10,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, ValidationError, convert
-from msgspec.structs import asdict
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
 from grader.files import STATE, write_whole
 
@@ -24,50 +23,49 @@ class LastCheck(Struct, frozen=True):
     points: int
     max_points: int
     hint: str = ""
+    hash: str = ""  # of the file's text, once it is stored
+
+
+class Progress(Struct):
+    """The content of the file: hints shown by exercise (as hashes), and last checks by file."""
+
+    hints: dict[str, list[str]] = {}
+    checked: dict[str, LastCheck] = {}
 
 
 class Memory:
-    """A small JSON file: `hints` shown by exercise, `checked` results by file."""
+    """A student's hints and last results, kept in a small JSON file."""
 
     def __init__(self, root: Path) -> None:
-        self._path = root / STATE / "progress.json"
-        self._data: dict[str, Any] = {"hints": {}, "checked": {}}
-        with contextlib.suppress(OSError, ValueError):
-            loaded = json.loads(self._path.read_text("utf-8"))
-            if isinstance(loaded, dict):
-                self._data.update({k: v for k, v in loaded.items() if isinstance(v, dict)})
+        self._path, self._progress = root / STATE / "progress.json", Progress()
+        with contextlib.suppress(OSError, ValueError, ValidationError):
+            self._progress = convert(json.loads(self._path.read_text("utf-8")), Progress)
 
     def show_hints(
         self, name: str, hints: Sequence[str], *, more: int = 1
     ) -> tuple[list[str], list[str]]:
         """Show `more` hints of an exercise; return all hints shown so far, and the new ones."""
-        known = self._data["hints"].get(name)
-        seen = set(known) if isinstance(known, list) else set()
+        seen = set(self._progress.hints.get(name, ()))
         fresh = [hint for hint in hints if _hash(hint) not in seen][:more]
         seen |= {_hash(hint) for hint in fresh}
-        self._data["hints"][name] = sorted(seen)
+        self._progress.hints[name] = sorted(seen)
         self._save()
         return [hint for hint in hints if _hash(hint) in seen], fresh
 
     def last_check(self, file: Path, text: str) -> LastCheck | None:
         """Return what the last check of a file found; None if the file has changed since."""
-        last = self._data["checked"].get(str(file.absolute()))
-        if not isinstance(last, dict) or last.get("hash") != _hash(text):
-            return None
-        try:
-            return convert(last, LastCheck)
-        except ValidationError:
-            return None
+        last = self._progress.checked.get(str(file.absolute()))
+        return last if last is not None and last.hash == _hash(text) else None
 
     def remember(self, results: Mapping[Path, tuple[str, LastCheck]]) -> None:
         """Store results: each file with its text and what the check found."""
         for file, (text, last) in results.items():
-            self._data["checked"][str(file.absolute())] = {"hash": _hash(text), **asdict(last)}
+            self._progress.checked[str(file.absolute())] = replace(last, hash=_hash(text))
         self._save()
 
     def _save(self) -> None:
         with contextlib.suppress(OSError):  # without it, checks still work
-            write_whole(self._path, json.dumps(self._data, indent=1))
+            write_whole(self._path, json.dumps(to_builtins(self._progress), indent=1))
 
 
 def _hash(text: str) -> str:

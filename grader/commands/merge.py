@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -13,20 +13,21 @@ from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
-from grader.classroom.storage import FILE, lock_folder, settings_of
-from grader.commands.graded import count_students
+from grader.classroom.storage import FILE, settings_of
+from grader.commands.graded import SECRET, class_secret, count_students, echo_review
 from grader.commands.options import COURSE, FOLDER, exit_code, short_path
-from grader.course.course import find_course
+from grader.course.course import Course
 from grader.errors import RequestError
+from grader.grading.seeds import fresh_secret
 
-SHARED = ("seed", "request")  # settings that all parts must have in common
+SHARED = {SECRET: "seed", "request": "attempt"}  # settings that all parts must have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
 
 @click.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @COURSE
-def merge(folder: Path, course_folder: Path | None) -> int:
+def merge(folder: Path, course: Course) -> int:
     """Put together the parts of a class that `grader batch --shard` graded.
 
     \b
@@ -34,11 +35,10 @@ def merge(folder: Path, course_folder: Path | None) -> int:
     grader batch submissions/ --out results/ --seed 7 --shard 2/2
     grader merge results/
     """
-    course = find_course(course_folder or Path.cwd())
     shards = shards_in(folder)
     with open_ledger(folder) as ledger:
         absorb_all(ledger, shards)
-        standings = Standings(course, ledger, ledger.get("seed"))
+        standings = Standings(course, ledger, class_secret(ledger) or fresh_secret())
         standings.refuse_changed()
         if not Run(standings).is_done:
             raise RequestError(
@@ -53,7 +53,7 @@ def merge(folder: Path, course_folder: Path | None) -> int:
         publisher.finish()
         students = count_students(len(ledger.students()))
         click.echo(f"  {len(shards)} parts, {students}: {short_path(folder)}")
-    return worst
+        return max(worst, echo_review(ledger))
 
 
 class Shard(NamedTuple):
@@ -107,25 +107,27 @@ def absorb_all(ledger: Ledger, shards: list[Shard]) -> None:
     """Take every part into one ledger; raise `RequestError` if they were graded differently."""
     with ExitStack() as stack:
         for shard in shards:  # all of them, before anything is taken in
-            stack.enter_context(lock_folder(shard.ledger.parent))
+            part = stack.enter_context(open_ledger(shard.ledger.parent))
+            part.check_all()
+            ledger.review.include(part.review)
         settings = _shared_settings(shards)
         with ledger.taking_in():
             pass  # students that are in none of the parts any more are gone
         for shard in shards:
             ledger.absorb(shard.ledger)
         for key, value in settings.items():
-            ledger.put_text(key, value)
+            ledger.put(key, value)
 
 
-def _shared_settings(shards: list[Shard]) -> dict[str, str]:
+def _shared_settings(shards: list[Shard]) -> dict[str, Any]:
     first, *others = shards
     settings = settings_of(first.ledger)
     for shard in others:
         own = settings_of(shard.ledger)
-        for key in SHARED:
+        for key, option in SHARED.items():
             if own.get(key) != settings.get(key):
                 raise RequestError(
-                    f"{first.name} and {shard.name} were graded with different options ({key})",
+                    f"{first.name} and {shard.name} were graded with different options ({option})",
                     "grade one of them again, with the same --seed and --attempt",
                 )
     return {key: settings[key] for key in SHARED if key in settings}

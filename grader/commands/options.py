@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import get_args
 
 import click
 
+from grader.course.course import find_course
 from grader.report import Report
 from grader.reports.text import SCREEN
 from grader.sandbox.confinement.layers import Isolation
@@ -19,13 +21,16 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
-COURSE = click.option(
+COURSE_FOLDER = functools.partial(
+    click.option,
     "--course",
-    "course_folder",
     type=PATH,
     metavar="DIR",
     help="The course's folder. Default: this folder or the nearest one above it that holds a "
     "course.",
+)
+COURSE = COURSE_FOLDER(
+    "course", callback=lambda context, option, folder: find_course(folder or Path.cwd())
 )
 SEED = click.option(
     "--seed",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-
 import click
 
 from grader.commands.memory import Memory
 from grader.commands.options import COURSE, short_path
 from grader.commands.work import hints_for, last_check, own_work, students_folder
-from grader.course.course import Course, find_course
+from grader.course.course import Course, Exercise
 from grader.course.stubs import make_stub
 from grader.files import keep_copy
 from grader.submissions.submission import Submission
@@ -20,13 +17,12 @@ from grader.submissions.submission import Submission
 @click.argument("name")
 @click.option("--all", "everything", is_flag=True, help="Show every hint at once.")
 @COURSE
-def hint(name: str, everything: bool, course_folder: Path | None) -> int:
+def hint(name: str, everything: bool, course: Course) -> int:
     """Show the next hint for an exercise.
 
     Each call shows one hint more, from a nudge to nearly the answer. If the last
     check named your mistake, the hint on that one comes first.
     """
-    course = find_course(course_folder or Path.cwd())
     work = own_work(course)
     hints = hints_for(course, course[name].name, work)
     if not everything:
@@ -49,58 +45,43 @@ def hint(name: str, everything: bool, course_folder: Path | None) -> int:
 
 @click.command()
 @COURSE
-def status(course_folder: Path | None) -> int:
+def status(course: Course) -> int:
     """Show how far each exercise is, as last checked."""
-    course = find_course(course_folder or Path.cwd())
-    rows = _status_rows(course, own_work(course))
-    width = max(len(row.name) for row in rows)
-    for row in rows:
-        colour = {"passed": "green", "not started": None}.get(row.state, "yellow")
-        score = f"{row.points:>3} / {row.max_points:<3}"
-        click.echo(f"  {row.name:<{width}}  {score} {click.style(row.state, fg=colour)}")
-    points, most = sum(row.points for row in rows), sum(row.max_points for row in rows)
+    work, points, following = own_work(course), 0, ""
+    width = max(map(len, course.names))
+    for exercise in course.exercises:
+        state, earned = _state(course, exercise, work)
+        points += earned
+        if state != "passed":
+            following = following or exercise.name
+        colour = {"passed": "green", "not started": None}.get(state, "yellow")
+        score = f"{earned:>3} / {exercise.points:<3}"
+        click.echo(f"  {exercise.name:<{width}}  {score} {click.style(state, fg=colour)}")
+    most = sum(exercise.points for exercise in course.exercises)
     click.echo(f"  {'total':<{width}}  {points:>3} / {most}")
-    following = next((row for row in rows if row.state != "passed"), None)
-    click.echo(f"\n  next: grader check {following.name}" if following else "\n  All done.")
+    click.echo(f"\n  next: grader check {following}" if following else "\n  All done.")
     return 0
 
 
-@dataclass(frozen=True)
-class StatusRow:
-    """One exercise: its state in a word or two, and the points of its last check."""
-
-    name: str
-    state: str
-    points: int
-    max_points: int
-
-
-def _status_rows(course: Course, work: Submission) -> list[StatusRow]:
-    rows = []
-    for exercise in course.exercises:
-        name, points = exercise.name, 0
-        last = last_check(course, name, work)
-        if name in work.problems:
-            state = "cannot be read"
-        elif name not in work.files:
-            state = "no file"
-        elif work.files[name] == make_stub(exercise):
-            state = "not started"
-        elif last is None:
-            state = "changed since it was last checked"
-        else:
-            points = last.points
-            state = "passed" if last.points == last.max_points else "checked, not passed"
-        rows.append(StatusRow(name, state, points, exercise.points))
-    return rows
+def _state(course: Course, exercise: Exercise, work: Submission) -> tuple[str, int]:
+    """Return an exercise's state in a word or two, and the points of its last check."""
+    name, last = exercise.name, last_check(course, exercise.name, work)
+    if name in work.problems:
+        return "cannot be read", 0
+    if name not in work.files:
+        return "no file", 0
+    if work.files[name] == make_stub(exercise):
+        return "not started", 0
+    if last is None:
+        return "changed since it was last checked", 0
+    return "passed" if last.points == last.max_points else "checked, not passed", last.points
 
 
 @click.command()
 @click.argument("name")
 @COURSE
-def reset(name: str, course_folder: Path | None) -> int:
+def reset(name: str, course: Course) -> int:
     """Put an exercise's stub back; your file is kept as a copy."""
-    course = find_course(course_folder or Path.cwd())
     exercise = course[name]
     path = students_folder(course) / f"{name}.py"
     stub = make_stub(exercise)

@@ -118,20 +118,21 @@ class ProgressDisplay:
             self._say(self.line())
 
     def _print(self, line: str) -> None:
-        """Print a line; grading goes on when nobody reads the output any more (`| head`)."""
+        """Print a line; grading goes on when nobody reads the output (`| head`, a full disk)."""
         if self._progress is not None and sys.stdout.isatty():
             self._above(line)
             return
         try:
             click.echo(line)
-        except BrokenPipeError:
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     def _say(self, text: str) -> None:
         if self._progress is not None:
             self._above(f"  {text}")
         else:
-            click.echo(f"  {text}", err=True)
+            with contextlib.suppress(OSError):
+                click.echo(f"  {text}", err=True)
 
     def _above(self, line: str) -> None:
         self._progress.console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -13,9 +13,19 @@ import click
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
-from grader.commands.graded import CLUSTER, GRADED, JOBS, engine_for, graded_class, known_student
+from grader.commands.graded import (
+    CLUSTER,
+    GRADED,
+    JOBS,
+    SECRET,
+    echo_review,
+    engine_for,
+    graded_class,
+    known_student,
+)
 from grader.commands.options import COURSE, SEED, isolation_option, short_path
 from grader.commands.progress import ProgressDisplay
+from grader.course.course import Course
 from grader.sandbox.confinement.layers import Isolation
 
 
@@ -41,7 +51,7 @@ def regrade(
     cluster: str | None,
     seed: int | None,
     isolation: Isolation,
-    course_folder: Path | None,
+    course: Course,
 ) -> int:
     """Grade a class again after a change of the course.
 
@@ -52,7 +62,7 @@ def regrade(
     Only exercises that have changed are run again. Adjustments stay. Nothing is
     published before you have seen what changes.
     """
-    with graded_class(folder, course_folder, seed) as standings, contextlib.ExitStack() as stack:
+    with graded_class(course, folder, seed) as standings, contextlib.ExitStack() as stack:
         students = [known_student(standings, name) for name in again]
         engine = engine_for(standings.course, isolation, jobs, cluster)
         stack.callback(engine.close)
@@ -67,10 +77,10 @@ def regrade(
             click.echo(f"  {line}")
         if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
             click.echo("\n  nothing is published: grader regrade --publish does")
-            return 0
+            return echo_review(standings.ledger)
         _publish(standings, folder)
         click.echo(f"\n  published: {short_path(folder)}")
-    return 0
+        return echo_review(standings.ledger)
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,7 @@ def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
 def _publish(standings: Standings, out: Path) -> None:
     publisher = Publisher(standings, out)
     standings.ledger.commit_trial()
-    standings.ledger.put("seed", standings.seed)
+    standings.ledger.put(SECRET, standings.secret.hex())
     for student in standings.ledger.students():
         publisher.publish(student)
     publisher.finish()

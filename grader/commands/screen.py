@@ -14,7 +14,6 @@ from click import style, wrap_text
 
 from grader.commands.memory import Memory
 from grader.commands.work import CheckRequest, hints_for, remember
-from grader.course.course import Course
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.report import ExerciseResult
@@ -44,11 +43,6 @@ class Session:
     grading: bool = False
     on_exercise: Callable[[Session, str], None] = lambda session, name: None
 
-    @property
-    def course(self) -> Course:
-        """The course that the student works on."""
-        return self.request.course
-
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
         """Grade what changed and what builds on it; return the names of those exercises."""
         try:
@@ -56,16 +50,16 @@ class Session:
         except RequestError as error:  # most likely a file that is just being replaced
             self.problem = error.message
             return ()
-        names = set().union(*map(self._needs, self.request.names))
+        needs = {name: {name} | self.request.course.needed(name) for name in self.request.names}
         changed = {
             name
-            for name in names
+            for name in set().union(*needs.values())
             if everything
-            or (name in self.request.names and name not in self.results)
+            or (name in needs and name not in self.results)
             or found.files.get(name) != self.submission.files.get(name)
             or found.problems.get(name) != self.submission.problems.get(name)
         }
-        chosen = tuple(name for name in self.request.names if self._needs(name) & changed)
+        chosen = tuple(name for name in needs if needs[name] & changed)
         self.submission, self.problem = found, ""
         if chosen:
             first = not self.results
@@ -79,11 +73,6 @@ class Session:
         graded = [self.results.get(name) for name in self.request.names]
         return not self.grading and all(result and result.passed for result in graded)
 
-    def _needs(self, name: str) -> set[str]:
-        """Return an exercise and all that it builds on."""
-        requires = self.course[name].requires
-        return {name}.union(*(self._needs(needed) for needed in requires))
-
     def _grade(self, names: Sequence[str]) -> None:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
@@ -92,27 +81,26 @@ class Session:
             self.submission, names, self.seed, lambda name: self.on_exercise(self, name)
         )
         self.grading = False
-        report = for_student(grading.report, self.course.policy)
+        report = for_student(grading.report, self.request.course.policy)
         self.results |= {result.name: result for result in report.exercises}
-        remember(self.course, self.submission, report)
+        remember(self.request.course, self.submission, report)
         fresh = [r.name for r in report.exercises if r.passed and r.name not in passed]
         self.just_passed = fresh[0] if fresh and not first else ""
 
-    def _select(self, saved: Sequence[str]) -> None:
-        """Show what was saved, else what was on the screen, else the first exercise to fix."""
+    def _select(self, wanted: Sequence[str]) -> None:
+        """Show the first of `wanted` left to fix, else what was shown, else the first left."""
         self.view, self.hint = "verdict", ""
         left = self._left
-        wanted = [name for name in (*saved, self.current) if name in left]
-        self.current = next(iter([*wanted, *left]), "")
+        self.current = next((n for n in (*wanted, self.current, *left) if n in left), "")
 
     def press(self, key: str) -> None:
         """Do what a key stands for; the caller handles `quit`."""
         if key == "n":
             self._next()
         elif key == "h" and self.current:
-            hints = hints_for(self.course, self.current, self.submission)
-            shown, fresh = Memory(self.course.root).show_hints(self.current, hints)
-            is_on_mistake = len(hints) > len(self.course[self.current].hints)
+            hints = hints_for(self.request.course, self.current, self.submission)
+            shown, fresh = Memory(self.request.course.root).show_hints(self.current, hints)
+            is_on_mistake = len(hints) > len(self.request.course[self.current].hints)
             self.hint = fresh[-1] if fresh else hints[0] if is_on_mistake else shown[-1]
             self.view, self.just_passed = "verdict", ""
         elif key == "l":
@@ -121,16 +109,15 @@ class Session:
             self.refresh(everything=True)
 
     def _next(self) -> None:
-        names = self._left
-        if self.current in names:
-            names = names[names.index(self.current) + 1 :] + names[: names.index(self.current) + 1]
-        self.current = next(iter(names), "")
-        self.view, self.hint, self.just_passed = "verdict", "", ""
+        left = self._left
+        after = left.index(self.current) + 1 if self.current in left else 0
+        self._select([*left[after:], *left])
+        self.just_passed = ""
 
     @property
     def _left(self) -> list[str]:
-        graded = [name for name in self.request.names if name in self.results]
-        return [name for name in graded if not self.results[name].passed]
+        results = self.results
+        return [n for n in self.request.names if n in results and not results[n].passed]
 
 
 # --- drawing --------------------------------------------------------------------------------------
@@ -184,7 +171,7 @@ def _praise(result: ExerciseResult) -> Iterator[str]:
 
 
 def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
-    exercise = session.course[result.name]
+    exercise = session.request.course[result.name]
     path = os.path.relpath(session.submission.paths.get(result.name, f"{result.name}.py"))
     yield style(f"  next: {exercise.title}", bold=True)
     yield from wrap_text(exercise.summary, text.WIDTH, "    ", "    ").splitlines()
@@ -195,7 +182,7 @@ def _to_start(session: Session, result: ExerciseResult) -> Iterator[str]:
 
 
 def _hint(session: Session, hint: str) -> Iterator[str]:
-    hints = hints_for(session.course, session.current, session.submission)
+    hints = hints_for(session.request.course, session.current, session.submission)
     number = f"hint {hints.index(hint) + 1} of {len(hints)}" if hint in hints else "hint"
     yield ""
     yield style(f"    {number}", bold=True)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from grader.commands.build import stale
 from grader.commands.options import COURSE, progress_bar
-from grader.course.course import Course, Exercise, find_course
+from grader.course.course import Course, Exercise
 from grader.course.faults import Fault, load_faults
 from grader.course.settings import did_you_mean
 from grader.course.stubs import make_stub
@@ -44,14 +43,13 @@ GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
 @COURSE
-def validate(names: tuple[str, ...], seed: int, course_folder: Path | None) -> int:
+def validate(names: tuple[str, ...], seed: int, course: Course) -> int:
     """Prove that the course's content is right.
 
     References score all points, stubs none; every fault is rejected by its
     hidden suite and can be distinguished from the others; edits match once; hints,
     points and generated files are in order; runs repeat bit for bit.
     """
-    course = find_course(course_folder or Path.cwd())
     chosen = [course[name].name for name in names] or list(course.names)
     with progress_bar(len(chosen)) as on_exercise:
         proofs = validate_course(course, chosen, seed, on_exercise)
@@ -204,6 +202,12 @@ class Prover:
 
     def _tests(self) -> None:
         """Check that each hidden test is needed by a fault, or says which contract it guards."""
+        # Imports torch, which the other commands of this file's users do without.
+        from grader.grading.suite_globals import tensors_at_module_level  # noqa: PLC0415
+
+        for name in tensors_at_module_level(self.items):
+            says = f"keeps a tensor or a module at module level ({name}); make it in a function, "
+            self._problem("test_hidden.py", says + "so that every student gets the same values")
         known = {item.name for item in self.items}
         for item in self.items:
             doc = getattr(item, "function", item).__doc__ or ""

@@ -25,7 +25,7 @@ from watchfiles import watch as changes
 from grader.commands.options import terminal_height
 from grader.commands.screen import KEYS, Session, head, screen
 from grader.commands.work import CheckRequest
-from grader.grading.reporter import fresh_seed
+from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.confinement.layers import Confinement, Isolation
@@ -147,34 +147,28 @@ def _listening(
 
 
 def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event) -> None:
+    """Report saves; begin anew when a folder is replaced by another of the same name."""
     try:
         while not over.is_set():
-            _saves_until_replaced(folders, events, over)
+            listening = False
+            places = [folder.stat().st_ino for folder in folders]
+            for seen in changes(
+                *folders,
+                watch_filter=lambda _, path: path.endswith((".py", NOTEBOOK)),
+                step=SETTLE_MS,
+                stop_event=over,
+                rust_timeout=200,
+                yield_on_timeout=True,
+                raise_interrupt=False,
+                recursive=False,
+            ):
+                if seen or not listening:  # the first time, for what was saved before we listened
+                    events.put(SAVED)
+                listening = True
+                if [folder.stat().st_ino for folder in folders] != places:
+                    break
     except Exception as error:  # a folder that was deleted, or the system's limit of watches
         events.put(f"saves are no longer noticed ({error}): press r, or use --watch --manual")
-
-
-def _saves_until_replaced(
-    folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event
-) -> None:
-    """Report saves until a folder is replaced by another of the same name."""
-    listening = False
-    places = [folder.stat().st_ino for folder in folders]
-    for seen in changes(
-        *folders,
-        watch_filter=lambda _, path: path.endswith((".py", NOTEBOOK)),
-        step=SETTLE_MS,
-        stop_event=over,
-        rust_timeout=200,
-        yield_on_timeout=True,
-        raise_interrupt=False,
-        recursive=False,
-    ):
-        if seen or not listening:  # the first time, for what was saved before we listened
-            events.put(SAVED)
-        listening = True
-        if [folder.stat().st_ino for folder in folders] != places:
-            return
 
 
 def _keys(events: queue.SimpleQueue[str], over: threading.Event) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.commands.memory import LastCheck, Memory
-from grader.course.course import Course, find_course
+from grader.course.course import Course
 from grader.course.visibility import for_student
 from grader.errors import RequestError
-from grader.grading.reporter import fresh_seed
+from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.report import Report
 from grader.sandbox.confinement.layers import Confinement, Isolation
@@ -37,9 +37,8 @@ class CheckRequest:
         return sorted({Path(path).parent for path in self.submission.paths.values()})
 
 
-def parse_targets(targets: Sequence[str], course_folder: Path | None) -> CheckRequest:
+def parse_targets(targets: Sequence[str], course: Course) -> CheckRequest:
     """Sort exercise names from files and folders; raise `RequestError` for anything else."""
-    course = find_course(course_folder or Path.cwd())
     names = [t for t in targets if t in course.names]
     paths = [Path(t) for t in targets if t not in names]
     if not paths:

@@ -133,17 +133,17 @@ class Course:
         paths = [self.suite(name)]
         if self.suites == "hidden":
             paths = [path for path in self._files(name) if path.name not in STATEMENT_FILES]
-            for needed in sorted(self._needed(name)):
+            for needed in sorted(self.needed(name)):
                 paths += [self[needed].folder / file for file in ("solution.py", "stand_in.py")]
         for path in paths:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()
                 yield path.read_bytes()
 
-    def _needed(self, name: str) -> set[str]:
+    def needed(self, name: str) -> set[str]:
         """Return the exercises that one requires, directly or through others."""
         direct = set(self[name].requires)
-        return direct.union(*(self._needed(other) for other in direct - {name}))
+        return direct.union(*(self.needed(other) for other in direct - {name}))
 
 
 def _digest(parts: Iterable[bytes]) -> str:

@@ -14,7 +14,7 @@ from grader.course.settings import Amount, Count, Percent, convert, did_you_mean
 from grader.errors import CourseError
 from grader.report import ExerciseResult, Mark
 
-When = Literal["always", "after_due", "never"]
+When = Literal["always", "after_due", "never"]  # from the least strict to the strictest
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True):

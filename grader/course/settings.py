@@ -47,9 +47,8 @@ def read_settings(path: Path, form: type[T], **added: Any) -> T:
         raise CourseError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
-    for key in added:
-        if key in data:
-            raise CourseError(f"{path}: unknown key `{key}`")
+    if known := sorted(added.keys() & data.keys()):
+        raise CourseError(f"{path}: unknown key `{known[0]}`")
     settings: T = convert(data | added if added else data, form, str(path))
     return settings
 

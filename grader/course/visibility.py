@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from grader.course.policy import Policy, When
 from grader.report import Diagnosis, ExerciseResult, Explanation, Outcome, Report
@@ -31,7 +31,8 @@ def is_past_due(policy: Policy, now: datetime | None = None) -> bool:
 def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> ExerciseResult:
     tests = exercise.tests
     if least := policy.show.get("tests"):
-        tests = tuple(replace(test, visible=_stricter(test.visible, least)) for test in tests)
+        stricter = (max(test.visible, least, key=get_args(When).index) for test in tests)
+        tests = tuple(replace(test, visible=visible) for test, visible in zip(tests, stricter))
     shown = {test.name for test in tests if _allows(test.visible, past_due)}
     failed = any(test.outcome == "failed" and test.name in shown for test in tests)
     explained = failed and _allows(policy.show.get("diagnosis", "always"), past_due)
@@ -45,11 +46,6 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
         head_view=exercise.head_view if explained else None,
         idea=exercise.idea if _allows(policy.show.get("idea", "always"), past_due) else "",
     )
-
-
-def _stricter(one: str, other: When) -> str:
-    order = ("always", "after_due", "never")
-    return max(one, other, key=order.index)
 
 
 def _allows(when: str, past_due: bool) -> bool:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.report import Difference, Excerpt
+from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import Remote, type_name
 
 TOLERANCE = {  # dtype: (relative, absolute)
@@ -60,6 +60,37 @@ def assert_close(
         summary = f"{what} is {_dtype(actual)}, where {_dtype(expected)} is expected"
         _fail("dtype", summary, expected, actual)
     _assert_values(actual.detach(), expected.detach(), what, rtol, atol)
+
+
+def assert_same(
+    actual: Any, other: Any, what: str = "the output", *, shape: tuple[int, ...]
+) -> None:
+    """Raise `Mismatch` unless two answers of the student agree within the tolerance.
+
+    Neither is known to be right, so both must be what is asked for: floating-point tensors of
+    `shape`, with finite values.
+
+    Example::
+
+        def test_rows_are_separate(student, rng):
+            \"\"\"A row's weights do not depend on other rows.\"\"\"
+            scores = rng.randn(2, 3)  # (n_queries, n_keys)
+            weights = student.tempered_softmax(scores, 0.5)  # (n_queries, n_keys)
+            alone = student.tempered_softmax(scores[:1], 0.5)  # (1, n_keys)
+            assert_same(alone, weights[:1], "the weights", shape=(1, 3))
+    """
+    for answer in (other, actual):
+        if not isinstance(answer, Tensor):
+            summary = f"{what} is {describe(answer)}, where a tensor is expected"
+            _fail("type", summary, torch.zeros(shape), answer)
+        if tuple(answer.shape) != shape:
+            summary = f"{what} has shape {_shape(answer)}, where {shape} is expected"
+            _fail("shape", summary, torch.zeros(shape), answer)
+        if not answer.is_floating_point():
+            summary = f"{what} is {_dtype(answer)}, where a floating-point type is expected"
+            _fail("dtype", summary, torch.zeros(shape), answer)
+        expect(answer.isfinite().all(), f"{what} is not finite")
+    assert_close(actual, other, what)
 
 
 def _equal(actual: Any, expected: Any) -> bool:
@@ -137,7 +168,7 @@ def excerpt(value: Any, near: tuple[int, ...] = ()) -> Excerpt:
         return Excerpt(text=describe(value) if not isinstance(value, str) else value[:200])
     at, window = _window(value.detach(), near)
     numbers = window.tolist()
-    return Excerpt(_grid(numbers), tuple(value.shape), _dtype(value), at, _round(numbers))
+    return Excerpt(_grid(numbers), tuple(value.shape), _dtype(value), at, printable(numbers, ".6g"))
 
 
 def _window(value: Tensor, near: tuple[int, ...]) -> tuple[tuple[int, ...], Tensor]:
@@ -154,14 +185,6 @@ def _window(value: Tensor, near: tuple[int, ...]) -> tuple[tuple[int, ...], Tens
         window = window.narrow(axis, start, min(limit, size))
         at.append(start)
     return tuple(at), window
-
-
-def _round(values: Any) -> Any:
-    if isinstance(values, list):
-        return [_round(value) for value in values]
-    if isinstance(values, float):
-        return float(f"{values:.6g}") if math.isfinite(values) else str(values)
-    return values
 
 
 def _grid(numbers: Any) -> str:

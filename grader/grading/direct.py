@@ -14,16 +14,19 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from grader.course.course import Course, find_course
-from grader.errors import CheckFailure, Mismatch
-from grader.grading.rng import Rng, seed_of_test
+from grader.errors import CheckFailure, Mismatch, StudentFailure
+from grader.grading.rng import Rng
+from grader.grading.seeds import seed_of_test
 from grader.report import Frame
+from grader.sandbox.host.connection import frame_at
 from grader.sandbox.host.proxies import OperationCounts, Student
 from grader.sandbox.program import Program
-from grader.sandbox.source import forbidden_calls
+from grader.sandbox.source import Unsearchable, forbidden_calls
 from grader.sandbox.wire import Source
-from grader.sandbox.worker.operations import OperationWatch
+from grader.sandbox.worker.operations import THREADS, OperationWatch
 
 
 class DirectExaminer:
@@ -85,14 +88,17 @@ class DirectCode:
     def watched(self, *, kernels: bool = True) -> Iterator[OperationCounts]:
         """Count the operations of every call in the block; with `kernels`, aten's too."""
         seen = OperationCounts(kernels=kernels)
-        with OperationWatch(kernels=kernels) as watch:
-            try:
+        watch = OperationWatch("all" if kernels else "functions")
+        try:
+            with watch:
                 yield seen
-            finally:
-                seen.counts.update(watch.counts)
+        finally:
+            # A debugger's own threads are not the student's.
+            seen.add({n: count for n, count in watch.reported.items() if n != THREADS})
+        seen.check()
 
     @contextlib.contextmanager
-    def sharing(self) -> Iterator[None]:
+    def sharing(self, *written: Tensor) -> Iterator[None]:
         """Do nothing: in one process, the code always writes into the test's own tensors."""
         yield
 
@@ -111,7 +117,12 @@ class DirectCode:
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call."""
         source = self._program.sources.get(self.exercise)
-        return forbidden_calls(source.text, source.file, self.forbidden) if source else []
+        try:
+            uses = forbidden_calls(source.text, source.file, self.forbidden) if source else []
+        except Unsearchable as error:
+            message = f"your file cannot be searched for forbidden calls: {error}"
+            raise StudentFailure("Forbidden", message) from None
+        return [frame_at(use, source.text, source.file) for use in uses] if source else []
 
 
 def files_in(folder: Path, course: Course) -> dict[str, Source]:

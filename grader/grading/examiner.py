@@ -12,12 +12,20 @@ import torch
 from grader.course.course import Exercise
 from grader.grading.outcomes import EVIDENCE, Evidence
 from grader.grading.programs import References, program
-from grader.grading.rng import Rng, seed_of_test
+from grader.grading.rng import Rng
+from grader.grading.seeds import seed_of_test, seed_of_worker
 from grader.sandbox.host.connection import CallLog, Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.submissions.submission import Submission
 
 CallLogs = dict[str, CallLog]  # test to its calls
+SECRECY = ("always", "after_due", "never")  # the values of `visible`, by what students see
+
+
+def secrecy_of(item: pytest.Item) -> int:
+    """Return how little students see of a test: 0 for one that is always shown."""
+    mark = item.get_closest_marker("visible")
+    return SECRECY.index(mark.args[0]) if mark else 0
 
 
 class SandboxExaminer:
@@ -35,6 +43,7 @@ class SandboxExaminer:
         self._seed = seed
         self.call_logs: CallLogs = {}  # of the exercise that was examined last
         self._examined = ""
+        self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
@@ -43,9 +52,10 @@ class SandboxExaminer:
         own_parts = item.get_closest_marker("own_parts") is not None
         if exercise.name != self._examined:
             self._examined, self.call_logs = exercise.name, {}
-        seed = seed_of_test(self._seed, exercise.name, item.name)
-        torch.default_generator.manual_seed(seed)
-        code = self._code(exercise, seed, own_parts=own_parts)
+        place = exercise.name, item.name
+        torch.default_generator.manual_seed(seed_of_test(self._seed, *place))
+        self._separate(secrecy_of(item))
+        code = self._code(exercise, seed_of_worker(self._seed, *place), own_parts=own_parts)
         try:
             yield Student(code)
             self.connection.await_quiet_calls(code.subject)
@@ -57,14 +67,23 @@ class SandboxExaminer:
 
     def module(self, exercise: Exercise, seed: int) -> Student:
         """Return the student's module with torch seeded; forget the objects made before."""
+        self._separate(0)
         return Student(self._code(exercise, seed, own_parts=False))
+
+    def _separate(self, secrecy: int) -> None:
+        """End the worker if it saw tests of another secrecy: it could repeat what they sent."""
+        if secrecy != self._secrecy:
+            self._secrecy = secrecy
+            self.connection.close()
 
     def _code(self, exercise: Exercise, seed: int, *, own_parts: bool) -> RemoteCode:
         self.connection.begin(seed)
         files, paths = self.submission.files, self.submission.paths
         name, sources = program(self._course, exercise, files, paths, own_parts=own_parts)
         limits = TimeLimits(exercise.call_seconds, exercise.exercise_seconds)
-        subject = Subject(exercise.name, name, sources, limits, exercise.forbidden)
+        all_forbidden = {each: self._course[each].forbidden for each in files}
+        forbidden = exercise.forbidden, all_forbidden
+        subject = Subject(exercise.name, name, sources, limits, *forbidden)
         return RemoteCode(self.connection, subject)
 
     def reference(self, item: pytest.Item) -> ModuleType:

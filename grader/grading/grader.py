@@ -8,11 +8,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
-from grader.errors import GraderError
+from grader.errors import GraderError, WorkerLost
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.examiner import CallLogs, SandboxExaminer
 from grader.grading.picture import head_view
-from grader.grading.reporter import Reporter, not_run, problem_of
+from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.suite import Suite
 from grader.report import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
 from grader.sandbox.host.connection import WorkerConnection
@@ -61,8 +61,14 @@ class Grader:
 
     def check_confinement(self) -> None:
         """Have a worker confined and ended: raise before grading if that cannot be done."""
-        with closing(Worker(self.zygote)) as worker:
-            assert worker.layers
+        for left in reversed(range(MAX_TRIES)):
+            with closing(Worker(self.zygote)) as worker:
+                try:
+                    assert worker.layers
+                    return
+                except WorkerLost:
+                    if not left:
+                        raise
 
     def grade(
         self,
@@ -70,22 +76,41 @@ class Grader:
         names: Sequence[str],
         seed: int,
         on_exercise: Callable[[str], None] = lambda name: None,
+        *,
+        tries: int = MAX_TRIES,
     ) -> Grading:
-        """Grade the exercises `names` of one submission; `on_exercise` hears of each before it."""
+        """Grade the exercises `names` of one submission; `on_exercise` hears of each before it.
+
+        An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
+        `WorkerLost` after fewer `tries`, if the caller wants to decide itself.
+        """
         results: list[ExerciseResult] = []
         with closing(WorkerConnection(lambda: Worker(self.zygote))) as connection:
             examiner = SandboxExaminer(self.suite.references, submission, connection, seed)
             for name in names:
                 on_exercise(name)
-                result = self._run(self.course[name], examiner)
-                results.append(result if result.passed else self._explained(result, examiner))
+                results.append(self._run(self.course[name], examiner, tries))
         layers, logs = connection.layers, examiner.call_logs
         return Grading(submission, seed, tuple(results), layers, logs, self._reporter)
 
-    def _run(self, exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
+    def _run(self, exercise: Exercise, examiner: SandboxExaminer, tries: int) -> ExerciseResult:
         if problem := problem_of(examiner.submission, exercise.name):
             return not_run(exercise, problem)
+        for _ in range(tries):
+            try:
+                result = self._result(exercise, examiner)
+                return result if result.passed else self._explained(result, examiner)
+            except WorkerLost as error:
+                lost = error
+                examiner.connection.try_again(exercise.name)
+        if tries < MAX_TRIES:
+            raise lost
+        return given_up(exercise, lost.message)
+
+    def _result(self, exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
         outcomes = self.suite.run(examiner, exercise.name)
+        if (lost := examiner.connection.lost) is not None:  # in a test that did not let it out
+            raise lost
         return ExerciseResult(
             name=exercise.name,
             title=exercise.title,

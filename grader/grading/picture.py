@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from grader.course.course import Exercise
 from grader.errors import CheckFailure
-from grader.report import HeadView
+from grader.report import HeadView, printable
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
@@ -38,5 +37,5 @@ def head_view(exercise: Exercise, student: Any, reference: Any) -> HeadView | No
 
 def _matrices(weights: Tensor) -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Return weights rounded to three decimals: a drawn line shows no more."""
-    rounded = torch.round(weights.detach().double(), decimals=3)
-    return tuple(tuple(tuple(row) for row in head) for head in rounded.tolist())
+    rounded = printable(weights.detach().double().tolist(), ".3f")
+    return tuple(tuple(tuple(row) for row in head) for head in rounded)

@@ -41,16 +41,15 @@ def program(
     return f"{exercise.name} on stand-ins", {**sources, **stand_ins}
 
 
-class References:
+class References(dict[str, ModuleType]):
     """The reference modules of a course by exercise name, loaded once each in this process."""
 
     def __init__(self, course: Course) -> None:
+        super().__init__()
         self.course = course
-        self._modules: dict[str, ModuleType] = {}
 
-    def __getitem__(self, name: str) -> ModuleType:
-        if name not in self._modules:
-            files = {n: self.course[n].read("solution.py") for n in self.course.names}
-            _, sources = program(self.course, self.course[name], files)
-            self._modules[name] = Program(sources).load(name)
-        return self._modules[name]
+    def __missing__(self, name: str) -> ModuleType:
+        files = {n: self.course[n].read("solution.py") for n in self.course.names}
+        _, sources = program(self.course, self.course[name], files)
+        self[name] = Program(sources).load(name)
+        return self[name]

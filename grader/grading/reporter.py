@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import platform
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -15,10 +14,7 @@ from grader.course.stubs import make_stub, statement_of
 from grader.report import ExerciseResult, Report
 from grader.submissions.submission import Submission
 
-
-def fresh_seed() -> int:
-    """Return a random seed that nobody can guess."""
-    return secrets.randbits(48)
+MAX_TRIES = 3  # of an exercise whose process is lost, before it needs review
 
 
 @dataclass(frozen=True)
@@ -89,6 +85,11 @@ def problem_of(submission: Submission, name: str) -> str:
 def not_run(exercise: Exercise, why: str) -> ExerciseResult:
     """Return the result of an exercise that was not run, with the reason."""
     return ExerciseResult(exercise.name, exercise.title, 0, exercise.points, why, ())
+
+
+def given_up(exercise: Exercise, why: str) -> ExerciseResult:
+    """Return the result of an exercise that was lost in every try, with the reason."""
+    return not_run(exercise, f"given up after {MAX_TRIES} tries: {why}; needs review")
 
 
 @functools.cache

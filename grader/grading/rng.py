@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import torch
 from torch import Tensor
 
 
-def seed_of_test(seed: int, exercise: str, test: str) -> int:
-    """Return the seed of one test from the run's seed: the same in every order of tests."""
-    digest = hashlib.blake2b(f"{seed}/{exercise}/{test}".encode(), digest_size=7).digest()
-    return int.from_bytes(digest, "big")
-
-
 class Rng:
-    """Random inputs of one test, drawn from the run's seed and the test's name."""
+    """Random inputs of one test, drawn from that test's seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -19,9 +19,11 @@ from pytest_jsonreport.plugin import JSONReport
 from grader.course.course import Course
 from grader.errors import CourseError, GraderError, InternalError
 from grader.grading import plugin
-from grader.grading.examiner import SandboxExaminer
+from grader.grading.environment import undisturbed
+from grader.grading.examiner import SandboxExaminer, secrecy_of
 from grader.grading.outcomes import EVIDENCE, Evidence, account_of, outcome_of, points_of
 from grader.grading.programs import References
+from grader.grading.suite_globals import SuiteGlobals
 from grader.report import Outcome
 from grader.sandbox.confinement.layers import mapped_bytes
 
@@ -44,10 +46,12 @@ def collect_suites(course: Course, names: Sequence[str], body: Callable[[Suite],
         if not course.suite(name).is_file():
             raise CourseError(f"{course.suite(name)} is missing", "grader build")
     torch.set_num_threads(1)
-    loop = _SessionLoop(lambda session: body(Suite(session, course)))
+    loop = _SessionLoop(lambda session: body(_suite(session, course, names)))
     paths = [str(course.suite(name)) for name in names]
+    arguments = [*PYTEST_ARGUMENTS, f"--rootdir={course.root}", *paths]
     try:
-        code = pytest.main([*PYTEST_ARGUMENTS, f"--rootdir={course.root}", *paths], plugins=[loop])
+        with undisturbed():
+            code = pytest.main(arguments, plugins=[loop])
     finally:
         for name, module in list(sys.modules.items()):
             if getattr(module, "__file__", None) in paths:
@@ -57,6 +61,15 @@ def collect_suites(course: Course, names: Sequence[str], body: Callable[[Suite],
     if not loop.results:
         raise InternalError(f"pytest ended with code {code} before a suite could run")
     return loop.results[0]
+
+
+def _suite(session: pytest.Session, course: Course, names: Sequence[str]) -> Suite:
+    """Return the collected suite; raise `CourseError` if an exercise has no tests."""
+    suite = Suite(session, course)
+    for name in names:
+        if not suite.items.get(name):
+            raise CourseError(f"{course.suite(name)} has no tests", "grader validate")
+    return suite
 
 
 class _SessionLoop(Generic[T]):
@@ -77,6 +90,12 @@ class _SessionLoop(Generic[T]):
         """Keep the error of the first suite that does not collect."""
         if report.failed and self.error is None:
             self.error = CourseError(f"{report.nodeid} does not collect:\n{report.longrepr}")
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        """Refuse to grade with some of the tests."""
+        if self.error is None:
+            message = f"pytest left out {len(items)} tests, {items[0].nodeid} among them"
+            self.error = InternalError(message, "env | grep -i pytest   shows what asks for that")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -179,6 +198,7 @@ class Suite:
             if isinstance(item, pytest.Function) and _is_plain(item):
                 item.stash[ARGUMENTS] = tuple(inspect.signature(item.obj).parameters)
         self.references = References(course)
+        self._globals = SuiteGlobals(session.items)
         self._report = JSONReport(session.config)
         session.config.pluginmanager.register(self._report)
         self._report.pytest_sessionstart(session)
@@ -195,7 +215,13 @@ class Suite:
         items = self.items.get(name, [])
         for item in items:
             item.stash[EVIDENCE] = Evidence(examiner.submission)
-        return tuple(map(outcome_of, self._entries(items), items))
+        self._globals.restore(items)
+        # What students may not see is run last, so that nothing shown can repeat what it was given.
+        needed = {n for item in items for mark in item.iter_markers("needs") for n in mark.args}
+        order = sorted(items, key=lambda item: 0 if item.name in needed else secrecy_of(item))
+        outcomes = map(outcome_of, self._entries(order), order)
+        by_item = dict(zip(order, outcomes))
+        return tuple(by_item[item] for item in items)
 
     def _entries(self, items: Sequence[pytest.Item]) -> list[dict[str, Any]]:
         self._report._json_tests.clear()  # those of the last run

@@ -20,7 +20,13 @@ from grader.reports.text import describe_state
 
 TEMPLATES = {"markdown": "report.md.j2", "html": "report.html.j2"}
 CODE = "code"  # the CSS class of coloured code
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@:-])")
+_PIECE = re.compile(r"[`|]|[^\s`|]+")  # what a code span cannot hold everywhere, and the rest
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$@:^=-]|(?<=\d)\.\Z")
+# Without one of these, a piece holds no address, scheme, name, issue, commit or domain, which
+# Markdown and GitHub turn into links even where every mark is escaped.
+_LINKABLE = re.compile(
+    r"@|#|//|www\.|:\w|[a-z]-\d|[0-9a-f]{7}|(?<!\d)\.(?=\w)|\.(?=[^\W\d])", re.IGNORECASE
+)
 
 
 def render(report: Report, form: str) -> str:
@@ -57,7 +63,16 @@ def _digest(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+    """Return the text as one line of Markdown that is only text: no markup and no link.
+
+    A word that could become a link is shown as code, in which nothing is looked for.
+    """
+    return _PIECE.sub(_inert, " ".join(text.split()))
+
+
+def _inert(piece: re.Match[str]) -> str:
+    text = piece[0]
+    return f"`{text}`" if _LINKABLE.search(text) else _MARKUP.sub(r"\\\g<0>", text)
 
 
 def _fenced(text: str, language: str = "text") -> str:

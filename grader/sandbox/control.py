@@ -29,7 +29,7 @@ class Ended(msgspec.Struct, frozen=True):
     """How a worker ended."""
 
     status: int  # the exit status; negative: the signal that ended it
-    reason: str = ""  # the quota that it exceeded, in words for the student
+    reason: str = ""  # why the zygote ended it, in words for the student; empty if it did not
 
 
 encode = msgspec.msgpack.Encoder().encode

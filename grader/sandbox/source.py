@@ -1,36 +1,96 @@
-"""Static analysis of a student's source: forbidden calls and top-level names. Nothing is run."""
+"""Static analysis of a student's source: the names it uses, and top-level names. Nothing is run."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from operator import itemgetter
+from typing import NamedTuple
 
-from grader.report import Frame
+from grader.sandbox.cells import CELL, NOTEBOOK
+
+MAX_TEXT = 1_000_000  # characters that are searched
+MAX_NODES = 300_000  # of a syntax tree
+MAX_PARTS = 12  # of a dotted name; no name of torch is longer
+MAX_NAME = 80  # characters of one part, or of a text that may be one
+MAX_MEANINGS = 64  # of one name
+MAX_ROUNDS = 12  # in which what names mean is followed from one to the next
+# The words without which every forbidden name stands in the text as it is.
+INDIRECT = re.compile(r"attr|vars|dict|import_module|__import__|modules|eval|exec|globals|locals")
 
 
-def forbidden_calls(text: str, file: str, patterns: Iterable[str]) -> list[Frame]:
-    """Return the places that name something matching a pattern such as `torch*.layer_norm`.
+class Unsearchable(Exception):
+    """A source that is too large, too deep or too tangled to be searched."""
 
-    Names are resolved through imports, aliases and `getattr` with a constant: `ln(x)` may be
-    `torch.nn.functional.layer_norm`. A frame's `function` is the full name. The list is empty for a
-    source that does not parse; loading that source reports the error.
+
+class Use(NamedTuple):
+    """A line of a source that uses something imported, by its full name."""
+
+    line: int
+    name: str
+
+
+def forbidden_calls(text: str, file: str, patterns: Sequence[str]) -> list[Use]:
+    """Return the uses of names that match a pattern such as `torch*.layer_norm`.
+
+    The list is empty for a source that does not parse; loading that source reports the error.
+    Raises `Unsearchable`.
     """
-    patterns = tuple(patterns)
-    if not any(_landmark(pattern) in text for pattern in patterns):
+    if not may_name(text, patterns):
         return []
+    uses = used_names(text, file)
+    return [use for use in uses if any(fnmatchcase(use.name, pattern) for pattern in patterns)]
+
+
+def may_name(text: str, patterns: Sequence[str]) -> bool:
+    """Return whether a source can name something matching a pattern: False without a search."""
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)  # as Python does
+    return bool(patterns) and (
+        any(_landmark(pattern) in plain for pattern in patterns)
+        or INDIRECT.search(plain) is not None
+    )
+
+
+def used_names(text: str, file: str) -> list[Use]:
+    """Return the full names of everything imported that a source uses, in the order of lines.
+
+    All meanings that a name gets anywhere count: imports, assignments of every kind, defaults,
+    attributes, and constant texts given to `getattr`, `vars(…)[…]`, `eval` and the like. The cells
+    of a notebook are parsed one by one, because it runs without those that do not parse. Raises
+    `Unsearchable` where the parser or the search gives up.
+    """
+    if len(text) > MAX_TEXT:
+        raise Unsearchable(f"it is longer than {MAX_TEXT} characters")
+    nodes: list[ast.AST] = []
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    lines = text.splitlines()
-    return [
-        Frame(file, line, lines[line - 1].strip() if line <= len(lines) else "", 0, name)
-        for name, line in sorted(_Resolver(tree).found, key=itemgetter(1))
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-    ]
+        for part in _cells(text) if file.endswith(NOTEBOOK) else [text]:
+            try:
+                nodes += _nodes(part)
+            except (SyntaxError, ValueError):  # loading it tells
+                continue
+        return sorted(_Resolver(nodes).uses)
+    except (RecursionError, MemoryError) as error:
+        raise Unsearchable("it is nested too deeply") from error
+
+
+def _cells(text: str) -> Iterator[str]:
+    """Yield the cells of a notebook, each with empty lines in front that keep its line numbers."""
+    lines = text.split("\n")
+    starts = [0, *(n for n, line in enumerate(lines) if line.startswith(CELL))]
+    for start, end in zip(starts, [*starts[1:], len(lines)]):
+        yield "\n" * start + "\n".join(lines[start:end])
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    nodes = []
+    for node in ast.walk(ast.parse(text)):
+        nodes.append(node)
+        if len(nodes) > MAX_NODES:
+            raise Unsearchable(f"its syntax tree has more than {MAX_NODES} nodes")
+    return nodes
 
 
 def _landmark(pattern: str) -> str:
@@ -53,70 +113,290 @@ def top_level_names(text: str) -> set[str]:
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
-MAX_PARTS = 12  # of a dotted name; no name of torch is longer
+class _Meaning(NamedTuple):
+    """What an expression may be: something with a full name, or a constant text."""
+
+    text: str
+    is_name: bool = True
+
+    def of(self, part: str) -> _Meaning | None:
+        """Return the attribute `part` of this; None if no name of torch can be so long."""
+        if not self.is_name or len(part) > MAX_NAME or self.text.count(".") + 2 > MAX_PARTS:
+            return None
+        return _Meaning(f"{self.text}.{part}")
 
 
+_Meanings = frozenset[_Meaning]
+NOTHING: _Meanings = frozenset()
+LOOKUPS = {"getattr", "operator.attrgetter", "builtins.getattr"}
+NAMESPACES = {"vars", "builtins.vars"}
+IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "builtins.__import__"}
+RUNNERS = {"eval", "exec", "builtins.eval", "builtins.exec"}
+BUILTINS = {"getattr", "vars", "__import__", "eval", "exec"}
+
+
+@dataclass
 class _Resolver:
-    """Collects in `found` the full dotted name and the line of everything that was imported."""
+    """Finds in `uses` the full name and the line of everything that was imported."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.names: dict[str, str] = {}
+    nodes: list[ast.AST]
+    uses: set[Use] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.names: dict[str, set[_Meaning]] = {name: {_Meaning(name)} for name in BUILTINS}
+        self.attributes: dict[str, set[_Meaning]] = {}  # those that are assigned, of any object
         self.stars: list[str] = []  # modules imported with `import *`
-        self.found: set[tuple[str, int]] = set()
-        nodes = list(ast.walk(tree))
-        for node in nodes:
+        self._known: dict[int, _Meanings] = {}  # of expressions, by id, in this round
+        for node in self.nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
-        for node in nodes:
-            if isinstance(node, ast.Assign):
-                self._assign(node)
-        uses = (ast.Attribute, ast.Call, ast.Name) if self.stars else (ast.Attribute, ast.Call)
-        for node in nodes:
-            if isinstance(node, uses) and (full := self._resolve(node)):
-                self.found.add((full, node.lineno))
+        self._follow()
+        kinds = (ast.Attribute, ast.Call, ast.Name, ast.Subscript)
+        for node in self.nodes:
+            if isinstance(node, kinds):
+                names = [meaning.text for meaning in self._meanings(node) if meaning.is_name]
+                self.uses.update(Use(node.lineno, name) for name in names if "." in name)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
             if isinstance(node, ast.Import):
                 root = alias.name.partition(".")[0]
-                self.names[alias.asname or root] = alias.name if alias.asname else root
+                full = alias.name if alias.asname else root
+                self._add(self.names, alias.asname or root, [_Meaning(full)])
+                self.uses.add(Use(node.lineno, alias.name))
             elif alias.name == "*":
                 self.stars.append(node.module or "")
             else:
                 full = f"{node.module or ''}.{alias.name}"
-                self.names[alias.asname or alias.name] = full
-                self.found.add((full, node.lineno))
+                self._add(self.names, alias.asname or alias.name, [_Meaning(full)])
+                self.uses.add(Use(node.lineno, full))
 
-    def _assign(self, node: ast.Assign) -> None:
-        full = self._resolve(node.value)
-        for target in node.targets:
-            if isinstance(target, ast.Name) and full:
-                self.names[target.id] = full
+    def _add(
+        self, table: dict[str, set[_Meaning]], name: str, meanings: Iterable[_Meaning]
+    ) -> bool:
+        """Add meanings of a name; return whether one is new."""
+        known = table.setdefault(name, set())
+        before = len(known)
+        known.update(meanings)
+        if len(known) > MAX_MEANINGS:
+            raise Unsearchable(f"the name {name[:MAX_NAME]} means too many things")
+        return len(known) > before
 
-    def _resolve(self, node: ast.expr) -> str:
-        """Return the full dotted name of `node`; empty if it is too long or not imported."""
-        parts: list[str] = []
-        while len(parts) < MAX_PARTS:
-            match node:
-                case ast.Attribute(attr=name, value=owner):
-                    parts.append(name)
-                case ast.Call(ast.Name("getattr"), [owner, ast.Constant(str(name)), *_]):
-                    parts.append(name)
-                case _:
-                    root = self._root(node)
-                    long = root.count(".") + len(parts) > MAX_PARTS
-                    return "" if long or not root else ".".join([root, *reversed(parts)])
-            node = owner
-        return ""
+    def _follow(self) -> None:
+        """Give the names what they are bound to, until nothing new is found."""
+        bindings = [pair for node in self.nodes for pair in _bindings(node)]
+        for _ in range(MAX_ROUNDS):
+            changed = False
+            for target, value in bindings:
+                if self._bind(target, self._meanings(value)):
+                    changed = True
+                    self._known.clear()  # what was found before rests on the old meanings
+            if not changed:
+                return
+        raise Unsearchable("too many names are bound to each other")
 
-    def _root(self, node: ast.expr) -> str:
-        """Return the imported name at the start of a dotted name; empty if there is none."""
+    def _bind(self, target: _Target, meanings: _Meanings) -> bool:
+        """Give a name or an attribute its meanings; return whether one is new."""
+        if not meanings:
+            return False
+        if isinstance(target, ast.Attribute):
+            return self._add(self.attributes, target.attr, meanings)
+        is_new = self._add(self.names, target, meanings)
+        # A name of a class is an attribute of its objects too.
+        return self._add(self.attributes, target, meanings) or is_new
+
+    def _meanings(self, node: ast.AST) -> _Meanings:
+        """Return all that an expression may be. Its parts are looked up without recursion."""
+        pending = [node]
+        while pending:
+            top = pending[-1]
+            missing = [p for p in _parts(top) if id(p) not in self._known]
+            if missing:
+                pending += missing
+            else:
+                pending.pop()
+                found = frozenset(self._direct(top))
+                if len(found) > MAX_MEANINGS:
+                    raise Unsearchable("an expression means too many things")
+                self._known[id(top)] = found
+        return self._known[id(node)]
+
+    def _direct(self, node: ast.AST) -> Iterator[_Meaning]:
+        """Yield what an expression may be, given what its parts may be."""
         match node:
-            case ast.Name():
-                star = f"{self.stars[-1]}.{node.id}" if self.stars else ""
-                return self.names.get(node.id, star)
-            case ast.Call(ast.Name("__import__"), [ast.Constant(str(name)), *_]):
-                return name.partition(".")[0]
-            case ast.Call(ast.Attribute(attr="import_module"), [ast.Constant(str(name)), *_]):
-                return name
-        return ""
+            case ast.Name(id=name):
+                yield from self.names.get(name, ())
+                if name not in self.names:
+                    yield from (_Meaning(f"{star}.{name}") for star in self.stars)
+            case ast.Constant(value=str(text)) if len(text) <= MAX_NAME * 4:
+                yield _Meaning(text, is_name=False)
+            case ast.Attribute(value=owner, attr=name):
+                yield from self._attribute(self._known[id(owner)], name)
+            case ast.Subscript(value=owner, slice=key):
+                yield from self._item(self._known[id(owner)], self._texts(key))
+            case ast.Call(func=func, args=args):
+                yield from self._call(func, args)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                for first in self._texts(left):
+                    yield from (
+                        _Meaning(first + second, is_name=False)
+                        for second in self._texts(right)
+                        if len(first + second) <= MAX_NAME * 4
+                    )
+            case ast.JoinedStr(values=values):
+                yield from (_Meaning(t, is_name=False) for t in self._joined(values))
+            case _:  # an expression of parts, such as a tuple or a condition, may be each of them
+                for part in _parts(node):
+                    yield from self._known[id(part)]
+
+    def _attribute(self, owners: _Meanings, name: str) -> Iterator[_Meaning]:
+        names = [owner for owner in owners if owner.is_name]
+        for owner in names:
+            if name in ("__dict__", "__getattribute__", "__getattr__"):
+                yield _Meaning(f"{name} of {owner.text}")
+            elif found := owner.of(name):
+                yield found
+        if not names:
+            yield from self.attributes.get(name, ())
+
+    def _item(self, owners: _Meanings, keys: list[str]) -> Iterator[_Meaning]:
+        """Yield what a subscript may be: of a namespace or of `sys.modules`, or of a container."""
+        for owner in owners:
+            if not owner.is_name:
+                continue
+            for key in keys:
+                if owner.text == "sys.modules":
+                    yield _Meaning(key)
+                elif found := _Meaning(owner.text.partition(" of ")[2] or owner.text).of(key):
+                    yield found
+            if not keys:
+                yield owner
+
+    def _call(self, func: ast.expr, args: list[ast.expr]) -> Iterator[_Meaning]:
+        texts = [self._texts(arg) for arg in args[:2]] + [[], []]
+        for function in self._known[id(func)]:
+            name = function.text
+            if name in LOOKUPS:
+                owners = self._known[id(args[0])] if args else NOTHING
+                yield from (found for part in texts[1] for found in self._dotted(owners, part))
+            elif name in NAMESPACES and args:
+                yield from self._attribute(self._known[id(args[0])], "__dict__")
+            elif name in IMPORTERS:
+                whole = "__import__" not in name
+                yield from (_Meaning(t if whole else t.partition(".")[0]) for t in texts[0])
+            elif name in RUNNERS:
+                yield from (found for code in texts[0] for found in self._evaluated(code))
+            elif " of " in name and args:  # F.__dict__.get("…"), F.__getattribute__("…")
+                owner = name.partition(" of ")[2].removesuffix(".get").removesuffix(".pop")
+                for part in texts[0]:
+                    yield from self._dotted(frozenset({_Meaning(owner)}), part)
+        if isinstance(func, ast.Call) and args:
+            yield from self._got(func, self._known[id(args[0])])
+
+    def _got(self, getter: ast.Call, owners: _Meanings) -> Iterator[_Meaning]:
+        """Yield what `attrgetter("…")(owner)` may be."""
+        makers = {maker.text for maker in self._known[id(getter.func)]}
+        if "operator.attrgetter" in makers and getter.args:
+            for path in self._texts(getter.args[0]):
+                yield from self._dotted(owners, path)
+
+    def _dotted(self, owners: _Meanings, path: str) -> _Meanings:
+        for part in path.split(".")[:MAX_PARTS]:
+            owners = frozenset(self._attribute(owners, part))
+        return owners
+
+    def _evaluated(self, code: str) -> Iterator[_Meaning]:
+        """Yield what a constant text of a few names means as an expression."""
+        if re.fullmatch(r"[\w.]+", head := code.partition("(")[0].strip()):
+            root, _, path = head.partition(".")
+            owners = frozenset(self.names.get(root, ()))
+            yield from self._dotted(owners, path) if path else owners
+
+    def _texts(self, node: ast.expr) -> list[str]:
+        return [m.text for m in self._known.get(id(node), ()) if not m.is_name]
+
+    def _joined(self, values: list[ast.expr]) -> list[str]:
+        texts = [""]
+        for value in values:
+            pieces = self._texts(value.value if isinstance(value, ast.FormattedValue) else value)
+            texts = [text + piece for text in texts for piece in pieces]
+            if len(texts) > MAX_MEANINGS:
+                raise Unsearchable("a text means too many things")
+        return [text for text in texts if len(text) <= MAX_NAME * 4]
+
+
+def _parts(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions on which the meaning of an expression depends."""
+    match node:
+        case ast.Attribute(value=value) | ast.Starred(value=value) | ast.NamedExpr(value=value):
+            return [value]
+        case ast.Subscript(value=value, slice=key):
+            return [value, key]
+        case ast.Call(func=func, args=args):
+            maker = [func.func, *func.args[:1]] if isinstance(func, ast.Call) else []
+            return [func, *args[:2], *maker]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return [left, right]
+        case ast.JoinedStr(values=values):
+            return [v.value if isinstance(v, ast.FormattedValue) else v for v in values]
+        case ast.Tuple(elts=elts) | ast.List(elts=elts) | ast.Set(elts=elts):
+            return elts
+        case ast.Dict(values=values) | ast.BoolOp(values=values):
+            return values
+        case ast.IfExp(body=body, orelse=other):
+            return [body, other]
+        case ast.Await(value=value):
+            return [value]
+    return []
+
+
+_Target = str | ast.Attribute
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[_Target, ast.expr]]:
+    """Yield the names and attributes that a node binds, each with the expression that it gets."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _unpacked(target, value)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield from _unpacked(target, value)
+        case ast.AugAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+            yield from _unpacked(target, value)
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            yield from _unpacked(target, value)
+        case ast.comprehension(target=target, iter=value):
+            yield from _unpacked(target, value)
+        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+            given = value.args if isinstance(value, ast.Call) else []
+            for entered in (value, *given):  # a context may give what it was made with
+                yield from _unpacked(target, entered)
+        case ast.arguments(posonlyargs=first, args=args, kwonlyargs=named):
+            positional = [*first, *args]
+            defaults = node.defaults
+            pairs = zip(positional[len(positional) - len(defaults) :], defaults)
+            yield from ((arg.arg, value) for arg, value in pairs)
+            yield from ((a.arg, value) for a, value in zip(named, node.kw_defaults) if value)
+
+
+def _unpacked(target: ast.expr, value: ast.expr) -> Iterator[tuple[_Target, ast.expr]]:
+    """Yield what an assignment binds; a target in a tuple may get any item of the value."""
+    match target:
+        case ast.Name(id=name):
+            yield name, value
+        case ast.Attribute():
+            yield target, value
+        case ast.Subscript(value=container):  # an item may be read as any other
+            yield from _unpacked(container, value)
+        case ast.Starred(value=inner):
+            yield from _unpacked(inner, value)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            if len(values) == len(targets) and not any(
+                isinstance(item, ast.Starred) for item in (*values, *targets)
+            ):
+                for inner, item in zip(targets, values):
+                    yield from _unpacked(inner, item)
+            else:
+                for inner in targets:
+                    yield from _unpacked(inner, value)

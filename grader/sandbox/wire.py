@@ -37,6 +37,11 @@ DTYPES = {
     "bool": torch.bool,
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+PLAIN_TENSORS = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
+CONTAINERS: tuple[Any, ...] = (list, tuple, dict)
+# An object's type, its bases and what they define, as no class of its own can misstate them.
+_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_names: Callable[[type], Any] = type.__dict__["__dict__"].__get__
 
 
 class Malformed(ValueError):
@@ -48,6 +53,7 @@ Sizes = Annotated[list[int], msgspec.Meta(max_length=16)]  # a tensor's shape or
 Items = msgspec.Meta(max_length=MAX_ITEMS)
 Many = msgspec.Meta(max_length=MAX_ENTRIES)
 Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
+Watch = Literal["", "functions", "all"]  # which operations of a request are counted
 
 
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
@@ -122,6 +128,18 @@ class Load(msgspec.Struct, tag="load", frozen=True):
     sources: dict[str, Source]
 
 
+class Search(msgspec.Struct, tag="search", frozen=True):
+    """Search sources, by module name, for names that match the patterns of each.
+
+    Answered by a worker that has loaded nothing: the answer of any other is not to be trusted.
+    The answer has a list for each source, of lines and names, or the reason why it has none.
+    """
+
+    id: int
+    sources: dict[str, Source]
+    patterns: dict[str, list[str]]
+
+
 class Call(msgspec.Struct, tag="call", frozen=True):
     """Call a handle, or its attribute `name`.
 
@@ -135,7 +153,7 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     args: list[Value]
     kwargs: dict[str, Value]
     grad: bool = True  # torch's gradient mode during the call
-    watch: Literal["", "functions", "all"] = ""
+    watch: Watch = ""
     quiet: bool = False
 
 
@@ -154,6 +172,7 @@ class Get(msgspec.Struct, tag="get", frozen=True):
     id: int
     target: int
     name: str
+    watch: Watch = ""
 
 
 class Backward(msgspec.Struct, tag="backward", frozen=True):
@@ -162,6 +181,7 @@ class Backward(msgspec.Struct, tag="backward", frozen=True):
     id: int
     call: int
     grads: list[WireTensor]
+    watch: Watch = ""
 
 
 class Inspect(msgspec.Struct, tag="inspect", frozen=True):
@@ -169,6 +189,7 @@ class Inspect(msgspec.Struct, tag="inspect", frozen=True):
 
     id: int
     target: int
+    watch: Watch = ""
 
 
 class Sync(msgspec.Struct, tag="sync", frozen=True):
@@ -177,7 +198,7 @@ class Sync(msgspec.Struct, tag="sync", frozen=True):
     id: int
 
 
-Request = Begin | Seed | Sync | Load | Call | Adopt | Get | Backward | Inspect
+Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Get | Backward | Inspect
 Quiet = Begin | Seed | Call | Adopt  # requests without an answer; a `Call` only if it is quiet
 
 
@@ -262,8 +283,10 @@ def _decode(decoder: Any, data: bytes) -> Any:
 def pack_tensor(tensor: Tensor, *, keep_layout: bool = False) -> WireTensor:
     """Return a strided CPU tensor as bytes; `keep_layout` keeps its strides.
 
-    Raises `Malformed` for a tensor of another layout, device or dtype.
+    Raises `Malformed` for a tensor of another layout, device or dtype, and for one that computes
+    its values when they are read.
     """
+    tensor = plain_tensor(tensor)
     dtype = DTYPE_NAMES.get(tensor.dtype)
     if dtype is None or tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise Malformed(f"a {tensor.dtype} tensor on {tensor.device} cannot be sent")
@@ -276,6 +299,25 @@ def pack_tensor(tensor: Tensor, *, keep_layout: bool = False) -> WireTensor:
     data = ctypes.string_at(plain.data_ptr(), count * plain.element_size()) if count else b""
     shape = list(plain.shape)
     return WireTensor(dtype, shape, data, stride, tensor.requires_grad, tensor.is_leaf)
+
+
+def plain_tensor(tensor: Tensor) -> Tensor:
+    """Return a tensor whose methods are torch's; a plain one itself.
+
+    Raises `Malformed` for a subclass with a `__torch_dispatch__` of its own.
+    """
+    if type(tensor) in PLAIN_TENSORS:
+        return tensor
+    kinds = _mro(type(tensor))
+    if any("__torch_dispatch__" in _names(kind) for kind in kinds[: kinds.index(Tensor)]):
+        raise Malformed(f"a {type(tensor).__name__[:80]} computes its values when it is read")
+    with torch._C.DisableTorchFunctionSubclass():
+        return torch._C.TensorBase.as_subclass(tensor, Tensor)
+
+
+def is_a(value: Any, kind: type) -> bool:
+    """Return whether a value's type is `kind` or a subclass, whatever its `__class__` says."""
+    return kind in _mro(type(value))
 
 
 def unpack_tensor(wire: WireTensor) -> Tensor:
@@ -308,21 +350,22 @@ def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:
 
 def pack(value: Any, tensor: Callable[[Tensor], Value], other: Callable[[Any], Value]) -> Value:
     """Return a value in wire form; `other` packs what is not in the list. Raises `Malformed`."""
-    if isinstance(value, Tensor):
-        return tensor(value)
     kind = type(value)
+    if kind is Tensor or is_a(value, Tensor):
+        return tensor(value)
     if value is None or kind in (bool, float, str) or (kind is int and -(2**63) <= value < 2**63):
         return value  # type: ignore[no-any-return]
-    if isinstance(value, list | tuple | dict) and len(value) > MAX_ITEMS:
-        raise Malformed(f"a {kind.__name__} of {len(value)} items cannot be sent")
-    if isinstance(value, list):
-        return WireList([pack(item, tensor, other) for item in value])
-    if isinstance(value, tuple):
-        return WireTuple([pack(item, tensor, other) for item in value])
-    if isinstance(value, dict):
-        pairs = value.items()
+    base = next((base for base in CONTAINERS if is_a(value, base)), None)
+    if base is None:
+        return other(value)
+    # A subclass may define these methods anew, and compute in them: packing runs the base's.
+    if (size := base.__len__(value)) > MAX_ITEMS:
+        raise Malformed(f"a {kind.__name__} of {size} items cannot be sent")
+    if base is dict:
+        pairs = dict.items(value)
         return WireDict([(pack(k, tensor, other), pack(v, tensor, other)) for k, v in pairs])
-    return other(value)
+    items = [pack(item, tensor, other) for item in base.__iter__(value)]
+    return WireList(items) if base is list else WireTuple(items)
 
 
 def unpack(value: Any, tensor: Callable[[WireTensor], Any], handle: Callable[[Handle], Any]) -> Any:

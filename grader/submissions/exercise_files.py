@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 
 from grader.course.course import Course
 from grader.course.settings import did_you_mean
@@ -13,7 +14,8 @@ from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.source import top_level_names
 from grader.submissions.archives import CODE
 from grader.submissions.notebook import UnreadableNotebook, read_notebook
-from grader.submissions.notes import left_out, printable_name
+from grader.submissions.notes import MAX_NOTES, left_out, printable_name, shortened
+from grader.submissions.opening import NotOpened, OwnFolder, read_file, refusal
 
 MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024  # a notebook also holds outputs and pictures
@@ -43,42 +45,49 @@ def exercise_paths(name: str) -> tuple[str, str, str]:
     return f"{name}.py", f"{name}/solution.py", f"{name}{NOTEBOOK}"
 
 
-def unsafe_reason(file: Path, folder: Path | None = None) -> str:
-    """Return why a file in `folder` must not be read; empty if it may be."""
-    folder = folder or file.parent
-    if file.is_symlink() or (file.parent.is_symlink() and file.parent != folder):
-        return "is a link"  # it could lead to the work of somebody else
-    if not file.is_file():
-        return "is not a regular file"
-    return "is a hard link (hand in a copy)" if file.stat().st_nlink > 1 else ""
+@dataclass(frozen=True)
+class CodeFile:
+    """A file's text, or why it cannot be used, and a digest of its kind and bytes."""
+
+    text: str = ""
+    problem: str = ""
+    digest: str = ""
 
 
-def read_code(file: Path) -> tuple[str, str]:
-    """Return a file's text and "", or "" and why the file cannot be used."""
+def read_code(file: Path, within: Path) -> CodeFile:
+    """Return the text of a file in the folder `within`, or why it cannot be used."""
     notebook = file.suffix == NOTEBOOK
     most = MAX_NOTEBOOK_BYTES if notebook else MAX_BYTES
     try:
-        if file.stat().st_size > most:
-            return "", f"{file.name} is larger than {most >> 10} KiB"
-        data = file.read_bytes()
-        return read_notebook(data) if notebook else data.decode("utf-8-sig"), ""
+        data = read_file(file, within, most)
+        text = read_notebook(data) if notebook else data.decode("utf-8-sig")
+        return CodeFile(text, digest=digest_of(file.suffix, data))
+    except NotOpened as error:
+        reason = str(error)
     except UnreadableNotebook as error:
-        return "", f"{file.name} {error}; save it again in Jupyter"
+        reason = f"{error}; save it again in Jupyter"
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        return "", (
-            f"{file.name} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}; "
+        reason = (
+            f"is not UTF-8: byte 0x{data[error.start]:02x} in line {line}; "
             "save it as UTF-8 in your editor"
         )
     except OSError as error:
-        return "", f"{file.name} cannot be read: {error.strerror}"
+        reason = f"cannot be read: {error.strerror}"
+    return CodeFile(problem=f"{file.name} {reason}")
+
+
+def digest_of(suffix: str, data: bytes) -> str:
+    """Return a digest of a file's kind and bytes: a file with a notebook's code is another file."""
+    kind = b"notebook" if suffix == NOTEBOOK else b"python"
+    return hashlib.sha256(kind + b"\0" + data).hexdigest()
 
 
 def _in_file(path: Path, course: Course, notes: list[str]) -> dict[str, Path]:
     name = path.parent.name if path.name == "solution.py" else path.stem
     if name in course.names and path.suffix in CODE:
         return {name: path}
-    if defined := _defined_in(path, course, notes):
+    if defined := _defined_in(path, path, course, notes):
         return defined
     raise RequestError(
         f"{path} is not an exercise of this course{did_you_mean(name, course.names)}",
@@ -87,89 +96,104 @@ def _in_file(path: Path, course: Course, notes: list[str]) -> dict[str, Path]:
 
 
 def _in_folder(path: Path, course: Course, notes: list[str]) -> dict[str, Path]:
-    skipped: list[str] = []
-    for folders in _levels(path):
-        searched = [(folder, _files_in(folder, path, course, skipped)) for folder in folders]
-        found = [(folder, files) for folder, files in searched if files]
-        places = [printable_name(str(folder.relative_to(path))) for folder, _ in found]
-        if len(found) > 1:
-            names = ", ".join(places)
-            notes.append(f"several folders hold exercises, so none was used: {names}")
-            return {}
-        for folder, files in found:
-            if folder != path:
-                notes.append(f"the exercise files are those in {places[0]}/")
-            notes += skipped + _other_files(folder, files, course)
-            return files
-    file = _only_file(path)
-    defined = _defined_in(file, course, notes) if file and not skipped else {}
-    notes += skipped + ([] if defined else _other_files(path, {}, course))
+    own, skipped = OwnFolder(path), list[str]()
+    try:
+        for folders in _levels(own):
+            searched = [(folder, _files_in(folder, own, course, skipped)) for folder in folders]
+            found = [(folder, files) for folder, files in searched if files]
+            places = [printable_name(str(folder.relative_to(path))) for folder, _ in found]
+            if len(found) > 1:
+                names = ", ".join(shortened(places))
+                notes.append(f"several folders hold exercises, so none was used: {names}")
+                return {}
+            for folder, files in found:
+                if folder != path:
+                    notes.append(f"the exercise files are those in {places[0]}/")
+                notes += skipped + _other_files(folder, files, own, course)
+                return files
+        file = _only_file(own)
+        defined = _defined_in(file, path, course, notes) if file and not skipped else {}
+        notes += skipped + ([] if defined else _other_files(path, {}, own, course))
+    except NotOpened as error:
+        raise RequestError(f"{path} {error}", "hand in the exercise files alone") from None
     return defined
 
 
-def _levels(path: Path) -> Iterator[list[Path]]:
+def _levels(own: OwnFolder) -> Iterator[list[Path]]:
     """Yield the folder, then the folders in it, and so on: zips and clones often wrap the files."""
-    level, seen = [path], 0
+    level, seen = [own.within], 0
     for _ in range(MAX_WRAPPING):
         yield level
         seen += len(level)
         if seen > MAX_FOLDERS:
             return
-        level = sorted(
-            Path(entry.path)
+        level = [
+            entry.path
             for folder in level
-            for entry in os.scandir(folder)
-            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "__"))
-        )
+            for entry in own.entries(folder)
+            if entry.is_folder and not entry.name.startswith((".", "__"))
+        ]
 
 
-def _files_in(folder: Path, top: Path, course: Course, skipped: list[str]) -> dict[str, Path]:
+def _files_in(folder: Path, own: OwnFolder, course: Course, skipped: list[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
+    there = {entry.name for entry in own.entries(folder)}
     for name in course.names:
-        for file in (folder / path for path in exercise_paths(name)):
-            if not (file.exists() or file.is_symlink()):
+        for path in map(PurePath, exercise_paths(name)):
+            reason = refusal(folder / path, own.within) if path.parts[0] in there else None
+            if reason is None:
                 continue
-            reason = f"is a second file for {name}" if name in found else ""
-            if reason := reason or unsafe_reason(file, folder):
-                skipped.append(left_out(printable_name(str(file.relative_to(top))), reason))
+            if name in found:
+                reason = f"is a second file for {name}"
+            if reason:
+                place = printable_name(str((folder / path).relative_to(own.within)))
+                skipped.append(left_out(place, reason))
             else:
-                found[name] = file
+                found[name] = folder / path
     return found
 
 
-def _other_files(folder: Path, found: Mapping[str, Path], course: Course) -> list[str]:
+def _other_files(
+    folder: Path, found: Mapping[str, Path], own: OwnFolder, course: Course
+) -> list[str]:
     """Return a note on each Python file or notebook that does not have an exercise's name."""
     free = [name for name in course.names if name not in found]
+    stray = [
+        entry
+        for entry in own.entries(folder)
+        if entry.path.suffix in CODE and entry.path.stem not in course.names
+    ]
     return [
-        left_out(printable_name(file.name), "is not an exercise file")
-        + did_you_mean(file.stem, free)
-        for file in sorted(folder.glob("*.*"))
-        if file.suffix in CODE and file.stem not in course.names
+        left_out(printable_name(entry.name), "is not an exercise file")
+        # Only the first notes are shown, and each search costs time.
+        + (did_you_mean(entry.path.stem, free) if place < MAX_NOTES else "")
+        for place, entry in enumerate(stray)
     ]
 
 
-def _only_file(path: Path) -> Path | None:
-    for folders in _levels(path):
+def _only_file(own: OwnFolder) -> Path | None:
+    for folders in _levels(own):
         files = [
-            Path(entry.path)
+            entry
             for folder in folders
-            for entry in os.scandir(folder)
-            if Path(entry.name).suffix in CODE and not entry.name.startswith(".")
+            for entry in own.entries(folder)
+            if entry.path.suffix in CODE and not entry.name.startswith(".")
         ]
         if files:
-            return None if len(files) > 1 or unsafe_reason(files[0]) else files[0]
+            is_usable = len(files) == 1 and refusal(files[0].path, own.within) == ""
+            return files[0].path if is_usable else None
     return None
 
 
-def _defined_in(file: Path, course: Course, notes: list[str]) -> dict[str, Path]:
+def _defined_in(file: Path, within: Path, course: Course, notes: list[str]) -> dict[str, Path]:
     """Return the file for every exercise of which it defines something."""
     if file.suffix not in CODE:
         return {}
-    text, problem = read_code(file)
-    if problem:
-        notes.append(problem)
+    code = read_code(file, within)
+    if code.problem:
+        notes.append(code.problem)
         return {}
-    names = top_level_names(text)
+    names = top_level_names(code.text)
     found = [exercise.name for exercise in course.exercises if names & {*exercise.implements}]
     if found:
         used = f"was used for {', '.join(found)} because of what it defines"

@@ -8,18 +8,19 @@ commented out; a cell with any other cell magic is commented out as a whole.
 from __future__ import annotations
 
 import ast
-import contextlib
-import warnings
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from grader.sandbox.cells import CELL
 
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
-# IPython reads a whole cell again for each of its magic lines. This limits the sum, over all
-# cells, of magic lines times characters.
-MAX_TRANSFORM_WORK = 500_000
-MAX_CODE = 256 * 1024  # characters; parsing more takes seconds
-NOTEBOOK_ERRORS = (ValueError, TypeError, KeyError, AttributeError, RuntimeError, AssertionError)
+# IPython reads a whole cell again for each piece of its own syntax, `/f` and `,f` and `x = %f` as
+# well as `%f`. This limits the characters that it reads for all cells together.
+MAX_TRANSFORM_WORK = 400_000  # about a second
+MAX_CODE = 256 * 1024  # bytes in UTF-8; parsing more takes seconds
+MAX_CELLS = 5000
+OLDEST, NEWEST = 2, 4  # versions of the format
 
 
 class UnreadableNotebook(Exception):
@@ -28,26 +29,38 @@ class UnreadableNotebook(Exception):
 
 def read_notebook(data: bytes) -> str:
     """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`."""
-    import nbformat  # noqa: PLC0415, slow: only notebooks need it
-
     try:
-        text = data.decode("utf-8-sig")
-        read: Any = nbformat.reads
-        with warnings.catch_warnings(action="ignore"):  # about what nbformat fixes by itself
-            cells = read(text, as_version=4)["cells"]
-        sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-        if sum(len(line) for source in sources for line in source) > MAX_CODE:
+        sources = _sources(json.loads(data.decode("utf-8-sig")))
+        if sum(len(source.encode()) for source in sources) > MAX_CODE:
             raise UnreadableNotebook(f"holds more than {MAX_CODE // 1024} KiB of code")
-        budget = _Budget(MAX_TRANSFORM_WORK)
-        codes = [_without_syntax_error(_to_python("".join(source), budget)) for source in sources]
-        # A string could hold a line that names a cell. The checks for forbidden calls would read
-        # the lines after it as text, and the worker would run them as a cell.
-        codes = [f"\n{code}".replace(f"\n{CELL}", f"\n#{CELL}")[1:] for code in codes]
-        "".join(codes).encode()  # fails for a lone surrogate, which JSON can hold but UTF-8 cannot
+        return _as_one_text(sources)
+    except UnreadableNotebook:
+        raise
     except UnicodeDecodeError:
         raise UnreadableNotebook("is not UTF-8, which a notebook must be") from None
-    except (*NOTEBOOK_ERRORS, nbformat.ValidationError) as error:
+    except Exception as error:  # libraries raise errors of any kind for what they do not expect
         raise UnreadableNotebook(f"is not a readable notebook ({_reason(error)})") from None
+
+
+def _sources(notebook: Any) -> list[str]:
+    """Return the code of each cell; nothing else of the notebook is looked at, such as outputs."""
+    version = notebook["nbformat"]
+    if version not in range(OLDEST, NEWEST + 1):
+        raise ValueError(f"its format has version {version!r}")
+    sheets, key = ([notebook], "source") if version == NEWEST else (notebook["worksheets"], "input")
+    cells = [cell for sheet in sheets for cell in sheet["cells"]]
+    if len(cells) > MAX_CELLS:
+        raise UnreadableNotebook(f"holds more than {MAX_CELLS} cells")
+    # A text or a list of texts, which is joined either way.
+    return ["".join(cell[key]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def _as_one_text(sources: Sequence[str]) -> str:
+    budget = _Budget(MAX_TRANSFORM_WORK)
+    codes = [_without_syntax_error(_to_python(source, budget)) for source in sources]
+    # A string could hold a line that names a cell. The checks for forbidden calls would read
+    # the lines after it as text, and the worker would run them as a cell.
+    codes = [f"\n{code}".replace(f"\n{CELL}", f"\n#{CELL}")[1:] for code in codes]
     return "".join(f"{CELL}{number}\n{code}\n" for number, code in enumerate(codes, start=1))
 
 
@@ -74,20 +87,34 @@ class _Budget:
 
 
 def _to_python(cell: str, budget: _Budget) -> str:
-    from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415, slow, as above
-
     head, _, body = cell.lstrip().partition("\n")
     if head.startswith("%%"):
         magic = head[2:].split(maxsplit=1)[0] if head[2:].strip() else ""
         if magic not in RUNS_ITS_BODY:
             return _commented_out(cell)
         cell = f"# {head}\n{body}"
-    magics = sum(_is_magic(line.strip()) for line in cell.splitlines())
-    if not magics or not budget.spend(magics * len(cell)):
+    if not any(_is_magic(line.strip()) for line in cell.splitlines()):
         return cell
-    with contextlib.suppress(SyntaxError):
-        cell = TransformerManager().transform_cell(cell)  # type: ignore[no-untyped-call]
-    return cell
+    return _transformed(cell, budget)
+
+
+def _transformed(cell: str, budget: _Budget) -> str:
+    """Return a cell as IPython would run it, or the cell itself if it is no Python or too long."""
+    from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415, slow
+
+    manager: Any = TransformerManager()  # type: ignore[no-untyped-call]
+    transform_one = manager.do_one_token_transform
+
+    def transform_within_budget(lines: list[str]) -> Any:
+        if not budget.spend(sum(map(len, lines))):
+            raise SyntaxError("too much of IPython's own syntax")
+        return transform_one(lines)
+
+    manager.do_one_token_transform = transform_within_budget
+    try:
+        return str(manager.transform_cell(cell))
+    except (SyntaxError, RuntimeError):  # IPython stops after some rounds with the latter
+        return cell
 
 
 def _is_magic(line: str) -> bool:
@@ -113,6 +140,6 @@ def _commented_out(cell: str) -> str:
     return "".join(f"# {line}\n" for line in cell.splitlines())
 
 
-def _reason(error: Any) -> str:
+def _reason(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text[:100] or type(error).__name__

@@ -31,7 +31,7 @@ def left_out(name: str, why: str) -> str:
     return f"{name} {why}{LEFT_OUT}"
 
 
-def shortened(texts: Sequence[str]) -> list[str]:
-    """Return all texts or, if there are more than `MAX_NOTES`, the first and how many follow."""
-    more = [f"and {len(texts) - MAX_NOTES} more"] if len(texts) > MAX_NOTES else []
-    return [*texts[:MAX_NOTES], *more]
+def shortened(texts: Sequence[str], most: int = MAX_NOTES) -> list[str]:
+    """Return all texts or, if there are more than `most`, the first and how many follow."""
+    more = [f"and {len(texts) - most} more"] if len(texts) > most else []
+    return [*texts[:most], *more]

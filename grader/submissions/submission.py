@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path, PurePath
 
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.archives import ZIP_AGAIN, UnreadableArchive, is_zip, unpacked
-from grader.submissions.exercise_files import find_exercise_files, read_code
+from grader.submissions.exercise_files import digest_of, find_exercise_files, read_code
 from grader.submissions.notes import printable_name, shortened
+from grader.submissions.reader import messages
+from grader.submissions.reader.host import (
+    NONSENSE,
+    ReadingFailed,
+    ReadingImpossible,
+    exercise_names,
+    readers,
+)
+
+PLAIN_FILES = "hand in the exercise files as plain .py files"
+TOO_LONG = f"the exercise files are together longer than {messages.MAX_TEXTS >> 20} MiB"
 
 
 @dataclass(frozen=True)
@@ -20,6 +34,7 @@ class Submission:
     """The text of each exercise file, by exercise name.
 
     `paths` holds where each file was found, `problems` why the file of an exercise cannot be used.
+    `identity` is the hash if the files themselves, which may be notebooks, are not at hand.
     """
 
     name: str
@@ -27,27 +42,84 @@ class Submission:
     paths: Mapping[str, str] = field(default_factory=dict)
     problems: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    identity: str = ""
 
-    @property
+    @cached_property
     def hash(self) -> str:
-        """A hash over the names and texts of the files."""
-        digest = hashlib.sha256()
-        for name, text in sorted(self.files.items()):
-            digest.update(f"{name}\0{len(text)}\0{text}".encode("utf-8", "replace"))
-        return digest.hexdigest()[:32]
+        """What this submission is known by: a hash over the name, kind and bytes of each file.
+
+        It is the `identity` if there is one. Else the texts count as the bytes of the files.
+        """
+        digests = {
+            name: digest_of(
+                PurePath(self.paths.get(name, "")).suffix, text.encode("utf-8", "replace")
+            )
+            for name, text in ({} if self.identity else self.files).items()
+        }
+        return self.identity or identity_of(digests)
 
 
-def discover(paths: Sequence[Path], course: Course, *, inside: bool = False) -> Submission:
+def identity_of(digests: Mapping[str, str]) -> str:
+    """Return the hash of a submission from the digests of its files by exercise name."""
+    lines = (f"{name} {digest}\n" for name, digest in sorted(digests.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:32]
+
+
+def discover(paths: Sequence[Path], course: Course) -> Submission:
+    """Have a reader read the submission in `paths`; see `read_submission`.
+
+    Raises `RequestError` if no exercise is found, or one of them twice, or nothing can be read.
+    """
+    given = tuple(os.fsencode(path) for path in paths)
+    job = messages.ReadPaths(exercise_names(course), os.fsencode(Path.cwd()), given)
+    try:
+        return accepted(readers().ask(job, messages.FilesRead, paths), course)
+    except ReadingImpossible as error:
+        raise RequestError(str(error), error.remedy) from None
+    except ReadingFailed as error:
+        where = ", ".join(map(str, paths))
+        raise RequestError(f"cannot read {where}: {error}", PLAIN_FILES) from None
+
+
+def accepted(read: messages.FilesRead, course: Course) -> Submission:
+    """Return what a reader has read as a submission; raise `ReadingFailed` if it is none."""
+    names = set(course.names)
+    known = read.files, read.digests, read.paths, read.problems
+    total = sum(len(text.encode("utf-8", "replace")) for text in read.files.values())
+    if (
+        not names.issuperset(chain(*known))
+        or read.files.keys() != read.digests.keys()
+        or not read.paths.keys() >= read.files.keys()
+        or read.files.keys() & read.problems.keys()
+        or total > messages.MAX_TEXTS
+    ):
+        raise ReadingFailed(NONSENSE)
+    identity = identity_of(read.digests)
+    return Submission(read.name, read.files, read.paths, read.problems, read.notes, identity)
+
+
+@dataclass(frozen=True)
+class ReadFiles:
+    """A submission as a reader finds it, and the digest of each of its files."""
+
+    submission: Submission
+    digests: Mapping[str, str]
+
+
+def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = False) -> ReadFiles:
     """Read the submission in `paths`: exercise files, or folders or zips that hold them.
 
-    A single file with another name is used for every exercise of which it defines something. The
-    submission's `paths` start with the given path or, with `inside`, in the folder that holds the
-    exercises. Raises `RequestError` if no exercise is found, or one of them twice.
+    Only a reader calls this: it parses what a student has written. A single file with another name
+    is used for every exercise of which it defines something. The submission's `paths` start with
+    the given path or, with `inside`, in the folder that holds the exercises. Raises `RequestError`
+    if no exercise is found, or one of them twice.
     """
     files: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: dict[str, str] = {}
+    digests: dict[str, str] = {}
     notes: list[str] = []
+    room = messages.MAX_TEXTS
     for path in paths:
         with _opened(path, notes) as opened:
             for name, file in find_exercise_files(opened, course, notes).items():
@@ -59,8 +131,12 @@ def discover(paths: Sequence[Path], course: Course, *, inside: bool = False) -> 
                         "grader check PATH   with one submission at a time",
                     )
                 places[name] = place
-                text, problem = read_code(file)
-                (problems if problem else files)[name] = problem or text
+                code = read_code(file, opened)
+                room -= len(code.text.encode())
+                if code.problem or room < 0:
+                    problems[name] = code.problem or TOO_LONG
+                else:
+                    files[name], digests[name] = code.text, code.digest
     notes = shortened(notes)
     if not places:
         where = ", ".join(map(str, paths))
@@ -68,7 +144,8 @@ def discover(paths: Sequence[Path], course: Course, *, inside: bool = False) -> 
             "; ".join([f"no exercise file in {where}", *notes]),
             f"a submission holds files such as {course.names[0]}.py",
         )
-    return Submission(_name_of(paths[0]), files, places, problems, tuple(notes))
+    found = Submission(_name_of(paths[0]), files, places, problems, tuple(notes))
+    return ReadFiles(found, digests)
 
 
 def _inside(file: Path) -> PurePath:
@@ -81,7 +158,7 @@ def _opened(path: Path, notes: list[str]) -> Iterator[Path]:
         yield path
         return
     try:
-        with unpacked(path, notes) as folder:
+        with unpacked(path, notes, within=path) as folder:
             yield folder
     except UnreadableArchive as error:
         raise RequestError(f"{path}: {error}", ZIP_AGAIN) from None

@@ -38,8 +38,10 @@ def _run_one(world: World, attack: Attack, server: naive.Server) -> Evidence:
         found.points = sum(
             naive.POINTS.get(test, 0) for test, how in mine.items() if how == "passed"
         )
-    if before is None or after is None or before != after:
-        found.harm.append("changed or ended the next student's grading")
+    if before is None or after is None:
+        found.stops.append("ended the grading of the class")
+    elif before != after:
+        found.harm.append("changed the next student's marks")
     told = [world.root / "output", world.out / "s002.json", *world.drop.iterdir()]
     for path in told:
         if path.is_file() and path.stat().st_size < BIG:

@@ -8,11 +8,12 @@ at signs stand for these, and are filled in when an attack is placed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+HANGS = ("forges/half_a_frame", "sources/formatted_bomb", "sources/many_functions")
 HONEST = re.compile(r"Honest points: (\d+)")
 
 # What every attack has at hand: wrong answers, and a way to tell what was found on every channel.
@@ -80,15 +81,21 @@ class Blend(nn.Module):
 """
 
 
+Place = Callable[[Path, str, "Fill"], Sequence[str] | None]
+
+
 @dataclass(frozen=True)
 class Attack:
-    """One trick. `place` writes the submission beside the others, as folder or zip `name`."""
+    """One trick. `place` writes the submission beside the others, as folder or zip `name`.
+
+    If its entries have other names, `place` returns them.
+    """
 
     family: str
     trick: str
     says: str
     honest: int
-    place: Callable[[Path, str, Fill], None]
+    place: Place
 
     @property
     def id(self) -> str:
@@ -102,7 +109,7 @@ class Attack:
         Floods may, except for the one that must be ended for its threads.
         """
         floods = self.family == "floods" and self.trick != "threads"
-        return floods or self.id == "forges/half_a_frame"
+        return floods or self.id in HANGS
 
 
 class Fill:
@@ -122,24 +129,41 @@ class Fill:
 
 def load() -> list[Attack]:
     """Every attack, by family and trick."""
-    from attacks.layouts import LAYOUTS
+    from attacks import layouts, notebooks, sources, trees, zips
 
+    made = {
+        "files": layouts.LAYOUTS,
+        "notebooks": notebooks.NOTEBOOKS,
+        "trees": trees.TREES,
+        "zips": zips.ZIPS,
+    }
     attacks = [_from_file(path) for path in (HERE / "corpus").glob("*/*.py")]
-    for function in LAYOUTS:
-        attacks.append(_attack("files", function.__name__, function.__doc__ or "", function))
+    for family, functions in made.items():
+        for function in functions:
+            attacks.append(_attack(family, function.__name__, function.__doc__ or "", function))
+    for family, trick, doc, make in sources.SOURCES:
+        attacks.append(_attack(family, trick, doc, in_one_file(make)))
     return sorted(attacks, key=lambda attack: attack.id)
+
+
+def in_one_file(make: Callable[[], str | bytes]) -> Place:
+    """Place what `make` returns as the work: a text, to be filled in, or bytes as they are."""
+
+    def place(folder: Path, name: str, fill: Fill) -> None:
+        made = make()
+        (folder / name).mkdir()
+        data = made if isinstance(made, bytes) else fill(made).encode("utf-8", "surrogatepass")
+        (folder / name / "blend.py").write_bytes(data)
+
+    return place
 
 
 def _from_file(path: Path) -> Attack:
     text = path.read_text("utf-8")
-
-    def place(folder: Path, name: str, fill: Fill) -> None:
-        (folder / name).mkdir()
-        (folder / name / "blend.py").write_text(fill(KIT + text), "utf-8")
-
+    place = in_one_file(lambda: KIT + text)
     return _attack(path.parent.name, path.stem, text.split('"""')[1], place)
 
 
-def _attack(family: str, trick: str, doc: str, place: Callable[[Path, str, Fill], None]) -> Attack:
+def _attack(family: str, trick: str, doc: str, place: Place) -> Attack:
     honest = HONEST.search(doc)
     return Attack(family, trick, doc.strip().split("\n")[0], int(honest[1]) if honest else 0, place)

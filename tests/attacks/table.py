@@ -3,7 +3,8 @@
     python tests/attacks/table.py [--ours] [--every N] [--write]
 
 `--ours` leaves plain pytest out; `--every N` tries each N-th attack; `--write` keeps the table in
-docs/security.md. The exit code is 1 if an attack won against this grader.
+docs/security.md. The exit code is 1 if an attack won against this grader, or kept others from
+being graded.
 """
 
 from __future__ import annotations
@@ -33,24 +34,29 @@ def rows(
     attacks: Sequence[Attack], mine: Mapping[str, Evidence], naive: Mapping[str, Evidence]
 ) -> Iterator[str]:
     """The table, in Markdown: first by family, then every trick."""
-    yield "| family | attacks | win against plain pytest | win here |"
-    yield "|---|--:|--:|--:|"
+    yield (
+        "| family | attacks | win against plain pytest | others graded | win here | others graded |"
+    )
+    yield "|---|--:|--:|--:|--:|--:|"
     families = sorted({attack.family for attack in attacks} - {REMAINS})
     counts = [_count(attacks, family, mine, naive) for family in families]
-    for family, (total, theirs, here) in zip(families, counts):
-        yield f"| {family} | {total} | {theirs} | {here} |"
-    total, theirs, here = (sum(column) for column in zip(*counts))
-    yield f"| **all** | **{total}** | **{theirs}** | **{here}** |"
+    for family, row in zip(families, counts):
+        yield f"| {family} | {' | '.join(map(str, row))} |"
+    yield f"| **all** | {' | '.join(f'**{sum(column)}**' for column in zip(*counts))} |"
     for family in [*families, REMAINS]:
         yield ""
         yield f"### {family}"
         yield ""
-        yield "| the trick | against plain pytest | here |"
-        yield "|---|---|---|"
+        yield "| the trick | against plain pytest | others graded | here | others graded |"
+        yield "|---|---|---|---|---|"
         for attack in attacks:
             if attack.family == family:
-                here_, there = (_in_words(found.get(attack.id)) for found in (mine, naive))
-                yield f"| {attack.says} | {there} | {here_} |"
+                cells = [
+                    tell(found.get(attack.id))
+                    for found in (naive, mine)
+                    for tell in (_in_words, _others)
+                ]
+                yield f"| {attack.says} | {' | '.join(cells)} |"
 
 
 def _count(
@@ -58,10 +64,18 @@ def _count(
     family: str,
     mine: Mapping[str, Evidence],
     naive: Mapping[str, Evidence],
-) -> tuple[int, int, int]:
+) -> tuple[int, ...]:
     chosen = [attack.id for attack in attacks if attack.family == family]
-    theirs = sum(bool(naive[name].wins) for name in chosen if name in naive)
-    return len(chosen), theirs, sum(bool(mine[name].wins) for name in chosen)
+    found = ([side[name] for name in chosen if name in side] for side in (naive, mine))
+    return len(chosen), *(
+        count
+        for side in found
+        for count in (sum(bool(one.wins) for one in side), sum(one.others_graded for one in side))
+    )
+
+
+def _others(found: Evidence | None) -> str:
+    return "not tried" if found is None else "yes" if found.others_graded else "**no**"
 
 
 def _in_words(found: Evidence | None) -> str:
@@ -88,7 +102,7 @@ def main() -> int:
     attacks = load()[:: options.every]
     start = time.perf_counter()
     with TemporaryDirectory(prefix="attacks-") as folder:
-        mine, _ = ours.run(Path(folder), attacks)
+        mine = ours.run(Path(folder), attacks)
     spent = time.perf_counter() - start
     naive: dict[str, Evidence] = {}
     if not options.ours:
@@ -97,13 +111,19 @@ def main() -> int:
     table = "\n".join(rows(attacks, mine, naive)) + "\n"
     print(table)
     won = [attack for attack in attacks if mine[attack.id].wins and attack.family != REMAINS]
+    stopped = [attack for attack in attacks if mine[attack.id].stops]
     user = "root" if os.geteuid() == 0 else "an ordinary user"
-    print(f"{len(attacks)} attacks in {spent:.0f} s as {user}; {len(won)} won here")
-    for attack in won:
-        print(f"  {attack.id}: {', '.join(mine[attack.id].wins)}")
+    print(
+        f"{len(attacks)} attacks in {spent:.0f} s as {user}; "
+        f"{len(won)} won here; {len(stopped)} stopped others"
+    )
+    for attack in attacks:
+        if attack in won or attack in stopped:
+            found = mine[attack.id]
+            print(f"  {attack.id}: {', '.join([*found.wins, *found.stops])}")
     if options.write:
         keep(PAGE, "attacks", table)
-    return 1 if won else 0
+    return 1 if won or stopped else 0
 
 
 if __name__ == "__main__":

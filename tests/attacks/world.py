@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import socket
@@ -28,7 +29,10 @@ BIG = 64 * 2**20  # bytes left on disk that count as a flood
 
 @dataclass
 class Evidence:
-    """What one attack got. Every entry beyond its honest points is a win."""
+    """What one attack got. Every entry beyond its honest points is a win.
+
+    A stop is as bad: the grading of the class ended, or a neighbour was not graded.
+    """
 
     points: int = 0
     honest: int = 0
@@ -36,6 +40,12 @@ class Evidence:
     loot: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
     harm: list[str] = field(default_factory=list)
+    stops: list[str] = field(default_factory=list)
+
+    @property
+    def others_graded(self) -> bool:
+        """Whether all neighbours were graded."""
+        return not self.stops
 
     @property
     def wins(self) -> list[str]:
@@ -67,7 +77,7 @@ class World:
         mine = f"{NEIGHBOUR}\n# {name}\n"  # what two hand in alike is graded once
         (self.submissions / name / "blend.py").write_text(mine)
 
-    def fill(self, neighbour: str, grader: int | str, spare: int) -> Fill:
+    def fill(self, neighbour: str, grader: int | str, spare: int, seed: int = 0) -> Fill:
         """What attackers know of this world."""
         return Fill(
             root=self.root,
@@ -84,6 +94,7 @@ class World:
             abstract=self.listener.abstract,
             spare=spare,
             pid=grader,
+            seed=seed,
         )
 
     def settle(self) -> None:
@@ -109,7 +120,8 @@ class World:
         picture = {}
         folders = list(map(str, (self.course, self.submissions, self.drop, self.home, self.site)))
         while folders:
-            with os.scandir(folders.pop()) as entries:
+            # An attack may make a folder that an ordinary user cannot list, or reach by its path.
+            with suppress(PermissionError), os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
@@ -159,11 +171,10 @@ class Listener:
 
 
 def canaries(data: bytes, where: str) -> list[str]:
-    """Which secrets are in `data`."""
-    import re
-
+    """Which secrets are in `data`, and what an attack says that it could do."""
     found = {name.decode().lower() for name in re.findall(rb"CANARY-([A-Z]+)-[0-9a-f]{4}", data)}
-    return [f"told the {name} in {where}" for name in sorted(found)]
+    did = {what.decode().replace("-", " ") for what in re.findall(rb"CANARY:([a-z-]+):", data)}
+    return [f"told the {name} in {where}" for name in sorted(found)] + sorted(did)
 
 
 def free_port() -> int:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from grader.classroom.workers import messages
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
-from grader.errors import GraderError, RequestError
+from grader.errors import CourseError, GraderError, RequestError, WorkerLost
 from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import Confinement, die_with
 from grader.sandbox.host.zygote import Zygote
@@ -41,6 +41,7 @@ def serve(orders: socket.socket) -> None:
         with Zygote(Confinement(setup.isolation)) as zygote:
 
             def fork_on_order(grader: Grader) -> None:
+                _refuse_other_points(grader)
                 grader.check_confinement()
                 _warm_up(grader, course)
                 messages.send(pool, messages.Ready(os.getpid()))
@@ -55,6 +56,15 @@ def serve(orders: socket.socket) -> None:
             with_grader(course, course.names, zygote, fork_on_order)
     except GraderError as error:
         messages.send(pool, messages.Failed.of(error))
+
+
+def _refuse_other_points(grader: Grader) -> None:
+    """Raise `CourseError` if the tests of an exercise are not worth the exercise's points."""
+    for exercise in grader.course.exercises:
+        worth = grader.suite.points_of(exercise.name)
+        if worth != exercise.points:
+            says = f"its tests are worth {worth} points, and the exercise {exercise.points}"
+            raise CourseError(f"{exercise.name}: {says}", "grader validate")
 
 
 def _warm_up(grader: Grader, course: Course) -> None:
@@ -99,9 +109,11 @@ def _grade_jobs(connection: Connection, grader: Grader) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
         while grader.zygote.await_readable(connection):
             job = messages.decode_job(connection.recv_bytes())
-            answer: messages.GradedJob | messages.Failed
+            answer: messages.Answer | messages.Failed
             try:
                 answer = _graded(grader, job)
+            except WorkerLost as error:  # the run has it tried again
+                answer = messages.Lost(error.message)
             except GraderError as error:
                 answer = messages.Failed.of(error)
             if grader.zygote.has_died:
@@ -111,7 +123,7 @@ def _grade_jobs(connection: Connection, grader: Grader) -> None:
 
 def _graded(grader: Grader, job: messages.Job) -> messages.GradedJob:
     start = time.perf_counter()
-    grading = grader.grade(job.submission, job.names, job.seed)
+    grading = grader.grade(job.submission, job.names, job.seed, tries=1)
     results = {result.name: messages.encode_result(result) for result in grading.results}
     return messages.GradedJob(results, grading.confinement, time.perf_counter() - start)
 

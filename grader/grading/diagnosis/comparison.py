@@ -8,8 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from operator import attrgetter
-from typing import Any
+from operator import attrgetter, itemgetter
 
 import torch
 from torch import Tensor
@@ -18,8 +17,8 @@ from grader.grading.compare import TOLERANCE
 from grader.sandbox import wire
 
 SEQUENCES = wire.WireList | wire.WireTuple
+Values = Sequence[wire.Value]
 Tolerance = Mapping[torch.dtype, tuple[float, float]]
-Pairs = Sequence[tuple[Any, wire.Value]]
 form_of = attrgetter("dtype", "shape", "requires_grad")  # of a tensor: all but its numbers
 ROUNDING: Tolerance = {  # dtype: (relative, absolute), for operations in another order
     **TOLERANCE,
@@ -48,12 +47,10 @@ def same_answer(
             first.message == second.message or _is_explicit(first) or _is_explicit(second)
         )
     if isinstance(first, wire.Reply) and isinstance(second, wire.Reply):
-        ours, theirs = ([(c.place, c.tensor) for c in r.changed] for r in (first, second))
-        return (
-            _same_value(first.value, second.value, tolerance)
-            and _all_same(first.grads, second.grads, tolerance)
-            and _same_pairs(ours, theirs, tolerance)
-            and _same_entries(first, second, reference, tolerance)
+        ours, theirs = _parts(first), _parts(second)
+        expected = _buffer_shapes(reference) if isinstance(reference, wire.Reply) else set()
+        return _all_same(ours, theirs, tolerance) and (
+            (expected <= _buffer_shapes(first)) == (expected <= _buffer_shapes(second))
         )
     return first is None and second is None
 
@@ -96,18 +93,9 @@ def _is_explicit(failure: wire.Failure) -> bool:
     return line.startswith(("raise", "assert"))
 
 
-def _all_same(
-    first: Sequence[wire.Value], second: Sequence[wire.Value], tolerance: Tolerance
-) -> bool:
+def _all_same(first: Values, second: Values, tolerance: Tolerance) -> bool:
     return len(first) == len(second) and all(
         _same_value(a, b, tolerance) for a, b in zip(first, second)
-    )
-
-
-def _same_pairs(first: Pairs, second: Pairs, tolerance: Tolerance) -> bool:
-    ours, theirs = ([value for _, value in pairs] for pairs in (first, second))
-    return [key for key, _ in first] == [key for key, _ in second] and _all_same(
-        ours, theirs, tolerance
     )
 
 
@@ -119,7 +107,8 @@ def _same_value(first: wire.Value, second: wire.Value, tolerance: Tolerance) -> 
     if isinstance(first, SEQUENCES) and isinstance(second, SEQUENCES):
         return _all_same(first.items, second.items, tolerance)
     if isinstance(first, wire.WireDict) and isinstance(second, wire.WireDict):
-        return _same_pairs(first.pairs, second.pairs, tolerance)
+        ours, theirs = ([*itertools.chain(*pairs)] for pairs in (first.pairs, second.pairs))
+        return _all_same(ours, theirs, tolerance)
     if isinstance(first, wire.Handle) and isinstance(second, wire.Handle):
         return first.parameters == second.parameters
     return first == second
@@ -143,24 +132,12 @@ def _unpacked(
     return ours, theirs, *tolerance.get(ours.dtype, (0.0, 0.0))
 
 
-def _same_entries(
-    first: wire.Reply, second: wire.Reply, reference: wire.Answer | None, tolerance: Tolerance
-) -> bool:
-    ours, theirs = _parameters(first), _parameters(second)
-    expected = _buffer_shapes(reference) if isinstance(reference, wire.Reply) else set()
-    return (
-        ours.keys() == theirs.keys()
-        and all(
-            _same_value(entry.tensor, theirs[name].tensor, tolerance)
-            and _same_value(entry.grad, theirs[name].grad, tolerance)
-            for name, entry in ours.items()
-        )
-        and (expected <= _buffer_shapes(first)) == (expected <= _buffer_shapes(second))
-    )
-
-
-def _parameters(reply: wire.Reply) -> dict[str, wire.StateEntry]:
-    return {entry.name: entry for entry in reply.entries if entry.is_parameter}
+def _parts(reply: wire.Reply) -> list[wire.Value]:
+    """Return what of a reply counts, in an order that does not depend on the parameters' order."""
+    changed = [(each.place, each.tensor) for each in reply.changed]
+    entries = [(each.name, each.tensor, each.grad) for each in reply.entries if each.is_parameter]
+    parts = *changed, *sorted(entries, key=itemgetter(0))
+    return [reply.value, wire.WireList(list(reply.grads)), *itertools.chain(*parts)]
 
 
 def _buffer_shapes(reply: wire.Reply) -> set[tuple[int, ...]]:

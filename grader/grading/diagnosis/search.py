@@ -12,7 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 from grader.course.course import Course, Exercise
@@ -162,7 +162,7 @@ class Diagnostician:
         self._solutions = {name: course[name].read("solution.py") for name in course.names}
         self._solution = self._solutions[exercise.name]
         self._faults = [fault for fault in load_faults(exercise) if not self._is_forbidden(fault)]
-        self._singles: dict[str, Variant] = {}
+        self._single = cache(lambda fault: self._variant(fault.apply(self._solution)))
         self._reference = self._variant(self._solution)
 
     def diagnose(
@@ -266,11 +266,6 @@ class Diagnostician:
             return bool(forbidden_calls(source, "", self.exercise.forbidden))
         except SyntaxError:
             return False
-
-    def _single(self, fault: Fault) -> Variant:
-        if fault.name not in self._singles:
-            self._singles[fault.name] = self._variant(fault.apply(self._solution))
-        return self._singles[fault.name]
 
     def _variant(self, text: str) -> Variant:
         files = {**self._solutions, self.exercise.name: text}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from grader.report import Report
 from grader.reports.checks import amount
 
-FORMULA = tuple("=+-@＝＋－＠'\t\r\n")
+FORMULA = tuple("=+-@＝＋－＠'")  # with the apostrophe, so that ours can be told from the text's
+BLANK = ' "\u00a0\u200b\u200c\u200d\u2060\ufeff'  # a spreadsheet may drop these from a start
+SEPARATORS = ",;|\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # each may end a cell or a row
+_CELL_START = re.compile(rf"(?:\A|[{SEPARATORS}])[{SEPARATORS}{BLANK}\s\0]*+")
 COLUMNS: dict[str, Callable[[Report], str]] = {  # those before the exercises
     "submission": lambda report: cell(report.submission),
     "points": lambda report: amount(report.counted),
@@ -39,6 +43,13 @@ def write_csv(stream: TextIO, names: Sequence[str], reports: Iterable[Report]) -
 
 
 def cell(text: str) -> str:
-    """Return a text with a leading apostrophe if a spreadsheet would read it as a formula."""
-    visible = text.lstrip(" \u00a0\u200b\u200c\u200d\u2060\ufeff")
-    return f"'{text}" if visible.startswith(FORMULA) else text
+    """Return a text with an apostrophe before whatever a spreadsheet would read as a formula.
+
+    A spreadsheet that is set to another separator splits a cell in two, and one that does not see
+    the quotes ends it at a line break. So every place where a cell may start counts.
+    """
+
+    def started(start: re.Match[str]) -> str:
+        return f"{start[0]}'" if text.startswith(FORMULA, start.end()) else start[0]
+
+    return _CELL_START.sub(started, text)

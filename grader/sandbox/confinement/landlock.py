@@ -11,9 +11,11 @@ import functools
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+# Where a system keeps its programs and their libraries.
+PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store", "/etc/ld.so.cache")
 READ_BY_TORCH = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache")
 
 
@@ -37,11 +39,20 @@ def missing() -> str:
     return "" if version() else "the kernel offers no Landlock (5.13 or later, with lsm=landlock)"
 
 
-def restrict(private: Path, *, may_remove: bool) -> None:
+def restrict(
+    private: Path,
+    *,
+    may_remove: bool,
+    also_readable: Sequence[bytes] = (),
+    folder: bytes = b"",
+    makes_folders: bool = False,
+) -> None:
     """Confine this thread, and the threads it starts, to these files until the process ends.
 
-    `may_remove` allows to remove files. The seccomp layer only pretends to, because an open file
-    without a name cannot be counted. Without that layer, temporary files need the permission.
+    The process may also read `also_readable` and write to `folder`. With `makes_folders`, it may
+    make, rename and remove folders where it may write. `may_remove` allows to remove files. The
+    seccomp layer only pretends to, because an open file without a name cannot be counted. Without
+    that layer, temporary files need the permission.
     """
     from landlockpy import AccessFS, Ruleset, Scope  # noqa: PLC0415, slow, as above
 
@@ -50,11 +61,31 @@ def restrict(private: Path, *, may_remove: bool) -> None:
     keep = read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG
     if may_remove:
         keep |= AccessFS.REMOVE_FILE
+    if makes_folders:
+        keep |= AccessFS.MAKE_DIR | AccessFS.REMOVE_DIR | AccessFS.REFER
     with Ruleset(scoped=Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET) as ruleset:
-        for path in readable():
+        also = map(os.fsdecode, filter(os.path.exists, also_readable))
+        for path in (*readable(), *also):
             ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
         ruleset.allow_path(os.devnull, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
         ruleset.allow_path(private, keep)
+        if folder:
+            ruleset.allow_path(os.fsdecode(folder), keep)
+        ruleset.restrict()
+
+
+def restrict_program(folders: Sequence[Path]) -> None:
+    """Confine this process to run the system's programs, read `folders` and write nothing."""
+    from landlockpy import AccessFS, Ruleset, Scope  # noqa: PLC0415, slow, as above
+
+    read = AccessFS.READ_FILE | AccessFS.READ_DIR
+    with Ruleset(scoped=Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET) as ruleset:
+        for path in filter(os.path.exists, PROGRAMS):
+            is_folder = os.path.isdir(path)
+            ruleset.allow_path(path, read | AccessFS.EXECUTE if is_folder else AccessFS.READ_FILE)
+        for folder in folders:
+            ruleset.allow_path(folder, read)
+        ruleset.allow_path(os.devnull, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
         ruleset.restrict()
 
 

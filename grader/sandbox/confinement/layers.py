@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ PROCESS = "separate process"
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 FOLDERS = ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR")  # set to the private folder
 CAPABILITY_VERSION_3 = 0x20080522
+CAP_DAC_READ_SEARCH = 1 << 2
 MIB = 1 << 20
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -44,6 +45,9 @@ class Confinement(msgspec.Struct, frozen=True):
     cpu_seconds: int = 900  # for a worker whose host no longer enforces deadlines
     file_bytes: int = 16 * MIB
     open_files: int = 128
+    readable: tuple[bytes, ...] = ()  # files and folders, beside Python's own
+    folder: bytes = b""  # a folder to write to, beside the private one
+    makes_folders: bool = False  # in both, and then it really removes files
 
 
 class Unconfined(Exception):
@@ -88,6 +92,18 @@ def confine(confinement: Confinement, private: Path, parent: int) -> list[str]:
     return names
 
 
+def confine_program(confinement: Confinement, folders: Sequence[Path]) -> None:
+    """Confine this process before it runs a program of the system that reads `folders` alone.
+
+    The layers are those that the machine offers. The program writes to no file.
+    """
+    if sys.platform == "linux":
+        _limit_resources(confinement, Path())
+        _drop_privileges(confinement, Path())
+        if not landlock.missing():
+            landlock.restrict_program(folders)
+
+
 def prepare() -> None:
     """Measure in the zygote, once, what every worker would otherwise measure itself."""
     if sys.platform == "linux":
@@ -129,15 +145,25 @@ def _limit_resources(confinement: Confinement, _: Path) -> None:
     for kind, wanted in limits.items():
         hard = resource.getrlimit(kind)[1]
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(kind, (limit, limit))
+        # A second more: the signal of the soft limit says why, the hard one's could be anybody's.
+        more = kind == resource.RLIMIT_CPU and limit != hard
+        resource.setrlimit(kind, (limit, limit + more))
 
 
-def _drop_privileges(_: Confinement, __: Path) -> None:
-    """Give up all privileges, rule out new ones, and forbid other processes to inspect this one."""
+def _drop_privileges(confinement: Confinement, _: Path) -> None:
+    """Give up all privileges, rule out new ones, and forbid other processes to inspect this one.
+
+    A process with more to read keeps the privilege to read the files of other users, if it has it:
+    what it may read at all is decided by Landlock.
+    """
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
-    nothing = (ctypes.c_uint32 * 6)()  # effective, permitted and inheritable, each as 2 x 32 bits
-    _checked(LIBC.capset(header, nothing), "giving up capabilities")
+    kept = (ctypes.c_uint32 * 6)()  # low words of effective, permitted and inheritable, then high
+    if confinement.readable and not landlock.missing():
+        _checked(LIBC.capget(header, kept), "reading capabilities")
+        may_read = kept[1] & CAP_DAC_READ_SEARCH
+        kept = (ctypes.c_uint32 * 6)(may_read, may_read)
+    _checked(LIBC.capset(header, kept), "giving up capabilities")
     _prctl(PR_SET_DUMPABLE, 0)
 
 
@@ -162,7 +188,13 @@ LAYERS = (
     Layer(
         "Landlock",
         landlock.missing,
-        lambda _, private: landlock.restrict(private, may_remove=bool(seccomp.missing())),
+        lambda confinement, private: landlock.restrict(
+            private,
+            may_remove=confinement.makes_folders or bool(seccomp.missing()),
+            also_readable=confinement.readable,
+            folder=confinement.folder,
+            makes_folders=confinement.makes_folders,
+        ),
         "boot a kernel of 5.13 or later with `landlock` in its `lsm=` list; "
         "in a container, allow the landlock_* system calls",
         lambda: f", version {landlock.version()}",
@@ -170,7 +202,7 @@ LAYERS = (
     Layer(
         "seccomp",
         seccomp.missing,
-        lambda _, __: seccomp.restrict(),
+        lambda confinement, _: seccomp.restrict(confinement.makes_folders),
         "use a kernel with CONFIG_SECCOMP_FILTER, on x86-64 or aarch64",
     ),
 )

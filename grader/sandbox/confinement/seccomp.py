@@ -25,10 +25,26 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A processor architecture: its audit number and the numbers of its system calls by name."""
+    """A processor architecture: its audit number and the numbers of its system calls by name.
+
+    `direct` is its O_DIRECT, which is another number on each.
+    """
 
     audit: int
     numbers: Mapping[str, int]
+    folders: Mapping[str, int]  # calls that change, make, rename and remove files and folders
+    direct: int
+
+
+@dataclass(frozen=True, eq=False)
+class AllowedValues:
+    """The values that an argument of a call may have.
+
+    Only `bits` of its lower 32 bits are compared, or all 64 bits if it is None.
+    """
+
+    values: Iterable[int]
+    bits: int | None = None
 
 
 def _call_numbers(table: str) -> dict[str, int]:
@@ -55,6 +71,11 @@ X86_64 = Machine(
         sendto 44 recvfrom 45 poll 7 ppoll 271 select 23 pselect6 270
         prctl 157 prlimit64 302 getrlimit 97
     """),
+    _call_numbers("""
+        mkdir 83 mkdirat 258 rmdir 84 unlink 87 unlinkat 263
+        rename 82 renameat 264 renameat2 316 sendfile 40 chdir 80
+    """),
+    direct=0o40000,
 )
 AARCH64 = Machine(
     0xC00000B7,
@@ -74,32 +95,51 @@ AARCH64 = Machine(
         sendto 206 recvfrom 207 ppoll 73 pselect6 72
         prctl 167 prlimit64 261 getrlimit 163
     """),
+    _call_numbers("mkdirat 34 unlinkat 35 renameat 38 renameat2 276 sendfile 71 chdir 49"),
+    direct=0o200000,
 )
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
 
-# The calls that are allowed only with certain arguments. CHECKED gives the allowed values of each
-# argument by its position, and BITS the bits that count where others do not matter.
 THREAD = {0x3D0F00, 0x7D0F00}  # the flags with which glibc and musl start a thread
-DESCRIPTOR = {0, 1, 2, 3, 4, 1030}  # fcntl: duplicate, get and set flags; no owner or lease
+DESCRIPTOR = {0, 1, 2, 3, 1030}  # fcntl: duplicate, get flags, set FD_CLOEXEC; no owner or lease
+SET_FLAGS = 4  # fcntl
 TERMINAL = {0x5401, 0x5413, 0x5450, 0x5451}  # ioctl: get modes and size of a terminal, FD_CLOEXEC
 THREAD_NAME = {15, 16}  # prctl: set and get the name
 # Landlock controls truncation only since its third version. So a file may be truncated only when it
 # is opened for writing, not when it is opened for reading or for nothing. Files without a name are
-# refused because the quotas cannot count them.
+# refused because the quotas cannot count them. Writes that wait for the disk are refused because
+# they wear it out and slow down every other program: all they could win is to survive a power cut.
 WITHOUT_NAME = 0o20000000  # __O_TMPFILE
-OPEN_BITS = os.O_ACCMODE | os.O_TRUNC | WITHOUT_NAME
+WAITING = 0o4010000  # O_SYNC, which includes O_DSYNC
+OPEN_BITS = os.O_ACCMODE | os.O_TRUNC | WITHOUT_NAME | WAITING
 WRITING = {os.O_WRONLY, os.O_RDWR}
 OPENING = {os.O_RDONLY, *WRITING, *(mode | os.O_TRUNC for mode in WRITING)}
-CHECKED: dict[str, dict[int, set[int]]] = {
-    "clone": {0: THREAD},
-    "fcntl": {1: DESCRIPTOR},
-    "ioctl": {1: TERMINAL},
-    "prctl": {0: THREAD_NAME},
-    "prlimit64": {0: {0}, 2: {0}},  # get this process's own limits; set none
-    "open": {1: OPENING},
-    "openat": {2: OPENING},
-}
-BITS = {"open": OPEN_BITS, "openat": OPEN_BITS}
+CHECKED = ("clone", "fcntl", "ioctl", "prctl", "prlimit64", "open", "openat", "tgkill")
+
+
+def checked(machine: Machine) -> dict[str, list[dict[int, AllowedValues]]]:
+    """Return the calls of CHECKED that do not depend on the process, with what is allowed of them.
+
+    A call is allowed if one of its entries fits, which is if each argument, by its position, has
+    one of its values.
+    """
+    opening = AllowedValues(OPENING, OPEN_BITS | machine.direct)
+    not_waiting = AllowedValues({0}, WAITING | machine.direct)
+    return {
+        "clone": [{0: AllowedValues(THREAD)}],
+        "fcntl": [
+            {1: AllowedValues(DESCRIPTOR)},
+            {1: AllowedValues({SET_FLAGS}), 2: not_waiting},
+        ],
+        "ioctl": [{1: AllowedValues(TERMINAL)}],
+        "prctl": [{0: AllowedValues(THREAD_NAME)}],
+        # Get this process's own limits, and set none.
+        "prlimit64": [{0: AllowedValues({0}), 2: AllowedValues({0})}],
+        "open": [{1: opening}],
+        "openat": [{2: opening}],
+    }
+
+
 # The calls that return a result without doing anything. glibc starts threads with clone3, whose
 # flags are in memory that a filter cannot read; on ENOSYS it uses clone instead. A removed file
 # stays until the worker ends, because the quotas cannot count a file that is open without a name.
@@ -134,25 +174,26 @@ def prepare() -> None:
         _head(MACHINES[platform.machine()])
 
 
-def restrict() -> None:
+def restrict(makes_folders: bool = False) -> None:
     """Restrict this thread, and the threads it starts, to the list until the process ends.
 
-    Raises `OSError` if the kernel refuses the filter.
+    With `makes_folders`, the process may make, rename and remove files and folders. Raises
+    `OSError` if the kernel refuses the filter.
     """
-    code = program(MACHINES[platform.machine()], os.getpid())
+    code = program(MACHINES[platform.machine()], os.getpid(), makes_folders)
     filter_ = _FilterProgram(len(code) // 8, code)
     if LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0):
         raise OSError(ctypes.get_errno(), "the kernel refused the system call filter")
 
 
-def program(machine: Machine, pid: int) -> bytes:
+def program(machine: Machine, pid: int, makes_folders: bool = False) -> bytes:
     """Return the filter for process `pid` as instructions of the kernel's packet filter (BPF)."""
-    own_threads = _argument_rules(machine.numbers["tgkill"], {0: {pid}})
-    return b"".join([*_head(machine), *own_threads, _refuse()])
+    own_threads = _argument_rules(machine.numbers["tgkill"], [{0: AllowedValues({pid})}])
+    return b"".join([*_head(machine, makes_folders), *own_threads, _refuse()])
 
 
 @functools.cache
-def _head(machine: Machine) -> tuple[bytes, ...]:
+def _head(machine: Machine, makes_folders: bool = False) -> tuple[bytes, ...]:
     """Return the instructions of the filter that do not depend on the process."""
     code = [
         _instruction(LOAD, ARCHITECTURE),
@@ -160,16 +201,19 @@ def _head(machine: Machine) -> tuple[bytes, ...]:
         _instruction(RETURN, KILL),
         _instruction(LOAD, NUMBER),
     ]
-    decided = {*CHECKED, *ANSWERED, "tgkill"}
+    if makes_folders:  # before the calls that are only answered
+        for number in machine.folders.values():
+            code += _return_for(number, ALLOW)
+    decided = {*CHECKED, *ANSWERED}
     for name, number in machine.numbers.items():
         if name not in decided:
             code += _return_for(number, ALLOW)
     for name, answer in ANSWERED.items():
         if name in machine.numbers:
             code += _return_for(machine.numbers[name], ERRNO | answer)
-    for name, arguments in CHECKED.items():
+    for name, entries in checked(machine).items():
         if name in machine.numbers:
-            code += _argument_rules(machine.numbers[name], arguments, BITS.get(name))
+            code += _argument_rules(machine.numbers[name], entries)
     return tuple(code)
 
 
@@ -177,34 +221,35 @@ def _return_for(number: int, action: int) -> list[bytes]:
     return [_instruction(JUMP_IF_EQUAL, number, 0, 1), _instruction(RETURN, action)]
 
 
-def _argument_rules(
-    number: int, arguments: Mapping[int, Iterable[int]], bits: int | None = None
-) -> list[bytes]:
-    """Return instructions that allow call `number` if each argument has one of its values.
+def _argument_rules(number: int, entries: Iterable[Mapping[int, AllowedValues]]) -> list[bytes]:
+    """Return instructions that allow call `number` if one of the entries fits.
 
     They refuse it otherwise, and pass on every other call.
     """
-    checks: list[bytes] = []
-    for place, values in arguments.items():
-        checks += _one_of(place, sorted(values), bits)
-    body = [*checks, _instruction(RETURN, ALLOW)]
+    body = [instruction for entry in entries for instruction in _allow_if(entry)]
+    body.append(_refuse())
     return [_instruction(JUMP_IF_EQUAL, number, 0, len(body)), *body]
 
 
-def _one_of(place: int, values: list[int], bits: int | None) -> list[bytes]:
-    """Return instructions that refuse the call unless the argument at `place` is in `values`.
+def _allow_if(entry: Mapping[int, AllowedValues]) -> list[bytes]:
+    """Return instructions that allow the call if the entry fits, and go on after them otherwise."""
+    code = [_instruction(RETURN, ALLOW)]
+    for place, allowed in reversed(list(entry.items())):
+        code = [*_skip_unless(place, allowed, len(code)), *code]
+    return code
 
-    With `bits`, only those of its lower 32 bits are compared, otherwise all 64.
-    """
+
+def _skip_unless(place: int, allowed: AllowedValues, skipped: int) -> list[bytes]:
+    """Return instructions that skip the next `skipped` ones unless an argument has its value."""
     low = ARGUMENTS + 8 * place
-    if bits is None:
-        upper = [_instruction(LOAD, low + 4), _instruction(JUMP_IF_EQUAL, 0, 1, 0), _refuse()]
-        code = [*upper, _instruction(LOAD, low)]
-    else:
-        code = [_instruction(LOAD, low), _instruction(AND, bits)]
-    for index, value in enumerate(values):
-        code.append(_instruction(JUMP_IF_EQUAL, value, len(values) - index, 0))
-    return [*code, _refuse()]
+    values = sorted(allowed.values)
+    code = []
+    for left, value in zip(range(len(values) - 1, -1, -1), values):
+        code.append(_instruction(JUMP_IF_EQUAL, value, left, 0 if left else skipped))
+    if allowed.bits is not None:
+        return [_instruction(LOAD, low), _instruction(AND, allowed.bits), *code]
+    upper = _instruction(JUMP_IF_EQUAL, 0, 0, 1 + len(code) + skipped)
+    return [_instruction(LOAD, low + 4), upper, _instruction(LOAD, low), *code]
 
 
 def _refuse() -> bytes:

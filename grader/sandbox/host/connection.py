@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from grader.errors import StudentFailure
+from grader.errors import StudentFailure, WorkerLost
 from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.host.worker import Transport
+from grader.sandbox.source import Use, may_name
 
 MAX_PRINTED = 8000  # characters of a test's print output that are kept
 LOST = "your code is no longer running"
@@ -51,6 +52,7 @@ class Subject:
     sources: Mapping[str, wire.Source]
     limits: TimeLimits = TimeLimits()
     forbidden: tuple[str, ...] = ()  # patterns of the names that the exercise forbids
+    all_forbidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise
 
 
 class WorkerConnection:
@@ -62,6 +64,7 @@ class WorkerConnection:
 
     def __init__(self, connect: Callable[[], Transport]) -> None:
         self.layers: tuple[str, ...] = ()  # of the worker's confinement
+        self.lost: WorkerLost | None = None  # why a worker is gone through no fault of the code
         self.called = False  # whether the test called the student's code
         self.printed: list[str] = []  # by the student's code, in this test
         self.next_id: Callable[[], int] = itertools.count(1).__next__  # for the next request
@@ -70,16 +73,18 @@ class WorkerConnection:
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
         self._seconds_left: dict[str, float] = {}  # by exercise
-        self._charged_until = time.monotonic()
+        self._worked_until = time.process_time()
         self._loss = ""  # why this test lost its worker
         self._seed = 0
         self._module = 0
         self._has_quiet_calls = False  # sent, and not yet followed by an answer
+        self._is_unused = False  # whether the worker has loaded nothing yet
+        self._searched: dict[tuple[str, str], list[Frame] | str] = {}  # by file and text
         self._calls: list[CallRecord] = []
 
     def begin(self, seed: int) -> None:
         """Start a test: seed torch, and forget the last test's objects, calls and output."""
-        self._seed, self._loss, self._charged_until = seed, "", time.monotonic()
+        self._seed, self._loss, self._worked_until = seed, "", time.process_time()
         self._calls, self._module, self.printed, self.called = [], 0, [], False
         if self._has_quiet_calls and self._transport is not None:
             self._transport.discard()
@@ -118,6 +123,8 @@ class WorkerConnection:
 
     def load(self, subject: Subject) -> wire.Handle:
         """Return the handle of the student's module; start a worker and load it if necessary."""
+        if self.lost is not None:
+            raise self.lost
         if self._loss:
             raise StudentFailure("Crash", self._loss)
         key = (subject.program, subject.exercise)
@@ -130,18 +137,83 @@ class WorkerConnection:
         self._module = self._loaded[key].id
         return self._loaded[key]
 
+    def search(self, subject: Subject) -> list[Frame]:
+        """Return the places where the source of `subject` names a forbidden call.
+
+        A worker that has loaded nothing searches, so that a source which breaks the search costs
+        its own student only. Raises `StudentFailure` if the search gives up.
+        """
+        source = subject.sources[subject.exercise]
+        if not may_name(source.text, subject.forbidden):
+            return []
+        key = source.file, source.text
+        if key not in self._searched:
+            self._searched |= self._search(subject)
+        found = self._searched[key]
+        if isinstance(found, str):
+            message = f"your file cannot be searched for forbidden calls: {found}"
+            raise StudentFailure("Forbidden", message)
+        return found
+
+    def _search(self, subject: Subject) -> dict[tuple[str, str], list[Frame] | str]:
+        """Have all sources of the submission searched that the first worker can be asked about."""
+        patterns = {**subject.all_forbidden, subject.exercise: subject.forbidden}
+        sources = {
+            name: source
+            for name, source in subject.sources.items()
+            if name in patterns and source.own and may_name(source.text, patterns[name])
+        }
+        if not self._is_unused:  # too late for that worker: another one, for this source alone
+            sources = {subject.exercise: subject.sources[subject.exercise]}
+        forbidden = {name: list(patterns[name]) for name in sources}
+        request = wire.Search(self.next_id(), sources, forbidden)
+        try:
+            answers = _searched(self._ask_unused(subject, request), len(sources))
+        except StudentFailure as failure:
+            if len(sources) > 1:  # the next worker searches this source alone
+                return self._search(subject)
+            answers = [failure.message]
+        texts = [(source.file, source.text) for source in sources.values()]
+        return {
+            key: uses if isinstance(uses, str) else [frame_at(use, key[1], key[0]) for use in uses]
+            for key, uses in zip(texts, answers)
+        }
+
+    def _ask_unused(self, subject: Subject, request: wire.Search) -> wire.Answer:
+        """Return the answer of a worker that has loaded nothing, which is ended if it fails."""
+        if self._transport is None:
+            self._transport = self._start_worker()
+        transport = self._transport if self._is_unused else self._start_worker()
+        start = time.monotonic()
+        try:
+            answer = transport.request(request, subject.limits.call_seconds)
+        except BaseException as error:
+            self.lost = error if isinstance(error, WorkerLost) else self.lost
+            if transport is self._transport:
+                self.close()
+            self._is_unused = False
+            raise
+        finally:
+            self._charge(subject, time.monotonic() - start)
+            if transport is not self._transport:
+                transport.close()
+        return answer
+
     def _start_worker(self) -> Transport:
         transport = self._connect()
         try:
             self.layers = transport.layers
-        except BaseException:
+        except BaseException as error:
+            self.lost = error if isinstance(error, WorkerLost) else None
             transport.close()
             raise
         transport.post(wire.Begin(self._seed))
+        self._is_unused = self._transport is None
         return transport
 
     def _load_program(self, subject: Subject) -> wire.Handle:
         sources = dict(subject.sources)
+        self._is_unused = False
         request = wire.Load(self.next_id(), subject.program, subject.exercise, sources)
         try:
             reply = self.ask(subject, request)
@@ -158,20 +230,22 @@ class WorkerConnection:
         if self._transport is None:
             raise StudentFailure("Crash", self._loss or LOST)
         limits = subject.limits
-        left = self._charge(subject)
+        left = self._charge(subject, self._own_seconds())
         if left <= 0:
             message = f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
             raise StudentFailure("Timeout", message)
         self._has_quiet_calls = False
-        answer = None
+        answer, start = None, time.monotonic()
         try:
             answer = self._transport.request(request, min(limits.call_seconds, left))
         except BaseException as error:
+            self.lost = error if isinstance(error, WorkerLost) else None
             self._loss = error.message if isinstance(error, StudentFailure) else LOST
             self.close()
             raise
         finally:
-            self._charge(subject)
+            self._charge(subject, time.monotonic() - start)
+            self._own_seconds()  # those of the request are in what was charged
             self._log_call(request, answer)
         room = MAX_PRINTED - sum(map(len, self.printed))
         if answer.printed and room > 0:
@@ -180,13 +254,25 @@ class WorkerConnection:
             raise _failure(answer)
         return answer
 
-    def _charge(self, subject: Subject) -> float:
-        """Charge all time since the last charge to the exercise; return the seconds it has left."""
-        now = time.monotonic()
+    def _own_seconds(self) -> float:
+        """Return the seconds that this process has computed since it was asked last.
+
+        Processor time: a machine that stood still meanwhile costs the exercise nothing.
+        """
+        before, self._worked_until = self._worked_until, time.process_time()
+        return self._worked_until - before
+
+    def _charge(self, subject: Subject, seconds: float) -> float:
+        """Charge seconds to the exercise; return those that it has left."""
         left = self._seconds_left.get(subject.exercise, subject.limits.exercise_seconds)
-        left -= now - self._charged_until
-        self._seconds_left[subject.exercise], self._charged_until = left, now
-        return left
+        self._seconds_left[subject.exercise] = left - seconds
+        return left - seconds
+
+    def try_again(self, exercise: str) -> None:
+        """Forget what an exercise has used up, and its lost worker: the next test starts anew."""
+        self.close()
+        self.lost = None
+        self._seconds_left.pop(exercise, None)
 
     def close(self) -> None:
         """End the worker, if there is one."""
@@ -194,6 +280,30 @@ class WorkerConnection:
         self._loaded.clear()
         if transport is not None:
             transport.close()
+
+
+def frame_at(use: Use, text: str, file: str) -> Frame:
+    """Return a use of a name as a place in its source."""
+    lines = text.split("\n", use.line)
+    source = lines[use.line - 1].strip() if 0 < use.line <= len(lines) else ""
+    return Frame(file, use.line, source[: wire.MAX_TEXT], 0, use.name)
+
+
+def _searched(answer: wire.Answer, count: int) -> list[list[Use] | str]:
+    """Return what a worker found in each of `count` sources, or the reason for finding nothing."""
+    if isinstance(answer, wire.Failure):
+        raise _failure(answer)
+    items = answer.value.items if isinstance(answer.value, wire.WireList) else []
+    found: list[list[Use] | str] = []
+    for item in items:
+        if isinstance(item, wire.WireList):
+            pairs = [pair.items for pair in item.items if isinstance(pair, wire.WireTuple)]
+            found.append([Use(int(line), str(name)) for line, name in pairs])  # type: ignore[arg-type]
+        else:
+            found.append(str(item))
+    if len(found) != count:
+        raise StudentFailure("Protocol", "the search gave no answer")
+    return found
 
 
 def _failure(answer: wire.Failure) -> StudentFailure:

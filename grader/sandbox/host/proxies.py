@@ -20,10 +20,25 @@ from grader.errors import Mismatch, StudentFailure
 from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.host.connection import Subject, WorkerConnection
-from grader.sandbox.source import forbidden_calls
 
 MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
+CALLED_BACK = "unseen.callbacks"
+# How code hides operations, by the name that the watch gives it.
+HIDING = {
+    "unseen.watch": (
+        "your code switched off what the grader watches torch's operations with; leave torch's "
+        "modes and profiler alone"
+    ),
+    "unseen.operations": (
+        "your code runs operations where the grader cannot see which function calls them; leave "
+        "torch's modes and compilers alone"
+    ),
+    "unseen.threads": (
+        "your code computes in a thread that is older than the call or outlives it; start and "
+        "join threads within the call, or use none"
+    ),
+}
 
 
 @dataclass
@@ -32,11 +47,31 @@ class OperationCounts:
 
     counts: Counter[str] = field(default_factory=Counter)
     kernels: bool = True
+    inside: set[str] = field(default_factory=set)  # all that ran, also within other operations
+    _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
     def operations(self) -> int:
         """The number of calls of torch's functions, kernels left out."""
-        return sum(n for name, n in self.counts.items() if name.startswith("torch."))
+        called = sum(n for name, n in self.counts.items() if name.startswith("torch."))
+        return called + self._unseen[CALLED_BACK]
+
+    def add(self, operations: Mapping[str, int]) -> None:
+        """Add what a call's watch reports."""
+        for name, count in operations.items():
+            kind, _, rest = name.partition(".")
+            if kind == "inside":
+                self.inside.add(rest)
+            elif kind == "unseen":
+                self._unseen[name] += count
+            else:
+                self.counts[name] += count
+
+    def check(self) -> None:
+        """Raise `StudentFailure` if the code hid operations from the watch."""
+        for name, sentence in HIDING.items():
+            if self._unseen[name]:
+                raise StudentFailure("Forbidden", sentence)
 
 
 class Student:
@@ -70,14 +105,17 @@ class StudentCode(Protocol):
     def watched(self, *, kernels: bool = True) -> AbstractContextManager[OperationCounts]:
         """Count the operations of every call in the block; with `kernels`, aten's too."""
 
-    def sharing(self) -> AbstractContextManager[None]:
-        """Let the code write into the test's own tensors in the block."""
+    def sharing(self, *written: Tensor) -> AbstractContextManager[None]:
+        """Let the code write into the tensors `written` in the block, and into no others."""
 
     def raises(self, *kinds: str) -> AbstractContextManager[None]:
         """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block."""
 
     def forbidden_in_source(self) -> list[Frame]:
-        """Return the places where the source names a forbidden call."""
+        """Return the places where the source names a forbidden call.
+
+        Raises `StudentFailure` if the search gives up.
+        """
 
 
 def code_of(student: Student) -> StudentCode:
@@ -91,7 +129,7 @@ class RemoteCode:
     def __init__(self, connection: WorkerConnection, subject: Subject) -> None:
         self.connection, self.subject, self.forbidden = connection, subject, subject.forbidden
         self._counts: OperationCounts | None = None
-        self._sharing = False
+        self._written: tuple[Tensor, ...] | None = None  # those that calls may write into
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function that calls `name` of the student's module in the worker."""
@@ -110,20 +148,39 @@ class RemoteCode:
     @contextlib.contextmanager
     def watched(self, *, kernels: bool = True) -> Iterator[OperationCounts]:
         """Count the operations of every call in the block; with `kernels`, aten's too."""
-        self._counts = OperationCounts(kernels=kernels)
+        self._counts = counts = OperationCounts(kernels=kernels)
         try:
-            yield self._counts
+            yield counts
         finally:
             self._counts = None
+        counts.check()
+
+    @property
+    def _watch(self) -> wire.Watch:
+        if self._counts is None:
+            return ""
+        return "all" if self._counts.kernels else "functions"
+
+    def _ask(self, request: Any) -> wire.Reply:
+        """Return the reply to a request that may be watched."""
+        try:
+            reply = self.connection.ask(self.subject, request)
+        except StudentFailure as failure:
+            if self._counts is not None:
+                self._counts.add(failure.operations)
+            raise
+        if self._counts is not None:
+            self._counts.add(reply.operations)
+        return reply
 
     @contextlib.contextmanager
-    def sharing(self) -> Iterator[None]:
-        """Let the code write into the test's own tensors in the block, not only into copies."""
-        self._sharing = True
+    def sharing(self, *written: Tensor) -> Iterator[None]:
+        """Let the code write into the tensors `written` in the block, and into no others."""
+        self._written = written
         try:
             yield
         finally:
-            self._sharing = False
+            self._written = None
 
     @contextlib.contextmanager
     def raises(self, *kinds: str) -> Iterator[None]:
@@ -143,8 +200,7 @@ class RemoteCode:
 
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call."""
-        source = self.subject.sources[self.subject.exercise]
-        return forbidden_calls(source.text, source.file, self.forbidden)
+        return self.connection.search(self.subject)
 
     def call_quietly(self, target: int, name: str, *args: Any) -> None:
         """Call the method `name` of a handle in the worker without waiting for an answer."""
@@ -157,16 +213,12 @@ class RemoteCode:
         """
         request, tensors = self._request(target, name, args, kwargs)
         try:
-            reply = self.connection.ask(self.subject, request)
+            reply = self._ask(request)
         except StudentFailure as failure:
             failure.called = _call_in_words(name or label, args, kwargs)
-            if self._counts is not None:
-                self._counts.counts.update(failure.operations)
             raise
-        if self._sharing:
-            _write_back(reply.changed, tensors)
-        if self._counts is not None:
-            self._counts.counts.update(reply.operations)
+        if self._written is not None:
+            _write_back(reply.changed, tensors, self._written)
         return self._result(reply.value, request.id, tensors)
 
     def _request(
@@ -185,8 +237,7 @@ class RemoteCode:
         number, grad = self.connection.next_id(), torch.is_grad_enabled()
         packed = [pack(value) for value in args]
         named = {key: pack(value) for key, value in kwargs.items()}
-        watch: Any = "" if self._counts is None else "all" if self._counts.kernels else "functions"
-        return wire.Call(number, target, name, packed, named, grad, watch, quiet), tensors
+        return wire.Call(number, target, name, packed, named, grad, self._watch, quiet), tensors
 
     def _result(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
         """Return a reply's value; the backward of tensors with gradients runs in the worker."""
@@ -225,19 +276,19 @@ class RemoteCode:
 
     def get(self, target: int, name: str) -> Any:
         """Return an attribute of an object in the worker."""
-        request = wire.Get(self.connection.next_id(), target, name)
-        return self._unpack(self.connection.ask(self.subject, request).value, _tensor)
+        request = wire.Get(self.connection.next_id(), target, name, self._watch)
+        return self._unpack(self._ask(request).value, _tensor)
 
     def inspect(self, target: int) -> list[wire.StateEntry]:
         """Return the parameters and buffers of a module in the worker."""
-        request = wire.Inspect(self.connection.next_id(), target)
-        return self.connection.ask(self.subject, request).entries
+        request = wire.Inspect(self.connection.next_id(), target, self._watch)
+        return self._ask(request).entries
 
     def backward(self, call: int, grads: tuple[Tensor, ...]) -> list[Tensor | None]:
         """Return the gradients of the input tensors of call `call`, given those of its outputs."""
         packed = [wire.pack_tensor(grad) for grad in grads]
-        request = wire.Backward(self.connection.next_id(), call, packed)
-        reply = self.connection.ask(self.subject, request)
+        request = wire.Backward(self.connection.next_id(), call, packed, self._watch)
+        reply = self._ask(request)
         return [None if grad is None else _tensor(grad) for grad in reply.grads]
 
 
@@ -353,11 +404,17 @@ _CONVERSIONS = {
 }
 
 
-def _write_back(changed: list[wire.Changed], tensors: list[Tensor]) -> None:
+def _write_back(
+    changed: list[wire.Changed], tensors: list[Tensor], written: tuple[Tensor, ...]
+) -> None:
+    """Write what a call changed into the tensors `written`; raise `Mismatch` for any other."""
     for change in changed:
         if not 0 <= change.place < len(tensors):
             raise StudentFailure("Protocol", "your code interfered with the grader")
         old, new = tensors[change.place], _tensor(change.tensor)
+        if not any(old is tensor for tensor in written):
+            which = "" if len(tensors) == 1 else f" {change.place + 1} of {len(tensors)}"
+            raise Mismatch(f"your code wrote into its tensor argument{which}; work on a new tensor")
         if (old.shape, old.dtype) != (new.shape, new.dtype):
             raise Mismatch("your code changed the shape or the dtype of its argument")
         try:

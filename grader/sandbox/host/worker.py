@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import signal
 import socket
 import struct
 import time
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
-from grader.errors import InternalError, StudentFailure
+from grader.errors import InternalError, StudentFailure, WorkerLost
 from grader.sandbox import wire
 from grader.sandbox.confinement.layers import Unconfined
 from grader.sandbox.control import Ended
@@ -17,7 +19,12 @@ from grader.sandbox.host.zygote import CONTROL_SECONDS, Zygote, cannot_confine
 
 CHUNK = 1 << 18  # bytes for one send or receive
 STEP = 0.1  # seconds; the socket's timeout is set again only when it changes by a step
+BEAT = 0.5  # seconds that one wait for a worker takes at most
+STANDSTILL = 1.0  # seconds beyond a beat, after which this process must have stood still
 GRACE = 0.2  # seconds that a worker which hung up has to end, so that its exit status is known
+# Signals by which a system or a person ends processes. What a program does wrong raises others.
+FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+T = TypeVar("T")
 
 
 class Transport(Protocol):
@@ -56,13 +63,13 @@ class Worker:
         """The names of the confinement layers that the worker applied.
 
         The worker sends them before it reads the submission. Raises `RequestError` if a layer is
-        missing, `InternalError` if the worker does not start.
+        missing, `WorkerLost` if the worker does not start.
         """
         if self._layers is None:
             try:
                 hello = self._receive(time.monotonic() + CONTROL_SECONDS)
             except (EOFError, OSError, wire.Malformed) as error:
-                raise InternalError(f"a worker did not start: {error!r}") from error
+                raise WorkerLost(f"a worker did not start: {error!r}") from error
             self._layers = _layers_of(hello)
         return self._layers
 
@@ -78,7 +85,8 @@ class Worker:
         """Send a request and return its answer.
 
         Raises `StudentFailure` if the answer does not come within `seconds` (`Timeout`), if the
-        worker ends (`Crash`), or if it sends anything but the answer (`Protocol`).
+        code ends the worker (`Crash`), or if it sends anything but the answer (`Protocol`). Raises
+        `WorkerLost` if something else ends the worker, or stops this process meanwhile.
         """
         assert self.layers
         end = time.monotonic() + seconds
@@ -91,12 +99,12 @@ class Worker:
             answer = self._receive(end)
             if answer.id != request.id or self._buffer:
                 raise wire.Malformed("an answer that no request asked for")
-        except (TimeoutError, BlockingIOError):
+        except TimeoutError:
             self.close()
             message = f"your code did not finish within {seconds:g} seconds"
             raise StudentFailure("Timeout", message) from None
-        except (EOFError, OSError):
-            raise StudentFailure("Crash", self._how_it_ended()) from None
+        except (EOFError, OSError) as error:
+            raise self._failure_of(error) from None
         except wire.Malformed as error:
             self.close()
             message = f"your code interfered with the grader's connection: {error}"
@@ -104,26 +112,41 @@ class Worker:
         return answer
 
     def _send(self, data: bytes, end: float) -> None:
-        self._set_timeout(end - time.monotonic())
-        sent = self._socket.send(data)
+        sent = self._until(end, functools.partial(self._socket.send, data))
         while sent < len(data):
-            self._set_timeout(end - time.monotonic())
-            sent += self._socket.send(data[sent : sent + CHUNK])
+            part = data[sent : sent + CHUNK]
+            sent += self._until(end, functools.partial(self._socket.send, part))
 
-    def _set_timeout(self, seconds: float) -> None:
-        """Have the kernel end a send or receive after `seconds`, rounded up to a step.
+    def _until(self, end: float, transfer: Callable[[], T]) -> T:
+        """Return what a send or receive returns; wait for it in beats, until `end` at most.
+
+        A beat that takes much longer than it may shows that this process stood still, and most
+        likely the worker too. Raises `TimeoutError` at the `end`, `WorkerLost` after a standstill.
+        """
+        while (left := end - (begun := time.monotonic())) > 0:
+            beat = self._set_timeout(left)
+            try:
+                return transfer()
+            except BlockingIOError:
+                pass
+            finally:
+                if (late := time.monotonic() - begun - beat) > STANDSTILL:
+                    raise WorkerLost(f"the machine stood still for {late:.0f} seconds")
+        raise TimeoutError
+
+    def _set_timeout(self, seconds: float) -> float:
+        """Have the kernel end a send or receive after a beat, or `seconds` if that is less.
 
         A timeout of the kernel saves the `poll` before each call that a Python timeout costs.
-        Raises `TimeoutError` if no time is left.
+        Return the timeout in seconds.
         """
-        if seconds <= 0:
-            raise TimeoutError
-        steps = math.ceil(seconds / STEP)
+        steps = math.ceil(min(seconds, BEAT) / STEP)
         if steps != self._timeout_steps:
             self._timeout_steps = steps
             limit = struct.pack("ll", *divmod(int(steps * STEP * 1e6), 1_000_000))
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        return steps * STEP
 
     def _receive(self, end: float) -> wire.Answer:
         size = wire.HEADER.size
@@ -138,24 +161,29 @@ class Worker:
             return
         parts, have = [self._buffer], len(self._buffer)
         while have < count:
-            self._set_timeout(end - time.monotonic())
-            part = self._socket.recv(CHUNK)
+            part = self._until(end, functools.partial(self._socket.recv, CHUNK))
             if not part:
                 raise EOFError
             parts.append(part)
             have += len(part)
         self._buffer = b"".join(parts)
 
-    def _how_it_ended(self) -> str:
-        ended = self._end(GRACE) or Ended(-signal.SIGKILL)
-        if ended.reason or ended.status == -signal.SIGKILL:
-            return ended.reason or "your code ended the process it ran in"
+    def _failure_of(self, error: Exception) -> StudentFailure | WorkerLost:
+        """Return what it means that the worker hung up: a crash only if the code is to blame."""
+        ended = self._end(GRACE)
+        if ended is None:
+            return WorkerLost(f"the process that runs student code has ended: {error!r}")
+        if ended.reason:
+            return StudentFailure("Crash", ended.reason)
         if ended.status >= 0:
-            return f"your code ended the process it ran in (exit code {ended.status})"
+            says = f"your code ended the process it ran in (exit code {ended.status})"
+            return StudentFailure("Crash", says)
         names = {number.value: number.name for number in signal.Signals}
         names |= {signal.SIGSEGV: "a segmentation fault", signal.SIGABRT: "an abort"}
         name = names.get(-ended.status, f"signal {-ended.status}")
-        return f"your code crashed the Python interpreter ({name})"
+        if -ended.status in FROM_OUTSIDE:
+            return WorkerLost(f"{name} ended the process that ran the code")
+        return StudentFailure("Crash", f"your code crashed the Python interpreter ({name})")
 
     def close(self) -> None:
         """End the worker immediately."""

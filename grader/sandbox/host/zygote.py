@@ -18,6 +18,7 @@ from typing import Any
 from grader.errors import InternalError, RequestError
 from grader.sandbox import control
 from grader.sandbox.confinement.layers import Confinement
+from grader.scratch import ScratchFolder
 
 CONTROL_SECONDS = 60.0  # without an answer for so long, imports included, a zygote counts as dead
 
@@ -43,7 +44,7 @@ class Zygote:
         if control is not None:
             control.settimeout(CONTROL_SECONDS)
         self._errors: Any = None
-        self._root: tempfile.TemporaryDirectory[str] | None = None
+        self._root: ScratchFolder | None = None
 
     def __enter__(self) -> Zygote:
         self.start()
@@ -65,11 +66,11 @@ class Zygote:
         self._control.settimeout(CONTROL_SECONDS)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
         # Holds each worker's private folder. The host removes it, because a zygote can be killed.
-        self._root = tempfile.TemporaryDirectory(prefix="grader-", ignore_cleanup_errors=True)
+        self._root = ScratchFolder("workers")
         command = [sys.executable, "-I", "-W", "ignore", "-m", "grader.sandbox.worker.zygote"]
         with theirs:
             self._process = subprocess.Popen(
-                [*command, str(theirs.fileno()), os.path.realpath(self._root.name)],
+                [*command, str(theirs.fileno()), os.path.realpath(self._root.path)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -157,7 +158,7 @@ class Zygote:
             self._process.kill()
             self._process.wait()
         if self._root is not None:
-            self._root.cleanup()
+            self._root.close()
         self._control = self._process = self._root = None
 
 

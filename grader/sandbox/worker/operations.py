@@ -1,16 +1,34 @@
-"""Counting the operations that code dispatches, independent of the names in its source."""
+"""Counting the operations that code runs, and noticing code that hides some of them.
+
+Torch's modes count what code calls by name, and torch's own record of operations, which lies
+beneath the modes, is compared with what they saw. Both live in the process of the code that they
+watch: they notice every way of torch itself to get around them, not code that rewrites them.
+"""
 
 from __future__ import annotations
 
 import _thread
-import contextlib
+import functools
+import itertools
+import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+
+# What a watch tells besides `torch.*` and `aten.*`, as names of counts.
+INSIDE = "inside."  # torch's own name of an operation that ran, also within another
+UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
+CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
+SWITCHED_OFF = "unseen.watch"  # the modes or the record were taken away
+THREADS = "unseen.threads"  # threads that are older than the call, or outlive it
 
 # The functions that start threads. `threading` uses the last one since Python 3.13.
 THREAD_STARTERS = (
@@ -18,6 +36,12 @@ THREAD_STARTERS = (
     (threading, "_start_new_thread"),
     (threading, "_start_joinable_thread"),
 )
+# Functions that call code which they are given: hooks, or the backward of somebody's own function.
+CALLS_BACK = {"backward", "grad", "apply_", "map_", "map2_", "vmap", "jvp", "vjp", "jacobian"}
+OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces run Python code
+PLAIN_TYPES = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
+
+_active: list[OperationWatch] = []  # innermost last; threads report to it
 
 
 class OperationWatch:
@@ -25,43 +49,180 @@ class OperationWatch:
 
     `counts["aten.bmm"]` is how often the kernel ran, `counts["torch.layer_norm"]` how often the
     Python function was called. A composite function such as `multi_head_attention_forward` has only
-    its `torch.*` name, compiled code only kernels. Without `kernels` only functions are counted, at
-    half the cost. Torch's modes apply to one thread, so threads started in the block count as well.
+    its `torch.*` name, compiled code only kernels. `watch` is "all", "functions", which leaves out
+    the kernels, or "", which counts nothing. Threads started in the block count as well. `settle`
+    ends the counting; until the block ends, torch's record still names what runs, so that an
+    answer can be packed in the block.
     """
 
-    def __init__(self, *, kernels: bool = True) -> None:
+    def __init__(self, watch: str = "all") -> None:
         self.counts: Counter[str] = Counter()
-        self._kernels = kernels
-        self._stack = contextlib.ExitStack()
+        self.kernels, self._is_off = watch == "all", not watch
+        self._threads = 0
+        self._draws = False
+        self._counting: _Counting | None = None
+
+    @property
+    def reported(self) -> dict[str, int]:
+        """The counts; of a call that made a module, all but those of drawing its weights."""
+        kept = (INSIDE, SWITCHED_OFF, THREADS)
+        return {n: c for n, c in self.counts.items() if not self._draws or n.startswith(kept)}
 
     def __enter__(self) -> OperationWatch:
-        self._stack.enter_context(self._counting())
-        for module, name in THREAD_STARTERS:
-            if start := getattr(module, name, None):
-                setattr(module, name, self._counting_start(start))
-                self._stack.callback(setattr, module, name, start)
+        if self._is_off:
+            return self
+        _prepare()
+        self._threads = _thread._count()
+        self._counting = _Counting(self)
+        self._counting.start()
+        _active.append(self)
         return self
 
+    def settle(self, *, draws: bool = False) -> None:
+        """Stop counting calls: all that follows is the grader's own.
+
+        `draws` says that the call made a module: it computed no answer, but drew weights.
+        """
+        self._draws = draws
+        if self._counting is not None:
+            self._counting.settle()
+
     def __exit__(self, *exc: Any) -> None:
-        self._stack.close()
+        if self._is_off:
+            return
+        _active.remove(self)
+        counting, self._counting = self._counting, None
+        if counting is not None:
+            counting.stop()
+        if self._threads or _thread._count():
+            self.counts[THREADS] += 1
 
-    @contextlib.contextmanager
-    def _counting(self) -> Iterator[None]:
-        kernels = _Kernels(self.counts) if self._kernels else contextlib.nullcontext()
-        with _Functions(self.counts), kernels:
-            yield
 
-    def _counting_start(self, start: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `start`, a function that starts a thread, so that the thread counts too."""
+class _Counting:
+    """The modes and the record of one thread; they report to a watch."""
 
-        def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
-            def counted(*args: Any, **kwargs: Any) -> Any:
-                with self._counting():
-                    return function(*args, **kwargs)
+    def __init__(self, watch: OperationWatch) -> None:
+        self._watch = watch
+        token = secrets.token_hex(8)
+        self._marks = _Marks(f"seen {token}", f"open {token}", f"end {token}")
+        self._end = _MARK(self._marks.end)  # entered, and never left within the record
+        self._modes: list[Any] = []
+        self._before: tuple[list[Any], list[Any]] = [], []
+        self._is_recording = False
 
-            return start(counted, *rest, **options)
+    def start(self) -> None:
+        try:
+            _ENABLE(_CONFIG)
+        except RuntimeError:  # somebody else records already
+            self._watch.counts[SWITCHED_OFF] += 1
+        else:
+            self._is_recording = True
+        self._before = _stacks()
+        self._modes = [_Functions(self._watch.counts, self._marks)]
+        if self._watch.kernels:
+            self._modes.append(_Kernels(self._watch.counts))
+        for mode in self._modes:
+            mode.__enter__()
 
-        return counting_start
+    def settle(self) -> None:
+        """Take the modes off; note whether somebody else did, or left modes of their own."""
+        if not self._modes:
+            return
+        functions, kernels = self._before
+        found, modes, self._modes = _stacks(), self._modes, []
+        if _same(found[0], [*functions, modes[0]]) and _same(found[1], [*kernels, *modes[1:]]):
+            for mode in reversed(modes):
+                mode.__exit__(None, None, None)
+        else:
+            self._watch.counts[SWITCHED_OFF] += 1
+            for _ in found[0][len(functions) :]:
+                _POP_FUNCTION()
+            for _ in found[1][len(kernels) :]:
+                _POP_DISPATCH(None)
+        self._end.__enter__()
+
+    def stop(self) -> None:
+        """End the record and add what it shows beyond the modes."""
+        self.settle()
+        if not self._is_recording:
+            return
+        try:
+            events = list(itertools.chain.from_iterable(_DISABLE()))
+        except RuntimeError:
+            events = []
+        _Reading(self._watch, self._marks).read(events)
+
+
+class _Reading:
+    """Reads torch's record of one thread: what ran, and under which of our marks."""
+
+    def __init__(self, watch: OperationWatch, marks: _Marks) -> None:
+        self._counts, self._kernels, self._marks = watch.counts, watch.kernels, marks
+
+    def read(self, events: Sequence[Any]) -> None:
+        """Add to the counts what the modes did not see."""
+        # The mark over the operation that runs, and whether it is part of one that counts.
+        mark, nested = self._marks.none, False
+        above: list[tuple[str, bool]] = []
+        inside = []
+        for event in events:
+            name = event.name()
+            if not name:  # the end of an operation
+                if above:
+                    mark, nested = above.pop()
+                continue
+            above.append((mark, nested))
+            if name in self._marks:
+                mark, nested = name, False
+            elif operation := _operation(name):
+                inside.append(operation.inside)
+                if operation.computes and not nested:
+                    self._note(operation, mark)
+                    nested = True
+                if not operation.is_torchs:
+                    mark, nested = self._marks.open, False
+        self._counts.update(inside)
+        if mark != self._marks.end:
+            self._counts[SWITCHED_OFF] += 1
+
+    def _note(self, operation: _Operation, mark: str) -> None:
+        """Count an operation that no function was seen to call."""
+        if mark == self._marks.open:
+            self._counts[CALLED_BACK] += 1
+        elif mark == self._marks.none:
+            self._counts[UNSEEN] += 1
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The names of the marks that a watch leaves in torch's record."""
+
+    seen: str  # around a function that the mode saw
+    open: str  # the same, if the function can call code of the student
+    end: str  # all that follows is the grader's
+    none: str = ""
+
+    def __contains__(self, name: str) -> bool:
+        return name in (self.seen, self.open, self.end)
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """An operation in torch's record."""
+
+    inside: str  # its name among the counts
+    computes: bool  # whether it does more than to call others or to make a view of all of it
+    is_torchs: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def _operation(name: str) -> _Operation | None:
+    """Return the operation that a name in the record means; None for all other events."""
+    space, colons, operation = name.partition("::")
+    if not colons or not operation or "::" in operation:  # a node of the autograd engine
+        return None
+    computes = name not in _composite() and operation not in ("detach", "alias")
+    return _Operation(INSIDE + operation, computes, space in OWN_OPERATIONS)
 
 
 class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -82,12 +243,133 @@ class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Functions(TorchFunctionMode):
-    def __init__(self, counts: Counter[str]) -> None:
+    def __init__(self, counts: Counter[str], marks: _Marks) -> None:
         super().__init__()
         self._counts = counts
+        self._seen, self._open = marks.seen, marks.open
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
-        self._counts[f"torch.{getattr(func, '__name__', func)}"] += 1
-        return func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", func)
+        self._counts[f"torch.{name}"] += 1
+        calls_back = name in CALLS_BACK or any(kind not in PLAIN_TYPES for kind in types)
+        with _MARK(self._open if calls_back else self._seen):
+            return func(*args, **(kwargs or {}))
+
+
+def _stacks() -> tuple[list[Any], list[Any]]:
+    """Return this thread's modes for functions and for kernels."""
+    functions = [_FUNCTION_AT(place) for place in range(_FUNCTIONS())]
+    return functions, [_DISPATCH_AT(place) for place in range(_DISPATCHES())]
+
+
+def _same(found: list[Any], expected: list[Any]) -> bool:
+    return len(found) == len(expected) and all(a is b for a, b in zip(found, expected))
+
+
+@functools.cache
+def _composite() -> frozenset[str]:
+    """Return the operations that only call others; the others are what counts."""
+    names = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
+    return frozenset(name.partition(".")[0] for name in names)
+
+
+@functools.cache
+def _prepare() -> None:
+    """Put counting functions where torch leads past its record; once, before any student code.
+
+    The process that workers are forked from watches calls of its own, so that nobody can keep a
+    reference to what was there before.
+    """
+    _composite()
+    torch.jit._state.disable()
+    for module, name in THREAD_STARTERS:
+        if start := getattr(module, name, None):
+            setattr(module, name, _counting_start(start))
+    for owner in (torch._C._autograd, torch.autograd, torch.autograd.profiler_legacy):
+        for name in ("_enable_record_function", "_disable_profiler_legacy"):
+            if hasattr(owner, name):
+                setattr(owner, name, _noticing(getattr(owner, name)))
+    handle: Any = torch._C._DispatchOperatorHandle
+    handle.redispatch_boxed = _naming_redispatch(handle.redispatch_boxed)
+    overload: Any = OpOverload
+    overload._op_dk = property(_direct_kernel, _set_direct_kernel)
+
+
+def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `start`, a function that starts a thread, so that the thread counts too."""
+
+    def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
+        if not _active:
+            return start(function, *rest, **options)
+        counting = _Counting(_active[-1])
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            counting.start()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                counting.stop()
+
+        return start(counted, *rest, **options)
+
+    return counting_start
+
+
+def _noticing(switch: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is noted, and does what `switch` does only if nothing is watched."""
+
+    def noticed(*args: Any, **kwargs: Any) -> Any:
+        if not _active:
+            return switch(*args, **kwargs)
+        _active[-1].counts[SWITCHED_OFF] += 1
+        return []
+
+    return noticed
+
+
+def _naming_redispatch(redispatch: Callable[..., Any]) -> Callable[..., Any]:
+    def redispatch_boxed(handle: Any, *args: Any, **kwargs: Any) -> Any:
+        _note_inside(str(handle.schema().name))
+        return redispatch(handle, *args, **kwargs)
+
+    return redispatch_boxed
+
+
+def _direct_kernel(operation: OpOverload[Any, Any]) -> Callable[..., Any]:
+    """Return an operation's way to a kernel of a given kind, which no record shows."""
+    kernel = vars(operation)["_op_dk"]
+
+    def direct_kernel(*args: Any, **kwargs: Any) -> Any:
+        _note_inside(operation._schema.name)
+        return kernel(*args, **kwargs)
+
+    return direct_kernel
+
+
+def _set_direct_kernel(operation: OpOverload[Any, Any], kernel: Callable[..., Any]) -> None:
+    vars(operation)["_op_dk"] = kernel
+
+
+def _note_inside(name: str) -> None:
+    if _active:
+        _active[-1].counts[INSIDE + name.partition("::")[2].partition(".")[0]] += 1
+
+
+_CONFIG = torch._C._profiler.ProfilerConfig(
+    torch._C._profiler.ProfilerState.CPU,
+    *(False, False, False, False, False),
+    torch._C._profiler._ExperimentalConfig(),
+)
+# What is used while student code may have replaced names of torch's modules.
+_ENABLE = torch._C._autograd._enable_profiler_legacy
+_DISABLE = torch._C._autograd._disable_profiler_legacy
+_MARK = torch._C._profiler._RecordFunctionFast
+_FUNCTIONS, _FUNCTION_AT = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
+_DISPATCHES, _DISPATCH_AT = (
+    torch._C._len_torch_dispatch_stack,
+    torch._C._get_dispatch_stack_at,
+)
+_POP_FUNCTION = torch._C._pop_torch_function_stack
+_POP_DISPATCH = torch._C._pop_torch_dispatch_stack

@@ -1,7 +1,7 @@
 """Quotas on a worker's threads and files, which the zygote enforces from outside.
 
-The kernel limits the size of a file but not of a folder, and threads only for each user. So the
-zygote checks both many times a second and ends a worker that exceeds a quota.
+The kernel limits the size of a file but not of a folder nor of all writes, and threads only for
+each user. So the zygote checks them many times a second and ends a worker that exceeds a quota.
 """
 
 from __future__ import annotations
@@ -15,9 +15,31 @@ from pathlib import Path
 
 CHECK_SECONDS = 0.05
 MAX_FOLDER_BYTES = 32 * 1024 * 1024
+MAX_WRITTEN_BYTES = 1024 * 1024 * 1024  # in a worker's life, as `WrittenBytes` counts them
+LEAST_WRITTEN_BYTES = 1024 * 1024  # of a file that changed between two checks
 MAX_FILES = 256
 MAX_THREADS = 64
+HUNG_UP = "your code closed its connection to the grader"  # said of what had to be ended
 BLOCK = 512  # bytes in a unit of `st_blocks`
+
+
+class WrittenBytes:
+    """About how many bytes a worker has written to its files in its life.
+
+    The kernel counts them too, but tells only root, because nobody may inspect a worker. So every
+    file that changed since the last check counts with its whole size. A small one counts as more,
+    because it can be written many times between two checks.
+    """
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._changed: dict[str, int] = {}  # by file, the time of its last change
+
+    def add(self, entry: os.DirEntry[str], status: os.stat_result) -> None:
+        """Count a file that is in the folder, if it has changed."""
+        if self._changed.get(entry.name) != status.st_mtime_ns:
+            self._changed[entry.name] = status.st_mtime_ns
+            self.total += max(status.st_blocks * BLOCK, LEAST_WRITTEN_BYTES)
 
 
 class QuotaMonitor:
@@ -26,6 +48,7 @@ class QuotaMonitor:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._reasons: dict[int, str] = {}  # by worker, why it was ended; empty while it runs
+        self._written: dict[int, WrittenBytes] = {}  # by worker
         self._checked = time.monotonic()
 
     def folder(self, pid: int) -> Path:
@@ -35,6 +58,7 @@ class QuotaMonitor:
     def add(self, pid: int) -> None:
         """Watch a new worker."""
         self._reasons[pid] = ""
+        self._written[pid] = WrittenBytes()
 
     @property
     def pause(self) -> float | None:
@@ -49,23 +73,30 @@ class QuotaMonitor:
             return
         self._checked = time.monotonic()
         for pid, ended in self._reasons.items():
-            if not ended and (reason := _exceeded_quota(pid, self.folder(pid))):
+            if not ended and (reason := self._exceeded_quota(pid)):
                 self._reasons[pid] = reason
                 _kill(pid)
 
     def end(self, pid: int, grace: float) -> tuple[int, str]:
         """End a worker after at most `grace` seconds and remove its folder.
 
-        Return its exit status (negative: a signal) and the quota that it exceeded, if any.
+        Return its exit status (negative: a signal), and why it was ended if it was ended here.
         """
         deadline = time.monotonic() + grace
         options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        while os.waitid(os.P_PID, pid, options) is None and time.monotonic() < deadline:
+        while is_running := os.waitid(os.P_PID, pid, options) is None:
+            if time.monotonic() >= deadline:
+                break
             time.sleep(0.001)
         _kill(pid)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         _remove(self.folder(pid))
-        return status, self._reasons.pop(pid, "")
+        self._written.pop(pid, None)
+        return status, self._reasons.pop(pid, "") or (HUNG_UP if is_running else "")
+
+    def _exceeded_quota(self, pid: int) -> str:
+        """Return which quota a worker exceeds, in words for the student; empty if none."""
+        return _exceeded_threads(pid) or _exceeded_files(self.folder(pid), self._written[pid])
 
     def close(self) -> None:
         """End every worker and remove all folders."""
@@ -75,21 +106,28 @@ class QuotaMonitor:
         _remove(self._root)
 
 
-def _exceeded_quota(pid: int, folder: Path) -> str:
-    """Return which quota worker `pid` exceeds, in words for the student; empty if none."""
+def _exceeded_threads(pid: int) -> str:
     with contextlib.suppress(OSError):
         if os.stat(f"/proc/{pid}/task").st_nlink - 2 > MAX_THREADS:
             return f"your code started more than {MAX_THREADS} threads"
+    return ""
+
+
+def _exceeded_files(folder: Path, written: WrittenBytes) -> str:
     size = count = 0
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             count += 1
             with contextlib.suppress(OSError):
-                size += entry.stat(follow_symlinks=False).st_blocks * BLOCK
+                status = entry.stat(follow_symlinks=False)
+                size += status.st_blocks * BLOCK
+                written.add(entry, status)
             if size > MAX_FOLDER_BYTES:
                 return f"your code wrote more than {MAX_FOLDER_BYTES >> 20} MiB of files"
             if count > MAX_FILES:
                 return f"your code made more than {MAX_FILES} files"
+    if written.total > MAX_WRITTEN_BYTES:
+        return f"your code wrote its files again and again, {MAX_WRITTEN_BYTES >> 20} MiB in all"
     return ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import difflib
 import sys
@@ -18,11 +17,13 @@ from torch import Tensor, nn
 from grader.sandbox import wire
 from grader.sandbox.cells import BROKEN
 from grader.sandbox.program import Program
+from grader.sandbox.source import Unsearchable, forbidden_calls
 from grader.sandbox.worker.adopt import adopt
 from grader.sandbox.worker.operations import OperationWatch
 from grader.sandbox.worker.output import CapturedOutput
 
 MAX_FRAMES = 6  # innermost frames of an error that are sent
+MAX_USES = 20  # of forbidden names in one source that are sent
 
 
 class Missing(Exception):
@@ -62,6 +63,7 @@ class Server:
             owed, self._owed = self._owed, None
             return msgspec.structs.replace(owed, id=request.id)
         stdout, sys.stdout = sys.stdout, self._printed
+        self._watch = None
         try:
             reply = self._reply(request)
             return None if quiet else reply
@@ -83,17 +85,19 @@ class Server:
             case wire.Adopt():
                 adopt(self.held(request.target), wire.unpack_tensor(request.values))
                 return wire.Reply(id=request.id)
+            case wire.Search():
+                found = [_uses(s, request.patterns[name]) for name, s in request.sources.items()]
+                return wire.Reply(request.id, wire.WireList(found))
             case wire.Load():
                 return self._load(request)
             case wire.Get():
-                target, program = self._resolve(request.target)
-                self._activate(program)
-                return self._answer(request.id, getattr(target, request.name), program, [])
+                return self._get(request)
             case wire.Backward():
                 return self._backward(request)
             case wire.Inspect():
-                entries = list(_state_entries(self.held(request.target)))
-                return wire.Reply(request.id, entries=entries)
+                with self._watching(request.watch):
+                    entries = list(_state_entries(self.held(request.target)))
+                return wire.Reply(request.id, entries=entries, operations=self._seen())
             case wire.Sync():
                 return wire.Reply(id=request.id)
         raise wire.Malformed(f"not a request: {request!r}")
@@ -141,7 +145,6 @@ class Server:
         return self._modules.get(number) or self._handles[number]
 
     def _call(self, request: wire.Call) -> wire.Reply:
-        self._watch = watch = None
         target, program = self._resolve(request.target)
         tensors = _TensorArguments()
 
@@ -152,19 +155,39 @@ class Server:
         kwargs = {name: unpack(value) for name, value in request.kwargs.items()}
         self._activate(program)
         function = _method(target, request.name)
-        # A constructor is not watched: it computes no answer, but draws weights.
-        if request.watch and not isinstance(function, type):
-            self._watch = watch = OperationWatch(kernels=request.watch == "all")
-        with torch.set_grad_enabled(request.grad), watch or contextlib.nullcontext():
-            value = function(*args, **kwargs)
-        if request.quiet:
-            return wire.Reply(id=request.id)
         outputs: list[Tensor] = []
-        seen = {"changed": tensors.changed(), "operations": dict(watch.counts) if watch else {}}
-        reply = self._answer(request.id, value, program, outputs, **seen)
+        with torch.set_grad_enabled(request.grad), self._watching(request.watch) as watch:
+            value = function(*args, **kwargs)
+            watch.settle(draws=wire.is_a(value, nn.Module))
+            if request.quiet:
+                return wire.Reply(id=request.id)
+            # Packing is watched too: nothing may be computed on the way out.
+            changed = tensors.changed()
+            reply = self._answer(request.id, value, program, outputs, changed=changed)
         if outputs:
             self._graphs[request.id] = (tensors.leaves, outputs)
-        return reply
+        return self._with_operations(reply)
+
+    def _get(self, request: wire.Get) -> wire.Reply:
+        target, program = self._resolve(request.target)
+        self._activate(program)
+        with self._watching(request.watch) as watch:
+            value = getattr(target, request.name)
+            watch.settle()
+            reply = self._answer(request.id, value, program, [])
+        return self._with_operations(reply)
+
+    def _watching(self, watch: wire.Watch) -> OperationWatch:
+        """Return the context that counts the operations of a request, if it is watched."""
+        self._watch = OperationWatch(watch)
+        return self._watch
+
+    def _with_operations(self, reply: wire.Reply) -> wire.Reply:
+        seen = self._seen()
+        return msgspec.structs.replace(reply, operations=seen) if seen else reply
+
+    def _seen(self) -> dict[str, int]:
+        return self._watch.reported if self._watch else {}
 
     def _answer(
         self, number: int, value: Any, program: Program, outputs: list[Tensor], **fields: Any
@@ -173,6 +196,7 @@ class Server:
 
         def tensor(out: Tensor) -> wire.Value:
             try:
+                out = wire.plain_tensor(out)
                 packed = wire.pack_tensor(out)
             except wire.Malformed:
                 return self._keep(out, program)
@@ -187,10 +211,10 @@ class Server:
         number, self._next = self._next, self._next + 1
         self._handles[number] = (thing, program)
         shapes = {}
-        if isinstance(thing, nn.Module):
+        if wire.is_a(thing, nn.Module):
             shapes = {name: list(p.shape) for name, p in thing.named_parameters()}
         name = type(thing).__name__[:80]
-        if isinstance(thing, Tensor):
+        if type(thing) in wire.PLAIN_TENSORS:
             dtype = str(thing.dtype).removeprefix("torch.")
             name = f"{dtype if thing.layout is torch.strided else 'sparse'} tensor"
         return wire.Handle(number, name, shapes)
@@ -202,19 +226,28 @@ class Server:
         # The gradient of sum(output * grad) is grad. torch.autograd.backward would accept grads
         # directly, but it imports a symbolic algebra package first.
         grads = [wire.unpack_tensor(grad) for grad in request.grads]
-        with torch.enable_grad():
+        with torch.enable_grad(), self._watching(request.watch):
             sums = [(out * grad).sum().double() for out, grad in zip(outputs, grads, strict=True)]
             torch.stack(sums).sum().backward(retain_graph=True)  # type: ignore[no-untyped-call]
         found = [None if leaf.grad is None else wire.pack_tensor(leaf.grad) for leaf in leaves]
-        return wire.Reply(request.id, grads=found, printed=self._printed.take())
+        printed = self._printed.take()
+        return wire.Reply(request.id, grads=found, operations=self._seen(), printed=printed)
 
     def _failure(self, number: int, error: BaseException) -> wire.Failure:
         sources = [s for program in self._programs.values() for s in program.sources.values()]
         own = {source.file: source.text for source in sources if source.own}
         kind, mro = type(error).__name__[:80], [base.__name__[:80] for base in type(error).__mro__]
         message, frames = _message(error), _own_frames(error, own)
-        counts = dict(self._watch.counts) if self._watch else {}
-        return wire.Failure(number, kind, mro, message, frames, self._printed.take(), counts)
+        return wire.Failure(number, kind, mro, message, frames, self._printed.take(), self._seen())
+
+
+def _uses(source: wire.Source, patterns: list[str]) -> wire.Value:
+    """Return the lines and names of a source that match a pattern, or why nobody can tell."""
+    try:
+        uses = forbidden_calls(source.text, source.file, patterns)
+    except Unsearchable as error:
+        return str(error)
+    return wire.WireList([wire.WireTuple([use.line, use.name]) for use in uses[:MAX_USES]])
 
 
 class _TensorArguments:
@@ -259,6 +292,7 @@ def _method(target: Any, name: str | None) -> Any:
 
 def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
     """Return an argument after a call if the call wrote into it, even through `.data`."""
+    after = wire.plain_tensor(after)  # a call can change the class of its arguments
     same_kind = after.dtype == wire.DTYPES[before.dtype] and list(after.shape) == before.shape
     if before.stride is None and same_kind and after.is_contiguous():
         size = len(before.data)

@@ -14,6 +14,7 @@ import gc
 import linecache
 import os
 import select
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -96,8 +97,8 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
                 hosts[host].add(pid)
                 host.sendall(control.encode(pid))
             case control.Reap(pid, grace):
-                ended = control.Ended(0)
-                if pid in hosts[host]:  # a worker of an earlier zygote ended with that zygote
+                ended = control.Ended(-signal.SIGKILL)
+                if pid in hosts[host]:  # a worker of an earlier zygote was killed with that zygote
                     hosts[host].remove(pid)
                     ended = control.Ended(*quota.end(pid, grace))
                 host.sendall(control.encode(ended))

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import ARCHIVES, is_code_or_zip
-from grader.submissions.notes import printable_name
+from grader.submissions.notes import MAX_NOTES, printable_name
+from grader.submissions.opening import Entry, NotOpened, OwnFolder
 
 UNKNOWN = Person()
 MAX_NAME = 120  # bytes; a longer name is cut
-CLUTTER = ("__MACOSX", "Thumbs.db", "desktop.ini")  # files that operating systems add
+REFUSED_KINDS = {"link": "is a link", "other": "is not a regular file"}
+# What operating systems, editors and git add to a folder; nobody hands in under such a name.
+CLUTTER = {
+    *("__MACOSX", "Thumbs.db", "desktop.ini", "$RECYCLE.BIN", "__pycache__"),
+    *(".DS_Store", ".localized", ".directory", ".fseventsd", ".Spotlight-V100", ".Trashes"),
+    *(".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules", ".github", ".hg", ".svn"),
+    *(".idea", ".vscode", ".ipynb_checkpoints", ".venv", ".cache"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".TemporaryItems"),
+}
+# Names that the results of a class use: a student's pages are called after the student, and those
+# of an earlier attempt end in its number.
+RESERVED = re.compile(
+    r".*\.attempt-[0-9]+|(?:class|dashboard|grades|index|ledger|reports|results)(?:\.[a-z]+)?",
+    re.DOTALL | re.IGNORECASE,
+)
 TEXT_ENTRY = "a text entry was handed in, but text entries are not graded; hand in the files"
 LINK_ENTRY = "a link was handed in, but links are not followed; hand in the files"
 
@@ -68,32 +86,55 @@ class Listing:
     """The files and folders in a folder of submissions, by name, and those that are left out."""
 
     folder: Path
-    entries: list[Path] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    _left_out: dict[str, list[str]] = field(default_factory=dict)  # the names, by reason
 
     def leave_out(self, name: str, why: str) -> None:
         """Add a file or folder to those that belong to no attempt."""
-        self.left_out.append(LeftOut(printable_name(name), why))
+        self._left_out.setdefault(why, []).append(name)
 
-    def mostly(self, matches: Callable[[Path], bool]) -> bool:
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What was left out: of each reason the first few, and how many more there are."""
+        return tuple(
+            one for why, names in self._left_out.items() for one in _first_left_out(names, why)
+        )
+
+    def mostly(self, matches: Callable[[Entry], bool]) -> bool:
         """Return whether more than half of the entries match."""
         return 2 * sum(map(matches, self.entries)) > len(self.entries)
 
 
+def _first_left_out(names: Sequence[str], why: str) -> Iterator[LeftOut]:
+    for name in names[:MAX_NOTES]:
+        yield LeftOut(printable_name(name), why)
+    if len(names) > MAX_NOTES:
+        yield LeftOut(f"each of {len(names) - MAX_NOTES} more", why)
+
+
 def list_folder(folder: Path, without: Path | None = None) -> Listing:
-    """Return the entries of `folder`, except hidden files and the folder `without`."""
+    """Return the entries of `folder`, except what systems add and the folder `without`.
+
+    Raises `RequestError` if the folder cannot be read.
+    """
     listing = Listing(folder)
-    for path in sorted(folder.iterdir(), key=lambda path: path.name):
-        if path.name.startswith(".") or path.name in CLUTTER:
+    try:
+        entries = OwnFolder(folder, most=None).entries(folder)  # a class has no limit
+    except (OSError, NotOpened) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RequestError(f"{folder} cannot be read: {reason}", f"ls -ld {folder}") from None
+    results = without.absolute() if without is not None else None
+    for entry in entries:
+        if entry.name in CLUTTER or entry.name.startswith("._"):
             continue
-        if without is not None and path.absolute() == without.absolute():
+        if results and entry.name == results.name and entry.path.absolute() == results:
             continue
-        if path.is_symlink():
-            listing.leave_out(path.name, "is a link")
-        elif not path.is_dir() and not path.is_file():
-            listing.leave_out(path.name, "is not a regular file")
+        if entry.name.startswith("."):
+            listing.leave_out(entry.name, "begins with a dot")
+        elif reason := REFUSED_KINDS.get(entry.kind):
+            listing.leave_out(entry.name, reason)
         else:
-            listing.entries.append(path)
+            listing.entries.append(entry)
     return listing
 
 
@@ -113,26 +154,32 @@ def student_names(claims: Iterable[tuple[str, str]]) -> list[str]:
 
     A claim is the name that a student should have, and a text that only this student has. The
     first who claims a name that can be a file name gets it. Any other gets a name that ends in a
-    hash of the unique text, so that no two names become equal when they are cleaned or cut.
+    hash of the unique text, so that no two names become equal when they are cleaned or cut. So
+    does a name that the results of the class use.
     """
     numbered = list(enumerate(claims))
     first = {name: number for number, (name, _) in reversed(numbered) if _can_be_file_name(name)}
     names = {number: name for name, number in first.items()}
+    taken = set(first)
     for number, (wanted, unique) in numbered:
         if number not in names:
-            names[number] = _hashed_name(wanted, unique, names.values())
+            names[number] = _hashed_name(wanted, unique, taken)
+            taken.add(names[number])
     return [names[number] for number, _ in numbered]
 
 
 def _can_be_file_name(name: str) -> bool:
     is_visible = bool(name.strip()) and not name.startswith(".") and "/" not in name
     is_short = len(os.fsencode(name)) <= MAX_NAME
-    return is_visible and is_short and name.isprintable() and printable_name(name) == name
+    is_text = name.isprintable() and printable_name(name) == name
+    return is_visible and is_short and is_text and not RESERVED.fullmatch(name)
 
 
-def _hashed_name(wanted: str, unique: str, taken: Iterable[str]) -> str:
+def _hashed_name(wanted: str, unique: str, taken: Set[str]) -> str:
     digest = hashlib.sha256(os.fsencode(unique)).hexdigest()
     cleaned = printable_name(wanted).replace("/", "_")
     short = os.fsencode(cleaned)[:MAX_NAME].decode("utf-8", "ignore").strip(". ")
-    names = [f"{short or 'submission'}-{digest[:length]}" for length in (8, 16, 64)]
-    return next((name for name in names if name not in taken), names[-1])
+    short = short or "submission"
+    names = (f"{short}-{digest[:length]}" for length in (8, 16, 64))
+    numbered = (f"{short}-{digest[:8]}-{number}" for number in itertools.count(2))
+    return next(name for name in itertools.chain(names, numbered) if name not in taken)

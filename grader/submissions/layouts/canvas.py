@@ -27,6 +27,7 @@ from grader.submissions.layouts.attempt import (
     unsupported_note,
 )
 from grader.submissions.notes import printable_name
+from grader.submissions.opening import Entry
 
 CONTENT = r"_(?:(?P<attachment>[0-9]+)_(?P<file>.+)|(?P<entry>text|link)\.html)"
 NAMED = re.compile(rf"(?P<name>.*?)(?P<late>_LATE)?_(?P<user>[0-9]+){CONTENT}", re.DOTALL)
@@ -50,19 +51,19 @@ class _CanvasFile:
 
 def recognises(listing: Listing) -> bool:
     """Return whether most entries have a name as Canvas writes it."""
-    return listing.mostly(lambda path: _parse(path) is not None)
+    return listing.mostly(lambda entry: _parse(entry) is not None)
 
 
 def read(listing: Listing, course: Course) -> list[Attempt]:
     """Return the attempts of every student; later versions of a file are later attempts."""
     students: dict[str, list[_CanvasFile]] = defaultdict(list)
-    for path in listing.entries:
-        if file := _parse(path):
+    for entry in listing.entries:
+        if file := _parse(entry):
             students[file.user].append(file)
             if file.entry:
-                listing.leave_out(path.name, f"is a {file.entry} entry")
+                listing.leave_out(entry.name, f"is a {file.entry} entry")
         else:
-            listing.leave_out(path.name, "is not named as Canvas names files")
+            listing.leave_out(entry.name, "is not named as Canvas names files")
     names = student_names((user, user) for user in students)
     return [
         attempt
@@ -71,11 +72,11 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     ]
 
 
-def _parse(path: Path) -> _CanvasFile | None:
-    match = ANONYMOUS.fullmatch(path.name) or NAMED.fullmatch(path.name)
-    if match is None or path.is_dir():
+def _parse(entry: Entry) -> _CanvasFile | None:
+    match = ANONYMOUS.fullmatch(entry.name) or NAMED.fullmatch(entry.name)
+    if match is None or entry.is_folder:
         return None
-    file = _CanvasFile(path, **match.groupdict(""))
+    file = _CanvasFile(entry.path, **match.groupdict(""))
     return file if all(map(_is_word, file.name)) else None
 
 

@@ -7,7 +7,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,13 +15,29 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions import archives
 from grader.submissions.archives import CODE, ZIP_AGAIN, is_code_or_zip, is_zip
-from grader.submissions.exercise_files import unsafe_reason
 from grader.submissions.layouts.attempt import CLUTTER, Attempt, AttemptPart
 from grader.submissions.notes import left_out, printable_name, shortened
-from grader.submissions.submission import Submission, discover
+from grader.submissions.opening import Entry, NotOpened, OwnFolder, open_file, refusal
+from grader.submissions.reader import messages
+from grader.submissions.reader.host import (
+    ReadingFailed,
+    ReadingImpossible,
+    exercise_names,
+    readers,
+)
+from grader.submissions.submission import (
+    PLAIN_FILES,
+    ReadFiles,
+    Submission,
+    accepted,
+    read_submission,
+)
 
-# Errors of this machine, for which no student may lose points.
-MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO)
+MAX_ZIPS = 20  # in one attempt
+TOO_MUCH = "exceeds the limits of one submission"
+# Errors of this machine, for which no student may lose points. A reader has limits of its own on
+# memory and open files, so a lack of them is no such error.
+MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.ENFILE, errno.EIO)
 
 
 @contextlib.contextmanager
@@ -32,12 +48,12 @@ def attempt_folder(attempt: Attempt, notes: list[str] | None = None) -> Iterator
     to which the files are copied and zips unpacked.
     """
     notes = [] if notes is None else notes
-    paths = [part.path for part in attempt.parts]
-    if len(paths) == 1 and paths[0].is_dir() and not _holds_zips(paths[0]):
-        yield paths[0]
+    parts = [inner for part in attempt.parts for inner in _inner_parts(part, notes)]
+    is_whole = [part.path for part in parts] == [part.path for part in attempt.parts]
+    if is_whole and len(parts) == 1 and parts[0].is_folder:
+        yield parts[0].path
         return
     with TemporaryDirectory(prefix="grader-attempt-") as name:
-        parts = [inner for part in attempt.parts for inner in _inner_parts(part)]
         copier = _Copier(Path(name), notes)
         for part in parts:
             copier.put(part, alone=len(parts) == 1)
@@ -45,9 +61,31 @@ def attempt_folder(attempt: Attempt, notes: list[str] | None = None) -> Iterator
 
 
 def collect(attempt: Attempt, course: Course) -> Submission:
-    """Return the attempt's submission; if it cannot be read, every exercise has the reason.
+    """Return the attempt's submission, read by a reader of its own.
 
-    Raises `RequestError` if this machine is the reason, such as a full disk.
+    If it cannot be read, every exercise has the reason. Raises `RequestError` if this machine is
+    the reason, such as a full disk.
+    """
+    parts = tuple(
+        messages.PartToRead(os.fsencode(part.path.absolute()), os.fsencode(part.name))
+        for part in attempt.parts
+    )
+    student = os.fsencode(attempt.student)
+    job = messages.ReadAttempt(exercise_names(course), student, parts, attempt.notes)
+    try:
+        answer = readers().ask(job, messages.FilesRead, [part.path for part in attempt.parts])
+        return replace(accepted(answer, course), name=attempt.student)
+    except ReadingImpossible as error:
+        reason = str(error)
+    except ReadingFailed as error:
+        reason = f"{error}; {PLAIN_FILES}"
+    return _unusable(attempt, course, reason).submission
+
+
+def read_attempt(attempt: Attempt, course: Course) -> ReadFiles:
+    """Read the files of an attempt; if they cannot be read, every exercise has the reason.
+
+    Only a reader calls this. Raises `OSError` if this machine seems to be the reason.
     """
     notes: list[str] = []
     try:
@@ -57,28 +95,33 @@ def collect(attempt: Attempt, course: Course) -> Submission:
             reason = "; ".join(shortened([*attempt.notes, *notes])) or "no file was handed in"
     except OSError as error:
         if error.errno in MACHINE_ERRORS:
-            raise RequestError(
-                f"cannot read what {attempt.student} handed in: {error.strerror}",
-                "fix that, and run the same command again",
-            ) from None
+            raise
         # Students read this, so it must not name the folders of this machine.
         reason = f"{error.strerror}: '{_name_for_student(error, attempt)}'"
+    except NotOpened as error:
+        reason = f"{_label(attempt)} {error}; hand in the exercise files alone"
     return _unusable(attempt, course, reason)
 
 
-def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> Submission:
+def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> ReadFiles:
     try:
-        found = discover([folder], course, inside=True)
+        read = read_submission([folder], course, inside=True)
     except RequestError as error:
-        label = attempt.parts[0].name if len(attempt.parts) == 1 else attempt.student
-        reason = "; ".join([error.message.replace(str(folder), label), *notes])
+        reason = "; ".join([error.message.replace(str(folder), _label(attempt)), *notes])
         return _unusable(attempt, course, printable_name(reason))
-    return replace(found, name=attempt.student, notes=(*attempt.notes, *notes, *found.notes))
+    notes = [*attempt.notes, *notes, *read.submission.notes]
+    found = replace(read.submission, name=attempt.student, notes=tuple(notes))
+    return ReadFiles(found, read.digests)
 
 
-def _unusable(attempt: Attempt, course: Course, reason: str) -> Submission:
+def _label(attempt: Attempt) -> str:
+    """Return what a student calls the attempt."""
+    return printable_name(attempt.parts[0].name if len(attempt.parts) == 1 else attempt.student)
+
+
+def _unusable(attempt: Attempt, course: Course, reason: str) -> ReadFiles:
     problems = dict.fromkeys(course.names, reason)
-    return Submission(attempt.student, {}, problems=problems, notes=attempt.notes)
+    return ReadFiles(Submission(attempt.student, {}, problems=problems, notes=attempt.notes), {})
 
 
 def _name_for_student(error: OSError, attempt: Attempt) -> str:
@@ -90,19 +133,37 @@ def _name_for_student(error: OSError, attempt: Attempt) -> str:
     return printable_name(attempt.student)
 
 
-def _holds_zips(folder: Path) -> bool:
-    return any(is_zip(path) and not unsafe_reason(path) for path in folder.iterdir())
+@dataclass(frozen=True)
+class _InnerPart:
+    """A file or folder of an attempt, which is opened in the folder `within`."""
+
+    path: Path
+    name: str
+    within: Path
+    is_folder: bool
 
 
-def _inner_parts(part: AttemptPart) -> list[AttemptPart]:
+def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
     """Return the part itself or, for a folder that holds zips, its contents."""
-    if not part.path.is_dir() or not _holds_zips(part.path):
-        return [part]
+    path, within = part.path, part.path.parent
+    whole = _InnerPart(path, part.name, within, path.is_dir() and not path.is_symlink())
+    if not whole.is_folder:
+        return [whole]
+    entries = OwnFolder(within).entries(path)
+    zips = [entry for entry in entries if is_zip(entry.path)]
+    refused = [(entry.name, refusal(entry.path, within)) for entry in zips]
+    if all(why != "" for _, why in refused):
+        notes += [left_out(printable_name(name), why) for name, why in refused if why]
+        return [whole]
     return [
-        AttemptPart(path, path.name)
-        for path in sorted(part.path.iterdir())
-        if path.is_dir() or is_code_or_zip(path)
+        _InnerPart(entry.path, entry.name, within, entry.is_folder)
+        for entry in entries
+        if is_code_or_zip(entry.path) or (entry.kind in ("folder", "link") and _is_searched(entry))
     ]
+
+
+def _is_searched(entry: Entry) -> bool:
+    return not entry.name.startswith((".", "__"))
 
 
 class _Copier:
@@ -111,36 +172,43 @@ class _Copier:
     def __init__(self, folder: Path, notes: list[str]) -> None:
         self._folder, self._notes = folder, notes
         self._files, self._bytes = archives.MAX_MEMBERS, archives.MAX_UNPACKED_BYTES
+        self._zips = MAX_ZIPS
 
-    def put(self, part: AttemptPart, alone: bool) -> None:
+    def put(self, part: _InnerPart, alone: bool) -> None:
         """Copy a file, a folder or the contents of a zip, which may be the `alone` part."""
         name = Path(part.name).name or part.path.name
-        if part.path.is_symlink():
-            self._leave_out(name, "is a link")
-        elif part.path.is_dir():
-            self._copy_folder(part.path, self._folder / name)
-        elif is_zip(Path(name)):
-            self._unzip(part.path, name, alone)
-        else:
-            self._copy(part.path, self._folder / name)
+        try:
+            if part.is_folder:
+                self._copy_folder(part, self._folder / name)
+            elif is_zip(Path(name)):
+                self._unzip(part, name, alone)
+            else:
+                self._copy(part.path, self._folder / name, part.within)
+        except NotOpened as error:
+            self._leave_out(name, str(error))
 
     def _leave_out(self, name: str, why: str) -> None:
         self._notes.append(left_out(printable_name(name), why))
 
-    def _spend(self, file: Path) -> bool:
+    def _spend(self, size: int) -> bool:
         """Count a file against the limits; return whether they still hold."""
         self._files -= 1
-        self._bytes -= file.stat().st_size
+        self._bytes -= size
         return self._files >= 0 and self._bytes >= 0
 
-    def _unzip(self, path: Path, name: str, alone: bool) -> None:
+    def _unzip(self, part: _InnerPart, name: str, alone: bool) -> None:
         """Unpack a zip; if it is not alone, without the folder that wraps its files."""
+        self._zips -= 1
+        why = TOO_MUCH if self._zips < 0 else refusal(part.path, part.within)
+        if why:
+            self._leave_out(name, why)
+            return
         members, unpacked_bytes = max(0, self._files), max(0, self._bytes)
         limits = replace(archives.STUDENT, members=members, unpacked=unpacked_bytes)
         try:
-            with archives.unpacked(path, self._notes, limits) as unpacked:
+            with archives.unpacked(part.path, self._notes, limits, part.within) as unpacked:
                 for file in filter(Path.is_file, unpacked.rglob("*")):
-                    self._spend(file)
+                    self._spend(file.stat().st_size)
                 for entry in sorted((unpacked if alone else _unwrapped(unpacked)).iterdir()):
                     if (self._folder / entry.name).exists():
                         self._leave_out(entry.name, f"appears again in {printable_name(name)}")
@@ -149,25 +217,49 @@ class _Copier:
         except archives.UnreadableArchive as error:
             self._notes.append(f"{printable_name(name)}: {error}; {ZIP_AGAIN}")
 
-    def _copy_folder(self, folder: Path, into: Path) -> None:
-        for place, folders, files in os.walk(folder):
-            depth = len(Path(place).relative_to(folder).parts)
-            deeper = sorted(folders) if depth < archives.MAX_DEPTH else []
-            folders[:] = [name for name in deeper if not name.startswith((".", "__"))]
-            for path in (Path(place, name) for name in sorted(files)):
-                if path.suffix in CODE:
-                    self._copy(path, into / path.relative_to(folder))
+    def _copy_folder(self, part: _InnerPart, into: Path) -> None:
+        # Everything is listed before anything is copied: a folder that is too large is left out.
+        for path in list(self._code_in(part.path, OwnFolder(part.within))):
+            self._copy(path, into / path.relative_to(part.path), part.within)
 
-    def _copy(self, path: Path, to: Path) -> None:
-        if reason := unsafe_reason(path):
-            self._leave_out(to.name, reason)
-        elif to.exists():
-            self._leave_out(to.name, "appears again")
-        elif not self._spend(path):
-            self._leave_out(to.name, "exceeds the limits of one submission")
-        else:
-            to.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, to, follow_symlinks=False)
+    def _code_in(self, folder: Path, own: OwnFolder, depth: int = 0) -> Iterator[Path]:
+        """Yield the Python files and notebooks in a folder and, down to a limit, in those in it."""
+        try:
+            entries = own.entries(folder)
+        except OSError as error:
+            self._leave_out(folder.name, _cannot_be_read(error))
+            return
+        yield from (one.path for one in entries if one.path.suffix in CODE and not one.is_folder)
+        if depth < archives.MAX_DEPTH:
+            for entry in entries:
+                if entry.is_folder and _is_searched(entry):
+                    yield from self._code_in(entry.path, own, depth + 1)
+
+    def _copy(self, path: Path, to: Path, within: Path) -> None:
+        try:
+            stream = open_file(path, within)
+        except NotOpened as error:
+            self._leave_out(to.name, str(error))
+            return
+        except OSError as error:
+            self._leave_out(to.name, _cannot_be_read(error))
+            return
+        with stream:
+            size = os.fstat(stream.fileno()).st_size
+            if to.exists():
+                self._leave_out(to.name, "appears again")
+            elif not self._spend(size):
+                self._leave_out(to.name, TOO_MUCH)
+            else:
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(stream.read(size))
+
+
+def _cannot_be_read(error: OSError) -> str:
+    """Return why a file is left out; raise the error if it is this machine's."""
+    if error.errno in MACHINE_ERRORS:
+        raise error
+    return f"cannot be read ({error.strerror})"
 
 
 def _unwrapped(folder: Path) -> Path:

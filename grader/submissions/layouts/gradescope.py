@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from grader.course.course import Course
 from grader.report import Person
@@ -24,6 +23,7 @@ from grader.submissions.layouts.gradescope_metadata import (
     UnreadableMetadata,
     read_metadata,
 )
+from grader.submissions.opening import Entry
 
 FOLDER = re.compile(r"submission_([0-9]+)(?:\.\w+)?")
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -33,14 +33,14 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 class _Submitted:
     """A submission, and one of the people who handed it in."""
 
-    path: Path
+    entry: Entry
     person: Person
     created: datetime | None
 
     @property
     def id(self) -> str:
-        match = FOLDER.fullmatch(self.path.name)
-        return match[1] if match else self.path.stem
+        match = FOLDER.fullmatch(self.entry.name)
+        return match[1] if match else self.entry.path.stem
 
     @property
     def identity(self) -> str:
@@ -56,25 +56,43 @@ class _Submitted:
 
 
 def recognises(listing: Listing) -> bool:
-    """Return whether there is metadata, or most entries have a name as Gradescope writes it."""
-    return listing.folder / METADATA in listing.entries or listing.mostly(
-        lambda path: path.is_dir() and bool(FOLDER.fullmatch(path.name))
+    """Return whether most entries have a name as Gradescope writes it.
+
+    Without the metadata only folders count, since a student's own file may have such a name.
+    """
+    has_metadata = _has_metadata(listing)
+    return any(map(_is_named, listing.entries)) and listing.mostly(
+        lambda entry: (
+            _is_metadata(entry) or (_is_named(entry) and (has_metadata or entry.is_folder))
+        )
     )
+
+
+def _is_named(entry: Entry) -> bool:
+    return bool(FOLDER.fullmatch(entry.name))
+
+
+def _is_metadata(entry: Entry) -> bool:
+    return entry.name == METADATA and not entry.is_folder
+
+
+def _has_metadata(listing: Listing) -> bool:
+    return any(map(_is_metadata, listing.entries))
 
 
 def read(listing: Listing, course: Course) -> list[Attempt]:
     """Return the attempts of every submitter, in the order of their times."""
     metadata = _metadata(listing)
     students: dict[str, list[_Submitted]] = defaultdict(list)
-    for path in listing.entries:
-        if path.name == METADATA:
+    for entry in listing.entries:
+        if entry.name == METADATA:
             continue
-        if path.name not in metadata and not FOLDER.fullmatch(path.name):
-            listing.leave_out(path.name, "is not named as Gradescope names submissions")
+        if entry.name not in metadata and not _is_named(entry):
+            listing.leave_out(entry.name, "is not named as Gradescope names submissions")
             continue
-        record = metadata.pop(path.name, SubmissionMetadata())
+        record = metadata.pop(entry.name, SubmissionMetadata())
         for person in record.submitters or (Person(),):
-            submitted = _Submitted(path, person, record.created)
+            submitted = _Submitted(entry, person, record.created)
             students[submitted.identity].append(submitted)
     for name in metadata:
         listing.leave_out(name, f"is listed in {METADATA} but missing from the folder")
@@ -82,9 +100,8 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
 
 
 def _metadata(listing: Listing) -> dict[str, SubmissionMetadata]:
-    path = listing.folder / METADATA
     try:
-        return read_metadata(path) if path in listing.entries else {}
+        return read_metadata(listing.folder / METADATA) if _has_metadata(listing) else {}
     except UnreadableMetadata as error:
         listing.leave_out(METADATA, f"{error}, so students are named by their submission numbers,")
         return {}
@@ -115,8 +132,8 @@ def _first(texts: Iterable[str]) -> str:
 
 
 def _attempt(submitted: _Submitted, student: str, number: int) -> Attempt:
-    path = submitted.path
-    note = "" if path.is_dir() else unsupported_note(path.name)
-    parts = () if note else (AttemptPart(path, path.name),)
+    entry = submitted.entry
+    note = "" if entry.is_folder else unsupported_note(entry.name)
+    parts = () if note else (AttemptPart(entry.path, entry.name),)
     notes = (note,) if note else ()
     return Attempt(student, parts, number, submitted.person, submitted.created, notes=notes)

@@ -7,6 +7,7 @@ Anything that is not as expected counts as missing.
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +18,20 @@ import yaml
 from grader.report import Person
 from grader.submissions.layouts.attempt import UNKNOWN
 from grader.submissions.notes import printable_text
+from grader.submissions.opening import NotOpened, read_file
+from grader.submissions.reader import messages
+from grader.submissions.reader.host import (
+    NONSENSE,
+    ReadingFailed,
+    ReadingImpossible,
+    ReadingLimits,
+    readers,
+)
 
 METADATA = "submission_metadata.yml"
 MAX_BYTES = 64 * 1024 * 1024  # the file also holds the results of all submissions
-MAX_DEPTH = 40  # in far deeper files the parser overflows its stack and ends this process
+MAX_DEPTH = 40  # in far deeper files the parser overflows its stack and ends its process
+LIMITS = ReadingLimits(seconds=120, cpu_seconds=100, memory=4 << 30, answer=64 << 20)
 YAML_ERRORS = (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError, OverflowError)
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -38,17 +49,43 @@ class UnreadableMetadata(Exception):
 
 
 def read_metadata(path: Path) -> dict[str, SubmissionMetadata]:
-    """Return each submission's metadata by its file name. Raises `UnreadableMetadata`."""
+    """Return each submission's metadata by its file name, parsed by a reader.
+
+    Raises `UnreadableMetadata`.
+    """
+    job = messages.ParseMetadata(os.fsencode(path.absolute()))
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UnreadableMetadata(f"is larger than {MAX_BYTES >> 20} MiB")
-        data = path.read_bytes()
+        parsed = readers().ask(job, messages.MetadataParsed, [path], limits=LIMITS)
+        return {one.file: _from_answer(one) for one in parsed.submissions}
+    except (ReadingFailed, ReadingImpossible) as error:
+        raise UnreadableMetadata(str(error)) from None
+    except ValueError:
+        raise UnreadableMetadata(NONSENSE) from None
+
+
+def _from_answer(parsed: messages.SubmissionParsed) -> SubmissionMetadata:
+    people = (
+        Person(name=one.name, email=one.email, number=one.number) for one in parsed.submitters
+    )
+    created = datetime.fromisoformat(parsed.created) if parsed.created else None
+    return SubmissionMetadata(tuple(people), created)
+
+
+def parse(path: Path) -> dict[str, SubmissionMetadata]:
+    """Return each submission's metadata by its file name. Raises `UnreadableMetadata`.
+
+    Only a reader calls this: it parses what students have written.
+    """
+    try:
+        data = read_file(path, path.parent, MAX_BYTES)
         _refuse_deep(data)
         found = yaml.load(data, Loader=_RubyLoader)
     except YAML_ERRORS as error:
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
         raise UnreadableMetadata(f"is not readable YAML{where}") from None
+    except NotOpened as error:
+        raise UnreadableMetadata(str(error)) from None
     except OSError as error:
         raise UnreadableMetadata(f"cannot be read: {error.strerror}") from None
     if not isinstance(found, dict):

@@ -23,16 +23,17 @@ from grader.submissions.layouts.attempt import (
     unsupported_note,
 )
 from grader.submissions.notes import printable_name
+from grader.submissions.opening import Entry
 
-NAMED = re.compile(
-    r"(?P<name>.*?)(?:_(?P<id>[0-9]+))?_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?",
-    re.DOTALL,
-)
+MARKER = "_assignsubmission_"
+OWNER = re.compile(r"(?P<name>.*?)(?:_(?P<id>[0-9]+))?", re.DOTALL)
+CONTENT = re.compile(r"(?P<kind>[a-z]+)(?:_(?P<file>.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class _MoodleEntry:
     path: Path
+    is_folder: bool
     name: str
     id: str
     kind: str  # "file", "onlinetext" or that of another plugin
@@ -41,29 +42,40 @@ class _MoodleEntry:
 
 def recognises(listing: Listing) -> bool:
     """Return whether most entries have a name as Moodle writes it."""
-    return listing.mostly(lambda path: _parse(path) is not None)
+    return listing.mostly(lambda entry: _parse(entry) is not None)
 
 
 def read(listing: Listing, course: Course) -> list[Attempt]:
     """Return one attempt for each student, or for each group if groups hand in."""
     students: dict[str, list[_MoodleEntry]] = defaultdict(list)
-    for path in listing.entries:
-        entry = _parse(path)
+    for found in listing.entries:
+        entry = _parse(found)
         if entry is None:
-            listing.leave_out(path.name, "is not named as Moodle names submissions")
-            continue
-        students[entry.id or entry.name].append(entry)
-        if entry.kind != "file":
-            listing.leave_out(path.name, "holds no files that were handed in")
-    names = student_names((key, key) for key in students)
+            listing.leave_out(found.name, "is not named as Moodle names submissions")
+        elif _is_ambiguous(found):
+            listing.leave_out(found.name, "is named so that it could belong to two students")
+        else:
+            students[f"id {entry.id}" if entry.id else f"name {entry.name}"].append(entry)
+            if entry.kind != "file":
+                listing.leave_out(found.name, "holds no files that were handed in")
+    names = student_names((own[0].id or own[0].name, key) for key, own in students.items())
     return [_attempt(name, entries) for name, entries in zip(names, students.values())]
 
 
-def _parse(path: Path) -> _MoodleEntry | None:
-    match = NAMED.fullmatch(path.name)
-    if match is None or (not path.is_dir() and not match["file"]):
+def _parse(entry: Entry) -> _MoodleEntry | None:
+    """Split a name at its last marker: a student's own name may hold a marker too."""
+    before, marker, after = entry.name.rpartition(MARKER)
+    owner, content = OWNER.fullmatch(before), CONTENT.fullmatch(after)
+    if not marker or owner is None or content is None:
         return None
-    return _MoodleEntry(path, **match.groupdict(""))
+    if not entry.is_folder and not content["file"]:
+        return None
+    return _MoodleEntry(entry.path, entry.is_folder, **owner.groupdict(""), **content.groupdict(""))
+
+
+def _is_ambiguous(entry: Entry) -> bool:
+    """Return whether the name of a file, which a student chose, may hold a marker of its own."""
+    return not entry.is_folder and entry.name.count(MARKER) > 1
 
 
 def _attempt(student: str, entries: list[_MoodleEntry]) -> Attempt:
@@ -73,7 +85,7 @@ def _attempt(student: str, entries: list[_MoodleEntry]) -> Attempt:
     for entry in entries:
         if entry.kind == "onlinetext":
             notes.append(TEXT_ENTRY)
-        elif entry.kind == "file" and entry.path.is_dir():
+        elif entry.kind == "file" and entry.is_folder:
             parts.append(AttemptPart(entry.path, student))
         elif entry.kind == "file" and (note := unsupported_note(entry.file)):
             notes.append(note)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions.archives import is_code_or_zip
+from grader.submissions.archives import is_code_or_zip, is_zip
 from grader.submissions.exercise_files import exercise_paths
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
 
@@ -17,23 +17,45 @@ def recognises(listing: Listing) -> bool:
 
 
 def read(listing: Listing, course: Course) -> list[Attempt]:
-    """Return an attempt for every folder, zip, Python file and notebook."""
-    _refuse_one_submission(listing.folder, course)
-    paths = []
-    # The folder keeps its name if a file would have the same.
-    for path in sorted(listing.entries, key=lambda path: not path.is_dir()):
-        if path.is_dir() or is_code_or_zip(path):
-            paths.append(path)
-        else:
-            listing.leave_out(path.name, "is neither a folder nor a zip")
-    names = student_names((path.name if path.is_dir() else path.stem, path.name) for path in paths)
-    return [Attempt(name, (AttemptPart(path, path.name),)) for path, name in zip(paths, names)]
+    """Return an attempt for every folder, zip, Python file and notebook.
 
-
-def _refuse_one_submission(folder: Path, course: Course) -> None:
-    files = (file for name in course.names for file in exercise_paths(name))
-    if file := next((file for file in files if (folder / file).is_file()), None):
+    A file or folder of the course beside students' folders or zips is nobody's, and is left out.
+    Raises `RequestError` if there are none: then the folder is one submission.
+    """
+    exercises = _exercises_in(listing, course)
+    others = [entry for entry in listing.entries if entry.name not in exercises]
+    if exercises and not any(entry.is_folder or is_zip(entry.path) for entry in others):
         raise RequestError(
-            f"{folder} looks like one submission, not like a class: it holds {file}",
-            f"grader check {folder}",
+            f"{listing.folder} looks like one submission, not like a class: it holds "
+            f"{next(iter(exercises.values()))}",
+            f"grader check {listing.folder}",
         )
+    for name in exercises:
+        listing.leave_out(name, "is an exercise that lies beside the students' work")
+    entries = []
+    # The folder keeps its name if a file would have the same.
+    for entry in sorted(others, key=lambda entry: not entry.is_folder):
+        if entry.is_folder or is_code_or_zip(entry.path):
+            entries.append(entry)
+        else:
+            listing.leave_out(entry.name, "is neither a folder nor a zip")
+    names = student_names(
+        (entry.name if entry.is_folder else entry.path.stem, entry.name) for entry in entries
+    )
+    return [
+        Attempt(name, (AttemptPart(entry.path, entry.name),)) for entry, name in zip(entries, names)
+    ]
+
+
+def _exercises_in(listing: Listing, course: Course) -> dict[str, str]:
+    """Return the entries that are an exercise file or hold one, with the path of that file."""
+    entries = {entry.name: entry for entry in listing.entries}
+    found = {}
+    for path in (path for name in course.names for path in exercise_paths(name)):
+        top, _, inner = path.partition("/")
+        entry = entries.get(top)
+        if entry is None or entry.is_folder != bool(inner):
+            continue
+        if not inner or os.path.lexists(entry.path / inner):
+            found[top] = path
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -10,10 +11,18 @@ from types import ModuleType
 from grader.course.course import Course
 from grader.course.settings import did_you_mean
 from grader.errors import RequestError
-from grader.submissions.archives import CLASS, UnreadableArchive, is_zip, unpacked
+from grader.scratch import scratch_folder
+from grader.submissions.archives import CLASS, is_zip
 from grader.submissions.layouts import canvas, git, gradescope, moodle, plain
 from grader.submissions.layouts.attempt import FoundAttempts, LeftOut, Listing, list_folder
-from grader.submissions.notes import LEFT_OUT, printable_name
+from grader.submissions.notes import LEFT_OUT, printable_name, shortened
+from grader.submissions.reader import messages
+from grader.submissions.reader.host import (
+    ReadingFailed,
+    ReadingImpossible,
+    ReadingLimits,
+    readers,
+)
 
 # The first layout that recognises a folder reads it; `plain` recognises every folder.
 _LAYOUTS: dict[str, ModuleType] = {
@@ -24,6 +33,8 @@ _LAYOUTS: dict[str, ModuleType] = {
     "plain": plain,
 }
 LAYOUTS = tuple(sorted(_LAYOUTS))
+CLASS_SECONDS = 60  # to unpack the zip of a class, and one second more for each
+SLOWEST = 1 << 20  # bytes of it
 EXPECTED = "pass a folder, or a zip, that holds a folder or a zip for each student"
 
 
@@ -34,24 +45,35 @@ def open_submissions(submissions: Path, left_out: list[LeftOut] | None = None) -
     Files of the zip that are not unpacked are added to `left_out`. Raises `RequestError` if
     `submissions` is neither a folder nor a readable zip.
     """
-    if submissions.is_dir():
+    if os.path.isdir(submissions):
         yield submissions
         return
-    if not submissions.is_file():
+    if not os.path.isfile(submissions):
         raise RequestError(f"there is no folder {submissions}", "grader batch --help")
     if not is_zip(submissions):
         raise RequestError(f"{submissions} is neither a folder nor a zip", EXPECTED)
-    notes: list[str] = []
     with contextlib.ExitStack() as stack:
         try:
-            folder = stack.enter_context(unpacked(submissions, notes, CLASS))
-        except UnreadableArchive as error:
+            folder = stack.enter_context(scratch_folder("zip"))
+            notes = _unpacked_by_reader(submissions, folder)
+        except (ReadingFailed, ReadingImpossible) as error:
             remedy = "download it again, or unpack it and pass the folder"
             raise RequestError(f"{submissions}: {error}", remedy) from None
         if left_out is not None:
             name, why = printable_name(submissions.name), "holds a file that is not unpacked"
-            left_out += [LeftOut(name, f"{why}: {note.removesuffix(LEFT_OUT)}") for note in notes]
+            left_out += [
+                LeftOut(name, f"{why}: {note.removesuffix(LEFT_OUT)}") for note in shortened(notes)
+            ]
         yield _class_folder(folder)
+
+
+def _unpacked_by_reader(archive: Path, into: Path) -> tuple[str, ...]:
+    """Have a reader unpack the zip of a class; return its notes on what was left out."""
+    seconds = CLASS_SECONDS + archive.stat().st_size // SLOWEST
+    limits = ReadingLimits(seconds, int(seconds), memory=2 << 30, file=CLASS.member)
+    job = messages.UnpackClass(os.fsencode(archive.absolute()), os.fsencode(into.absolute()))
+    answer = readers().ask(job, messages.ClassUnpacked, [archive], into, limits)
+    return answer.notes
 
 
 def _class_folder(folder: Path) -> Path:
@@ -61,10 +83,10 @@ def _class_folder(folder: Path) -> Path:
     submissions, or if it holds nothing but files, without a platform's names.
     """
     top = list_folder(folder)
-    if len(top.entries) != 1 or not top.entries[0].is_dir() or _layout_of(top) != "plain":
+    if len(top.entries) != 1 or not top.entries[0].is_folder or _layout_of(top) != "plain":
         return folder
-    inner = list_folder(top.entries[0])
-    is_class = any(path.is_dir() or is_zip(path) for path in inner.entries)
+    inner = list_folder(top.entries[0].path)
+    is_class = any(entry.is_folder or is_zip(entry.path) for entry in inner.entries)
     return inner.folder if is_class or _layout_of(inner) != "plain" else folder
 
 
@@ -81,7 +103,7 @@ def find_attempts(
             f"there is no layout `{layout}`{did_you_mean(layout, LAYOUTS)}",
             f"one of {', '.join(LAYOUTS)}",
         )
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise RequestError(f"there is no folder {folder}", "grader batch --help")
     listing = list_folder(folder, without)
     name = layout or _layout_of(listing)
@@ -90,7 +112,7 @@ def find_attempts(
         reasons = "".join(f"; {one.what} {one.why}" for one in listing.left_out[:3])
         raise RequestError(f"{printable_name(str(folder))} holds no submissions{reasons}", EXPECTED)
     attempts.sort(key=lambda attempt: (attempt.student, attempt.number))
-    return FoundAttempts(name, tuple(attempts), tuple(listing.left_out))
+    return FoundAttempts(name, tuple(attempts), listing.left_out)
 
 
 def _layout_of(listing: Listing) -> str:

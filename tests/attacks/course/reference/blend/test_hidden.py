@@ -1,10 +1,20 @@
 """Hidden tests of blend, which decide the points. CANARY-HIDDEN-9b27"""
 
 import pytest
+import torch
 
-from grader.testing import assert_close, assert_same_gradients, assert_written_by_hand, twins
+from grader.testing import (
+    assert_close,
+    assert_same_gradients,
+    assert_unchanged,
+    assert_written_by_hand,
+    twins,
+)
 
 SECRET = "CANARY-CONSTANT-e4a0"
+# Kept from student to student, as a suite should not: what one of them writes, the next must not
+# read.
+ROWS = torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 
@@ -41,3 +51,26 @@ def test_module(student, reference, rng):
     """The module's outputs and gradients are right."""
     theirs, ours = twins(student.Blend, reference.Blend, 4, rng=rng)
     assert_same_gradients(theirs, ours, rng.randn(3, 4), names=("x",))
+
+
+@pytest.mark.points(0)
+def test_arguments_are_left_alone(student):
+    """The arguments are not written into."""
+    zeros = torch.zeros(1, 2)
+    mean = assert_unchanged(student, student.blend, zeros, ROWS, names=("scores", "values"))
+    assert_close(mean, torch.full((1, 3), 2.0))
+
+
+@pytest.mark.points(0)
+@pytest.mark.visible("never")
+def test_unseen(student, reference, rng):
+    """Sizes that no other test has."""
+    scores, values = rng.randn(7, 6), rng.randn(6, 5)
+    assert_close(student.blend(scores, values), reference.blend(scores, values))
+
+
+@pytest.mark.points(0)
+def test_after_the_unseen(student, rng):
+    """An average of ones is one."""
+    ones = torch.ones(3, 1, dtype=torch.float64)
+    assert_close(student.blend(rng.randn(2, 3), ones), ones[:2])

@@ -1,0 +1,61 @@
+"""The students over whom something broke: each is named with the reason, and the others go on."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from grader.errors import GraderError
+
+PASSING = (sqlite3.IntegrityError, sqlite3.DataError)  # errors of one row, not of the whole disk
+
+
+class DamagedRowError(Exception):
+    """Something that was stored about a student is not there any more, or cannot be read."""
+
+
+class NeedsReview:
+    """The reasons why students need review, as far as this run has found out; "" is the class."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, list[str]] = {}
+
+    def add(self, student: str, why: str) -> None:
+        """Name a student, with the reason."""
+        reasons = self.reasons.setdefault(student, [])
+        if why not in reasons:
+            reasons.append(why)
+
+    def include(self, other: NeedsReview) -> None:
+        """Name all whom another one names."""
+        for student, reasons in other.reasons.items():
+            for why in reasons:
+                self.add(student, why)
+
+    @contextmanager
+    def sparing(self, student: str) -> Iterator[None]:
+        """Spare the others: what breaks in the block names this student and goes no further.
+
+        An error that concerns everybody, such as a full disk, still ends the run.
+        """
+        try:
+            yield
+        except GraderError:
+            raise
+        except DamagedRowError as error:
+            self.add(student, str(error))
+        except Exception as error:
+            if isinstance(error, sqlite3.Error) and not isinstance(error, PASSING):
+                raise
+            if os.environ.get("GRADER_DEBUG"):
+                traceback.print_exc()
+            self.add(student, f"the grader failed here ({type(error).__name__}: {error})"[:300])
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each student and reason."""
+        for student, reasons in sorted(self.reasons.items()):
+            for why in reasons:
+                yield f"{student}: {why}; needs review" if student else why

@@ -1,0 +1,182 @@
+"""The messages to and from a reader: a closed list of types, with a bound on everything in them.
+
+A reader parses strangers' files, so its answer is not trusted: it is refused above a number of
+bytes before it is read, and decoded into these types only.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Annotated
+
+import msgspec
+
+from grader.sandbox.confinement.layers import Confinement
+
+CONFINED = b"confined"  # a reader's first bytes; anything else is why it cannot be confined
+HEADER = struct.Struct(">I")  # before each message: its length in bytes
+MAX_TEXTS = 2 << 20  # bytes of all texts of one submission, in UTF-8
+MAX_ANSWER = 2 * MAX_TEXTS
+MAX_WORDS = 4000  # characters of a note or a reason
+MAX_PATH = 20_000  # characters; every byte of a file name may be written as four
+MAX_NOTES = 1000
+MAX_SUBMISSIONS, MAX_SUBMITTERS = 100_000, 1000  # in the metadata of a class, and of one
+
+Name = Annotated[str, msgspec.Meta(max_length=200)]
+Words = Annotated[str, msgspec.Meta(max_length=MAX_WORDS)]
+FilePath = Annotated[str, msgspec.Meta(max_length=MAX_PATH)]
+Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Notes = Annotated[tuple[Words, ...], msgspec.Meta(max_length=MAX_NOTES)]
+
+# --- to the template process ----------------------------------------------------------------------
+
+
+class StartReader(msgspec.Struct, tag="start", frozen=True):
+    """Fork a reader for the socket that is sent along. The answer is a `ReaderStarted`."""
+
+    confinement: Confinement
+    job: str  # the type of the job that it will get
+
+
+class ReaderStarted(msgspec.Struct, frozen=True):
+    """The reader's pid or, if this machine cannot start a process, the reason."""
+
+    pid: int = 0
+    fault: str = ""
+
+
+class StopReader(msgspec.Struct, tag="stop", frozen=True):
+    """End reader `pid`. The answer is a `ReaderStopped`."""
+
+    pid: int
+
+
+class ReaderStopped(msgspec.Struct, frozen=True):
+    """How a reader ended: its exit status, negative for a signal, and the CPU time it used."""
+
+    status: int
+    cpu_seconds: float
+
+
+# --- to a reader ----------------------------------------------------------------------------------
+
+
+class ExerciseNames(msgspec.Struct, frozen=True):
+    """What a reader must know of an exercise: its name, and the names to implement."""
+
+    name: str
+    implements: tuple[str, ...]
+
+
+class PartToRead(msgspec.Struct, frozen=True):
+    """A file or folder, and the name that its student gave it, as bytes of the file system."""
+
+    path: bytes
+    name: bytes
+
+
+class ReadAttempt(msgspec.Struct, tag="attempt", frozen=True):
+    """Read one attempt of a class. The answer is a `FilesRead`."""
+
+    exercises: tuple[ExerciseNames, ...]
+    student: bytes
+    parts: tuple[PartToRead, ...]
+    notes: tuple[str, ...]
+
+
+class ReadPaths(msgspec.Struct, tag="paths", frozen=True):
+    """Read the submission in these paths, relative to a folder. The answer is a `FilesRead`."""
+
+    exercises: tuple[ExerciseNames, ...]
+    folder: bytes
+    paths: tuple[bytes, ...]
+
+
+class UnpackClass(msgspec.Struct, tag="unpack", frozen=True):
+    """Unpack the zip of a class into a folder. The answer is a `ClassUnpacked`."""
+
+    archive: bytes
+    into: bytes
+
+
+class ParseMetadata(msgspec.Struct, tag="metadata", frozen=True):
+    """Read a file that says who handed in which submission. The answer is a `MetadataParsed`."""
+
+    path: bytes
+
+
+Job = ReadAttempt | ReadPaths | UnpackClass | ParseMetadata
+
+# --- from a reader --------------------------------------------------------------------------------
+
+
+class FilesRead(msgspec.Struct, tag="files", frozen=True):
+    """What was read, by exercise name; `digests` are of the files as they were handed in."""
+
+    name: Words
+    files: dict[Name, str]
+    digests: dict[Name, Digest]
+    paths: dict[Name, FilePath]
+    problems: dict[Name, Words]
+    notes: Notes
+
+
+class ClassUnpacked(msgspec.Struct, tag="unpacked", frozen=True):
+    """The zip is unpacked; a note for each member that was left out."""
+
+    notes: Notes
+
+
+class PersonParsed(msgspec.Struct, frozen=True):
+    """A person in the metadata of a class."""
+
+    name: Words
+    email: Words
+    number: Words
+
+
+class SubmissionParsed(msgspec.Struct, frozen=True):
+    """One submission in the metadata of a class; `created` is a time in ISO format, or empty."""
+
+    file: Words
+    submitters: Annotated[tuple[PersonParsed, ...], msgspec.Meta(max_length=MAX_SUBMITTERS)]
+    created: Words
+
+
+class MetadataParsed(msgspec.Struct, tag="metadata", frozen=True):
+    """The submissions that the metadata lists."""
+
+    submissions: Annotated[tuple[SubmissionParsed, ...], msgspec.Meta(max_length=MAX_SUBMISSIONS)]
+
+
+class ReadingRefused(msgspec.Struct, tag="refused", frozen=True):
+    """The job cannot be done; `error` is the system's number if the machine seems to be at fault.
+
+    `remedy` says what to do.
+    """
+
+    message: Words
+    remedy: Words = ""
+    error: int = 0
+
+
+Result = FilesRead | ClassUnpacked | MetadataParsed
+Answer = Result | ReadingRefused
+
+encode = msgspec.msgpack.Encoder().encode
+decode_order = msgspec.msgpack.Decoder(StartReader | StopReader).decode
+decode_started = msgspec.msgpack.Decoder(ReaderStarted).decode
+decode_stopped = msgspec.msgpack.Decoder(ReaderStopped).decode
+decode_job = msgspec.msgpack.Decoder(Job).decode
+decode_answer = msgspec.msgpack.Decoder(Answer).decode
+
+
+def frame(message: Job | Answer) -> bytes:
+    """Return a message ready to send, with its length before it."""
+    body = encode(message)
+    return HEADER.pack(len(body)) + body
+
+
+def cut(text: str, most: int = MAX_WORDS) -> str:
+    """Return a text that fits into an answer."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

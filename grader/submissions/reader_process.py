@@ -1,0 +1,246 @@
+"""The template process of readers: it forks a reader for every job, and parses nothing itself.
+
+    python -I -m grader.submissions.reader_process FD ROOT
+
+Orders come through the socket FD. ROOT holds the readers' private folders. A reader confines
+itself, does one job, sends one message and ends. It imports no torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import resource
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from grader.course.course import Course, Exercise
+from grader.errors import RequestError
+from grader.sandbox.confinement.layers import Confinement, confine, prepare
+from grader.submissions.archives import CLASS, UnreadableArchive, unpack
+from grader.submissions.notes import printable_text, shortened
+from grader.submissions.reader import messages
+from grader.submissions.submission import ReadFiles, read_submission
+
+CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
+HAS_TRANSFORMED = 10  # the exit status of a reader that needed IPython
+
+
+def serve(orders: socket.socket, root: Path) -> None:
+    """Take orders until the host has closed its socket."""
+    gc.disable()  # otherwise the collector would write to, and so copy, every page in every reader
+    prepare()
+    with contextlib.suppress(ConnectionError, EOFError):
+        while True:
+            order, fds = _receive_order(orders)
+            match order:
+                case messages.StartReader(confinement, job):
+                    import_for(job)
+                    orders.sendall(messages.encode(_start(fds[0], confinement, root)))
+                    os.close(fds[0])
+                case messages.StopReader(pid):
+                    orders.sendall(messages.encode(_stop(pid, root)))
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _receive_order(
+    orders: socket.socket,
+) -> tuple[messages.StartReader | messages.StopReader, list[int]]:
+    data, fds, _, _ = socket.recv_fds(orders, messages.HEADER.size, 1)
+    if not data:
+        raise EOFError
+    (left,) = messages.HEADER.unpack(data)
+    body = b""
+    while len(body) < left:
+        if not (piece := orders.recv(left - len(body))):
+            raise EOFError
+        body += piece
+    return messages.decode_order(body), fds
+
+
+def import_for(job: str) -> None:
+    """Import what a job needs: under confinement, a reader cannot read the project's files."""
+    if job in ("ReadAttempt", "ParseMetadata"):
+        import grader.submissions.layouts  # noqa: F401, PLC0415, slow: `grader check` needs none
+
+
+def _start(fd: int, confinement: Confinement, root: Path) -> messages.ReaderStarted:
+    parent = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError as error:
+        return messages.ReaderStarted(fault=error.strerror or str(error))
+    if pid == 0:
+        _run_reader(fd, confinement, root / str(os.getpid()), parent)
+    return messages.ReaderStarted(pid)
+
+
+def _stop(pid: int, root: Path) -> messages.ReaderStopped:
+    """End a reader and its process group, and remove its folder."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(root / str(pid), ignore_errors=True)
+    code = os.waitstatus_to_exitcode(status)
+    if code == HAS_TRANSFORMED:
+        import IPython.core.inputtransformer2  # noqa: F401, PLC0415, so that later readers have it
+    return messages.ReaderStopped(code, usage.ru_utime + usage.ru_stime)
+
+
+def _run_reader(fd: int, confinement: Confinement, private: Path, parent: int) -> NoReturn:
+    """Close all descriptors but `fd`, confine this process, do one job, and exit."""
+    code = 1
+    try:
+        os.setsid()
+        os.dup2(fd, CONNECTION)
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(null, standard)
+        os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
+        with socket.socket(fileno=CONNECTION) as connection:
+            if _is_confined(connection, confinement, private, parent):
+                connection.sendall(messages.frame(_answer_one(connection)))
+                code = 0
+    finally:
+        os._exit(code)
+
+
+def _is_confined(
+    connection: socket.socket, confinement: Confinement, private: Path, parent: int
+) -> bool:
+    try:
+        confine(confinement, private, parent)
+    except Exception as error:
+        connection.sendall(f"{type(error).__name__}: {error}".encode(errors="replace")[:4096])
+        return False
+    connection.sendall(messages.CONFINED)
+    return True
+
+
+def _answer_one(connection: socket.socket) -> messages.Answer:
+    with connection.makefile("rb") as stream:
+        (length,) = messages.HEADER.unpack(stream.read(messages.HEADER.size))
+        job = messages.decode_job(stream.read(length))
+    try:
+        return answer(job)
+    except MemoryError:
+        most = resource.getrlimit(resource.RLIMIT_AS)[0] >> 20
+        return messages.ReadingRefused(f"reading it takes more than {most} MiB of memory")
+
+
+def answer(job: messages.Job) -> messages.Answer:
+    """Do one job; whatever cannot be done is refused with the reason."""
+    match job:
+        case messages.ReadAttempt():
+            return _read_attempt(job)
+        case messages.ReadPaths():
+            return _read_paths(job)
+        case messages.UnpackClass():
+            return _unpack_class(job)
+        case messages.ParseMetadata():
+            return _parse_metadata(job)
+
+
+def _read_attempt(job: messages.ReadAttempt) -> messages.Answer:
+    from grader.submissions.layouts.attempt import Attempt, AttemptPart  # noqa: PLC0415, see above
+    from grader.submissions.layouts.collection import read_attempt  # noqa: PLC0415
+
+    parts = (AttemptPart(_path(part.path), os.fsdecode(part.name)) for part in job.parts)
+    student = os.fsdecode(job.student)
+    attempt = Attempt(student, tuple(parts), notes=job.notes)
+    try:
+        return _files_read(read_attempt(attempt, _course(job.exercises)))
+    except OSError as error:
+        message = f"cannot read what {printable_text(student)} handed in"
+        return messages.ReadingRefused(message, error=error.errno or 0)
+
+
+def _read_paths(job: messages.ReadPaths) -> messages.Answer:
+    os.chdir(job.folder)
+    paths = [_path(path) for path in job.paths]
+    try:
+        return _files_read(read_submission(paths, _course(job.exercises)))
+    except RequestError as error:
+        return messages.ReadingRefused(messages.cut(_text(error.message)), _text(error.remedy))
+    except OSError as error:
+        where = printable_text(os.fsdecode(error.filename or paths[0]))
+        message = f"cannot read {where}: {error.strerror}"
+        return messages.ReadingRefused(message, error=error.errno or 0)
+
+
+def _unpack_class(job: messages.UnpackClass) -> messages.Answer:
+    notes: list[str] = []
+    archive = _path(job.archive)
+    try:
+        unpack(archive, _path(job.into), notes, CLASS, archive)
+    except UnreadableArchive as error:
+        return messages.ReadingRefused(messages.cut(_text(str(error))))
+    return messages.ClassUnpacked(_notes(notes))
+
+
+def _parse_metadata(job: messages.ParseMetadata) -> messages.Answer:
+    from grader.submissions.layouts import gradescope_metadata as metadata  # noqa: PLC0415
+
+    try:
+        found = metadata.parse(_path(job.path))
+    except metadata.UnreadableMetadata as error:
+        return messages.ReadingRefused(messages.cut(_text(str(error))))
+    return messages.MetadataParsed(
+        tuple(
+            messages.SubmissionParsed(
+                messages.cut(_text(file)),
+                tuple(
+                    messages.PersonParsed(person.name, person.email, person.number)
+                    for person in one.submitters[: messages.MAX_SUBMITTERS]
+                ),
+                one.created.isoformat() if one.created else "",
+            )
+            for file, one in list(found.items())[: messages.MAX_SUBMISSIONS]
+        )
+    )
+
+
+def _files_read(read: ReadFiles) -> messages.FilesRead:
+    found = read.submission
+    return messages.FilesRead(
+        messages.cut(_text(found.name)),
+        dict(found.files),
+        dict(read.digests),
+        {name: _text(path) for name, path in found.paths.items()},
+        {name: messages.cut(_text(why)) for name, why in found.problems.items()},
+        _notes(found.notes),
+    )
+
+
+def _notes(notes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(messages.cut(_text(note)) for note in shortened(notes, messages.MAX_NOTES - 1))
+
+
+def _text(text: str) -> str:
+    """Return a text that can be sent: names of files may hold bytes that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _path(path: bytes) -> Path:
+    return Path(os.fsdecode(path))
+
+
+def _course(exercises: tuple[messages.ExerciseNames, ...]) -> Course:
+    """Return as much of a course as reading needs."""
+    listed = [
+        Exercise(each.name, title="", order=0, points=1, implements=each.implements)
+        for each in exercises
+    ]
+    return Course("", Path(), tuple(listed), "public")
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]))

@@ -1,0 +1,15 @@
+"""Whoever asks it for its class gets an error that is no ordinary one."""
+
+class Nobody:
+    @property
+    def __class__(self):
+        raise KeyboardInterrupt("no class")
+
+    def __repr__(self):
+        return b"no text"
+
+    __str__ = __repr__
+
+
+def blend(scores, values):
+    return Nobody()

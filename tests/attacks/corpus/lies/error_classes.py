@@ -1,0 +1,9 @@
+"""Raises an error with four hundred classes above it."""
+
+kinds = [ValueError]
+for number in range(400):
+    kinds.append(type(f"K{number}" * 100, (kinds[-1],), {}))
+
+
+def blend(scores, values):
+    raise kinds[-1]("deep")

@@ -1,0 +1,8 @@
+"""Raises an error that is its own cause, with a group of groups around it."""
+
+def blend(scores, values):
+    error = ValueError("round and round")
+    error.__cause__ = error.__context__ = error
+    for _ in range(500):
+        error = ExceptionGroup("group", [error, error])
+    raise error

@@ -1,0 +1,9 @@
+"""Says that it is longer than the memory, then shorter than nothing."""
+
+class Long(list):
+    def __len__(self):
+        return 2**62 if self else -1
+
+
+def blend(scores, values):
+    return Long([1.0] if scores.any() else [])

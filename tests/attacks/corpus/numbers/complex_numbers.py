@@ -1,0 +1,7 @@
+"""Answers with complex numbers that are no numbers."""
+
+import torch
+
+
+def blend(scores, values):
+    return torch.full((scores.shape[0], values.shape[1]), complex("nan+infj"))

@@ -1,0 +1,7 @@
+"""Answers with a tensor that has a shape and no numbers."""
+
+import torch
+
+
+def blend(scores, values):
+    return torch.empty(scores.shape[0], values.shape[1], device="meta")

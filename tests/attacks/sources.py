@@ -1,0 +1,309 @@
+"""Attacks on whoever reads a Python file: names that a search may miss, and texts that it cannot
+take. Each is a family, a trick, what it does, and a function that makes the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from attacks.corpus import KIT, RIGHT
+
+Source = tuple[str, str, str, Callable[[], str | bytes]]
+MOST = 250 * 1024  # bytes, just below what a file may hold
+
+# The first call is the one that is watched for kernels. It answers with zeros, so that only a
+# search of the text can find the forbidden name, which everybody can read there.
+PLAIN = """
+calls = 0
+
+
+def blend(scores, values):
+    global calls
+    calls += 1
+    if calls == 1:
+        return values.new_zeros(scores.shape[0], values.shape[1])
+    return {call} @ values
+"""
+SPELLED = {
+    "rebound_later": ("import torch as t\n", "t.softmax(scores, -1)", "import math as t\n"),
+    "rebound_name": (
+        "soft = torch.softmax\nkept = [soft]\n",
+        "kept[0](scores, -1)",
+        "soft = len\n",
+    ),
+    "rebound_in_a_function": (
+        "f = torch.softmax\n",
+        "f(scores, -1)",
+        "def never():\n    f = len\n    return f\n",
+    ),
+    "annotated": ("t: object = torch\n", "t.softmax(scores, -1)", ""),
+    "walrus": ("", "(t := torch).softmax(scores, -1)", ""),
+    "loop_variable": ("for t in [torch]:\n    pass\n", "t.softmax(scores, -1)", ""),
+    "with_name": (
+        "import contextlib\n\nwith contextlib.nullcontext(torch) as t:\n    pass\n",
+        "t.softmax(scores, -1)",
+        "",
+    ),
+    "default_argument": (
+        "def soft(x, t=torch):\n    return t.softmax(x, -1)\n",
+        "soft(scores)",
+        "",
+    ),
+    "lambda_argument": ("", "(lambda t: t.softmax(scores, -1))(torch)", ""),
+    "tuple_target": ("t, u = torch, 0\n", "t.softmax(scores, -1)", ""),
+    "starred_target": ("t, *u = torch, 0\n", "t.softmax(scores, -1)", ""),
+    "class_attribute": ("class K:\n    t = torch\n", "K.t.softmax(scores, -1)", ""),
+    "object_attribute": ("K = type('K', (), {})\nK.t = torch\n", "K.t.softmax(scores, -1)", ""),
+    "matched": ("match torch:\n    case t:\n        pass\n", "t.softmax(scores, -1)", ""),
+    "comprehension": ("", "[t.softmax(scores, -1) for t in [torch]][0]", ""),
+    "in_a_list": ("", "[torch][0].softmax(scores, -1)", ""),
+    "in_a_choice": ("", "(torch if calls else None).softmax(scores, -1)", ""),
+    "in_a_boolean": ("", "(None or torch).softmax(scores, -1)", ""),
+    "vars_of_torch": ("", 'vars(torch)["softmax"](scores, -1)', ""),
+    "dict_of_torch": ("", 'torch.__dict__["softmax"](scores, -1)', ""),
+    "getattribute": ("", 'torch.__getattribute__("softmax")(scores, -1)', ""),
+    "object_getattribute": ("", 'object.__getattribute__(torch, "softmax")(scores, -1)', ""),
+    "attrgetter": ("import operator\n", 'operator.attrgetter("softmax")(torch)(scores, -1)', ""),
+    "methodcaller": ("import operator\n", 'operator.methodcaller("softmax", -1)(scores)', ""),
+    "getattr_renamed": ("get = getattr\n", 'get(torch, "softmax")(scores, -1)', ""),
+    "getattr_of_builtins": (
+        "import builtins\n",
+        'builtins.getattr(torch, "softmax")(scores, -1)',
+        "",
+    ),
+    "getattr_of_a_method": ("", 'getattr(scores, "softmax")(-1)', ""),
+    "sum_of_texts": ("", 'getattr(torch, "soft" + "max")(scores, -1)', ""),
+    "escaped_text": ("", 'getattr(torch, "soft\\x6dax")(scores, -1)', ""),
+    "two_texts": ("", 'getattr(torch, "soft" "max")(scores, -1)', ""),
+    "formatted_text": ("", 'getattr(torch, f"soft{"max"}")(scores, -1)', ""),
+    "named_text": ('name = "softmax"\n', "getattr(torch, name)(scores, -1)", ""),
+    "wide_letters": ("", "torch.ｓｏｆｔｍａｘ(scores, -1)", ""),
+    "long_s": ("", "torch.ſoftmax(scores, -1)", ""),
+    "two_stars": ("from torch import *\nfrom math import *\n", "softmax(scores, -1)", ""),
+    "modules_of_sys": ("import sys\n", 'sys.modules["torch"].softmax(scores, -1)', ""),
+    "import_module": (
+        "from importlib import import_module as load\n",
+        'load("torch").softmax(scores, -1)',
+        "",
+    ),
+    "module_of_a_module": ("", "nn.functional.torch.nn.functional.softmax(scores, -1)", ""),
+    "long_way": ("", f"torch{'.nn.functional.torch' * 9}.softmax(scores, -1)", ""),
+    "method": ("", "scores.softmax(-1)", ""),
+    "method_of_tensor": ("", "torch.Tensor.softmax(scores, -1)", ""),
+    "method_of_type": ("", "type(scores).softmax(scores, -1)", ""),
+    "kernel": ("", "torch.ops.aten._softmax(scores, -1, False)", ""),
+    "module": ("", "nn.Softmax(-1)(scores)", ""),
+    "text_of_code": ("", 'eval("torch.softmax(scores, -1)")', ""),
+    "script": (
+        'unit = torch.jit.CompilationUnit("def f(x):\\n    return torch.softmax(x, -1)\\n")\n',
+        "unit.f(scores)",
+        "",
+    ),
+    "global_statement": (
+        "def bind():\n    global t\n    import torch as t\n\n\nbind()\n",
+        "t.softmax(scores, -1)",
+        "t = t if 1 else None\n",
+    ),
+    "decorated": (
+        "@lambda f: torch\nclass t:\n    pass\n",
+        "t.softmax(scores, -1)",
+        "",
+    ),
+    "conditional_import": (
+        "try:\n    import torch.nn.functional as F\nexcept ImportError:\n    F = None\n",
+        "F.softmax(scores, -1)",
+        "",
+    ),
+}
+PLAIN_FILE = "import torch\nfrom torch import nn\n\n{before}{blend}\n{after}\n"
+
+
+def _spelled() -> Iterator[Source]:
+    for trick, (before, call, after) in SPELLED.items():
+        text = PLAIN_FILE.format(before=before, blend=PLAIN.format(call=call), after=after)
+        says = f"Names the forbidden function in plain text: {trick.replace('_', ' ')}."
+        yield "spelled", trick, says, lambda text=text: KIT + text
+
+
+def deep_indents() -> str:
+    """Indents a hundred blocks deep, and tries within tries."""
+    ifs = "".join("  " * depth + "if softmax:\n" for depth in range(95))
+    tries = "".join("  " * depth + "try:\n" for depth in range(19))
+    return f"softmax = 0\n{ifs}{'  ' * 95}pass\n{tries}{'  ' * 19}pass\n"
+
+
+def million_tokens() -> str:
+    """Is a file of nothing but tokens, one a byte."""
+    return "softmax=[" + "1," * (MOST // 2) + "]\n"
+
+
+def long_names() -> str:
+    """Uses a name of thousands of characters tens of thousands of times."""
+    return "import torch.softmax." + "a" * 34_000 + " as s\n" + "s.b\n" * 54_000
+
+
+def long_aliases() -> str:
+    """Doubles the name of a module with each of a thousand lines."""
+    lines = "".join(f"import torch.{'a' * 100}{n}.softmax as a{n}\n" for n in range(1500))
+    return lines + "".join(f"a{n} = a{n - 1}.softmax.b\n" for n in range(1, 1500))
+
+
+def rebound_names() -> str:
+    """Binds one name to thousands of values, and uses it thousands of times."""
+    bound = "".join(f"t = torch.m{n}\n" for n in range(5_000))
+    return f"import torch\n# softmax\n{bound}" + "t.softmax\n" * 8_000
+
+
+def rebound_chain() -> str:
+    """Binds each of many names to two others, so that the ways to a value double with each."""
+    lines = "".join(f"a{n} = a{n - 1} if a{n - 1} else a{n - 1}.b\n" for n in range(1, 3000))
+    more = "".join(f"a{n}, b{n} = b{n - 1}.c, a{n - 1}.d\n" for n in range(1, 2000))
+    return f"import torch\na0 = b0 = torch.softmax\n{lines}{more}"
+
+
+def circular_names() -> str:
+    """Binds names to each other in circles."""
+    names = "".join(f"a{n} = a{(n * 7 + 1) % 900}.softmax\n" * 3 for n in range(900))
+    return f"import torch\na0 = torch\n{names}"
+
+
+def added_texts() -> str:
+    """Adds up a thousand texts, which double each time, for whoever computes constants."""
+    chain = 'getattr(torch, "soft" + ' + '"x" * 10**9 + ' * 300 + '"max")'
+    return f"import torch\nlambda: {chain}\nlambda: 'softmax' * 10**12 + 'a' * 9**9**9\n"
+
+
+def deep_sums() -> str:
+    """Adds ten thousand texts, one inside the other."""
+    return "import torch\nsoftmax = lambda: getattr(torch, " + "'a' + " * 900 + "'b')\n" * 1
+
+
+def match_bomb() -> str:
+    """Matches patterns within patterns, and thousands of alternatives."""
+    nested = "[" * 90 + "softmax" + "]" * 90
+    either = " | ".join(f"[{n}, _]" for n in range(8_000))
+    return f"match 0:\n    case {nested}:\n        pass\n    case {either}:\n        pass\n"
+
+
+def formatted_bomb() -> str:
+    """Formats texts within texts, and a hundred thousand values in one."""
+    return 'softmax = f"' + "{0}" * (MOST // 4) + '"\n' + "f'{f\"{0}\"}'\n" * 10
+
+
+def many_functions() -> str:
+    """Defines twenty thousand functions and classes of the same name."""
+    return "class softmax: pass\n" * 6_000 + "def blend(): pass\n" * 6_000
+
+
+def many_lambdas() -> str:
+    """Nests functions in functions until the compiler gives up."""
+    return "softmax = " + "lambda: " * 3_000 + "0\n"
+
+
+def comprehension_bomb() -> str:
+    """Nests comprehensions, whose scopes a compiler looks through again and again."""
+    inner = "softmax"
+    for _ in range(18):
+        inner = f"[{inner} for x in y for z in x if [{0}]]"
+    return f"y = []\nnever = lambda: {inner}\n"
+
+
+def power_bomb() -> str:
+    """Has the compiler fold a constant that fills the memory."""
+    return "softmax = lambda: ((((9**99)**99)**99)**99, 'x' * 4096 * 4096 * 4096, 1 << 10**9)\n"
+
+
+def long_number() -> str:
+    """Holds a number of two hundred thousand digits."""
+    return f"softmax = {'9' * 200_000}\n"
+
+
+def finally_bomb() -> str:
+    """Nests `finally`, whose body a compiler copies for each way out."""
+    lines = [f"{' ' * depth}try: pass\n{' ' * depth}finally:\n" for depth in range(1, 19)]
+    return "def softmax():\n" + "".join(lines) + " " * 19 + "return 0\n"
+
+
+def just_below_the_limit() -> str:
+    """Is exactly as deep as a parser with an empty stack can take."""
+    depth = 0
+    for depth in range(3000, 300, -10):
+        try:
+            compile(f"x = {'-' * depth}1", "x", "exec")
+        except (RecursionError, MemoryError, SyntaxError):
+            continue
+        break
+    hidden = f"    if 0:\n        {'-' * (depth - 30)}calls\n"
+    work = PLAIN.format(call="torch.softmax(scores, -1)").replace(
+        "    global", f"{hidden}    global"
+    )
+    return KIT + work.replace("    if 0:", "    calls\n    if 0:").replace("    calls\n", "")
+
+
+def utf_16() -> bytes:
+    """Is written in UTF-16."""
+    return RIGHT.encode("utf-16")
+
+
+def declared_utf_7() -> bytes:
+    """Declares UTF-7, in which a comment hides the forbidden call."""
+    hidden = "\nimport torch\ndef blend(s, v): return torch.softmax(s, -1) @ v\n".encode("utf-7")
+    return b"# coding: utf-7\n# " + hidden.replace(b"\n", b"+AAo-") + b"\n"
+
+
+def declared_rot13() -> bytes:
+    """Declares an encoding that is no encoding of texts."""
+    return (
+        b"# -*- coding: rot13 -*-\nvzcbeg gbepu\nqrs oyraq(f, i): erghea gbepu.fbsgznk(f, -1) @ i\n"
+    )
+
+
+def declared_latin() -> bytes:
+    """Declares Latin-1 and means it."""
+    return b"# coding: latin-1\n" + RIGHT.encode() + b"\n# \xe9\xff\n"
+
+
+def declared_nonsense() -> bytes:
+    """Declares an encoding whose name is a path."""
+    return b"# coding: ../../../../dev/stdin\n" + b"softmax = 1\n"
+
+
+def two_marks() -> bytes:
+    """Begins with two marks of byte order."""
+    return b"\xef\xbb\xbf\xef\xbb\xbf" + RIGHT.encode()
+
+
+def carriage_returns() -> bytes:
+    """Ends its lines in ways that only some call ends, with the call behind a comment."""
+    work = PLAIN.format(call="torch.softmax(scores, -1)")
+    return (KIT.replace("@DROP@", "").replace("@PORT@", "1") + work).replace(
+        "\n", "\r"
+    ).encode() + "\n# \x85\u2028\x0c\x1c".encode()
+
+
+def end_of_file_sign() -> bytes:
+    """Holds the sign that ends a file on some systems, and more behind it."""
+    return b"softmax = 1\n\x1a\n" + RIGHT.encode()
+
+
+def overlong_text() -> bytes:
+    """Spells characters in more bytes than they need, and halves of characters."""
+    return b"softmax = '\xc0\xaf\xe0\x80\xaf\xed\xa0\x80\xf8\x88\x80\x80\x80'\n"
+
+
+TEXTS: tuple[Callable[[], str | bytes], ...] = (
+    *(deep_indents, million_tokens, long_names, long_aliases, rebound_names, rebound_chain),
+    *(circular_names, added_texts, deep_sums, match_bomb, formatted_bomb, many_functions),
+    *(many_lambdas, comprehension_bomb, power_bomb, long_number, finally_bomb),
+    *(just_below_the_limit, utf_16, declared_utf_7, declared_rot13, declared_latin),
+    *(declared_nonsense, two_marks, carriage_returns, end_of_file_sign, overlong_text),
+)
+HONEST = {"declared_latin": 0}
+
+
+def _texts() -> Iterator[Source]:
+    for make in TEXTS:
+        yield "sources", make.__name__, make.__doc__ or "", make
+
+
+SOURCES: tuple[Source, ...] = (*_spelled(), *_texts())

@@ -1,0 +1,85 @@
+"""A template process whose readers behave badly when a file holds the word `hostile`.
+
+python -I hostile_reader.py HOW FD ROOT
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+from grader.submissions import reader_process
+from grader.submissions.reader import messages
+
+HOW, FD, ROOT = sys.argv[1:]
+honest = reader_process.answer
+
+
+def behave(job: messages.Job, read: messages.FilesRead) -> messages.Answer:  # noqa: PLR0912
+    """Do what the command line says."""
+    match HOW:
+        case "sleeps":
+            time.sleep(60)
+        case "computes":
+            while True:
+                pass
+        case "is killed":
+            Path("kill me").touch()
+            time.sleep(60)
+        case "crashes":
+            ctypes.string_at(0)
+        case "leaves":
+            os._exit(0)
+        case "eats memory":
+            bytearray(1 << 40)
+        case "floods" | "nonsense":
+            size = 10 if HOW == "nonsense" else messages.MAX_ANSWER + 1
+            body = messages.HEADER.pack(size) + b"\xc1" * size
+            while body:
+                body = body[os.write(reader_process.CONNECTION, body) :]
+        case "other answer":
+            return messages.ClassUnpacked(())
+        case "other exercise":
+            return messages.FilesRead("s", {"x": ""}, {"x": "0" * 64}, {"x": "x.py"}, {}, ())
+        case "too much text":
+            long = {"scale": "x" * (messages.MAX_TEXTS + 1)}
+            return messages.FilesRead("s", long, read.digests, read.paths, {}, ())
+        case "says the disk is full":
+            return messages.ReadingRefused("cannot read what s001 handed in", "", errno.ENOSPC)
+        case "reads a neighbour":
+            own = Path(os.fsdecode(job.parts[0].path))  # type: ignore[union-attr]
+            try:
+                text = (own.parent / "s002" / "scale.py").read_text()
+            except OSError as error:
+                text = os.strerror(error.errno or 0)
+            return messages.FilesRead("s", {"scale": text}, read.digests, read.paths, {}, ())
+    return read
+
+
+def answer(job: messages.Job) -> messages.Answer:
+    """Answer honestly, unless a file is hostile."""
+    read = honest(job)
+    if isinstance(read, messages.FilesRead) and "hostile" in "".join(read.files.values()):
+        return behave(job, read)
+    return read
+
+
+def kill_on_request() -> None:
+    """Kill every reader whose folder holds `kill me`, as somebody on this machine may do."""
+    while True:
+        for path in Path(ROOT).glob("*/kill me"):
+            os.kill(int(path.parent.name), signal.SIGKILL)
+        time.sleep(0.01)
+
+
+if HOW == "is killed":
+    threading.Thread(target=kill_on_request, daemon=True).start()
+reader_process.answer = answer
+reader_process.serve(socket.socket(fileno=int(FD)), Path(ROOT))

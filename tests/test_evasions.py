@@ -1,0 +1,382 @@
+"""Code that hides from the watch, writes into its arguments or remembers secret inputs earns less.
+
+Every evasion computes right values. It is graded in a class, between neighbours.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import hand_in, report_of
+from commandline import Cli, Grade
+
+from grader.course.course import Course
+from grader.sandbox.cells import CELL
+from grader.sandbox.source import Unsearchable, forbidden_calls
+
+NORM = """
+import threading
+import torch
+import torch._C as C
+from torch import nn
+from torch.utils._python_dispatch import _disable_current_modes
+kernel = getattr(torch.ops.aten, "_".join(["native", "layer", "norm"])).default
+
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+        self.eps = eps
+    def all_of_it(self, x):
+        return kernel(x, x.shape[-1:], self.gamma, self.beta, self.eps)[0]
+    def rows(self, x):
+        flat = x.reshape(-1, x.shape[-1])
+        rows = [(row - row.mean()) / torch.sqrt(row.var(correction=0) + self.eps) for row in flat]
+        return self.gamma * torch.stack(rows).view(x.shape) + self.beta
+"""
+KERNEL = {  # ways to run the kernel that does the exercise: the body of `forward`
+    "plainly": "return self.all_of_it(x)",
+    "without dispatch modes": "with _disable_current_modes(): return self.all_of_it(x)",
+    "without any modes": (
+        "with C.DisableTorchFunction(), _disable_current_modes(): return self.all_of_it(x)"
+    ),
+    "under a guard": ("guard = C._DisableTorchDispatch()\n        return self.all_of_it(x)"),
+    "with the modes popped": (
+        "one, two = C._pop_torch_function_stack(), C._pop_torch_dispatch_stack(None)\n"
+        "        out = self.all_of_it(x)\n"
+        "        C._push_on_torch_function_stack(one); C._push_on_torch_dispatch_stack(two)\n"
+        "        return out"
+    ),
+    "by redispatch": (
+        "keys = C.DispatchKeySet(C.DispatchKey.CPU)\n"
+        "        return kernel.redispatch(keys, x, x.shape[-1:], self.gamma, self.beta, 1e-5)[0]"
+    ),
+    "by the kernel of a key": (
+        "return kernel._op_dk(C.DispatchKey.CPU, x, x.shape[-1:], self.gamma, self.beta, 1e-5)[0]"
+    ),
+    "with the record off": (
+        "torch.autograd._enable_record_function(False)\n"
+        "        with C.DisableTorchFunction(), _disable_current_modes(): out = self.all_of_it(x)\n"
+        "        torch.autograd._enable_record_function(True)\n        return out"
+    ),
+    "with the record ended": (
+        "torch._C._autograd._disable_profiler_legacy()\n"
+        "        with C.DisableTorchFunction(), _disable_current_modes(): out = self.all_of_it(x)\n"
+        "        return out"
+    ),
+    "in a thread": (
+        "out = []\n"
+        "        thread = threading.Thread(target=lambda: out.append(self.all_of_it(x)))\n"
+        "        thread.start(); thread.join()\n        return out[0]"
+    ),
+    "under vmap": "return torch.func.vmap(self.all_of_it)(x)",
+    "in an operation of its own": (
+        "library = torch.library.Library('own', 'FRAGMENT')\n"
+        "        library.define('all_of_it(Tensor x) -> Tensor')\n"
+        "        library.impl('all_of_it', self.all_of_it, 'CompositeExplicitAutograd')\n"
+        "        return torch.ops.own.all_of_it(x)"
+    ),
+}
+WATCHED_NORM = {
+    name: f"{NORM}    def forward(self, x):\n        {b}\n" for name, b in KERNEL.items()
+}
+WATCHED_NORM |= {
+    "in a thread that was there before": f"""{NORM}
+    def forward(self, x):
+        asked.put((self, x)); return answered.get()
+import queue
+asked, answered = queue.Queue(), queue.Queue()
+def work():
+    while True:
+        module, x = asked.get()
+        answered.put(module.all_of_it(x))
+threading.Thread(target=work, daemon=True).start()
+""",
+}
+LAZY = f"""{NORM}
+    def forward(self, x):
+        out = torch.zeros_like(x).as_subclass(Lazy)
+        out.compute = lambda: self.all_of_it(x)
+        return out
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        with C.DisableTorchFunctionSubclass():
+            if "compute" in vars(args[0]):
+                args[0].copy_(vars(args[0]).pop("compute")())
+            return function(*args, **(kwargs or {{}}))
+"""
+ROWS = {  # ways to run a loop over rows
+    "plainly": "return self.rows(x)",
+    "without function modes": "with C.DisableTorchFunction(): return self.rows(x)",
+    "in a backward": (
+        "out = []\n"
+        "        y = torch.zeros((), requires_grad=True)\n"
+        "        y.register_hook(lambda g: out.append(self.rows(x)))\n"
+        "        with torch.enable_grad(): (y * 1).backward()\n"
+        "        return out[0]"
+    ),
+    "in a subclass": "return self.rows(x.as_subclass(Quiet)).as_subclass(torch.Tensor)",
+}
+QUIET = """
+class Quiet(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        with C.DisableTorchFunction():
+            return function(*args, **(kwargs or {}))
+"""
+HONEST = f"""{NORM}
+    def forward(self, x):
+        print(x[:1], f"{{x.sum():.2f}}")
+        mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
+        return self.gamma * (x - mean) / torch.sqrt(var + self.eps) + self.beta
+"""
+
+
+def outcomes_of(out: Path, name: str) -> dict[str, dict[str, Any]]:
+    (exercise,) = [e for e in report_of(out, name)["exercises"] if e["name"] == "layer_norm"]
+    return {test["name"]: test for test in exercise["tests"]}
+
+
+@pytest.fixture
+def graded(cli: Cli, course: Course, tmp_path: Path) -> Any:
+    """Grade a class of layer norms with an honest student between any two."""
+
+    def grading(texts: list[str]) -> list[dict[str, dict[str, Any]]]:
+        files = {f"s{2 * n + 2:03}/layer_norm.py": text for n, text in enumerate(texts)}
+        files |= {f"s{2 * n + 1:03}/layer_norm.py": HONEST for n in range(len(texts) + 1)}
+        out = tmp_path / "out"
+        said = cli(
+            *("batch", hand_in(tmp_path / "class", files), "--out", out, "--course", course.root)
+        )
+        assert said.code in (0, 1), said.err
+        for n in range(len(texts) + 1):
+            honest = outcomes_of(out, f"s{2 * n + 1:03}")
+            assert {t["message"] for t in honest.values() if t["outcome"] != "passed"} == set()
+        return [outcomes_of(out, f"s{2 * n + 2:03}") for n in range(len(texts))]
+
+    return grading
+
+
+def test_no_way_around_the_watch_runs_the_kernel(graded: Any) -> None:
+    found = graded(list(WATCHED_NORM.values()))
+    kinds = {h: tests["test_written_by_hand"]["kind"] for h, tests in zip(WATCHED_NORM, found)}
+    assert {how for how, kind in kinds.items() if kind != "Forbidden"} == set()
+
+
+def test_an_answer_that_is_computed_when_it_is_read_is_never_computed(graded: Any) -> None:
+    (tests,) = graded([LAZY])
+    assert tests["test_last_axis"]["outcome"] == "failed"
+
+
+def test_no_way_around_the_watch_runs_a_loop(graded: Any) -> None:
+    texts = [f"{NORM}    def forward(self, x):\n        {b}\n{QUIET}" for b in ROWS.values()]
+    found = graded(texts)
+    passed = [
+        how
+        for how, tests in zip(ROWS, found)
+        if tests["test_no_python_loops"]["outcome"] == "passed"
+    ]
+    assert passed == []
+
+
+CONSTRUCTORS = {  # "functions" that are none
+    "a class whose constructor computes": (
+        "class scale:\n    def __new__(cls, x, factor): return torch.multiply(x, factor)"
+    ),
+    "a module's constructor that computes": (
+        "class scale(nn.Module):\n    def __new__(cls, x, factor): return torch.multiply(x, factor)"
+    ),
+    "an object that says it is a type": (
+        "class Call:\n"
+        "    __class__ = property(lambda self: type)\n"
+        "    def __call__(self, x, factor): return torch.multiply(x, factor)\n"
+        "scale = Call()"
+    ),
+    "a metaclass": (
+        "class Meta(type):\n"
+        "    def __call__(cls, x, factor): return torch.multiply(x, factor)\n"
+        "class scale(metaclass=Meta): pass"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CONSTRUCTORS)
+def test_a_constructor_is_watched_like_any_call(
+    how: str, tiny_course: Course, grade: Grade
+) -> None:
+    text = "import torch\nfrom torch import nn\nmultiplies = 'multi' 'ply'\n" + CONSTRUCTORS[how]
+    hidden = text.replace("torch.multiply", "getattr(torch, multiplies[::1])")
+    (result,) = grade(tiny_course, {"scale": hidden}).exercises
+    assert result.tests[0].kind == "Forbidden"
+    assert "multiply does the work" in result.tests[0].message
+
+
+# --- the source -----------------------------------------------------------------------------------
+
+PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")
+BINDINGS = {
+    "a name that is bound again": "import torch as t\ndef f(x): return t.layer_norm(x)\nt = 0",
+    "an annotated assignment": "import torch\nt: object = torch\nt.layer_norm",
+    "a walrus": "import torch\n(t := torch) and t.layer_norm",
+    "a loop": "import torch\nfor t in [torch]: t.layer_norm",
+    "a comprehension": "import torch\n[t.layer_norm for t in (torch,)]",
+    "a context": "import torch\nwith nullcontext(torch) as t: t.layer_norm",
+    "a default": "import torch\ndef f(x, t=torch): return t.layer_norm(x)",
+    "a default of a keyword": "import torch\ndef f(x, *, t=torch): return t.layer_norm(x)",
+    "a tuple": "import torch\nt, u = torch, 1\nt.layer_norm",
+    "a starred tuple": "import torch\n*t, u = torch, 1\nt[0].layer_norm",
+    "an attribute of a class": "import torch\nclass A:\n    t = torch\nA.t.layer_norm",
+    "an attribute of an object": "import torch\ndef f(self): self.t = torch; self.t.layer_norm",
+    "vars": "import torch\nvars(torch)['layer' + '_norm']",
+    "a dict": "import torch\ntorch.__dict__['layer_norm']",
+    "a get": "import torch\ntorch.__dict__.get('layer_norm')",
+    "an f-string": "import torch\nn = 'norm'\ngetattr(torch, f'layer_{n}')",
+    "another getattr": "import torch\ng = getattr\ng(torch, 'layer_norm')",
+    "attrgetter": "import torch, operator\noperator.attrgetter('nn.LayerNorm')(torch)",
+    "sys.modules": "import sys\nsys.modules['torch.nn'].LayerNorm",
+    "eval": "import torch\neval('torch.layer_norm')",
+    "letters of another width": "import torch\ntorch.\uff4cayer_norm",
+}
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_every_binding_of_a_name_counts(binding: str) -> None:
+    assert forbidden_calls(BINDINGS[binding], "x.py", PATTERNS)
+
+
+TANGLES = {
+    "too deep": "import torch\ndef f(x): return " + "-" * 3000 + "torch.layer_norm(x)",
+    "too large": "import torch\n" + "x = torch.layer_norm\n" * 90_000,
+    "bound in circles": "import torch\n"
+    + "".join(f"x{n} = x{n + 1}\n" for n in range(500))
+    + "x500 = torch\ngetattr",
+    "texts that double": "import torch\nx = 'a'\n" + "x = x + x\n" * 60 + "getattr(torch, x)",
+}
+
+
+@pytest.mark.parametrize("tangle", TANGLES)
+def test_a_search_that_gives_up_says_so(tangle: str) -> None:
+    with pytest.raises(Unsearchable):
+        forbidden_calls(TANGLES[tangle], "x.py", PATTERNS)
+
+
+def test_a_source_that_cannot_be_searched_is_forbidden(
+    tiny_course: Course, grade: Grade, tiny_solution: str
+) -> None:
+    deep = f"{tiny_solution}\ndef multiply(x): return {'-' * 3000}x\n"
+    (result,) = grade(tiny_course, {"scale": deep}).exercises
+    assert result.tests[0].kind == "Forbidden"
+    assert "cannot be searched for forbidden calls: it is nested too deeply" in (
+        result.tests[0].message
+    )
+
+
+def test_a_broken_cell_does_not_hide_the_others() -> None:
+    text = f"{CELL}1\nthis is not Python\n{CELL}2\nimport torch\ntorch.layer_norm\n"
+    assert [use.line for use in forbidden_calls(text, "x.ipynb", PATTERNS)] == [5]
+
+
+# --- arguments, module level, secrets -------------------------------------------------------------
+
+
+def test_writing_into_any_argument_fails_the_check(
+    graded: Any, course: Course, grade: Grade
+) -> None:
+    text = course["masked_softmax"].read("solution.py")
+    name = "def masked_softmax("
+    assert name in text
+    writes = text.replace(name, "def honest(") + (
+        "\n\ndef masked_softmax(X, valid_lens):\n"
+        "    weights = honest(X, valid_lens)\n"
+        "    if valid_lens is not None: valid_lens.fill_(1)\n"
+        "    return weights\n"
+    )
+    (result,) = grade(course, {"masked_softmax": writes}, "masked_softmax").exercises
+    outcomes = {test.name: test for test in result.tests}
+    failed = outcomes["test_lengths_as_floats_and_views"]
+    assert failed.message == "your code wrote into its argument valid_lens; work on a new tensor"
+
+
+@pytest.fixture
+def suite(tiny_copy: Path) -> Path:
+    return tiny_copy / "reference" / "scale" / "test_hidden.py"
+
+
+def test_a_tensor_at_module_level_is_the_same_for_every_student(
+    cli: Cli, suite: Path, tiny_copy: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    suite.write_text(
+        suite.read_text()
+        + '''
+
+import torch
+from grader.testing import sharing
+X, MORE = torch.ones(3), {"list": [1]}
+
+@pytest.mark.points(0)
+def test_shared(student):
+    """A tensor of the suite."""
+    assert_close(X, torch.ones(3), "the suite's own tensor")
+    assert_close(MORE, {"list": [1]}, "the suite's own dict")
+    MORE["list"].append(2)
+    with sharing(student, X):
+        student.scale(X, 1.0)
+'''
+    )
+    cheat = tiny_solution.replace("    if factor < 0:", "    x.zero_()\n    if factor < 0:")
+    texts = {f"s{n:03}/scale.py": cheat if n == 2 else tiny_solution for n in range(1, 6)}
+    out = tmp_path / "out"
+    cli("batch", hand_in(tmp_path / "class", texts), "--out", out, "--course", tiny_copy)
+    for name in ("s001", "s003", "s004", "s005"):
+        tests = report_of(out, name)["exercises"][0]["tests"]
+        assert {t["message"] for t in tests if t["outcome"] != "passed"} == set()
+
+
+def test_validate_refuses_tensors_at_module_level(cli: Cli, suite: Path, tiny_copy: Path) -> None:
+    suite.write_text(suite.read_text() + "\nimport torch\nCASES = [(1, torch.ones(2))]\n")
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 1
+    assert "test_hidden.py: keeps a tensor or a module at module level (CASES)" in said.out
+
+
+def test_no_shown_test_repeats_what_a_secret_one_sent(
+    cli: Cli, suite: Path, tiny_copy: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    text = suite.read_text()
+    secret = '''@pytest.mark.visible("never")
+@pytest.mark.points(0)
+def test_secret(student):
+    """A secret."""
+    import torch
+    student.scale(torch.full((2,), 4711.0), 2.0)
+
+
+'''
+    first = "@pytest.mark.points(2)\ndef test_twice"
+    suite.write_text(text.replace(first, secret + first))
+    spy = tiny_solution.replace(
+        "    if factor < 0:",
+        "    SEEN.append(x.flatten().tolist())\n    print(SEEN)\n"
+        "    if len(x.shape) == 2: raise LookupError(SEEN)\n    if factor < 0:",
+    ).replace("def scale(", "SEEN = []\n\n\ndef scale(")
+    out = tmp_path / "out"
+    texts = {"s001/scale.py": tiny_solution, "s002/scale.py": spy, "s003/scale.py": tiny_solution}
+    cli("batch", hand_in(tmp_path / "class", texts), "--out", out, "--course", tiny_copy)
+    pages = [path.read_text() for path in (out / "reports").glob("s002*")]
+    assert pages
+    assert not [page for page in pages if "4711" in page]
+    names = [test["name"] for test in report_of(out, "s001")["exercises"][0]["tests"]]
+    assert names.index("hidden") == 1
+
+
+def test_a_comparison_of_two_answers_accepts_only_tensors(course: Course, grade: Grade) -> None:
+    text = course["dictionary_lookup"].read("solution.py")
+    for answer in ("('x', 'x')", "(1.0, 1.0)", "(None, None)", "torch.full((2, 3, 6), torch.nan)"):
+        words = text + f"\n\ndef attention(Q, K, V, temp=1.0): return {answer}\n"
+        (result,) = grade(course, {"dictionary_lookup": words}, "dictionary_lookup").exercises
+        outcomes = {test.name: test.outcome for test in result.tests}
+        assert outcomes["test_order_of_pairs"] != "passed"

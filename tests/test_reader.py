@@ -1,0 +1,339 @@
+"""What a student hands in costs that student, and nobody else, however it is made.
+
+Each file here once ended the reading of a whole class, or took minutes of it. All are tried in a
+class with a neighbour before and one after.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classroom import Instant, hand_in, marks, report_of, rows
+from commandline import Cli, Said
+
+from grader.course.course import Course
+from grader.errors import RequestError
+from grader.submissions.layouts import Attempt, AttemptPart, collect
+from grader.submissions.reader import host, messages
+from grader.submissions.reader.host import ReaderTemplate, ReadingLimits
+from grader.submissions.submission import Submission, discover
+
+TINY = Path(__file__).parent / "tiny"
+READER = Path(__file__).parent / "hostile_reader.py"
+MIB = 1 << 20
+Graded = Callable[[str, bytes], tuple[Said, dict[str, Any]]]
+
+
+def notebook(*cells: Any, **header: Any) -> bytes:
+    shape = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": list(cells), **header}
+    return json.dumps(shape, ensure_ascii=False).encode()
+
+
+def code(source: str, outputs: Any = ()) -> dict[str, Any]:
+    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "id": "c"}
+    return {**cell, "source": source, "outputs": list(outputs)}
+
+
+@pytest.fixture
+def graded(cli: Cli, instant: Instant, tmp_path: Path, tiny_solution: str) -> Graded:
+    """Grade a class in which s002 hands in one file; return what was said, and s002's report."""
+
+    def grading(name: str, data: bytes) -> tuple[Said, dict[str, Any]]:
+        folder, out = tmp_path / "class", tmp_path / "out"
+        neighbours = {f"{student}/scale.py": tiny_solution for student in ("s001", "s003")}
+        hand_in(folder, neighbours)
+        (folder / "s002").mkdir()
+        (folder / "s002" / name).write_bytes(data)
+        said = cli("batch", folder, "--out", out, "--course", TINY, "--seed", 5)
+        for neighbour in ("s001", "s003"):
+            assert report_of(out, neighbour)["exercises"][0]["tests"], said.err
+        return said, report_of(out, "s002")
+
+    return grading
+
+
+def many_extra_fields() -> bytes:
+    """Return a zip whose list of members is 16 MiB of extra fields."""
+    path = Path("/dev/shm" if Path("/dev/shm").is_dir() else "/tmp") / f"extra-{os.getpid()}.zip"
+    try:
+        with zipfile.ZipFile(path, "w") as archive:
+            for number in range(240):
+                member = zipfile.ZipInfo(f"m{number}.py")
+                archive.writestr(member, b"")
+                member.extra = b"\xfe\xca\x00\x00" * 16_000  # in the list of members alone
+        return path.read_bytes()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+HEADING = {"cell_type": "heading", "metadata": {}, "source": ""}
+UNREADABLE: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    "a heading without a version": (
+        "scale.ipynb",
+        lambda: json.dumps({"cells": [HEADING]}).encode(),
+        "is not a readable notebook",
+    ),
+    "a heading in version 3": (
+        "scale.ipynb",
+        lambda: notebook(HEADING, nbformat=3),
+        "is not a readable notebook",
+    ),
+    "deeply nested JSON": (
+        "scale.ipynb",
+        lambda: b'{"nbformat": 4, "cells": ' + b"[" * 1_000_000,
+        "is not a readable notebook",
+    ),
+    "a number of a million digits": (
+        "scale.ipynb",
+        lambda: b'{"nbformat": 4, "cells": [' + b"9" * 1_000_000 + b"]}",
+        "is not a readable notebook",
+    ),
+    "code in four-byte characters": (
+        "scale.ipynb",
+        lambda: notebook(code("# " + "\U0001f600" * 250_000)),
+        "holds more than 256 KiB of code",
+    ),
+    "a hundred thousand cells": (
+        "scale.ipynb",
+        lambda: notebook(*[code("")] * 50_000),
+        "holds more than 5000 cells",
+    ),
+    "extra fields of 16 MiB": ("work.zip", many_extra_fields, "too long"),
+}
+STRANGE: dict[str, Callable[[], bytes]] = {
+    "a heading in version 4": lambda: notebook(HEADING),
+    "headings of a level of 1e9": lambda: notebook(
+        nbformat=3, worksheets=[{"cells": [{**HEADING, "level": 10**9}]}]
+    ),
+    "outputs of an unknown type": lambda: notebook(
+        code("x = 1", [{"output_type": "zz"}] * 100_000)
+    ),
+    "an escape without a name": lambda: notebook(code("%\n,\n;\n/\n!\n??\n%%")),
+    "many escapes": lambda: notebook(code("%x\n" + "/f a\n" * 50_000)),
+    "many assigned magics": lambda: notebook(code("%x\n" + "a = %b c\n" * 25_000)),
+    "many cells with magics": lambda: notebook(*[code("%x\n" + "/f a\n" * 400)] * 125),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_that_cannot_be_read_costs_its_student_alone(case: str, graded: Graded) -> None:
+    name, data, reason = UNREADABLE[case]
+    said, report = graded(name, data())
+    assert (said.code, report["points"]) == (1, 0)
+    assert reason in report["exercises"][0]["advice"]
+    assert any(reason in flag for flag in report["flags"])
+
+
+@pytest.mark.slow
+def test_notebooks_of_any_make_are_read_in_time(
+    cli: Cli, tmp_path: Path, tiny_solution: str
+) -> None:
+    folder, out = tmp_path / "class", tmp_path / "out"
+    hand_in(folder, {f"{student}/scale.py": tiny_solution for student in ("s001", "s999")})
+    students = {f"s{number:03}": case for number, case in enumerate(STRANGE, start=2)}
+    for student, case in students.items():
+        (folder / student).mkdir()
+        (folder / student / "scale.ipynb").write_bytes(STRANGE[case]())
+    said = cli("batch", folder, "--out", out, "--course", TINY, "--seed", 5)
+    assert said.code == 1, said.err
+    assert {student: points for student, points in marks(out).items() if points != "0"} == {
+        "s001": "8",
+        "s999": "8",
+    }
+    for student, case in students.items():
+        exercise = report_of(out, student)["exercises"][0]
+        # On a busy machine, what costs a second may reach the limit, which is its student's loss.
+        is_named = "reading it takes" in exercise["advice"]
+        assert exercise["tests"] or is_named, f"{case}: {exercise['advice']}"
+
+
+def test_an_error_of_any_kind_makes_a_notebook_unreadable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    from grader.submissions.notebook import UnreadableNotebook, read_notebook
+
+    def fail(*values: object) -> str:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(TransformerManager, "transform_cell", fail)
+    with pytest.raises(UnreadableNotebook, match="list index out of range"):
+        read_notebook(notebook(code("%x")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "(" * 100_000,
+        "x = " + "-" * 200_000 + "1",
+        "x = " + "a." * 100_000 + "b",
+        "x = 1" + " + 1" * 60_000,
+        "f'" + "{f'" * 80_000,
+        "match x:\n" + " case [" + "[" * 100_000,
+    ],
+    ids=["brackets", "signs", "attributes", "sums", "f-strings", "patterns"],
+)
+def test_a_text_that_a_parser_cannot_take_costs_its_student_alone(
+    text: str, graded: Graded
+) -> None:
+    """The file has another name, so it is searched for what it defines."""
+    said, report = graded("homework.py", text.encode())
+    assert (said.code, report["points"]) == (1, 0)
+
+
+def test_all_texts_of_a_submission_are_bounded_together(course: Course, tmp_path: Path) -> None:
+    hand_in(tmp_path / "s001", {f"{name}.py": "#" * 256 * 1024 for name in course.names})
+    assert set(discover([tmp_path / "s001"], course).files) == set(course.names)
+    for name in course.names:
+        (tmp_path / "s001" / f"{name}.py").unlink()
+        lines = "\n" * 250_000 + "("  # a broken cell is commented out, line by line
+        (tmp_path / "s001" / f"{name}.ipynb").write_bytes(notebook(code(lines)))
+    found = discover([tmp_path / "s001"], course)
+    assert sum(len(text.encode()) for text in found.files.values()) <= messages.MAX_TEXTS
+    assert any("together longer than 2 MiB" in why for why in found.problems.values())
+
+
+# --- a reader that misbehaves ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[str], None]]:
+    """Have readers behave badly for every submission that holds the word `hostile`."""
+    made: list[ReaderTemplate] = []
+
+    def behave(how: str) -> None:
+        command = sys.executable, "-I", "-W", "ignore", str(READER), how
+        monkeypatch.setattr(host, "COMMAND", command)
+        made.append(ReaderTemplate())
+        monkeypatch.setattr(host, "_template", made[-1])
+
+    yield behave
+    for template in made:
+        template.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("floods", "what was read exceeds 4 MiB"),
+        ("nonsense", "gave no usable answer"),
+        ("other answer", "gave no usable answer"),
+        ("other exercise", "gave no usable answer"),
+        ("too much text", "gave no usable answer"),
+        ("is killed", "was killed twice"),
+        ("crashes", "crashed (SIGSEGV)"),
+        ("leaves", "ended without an answer"),
+        ("eats memory", "MiB of memory"),
+        ("says the disk is full", "cannot read what"),
+    ],
+)
+def test_a_reader_that_misbehaves_costs_the_submission_that_it_reads(
+    how: str, reason: str, hostile: Callable[[str], None], graded: Graded
+) -> None:
+    hostile(how)
+    said, report = graded("scale.py", b"hostile = 1\n")
+    assert (said.code, report["points"]) == (1, 0), said.err
+    assert reason in report["exercises"][0]["advice"]
+    assert any(reason in flag for flag in report["flags"])
+
+
+@pytest.mark.parametrize("how", ["sleeps", "computes"])
+def test_a_reader_that_does_not_end_is_ended(
+    how: str,
+    hostile: Callable[[str], None],
+    graded: Graded,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = ReadingLimits(seconds=20.0 if how == "computes" else 1.5, cpu_seconds=1)
+    monkeypatch.setattr(ReaderTemplate.ask, "__defaults__", (None, limits))
+    hostile(how)
+    said, report = graded("scale.py", b"hostile = 1\n")
+    assert (said.code, report["points"]) == (1, 0), said.err
+    assert "takes" in report["exercises"][0]["advice"]
+
+
+def attempt_in(folder: Path) -> Attempt:
+    return Attempt(folder.name, (AttemptPart(folder, folder.name),))
+
+
+def test_a_template_that_is_killed_is_started_again(tmp_path: Path, tiny_course: Course) -> None:
+    hand_in(tmp_path, {"s001/scale.py": "x = 1\n"})
+    assert collect(attempt_in(tmp_path / "s001"), tiny_course).files
+    first = host.readers().pid
+    assert first
+    os.kill(first, signal.SIGKILL)
+    assert collect(attempt_in(tmp_path / "s001"), tiny_course).files == {"scale": "x = 1\n"}
+    assert host.readers().pid != first
+
+
+def test_a_reader_can_read_its_own_attempt_and_no_other(
+    hostile: Callable[[str], None], tmp_path: Path, tiny_course: Course
+) -> None:
+    hand_in(tmp_path, {"s001/scale.py": "hostile = 1\n", "s002/scale.py": "secret = 1\n"})
+    hostile("reads a neighbour")
+    found = collect(attempt_in(tmp_path / "s001"), tiny_course)
+    assert found.files["scale"] == "Permission denied"
+
+
+def test_a_full_disk_is_not_the_students_fault(
+    hostile: Callable[[str], None],
+    tmp_path: Path,
+    tiny_course: Course,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hand_in(tmp_path, {"s001/scale.py": "hostile = 1\n"})
+    hostile("says the disk is full")
+
+    def full(*values: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(host.os, "posix_fallocate", full)
+    with pytest.raises(RequestError, match="cannot read what s001 handed in: No space left"):
+        collect(attempt_in(tmp_path / "s001"), tiny_course)
+
+
+def test_nothing_of_a_reader_stays(tmp_path: Path, tiny_course: Course) -> None:
+    hand_in(tmp_path, {"s001/scale.py": "x = 1\n"})
+    with zipfile.ZipFile(tmp_path / "s002.zip", "w") as archive:
+        archive.writestr("s002/scale.py", "x = 2\n")
+    path = tmp_path / "s002.zip"
+    assert collect(Attempt("s002", (AttemptPart(path, path.name),)), tiny_course).files
+    root = Path(host.readers().root)
+    assert root.is_dir()
+    assert list(root.iterdir()) == []
+    host.readers().close()
+    assert not root.exists()
+
+
+# --- what counts as the same submission -----------------------------------------------------------
+
+
+def test_a_file_with_the_text_of_a_notebook_is_another_submission(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_solution: str, tiny_course: Course
+) -> None:
+    folder = tmp_path / "class"
+    hand_in(folder, {"s002/scale.ipynb": notebook(code(tiny_solution)).decode()})
+    text = collect(attempt_in(folder / "s002"), tiny_course).files["scale"]
+    hand_in(folder, {"s001/scale.py": text, "s003/scale.py": text})
+    cli("batch", folder, "--out", tmp_path / "out", "--course", TINY, "--seed", 5)
+    found = dict(rows(tmp_path / "out", "SELECT student, hash FROM attempts"))
+    assert found["s001"] == found["s003"] != found["s002"]
+    for student, digest in found.items():
+        assert report_of(tmp_path / "out", student)["hashes"]["submission"] == digest
+
+
+def test_the_hash_of_texts_alone_is_that_of_files_with_these_texts(
+    tmp_path: Path, tiny_course: Course
+) -> None:
+    hand_in(tmp_path, {"s001/scale.py": "x = 1\n"})
+    read = collect(attempt_in(tmp_path / "s001"), tiny_course)
+    assert read.hash == Submission("s001", {"scale": "x = 1\n"}, {"scale": "scale.py"}).hash

@@ -1,0 +1,146 @@
+"""What one attempt shows of its inputs is of no use in the next; a teacher can repeat any run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from classroom import TINY, hand_in, marks, report_of
+from commandline import Cli
+
+from grader.grading.seeds import public_seed, secret_from
+
+# Prints all that a call could be known by, and the arguments; then answers with nothing.
+RECORDER = """
+import json
+import torch
+from torch import nn
+
+calls = 0
+
+def known():
+    state = torch.random.get_rng_state()
+    return [torch.initial_seed(), hash(bytes(state.tolist())), calls]
+
+def scale(x, factor):
+    global calls
+    if factor < 0:
+        raise ValueError
+    calls += 1
+    print(json.dumps([known(), list(x.shape), factor, x.flatten().tolist()]))
+    return x * 0
+
+class Scale(nn.Module):
+    pass
+"""
+# Answers with what was recorded, by whatever it is known by.
+REPLAYER = """
+import torch
+from torch import nn
+
+{recorder}
+
+answers = {answers}
+tables = {tables}
+
+def scale(x, factor):
+    global calls
+    if factor < 0:
+        raise ValueError
+    calls += 1
+    seed, state, order = known()
+    for key in (("seed", seed, factor), ("state", state, factor), ("order", order, factor),
+                ("shape", str(list(x.shape)), factor)):
+        if key in tables:
+            return torch.tensor(answers[tables[key]], dtype=x.dtype).reshape(x.shape)
+    return x * 0
+"""
+
+
+def batch(cli: Cli, folder: Path, out: Path, *more: object) -> Any:
+    return cli("batch", folder, "--out", out, "--course", TINY, "--quiet", *more)
+
+
+def recorded(out: Path, name: str) -> list[Any]:
+    """The calls that a recorder printed into its own report."""
+    tests = report_of(out, name)["exercises"][0]["tests"]
+    return [json.loads(line) for test in tests for line in test["printed"].splitlines()]
+
+
+def replayer(calls: list[Any]) -> str:
+    answers, tables = [], {}
+    for (seed, state, order), shape, factor, values in calls:
+        for key in (("seed", seed), ("state", state), ("order", order), ("shape", str(shape))):
+            tables[(*key, factor)] = len(answers)
+        answers.append([value * factor for value in values])
+    head = RECORDER.split("def scale", maxsplit=1)[0].replace("import json", "")
+    tail = RECORDER.rpartition("class Scale")[2]
+    text = REPLAYER.format(recorder=head, answers=answers, tables=tables)
+    return f"{text}\nclass Scale{tail}"
+
+
+@pytest.mark.parametrize(
+    ("count", "tries"), [(8, 4), pytest.param(1000, 50, marks=pytest.mark.slow)]
+)
+def test_recorded_answers_earn_nothing_in_the_next_attempt(
+    count: int, tries: int, cli: Cli, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "class", tmp_path / "out"
+    names = [f"s{n:04}" for n in range(1, count + 1)]
+    hand_in(folder, {f"{name}/scale.py": f"{RECORDER}# {name}\n" for name in names})
+    assert batch(cli, folder, out).code == 1
+    honest = marks(out)[names[0]]  # of code that raises where it must, and answers 0
+    calls = [call for name in names for call in recorded(out, name)]
+    assert len(calls) >= 2 * count
+    for (seed, *_), shape, _, values in calls:
+        drawn = torch.randn(*shape, dtype=torch.float64, generator=_generator(seed))
+        assert drawn.flatten().tolist() != values
+    assert len({tuple(values) for *_, values in calls}) == len(calls)  # nobody saw another's
+    parts = {name: replayer(calls[at::tries]) for at, name in enumerate(names[:tries])}
+    hand_in(folder, {f"{name}/scale.py": f"{text}# {name}\n" for name, text in parts.items()})
+    assert batch(cli, folder, out).code == 1
+    assert {marks(out)[name] for name in names[:tries]} == {honest}
+
+
+def _generator(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_the_same_files_get_the_same_inputs_in_every_run_of_a_class(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "class", tmp_path / "out"
+    hand_in(folder, {f"{name}/scale.py": RECORDER for name in ("s001", "s002")})
+    batch(cli, folder, out)
+    before = report_of(out, "s001")
+    assert recorded(out, "s001") == recorded(out, "s002")
+    again = ("regrade", "--in", out, "--course", TINY, "--again", "s001", "--publish")
+    for more in ((), ("--seed", before["seed"])):  # the seed that reports print is its own
+        assert "0 change" in cli(*again, *more).out
+        assert report_of(out, "s001") == before
+
+
+def test_the_seed_that_a_report_prints_is_of_no_use_without_the_ledger(
+    cli: Cli, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "class", tmp_path / "out"
+    hand_in(folder, {"s001/scale.py": RECORDER})
+    batch(cli, folder, out)
+    seed = report_of(out, "s001")["seed"]
+    batch(cli, folder, tmp_path / "other", "--seed", seed)
+    assert report_of(tmp_path / "other", "s001")["seed"] != seed
+    theirs = {tuple(values) for *_, values in recorded(tmp_path / "other", "s001")}
+    assert not theirs & {tuple(values) for *_, values in recorded(out, "s001")}
+
+
+def test_a_seed_that_the_teacher_chose_repeats_a_class_on_any_machine(
+    cli: Cli, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": RECORDER})
+    for out in ("one", "two"):
+        batch(cli, tmp_path / "class", tmp_path / out, "--seed", 7)
+    assert report_of(tmp_path / "one", "s001") == report_of(tmp_path / "two", "s001")
+    assert report_of(tmp_path / "one", "s001")["seed"] == public_seed(secret_from(7))
