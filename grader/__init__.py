@@ -1,3 +1,3 @@
 """attention-grader: a course on attention and Transformers in PyTorch that grades itself."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -535,7 +535,7 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (messages.MAX_SUBMISSIONS, "{:,} submissions"),
     ),
     "a clone": (
-        (git.TIMEOUT, "{:g} s;"),
+        (git.TIMEOUT, "{:g} s,"),
         (git.MAX_COMMIT / KIB, "a commit of {:g} KiB"),
         (git.MAX_TEXT / MIB, "refs of {:g} MiB"),
     ),

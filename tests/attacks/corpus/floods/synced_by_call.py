@@ -1,4 +1,4 @@
-"""Asks the kernel to bring everything to the disk."""
+"""Asks the kernel to bring a file to the disk."""
 
 import os
 
@@ -6,7 +6,7 @@ import os
 def blend(scores, values):
     file = os.open("file", os.O_CREAT | os.O_RDWR)
     os.write(file, b"x")
-    calls = (os.sync, lambda: os.fsync(file), lambda: os.fdatasync(file))
+    calls = (lambda: os.fsync(file), lambda: os.fdatasync(file))  # os.sync never says that it failed
     for call in calls:
         try:
             call()
