@@ -21,9 +21,26 @@ from pages import part
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 ATTACKS = load()
+# What each of these is told; they are always tried.
+TOLD = {
+    "floods/loops": "did not finish",
+    "floods/threads": "more than 64 threads",
+    "reads/hidden_tests": "no other file, process or connection",
+    "network/connects": "no other file, process or connection",
+    "forges/second_reply": "interfered with the grader's connection",
+    "files/symbolic_link": "is a link",
+    "files/zip_bomb": "unpacks to more bytes than the limit allows",
+    "cheats/threads_it": "does the work that this exercise asks you to write",
+}
 # `make attacks` tries them all, here as well as on plain pytest, as whoever calls it.
-NAIVE_SAMPLE = 10  # every tenth attack is tried on plain pytest
-ORDINARY_SAMPLE = 4  # and every fourth by a user without privileges, where root tries them all
+EVERY = 1 if os.environ.get("ATTACKS") == "all" else 3  # each third, unless all are asked for
+TRIED = [one for number, one in enumerate(ATTACKS) if number % EVERY == 0 or one.id in TOLD]
+NAIVE_SAMPLE = 10  # every tenth attack of these families is tried on plain pytest
+OF_THE_PROCESS = (
+    *("cheats", "ends", "files", "forges", "lies", "network"),
+    *("patches", "persists", "reads", "walks", "zygote"),
+)
+ORDINARY_SAMPLE = 4 * EVERY  # and so many by a user without privileges, where root tries more
 NOBODY = 65534
 
 
@@ -51,14 +68,14 @@ def ordinary() -> Iterator[tuple[subprocess.Popen[str], str]]:
 def evidence(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Evidence]:
-    """The whole corpus, graded as one class with an honest student between any two attackers."""
+    """The attacks, graded as one class with an honest student between any two attackers."""
     if os.geteuid() == 0:
         request.getfixturevalue("ordinary")  # starts
-    return ours.run(tmp_path_factory.mktemp("attacks"), ATTACKS)
+    return ours.run(tmp_path_factory.mktemp("attacks"), TRIED)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+@pytest.mark.parametrize("attack", TRIED, ids=lambda attack: attack.id)
 def test_an_attack_wins_nothing(attack: Attack, evidence: dict[str, Evidence]) -> None:
     found = evidence[attack.id]
     if attack.family != REMAINS:
@@ -70,7 +87,7 @@ def test_an_attack_wins_nothing(attack: Attack, evidence: dict[str, Evidence]) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+@pytest.mark.parametrize("attack", TRIED, ids=lambda attack: attack.id)
 def test_an_attack_keeps_nobody_from_being_graded(
     attack: Attack, evidence: dict[str, Evidence]
 ) -> None:
@@ -81,15 +98,8 @@ def test_an_attack_keeps_nobody_from_being_graded(
 def test_every_attacker_is_told_why(evidence: dict[str, Evidence]) -> None:
     silent = [name for name, found in evidence.items() if not found.said and found.points < 10]
     assert silent == []
-    said = {name: evidence[name].said for name in evidence}
-    assert "did not finish" in said["floods/loops"]
-    assert "more than 64 threads" in said["floods/threads"]
-    assert "no other file, process or connection" in said["reads/hidden_tests"]
-    assert "no other file, process or connection" in said["network/connects"]
-    assert "interfered with the grader's connection" in said["forges/second_reply"]
-    assert "is a link" in said["files/symbolic_link"]
-    assert "unpacks to more bytes than the limit allows" in said["files/zip_bomb"]
-    assert "does the work that this exercise asks you to write" in said["cheats/threads_it"]
+    wrong = {name: evidence[name].said for name in TOLD if TOLD[name] not in evidence[name].said}
+    assert wrong == {}
 
 
 TYPICAL = ("ends/leaves_at_import", "files/fifo", "floods/segfault", "forges/oversized")
@@ -128,7 +138,7 @@ def honest() -> Attack:
 @pytest.mark.slow
 def test_the_corpus_bites(tmp_path: Path) -> None:
     """The same attacks win in large part against pytest in one process; honest work does not."""
-    sample = [attack for attack in ATTACKS if attack.family != "floods"][::NAIVE_SAMPLE]
+    sample = [attack for attack in ATTACKS if attack.family in OF_THE_PROCESS][::NAIVE_SAMPLE]
     found = against_naive.run(tmp_path, [honest(), *sample])
     control = found.pop("none/honest")
     assert (control.points, control.wins) == (10, [])
