@@ -142,7 +142,7 @@ def test_the_corpus_bites(tmp_path: Path) -> None:
     found = against_naive.run(tmp_path, [honest(), *sample])
     control = found.pop("none/honest")
     assert (control.points, control.wins) == (10, [])
-    won = [name for name, evidence in found.items() if evidence.wins]
+    won = [name for name, evidence in found.items() if evidence.wins or evidence.stops]
     assert len(won) >= 0.6 * len(sample), sorted(set(found) - set(won))
 
 

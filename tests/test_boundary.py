@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -191,13 +192,27 @@ def test_the_failure_of_a_quiet_call_is_raised_in_the_same_test(
     assert student.keyword(1) == 0
 
 
-def test_a_signal_without_a_name_is_a_crash_like_any_other(connection: WorkerConnection) -> None:
-    code = "import signal\ndef die(): signal.raise_signal(40)\ndef one(): return 1\n"
+def test_a_signal_by_which_code_ends_itself_is_a_crash(connection: WorkerConnection) -> None:
+    code = "import signal\ndef die(): signal.raise_signal(signal.SIGFPE)\ndef one(): return 1\n"
     student = student_at(connection, code)
-    with pytest.raises(StudentFailure, match="signal 40"):
+    with pytest.raises(StudentFailure, match="SIGFPE"):
         student.die()
     connection.begin(2)
     assert student.one() == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux filters system calls")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, 40])
+def test_code_cannot_end_as_if_somebody_else_had_ended_it(
+    connection: WorkerConnection, number: int
+) -> None:
+    code = f"import signal\ndef die(): signal.raise_signal({number:d})\ndef one(): return 1\n"
+    student = student_at(connection, code)
+    with pytest.raises(StudentFailure) as caught:
+        student.die()
+    assert caught.value.kind == "PermissionError"
+    assert student.one() == 1
+    assert connection.lost is None
 
 
 def test_operations_before_an_error_are_counted(connection: WorkerConnection) -> None:

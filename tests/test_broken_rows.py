@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
+import random
 import re
 import shutil
 import sqlite3
@@ -39,6 +41,7 @@ COMMANDS: dict[str, Callable[[Path], tuple[object, ...]]] = {
     "export": lambda place: ("export", "csv", "--in", place / "out"),
     "adjust": lambda place: ("adjust", "s003", "scale", 0, "--why", "none", "--in", place / "out"),
 }
+DECIDES = ("rules", "seed")  # columns of a published mark that no other column contradicts
 RIGHT = {"s001": "8", "s002": "5", "s003": "3"}
 
 
@@ -149,6 +152,9 @@ def check_rest_comes_out(graded: Graded, case: tuple[str, str, Any, bool], comma
         return
     about = f"{table}.{column} = {repr(value)[:40]}, resealed {reseal}, {command}"
     said = broken.run(command)
+    if reseal and column in DECIDES and said.code == 2:  # it reads as a mark under other rules
+        assert "grader regrade" in said.err, about
+        return
     assert said.code in (0, 1), f"{about}: {said.err}"
     assert "Traceback" not in said.err, about
     place = "marks.csv" if command == "export" else "grades.csv"
@@ -167,10 +173,17 @@ def test_a_broken_row_in_any_column_costs_nobody_else(graded: Graded) -> None:
         check_rest_comes_out(graded, case, names[number % len(names)])
 
 
+def sample(table: str, command: str) -> list[tuple[str, str, Any, bool]]:
+    """Some of a table's cases, the same in every run; all of them if that is asked for."""
+    cases = [case for case in CASES if case[0] == table]
+    if os.environ.get("GRADER_ALL_BROKEN_ROWS"):
+        return cases
+    return random.Random(f"{table}/{command}").sample(cases, min(len(cases), 10))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("table", sorted({case[0] for case in CASES}))
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_broken_value_costs_nobody_else(command: str, table: str, graded: Graded) -> None:
-    for case in CASES:
-        if case[0] == table:
-            check_rest_comes_out(graded, case, command)
+    for case in sample(table, command):
+        check_rest_comes_out(graded, case, command)

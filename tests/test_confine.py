@@ -290,6 +290,8 @@ REFUSED = {
     "a socket pair": "import socket; socket.socketpair()",
     "a signal to the parent": "os.kill(os.getppid(), 0)",
     "a signal to itself by kill": "os.kill(os.getpid(), 0)",
+    "a signal to its thread": "import signal, threading\n"
+    "signal.pthread_kill(threading.get_ident(), signal.SIGTERM)",
     "a signal to its group": "os.killpg(0, 0)",
     "a signal when a descriptor is ready": "import fcntl; fcntl.fcntl(0, fcntl.F_SETOWN, 1)",
     "more memory": "import resource\n"

@@ -42,6 +42,7 @@ from grader.classroom.workers.messages import Job
 from grader.classroom.workers.pool import WorkerPool
 from grader.course.course import load_course
 from grader.errors import InternalError, RequestError
+from grader.files import Draft
 from grader.report import ExerciseResult
 from grader.sandbox.host import worker as host_worker
 from grader.sandbox.host.worker import Worker
@@ -308,8 +309,8 @@ def failing(
     real = publishing.writing_whole
 
     @contextlib.contextmanager
-    def writing_whole(path: Path) -> Iterator[Any]:
-        with real(path) as file:
+    def writing_whole(path: Path, later: list[Draft] | None = None) -> Iterator[Any]:
+        with real(path, later) as file:
             yield file
             if when(path):
                 raise error
@@ -396,15 +397,20 @@ def test_a_full_disk_while_a_class_is_read_blames_no_student(
 
 @contextlib.contextmanager
 def ordinary() -> Iterator[None]:
-    """As an ordinary user: to root, nothing is read-only."""
+    """As an ordinary user: to root, nothing is read-only.
+
+    The process that forks readers runs already: Python may be where that user cannot start it.
+    """
     if os.geteuid() != 0:
         yield
         return
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ReaderTemplate, "start", lambda template: None)
+        os.seteuid(NOBODY)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
 
 
 @pytest.fixture

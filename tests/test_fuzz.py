@@ -7,6 +7,7 @@ import gc
 import itertools
 import math
 import resource
+import signal
 import socket
 import threading
 import time
@@ -24,12 +25,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from grader import testing
-from grader.errors import CheckFailure, Mismatch, StudentFailure
+from grader.errors import CheckFailure, Mismatch, StudentFailure, WorkerLost
 from grader.sandbox import wire
+from grader.sandbox.control import Ended
 from grader.sandbox.host.connection import Subject, WorkerConnection
 from grader.sandbox.host.proxies import Remote, RemoteCode, Student, code_of
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.wire import Reply
+from grader.sandbox.worker.quota import HUNG_UP
 
 MIB = 1 << 20
 WILD = (0, 1, -1, 255, 2**31, 2**39, 2**40 - 1, 2**40, 2**63 - 1, 2**64 - 1, -(2**63))
@@ -334,16 +337,23 @@ def test_what_a_worker_prints_is_kept_up_to_a_limit() -> None:
 # --- a worker's socket --------------------------------------------------------------------------
 
 
-class Pipe:
-    """A zygote with one worker, which the test plays."""
+RUNS_ON = Ended(-signal.SIGKILL, HUNG_UP)  # it hung up, and the zygote had to end it
 
-    def __init__(self) -> None:
+
+class Pipe:
+    """A zygote with one worker, which the test plays, and which ends as the test says."""
+
+    def __init__(self, ended: Ended | None = RUNS_ON) -> None:
         ours, self.theirs = socket.socketpair()
         self.reaped: list[int] = []
+        self._ended = ended
         self.fork = lambda: (ours, 1)
-        self.reap = lambda pid, grace: self.reaped.append(pid)
         self.worker = Worker(self)  # type: ignore[arg-type]
         self.theirs.sendall(wire.frame(Reply(0, wire.WireList(["none"]))))
+
+    def reap(self, pid: int, grace: float) -> Ended | None:
+        self.reaped.append(pid)
+        return self._ended
 
     def ends_as(self, seconds: float = 60) -> str:
         with pytest.raises(StudentFailure) as caught:
@@ -386,6 +396,38 @@ def test_a_worker_that_hangs_up_before_it_is_asked_is_a_crash() -> None:
     pipe = Pipe()
     pipe.theirs.close()
     assert pipe.ends_as() == "Crash"
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        RUNS_ON,
+        Ended(0),
+        Ended(1),
+        Ended(-signal.SIGKILL, "your code made more than 256 files"),
+        *(Ended(-number) for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGSYS, 40)),
+        Ended(-signal.SIGXCPU),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("stream", [b"", GOOD[:60]], ids=["silent", "half an answer"])
+def test_an_end_that_code_can_bring_about_is_a_crash(ended: Ended, stream: bytes) -> None:
+    pipe = Pipe(ended)
+    pipe.theirs.sendall(stream)
+    pipe.theirs.shutdown(socket.SHUT_WR)
+    assert pipe.ends_as() == "Crash"
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [None, *(Ended(-number) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP))],
+    ids=repr,
+)
+def test_an_end_that_only_others_can_bring_about_is_lost(ended: Ended | None) -> None:
+    pipe = Pipe(ended)
+    pipe.theirs.close()
+    with pytest.raises(WorkerLost):
+        pipe.worker.request(wire.Sync(1), 60)
 
 
 def test_bytes_that_come_one_by_one_get_no_extra_time() -> None:

@@ -270,7 +270,7 @@ class Ledger:
     def missing(self) -> list[tuple[str, Person]]:
         """Return the students of the roster who have handed in nothing."""
         rows = self._rows("missing", "ORDER BY student")
-        return [(student, Person(**json.loads(person))) for student, person in rows]
+        return [(student, _decoded(person, Person)) for student, person in rows]
 
     def students(self) -> list[str]:
         """Return every student who has handed in, in order."""

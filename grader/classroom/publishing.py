@@ -146,9 +146,11 @@ class Publisher:
         ledger, names = self.standings.ledger, (GRADES, RESULTS, DASHBOARD)
         known, students = ledger.class_fingerprint(), len(ledger.students())
         state = {"fingerprint": known, "pages": self._on_disk(names)}
-        if ledger.get(CLASS) == state and not ledger.review.reasons:
+        kept = ledger.get(CLASS)
+        if kept == state and not ledger.review.reasons:
             return
-        ledger.put(CLASS, None)  # until all three are written
+        if kept is not None:
+            ledger.put(CLASS, None)  # until all three are written
         summary = self._write_marks(compare=students <= MAX_COMPARED)
         with writing(self.out / DASHBOARD) as page:
             page.write(dashboard.render(summary))

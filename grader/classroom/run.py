@@ -189,8 +189,9 @@ def grade_class(
         for student in ledger.graded_now():
             with contextlib.suppress(Exception):  # the caller must see the first error
                 publisher.publish(student)
-        with contextlib.suppress(Exception):
-            publisher.finish()
+        for step in (publisher.flush, publisher.finish):  # each as far as it comes
+            with contextlib.suppress(Exception):
+                step()
         raise
     publisher.finish()
 

@@ -1,15 +1,18 @@
-"""The template process of readers: it forks a reader for every job, and parses nothing itself.
+"""The template process of readers: it forks a reader for every job.
 
     python -I -m grader.submissions.reader_process FD ROOT
 
-Orders come through the socket FD. ROOT holds the readers' private folders. A reader confines
-itself, does one job, sends one message and ends. It imports no torch.
+Orders come through the socket FD. ROOT holds the readers' private folders. A reader waits for its
+confinement, confines itself, does one job, sends one message and ends. The template reads nothing
+that a student wrote, and imports no torch.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import io
 import os
 import resource
 import shutil
@@ -22,14 +25,15 @@ from typing import NoReturn
 
 from grader.course.course import Course, Exercise
 from grader.errors import RequestError
-from grader.sandbox.confinement.layers import Confinement, confine, prepare
+from grader.sandbox.confinement.layers import Confinement, confine, die_with, prepare
 from grader.submissions.archives import CLASS, UnreadableArchive, unpack
 from grader.submissions.notes import printable_text, shortened
 from grader.submissions.reader import messages
 from grader.submissions.submission import ReadFiles, read_submission
 
 CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
-HAS_TRANSFORMED = 10  # the exit status of a reader that needed IPython
+TRANSFORMED = "transformed"  # a file in the private folder of a reader that has imported IPython
+WARM_UPS = 10  # after so many calls, Python changes the code of a function no more
 
 
 def serve(orders: socket.socket, root: Path) -> None:
@@ -40,12 +44,14 @@ def serve(orders: socket.socket, root: Path) -> None:
         while True:
             order, fds = _receive_order(orders)
             match order:
-                case messages.StartReader(confinement, job):
-                    import_for(job)
-                    orders.sendall(messages.encode(_start(fds[0], confinement, root)))
+                case messages.StartReader(job):
+                    get_ready(job, root)
+                    _start(fds[0], root)
                     os.close(fds[0])
-                case messages.StopReader(pid):
-                    orders.sendall(messages.encode(_stop(pid, root)))
+                case messages.StopReader(pid, told):
+                    stopped = _stop(pid, root)
+                    if told:
+                        orders.sendall(messages.encode(stopped))
     shutil.rmtree(root, ignore_errors=True)
 
 
@@ -64,21 +70,37 @@ def _receive_order(
     return messages.decode_order(body), fds
 
 
-def import_for(job: str) -> None:
-    """Import what a job needs: under confinement, a reader cannot read the project's files."""
+@functools.cache
+def get_ready(job: str, root: Path) -> None:
+    """Import what a job needs: under confinement, a reader cannot read the project's files.
+
+    What Python changes in a function's code when it is first called, it changes here, where all
+    readers share it: each page of memory that a reader changes is copied for it alone.
+    """
     if job in ("ReadAttempt", "ParseMetadata"):
         import grader.submissions.layouts  # noqa: F401, PLC0415, slow: `grader check` needs none
+    if job == "ReadAttempt":
+        folder = root / "sample"
+        folder.mkdir()
+        (folder / "sample.py").write_text("sample = 1\n")
+        part = messages.PartToRead(os.fsencode(folder), b"sample")
+        exercises = messages.ExerciseNames("sample", ()), messages.ExerciseNames("other", ())
+        sample = messages.encode(messages.ReadAttempt(exercises, b"sample", (part,), ()))
+        for _ in range(WARM_UPS):
+            messages.frame(answer(messages.decode_job(sample)))
+        shutil.rmtree(folder)
 
 
-def _start(fd: int, confinement: Confinement, root: Path) -> messages.ReaderStarted:
+def _start(fd: int, root: Path) -> None:
     parent = os.getpid()
     try:
         pid = os.fork()
     except OSError as error:
-        return messages.ReaderStarted(fault=error.strerror or str(error))
+        fault = messages.ReaderStarted(fault=error.strerror or str(error))
+        os.write(fd, messages.frame(fault))
+        return
     if pid == 0:
-        _run_reader(fd, confinement, root / str(os.getpid()), parent)
-    return messages.ReaderStarted(pid)
+        _run_reader(fd, root / str(os.getpid()), parent)
 
 
 def _stop(pid: int, root: Path) -> messages.ReaderStopped:
@@ -87,53 +109,78 @@ def _stop(pid: int, root: Path) -> messages.ReaderStopped:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             kill(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(root / str(pid), ignore_errors=True)
+    _remove(root / str(pid))
     code = os.waitstatus_to_exitcode(status)
-    if code == HAS_TRANSFORMED:
-        import IPython.core.inputtransformer2  # noqa: F401, PLC0415, so that later readers have it
     return messages.ReaderStopped(code, usage.ru_utime + usage.ru_stime)
 
 
-def _run_reader(fd: int, confinement: Confinement, private: Path, parent: int) -> NoReturn:
+def _remove(private: Path) -> None:
+    """Remove a reader's folder; if the reader has needed IPython, import it for later ones."""
+    try:
+        os.rmdir(private)
+    except FileNotFoundError:
+        return
+    except OSError:
+        has_transformed = (private / TRANSFORMED).exists()
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(private, ignore_errors=True)
+        if has_transformed:
+            import IPython.core.inputtransformer2  # noqa: F401, PLC0415, slow, and rarely needed
+
+
+def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
     """Close all descriptors but `fd`, confine this process, do one job, and exit."""
     code = 1
     try:
         os.setsid()
+        die_with(parent)
         os.dup2(fd, CONNECTION)
         null = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(null, standard)
         os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
         with socket.socket(fileno=CONNECTION) as connection:
-            if _is_confined(connection, confinement, private, parent):
-                connection.sendall(messages.frame(_answer_one(connection)))
+            connection.sendall(messages.frame(messages.ReaderStarted(os.getpid())))
+            stream = connection.makefile("rb", buffering=0)
+            confinement = messages.decode_confinement(_receive_frame(stream))
+            confined = _confined(confinement, private, parent)
+            connection.sendall(messages.frame(confined))
+            if not confined.fault:
+                connection.sendall(messages.frame(_answer_one(_receive_frame(stream), private)))
                 code = 0
     finally:
         os._exit(code)
 
 
-def _is_confined(
-    connection: socket.socket, confinement: Confinement, private: Path, parent: int
-) -> bool:
+def _receive_frame(stream: io.RawIOBase) -> bytes:
+    """Return a message of the host, and nothing of what comes after it."""
+    (left,) = messages.HEADER.unpack(stream.read(messages.HEADER.size) or b"")
+    body = b""
+    while len(body) < left:
+        if not (piece := stream.read(left - len(body))):
+            raise EOFError
+        body += piece
+    return body
+
+
+def _confined(confinement: Confinement, private: Path, parent: int) -> messages.ReaderConfined:
     try:
         confine(confinement, private, parent)
     except Exception as error:
-        connection.sendall(f"{type(error).__name__}: {error}".encode(errors="replace")[:4096])
-        return False
-    connection.sendall(messages.CONFINED)
-    return True
+        return messages.ReaderConfined(_text(f"{type(error).__name__}: {error}")[:4000])
+    return messages.ReaderConfined()
 
 
-def _answer_one(connection: socket.socket) -> messages.Answer:
-    with connection.makefile("rb") as stream:
-        (length,) = messages.HEADER.unpack(stream.read(messages.HEADER.size))
-        job = messages.decode_job(stream.read(length))
+def _answer_one(data: bytes, private: Path) -> messages.Answer:
+    had_transformer = "IPython" in sys.modules
     try:
-        return answer(job)
+        answered = answer(messages.decode_job(data))
     except MemoryError:
         most = resource.getrlimit(resource.RLIMIT_AS)[0] >> 20
         return messages.ReadingRefused(f"reading it takes more than {most} MiB of memory")
+    if "IPython" in sys.modules and not had_transformer:
+        (private / TRANSFORMED).touch()
+    return answered
 
 
 def answer(job: messages.Job) -> messages.Answer:

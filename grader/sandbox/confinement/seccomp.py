@@ -1,7 +1,7 @@
 """The system calls that a worker may make: an allow-list that the kernel enforces (seccomp).
 
 The list has calls for reading, computing and threads, and none for processes, exec, sockets,
-signals to other processes, ptrace, keyrings, io_uring, shared memory or mounts. Any other call
+signals but those of own faults, ptrace, keyrings, io_uring, shared memory or mounts. Any other call
 fails with "Operation not permitted"; a call in the convention of another processor ends the
 process. The existing Python bindings need a system library that many machines lack, so the filter
 is assembled here. See `man 2 seccomp` and `struct sock_filter` in linux/filter.h.
@@ -14,6 +14,7 @@ import errno
 import functools
 import os
 import platform
+import signal
 import struct
 import sys
 from collections.abc import Iterable, Mapping
@@ -114,6 +115,12 @@ WAITING = 0o4010000  # O_SYNC, which includes O_DSYNC
 OPEN_BITS = os.O_ACCMODE | os.O_TRUNC | WITHOUT_NAME | WAITING
 WRITING = {os.O_WRONLY, os.O_RDWR}
 OPENING = {os.O_RDONLY, *WRITING, *(mode | os.O_TRUNC for mode in WRITING)}
+# The signals by which a program reports a fault of its own. A worker that another signal ended, such
+# as SIGKILL, was then ended from outside, and its code is not to blame.
+OWN_FAULTS = {
+    *(signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS),
+    *(signal.SIGFPE, signal.SIGILL, signal.SIGTRAP),
+}
 CHECKED = ("clone", "fcntl", "ioctl", "prctl", "prlimit64", "open", "openat", "tgkill")
 
 
@@ -188,8 +195,9 @@ def restrict(makes_folders: bool = False) -> None:
 
 def program(machine: Machine, pid: int, makes_folders: bool = False) -> bytes:
     """Return the filter for process `pid` as instructions of the kernel's packet filter (BPF)."""
-    own_threads = _argument_rules(machine.numbers["tgkill"], [{0: AllowedValues({pid})}])
-    return b"".join([*_head(machine, makes_folders), *own_threads, _refuse()])
+    to_itself = {0: AllowedValues({pid}), 2: AllowedValues(OWN_FAULTS)}
+    own_faults = _argument_rules(machine.numbers["tgkill"], [to_itself])
+    return b"".join([*_head(machine, makes_folders), *own_faults, _refuse()])
 
 
 @functools.cache

@@ -13,7 +13,6 @@ import msgspec
 
 from grader.sandbox.confinement.layers import Confinement
 
-CONFINED = b"confined"  # a reader's first bytes; anything else is why it cannot be confined
 HEADER = struct.Struct(">I")  # before each message: its length in bytes
 MAX_TEXTS = 2 << 20  # bytes of all texts of one submission, in UTF-8
 MAX_ANSWER = 2 * MAX_TEXTS
@@ -32,23 +31,16 @@ Notes = Annotated[tuple[Words, ...], msgspec.Meta(max_length=MAX_NOTES)]
 
 
 class StartReader(msgspec.Struct, tag="start", frozen=True):
-    """Fork a reader for the socket that is sent along. The answer is a `ReaderStarted`."""
+    """Fork a reader, which answers with a `ReaderStarted` on the socket that is sent along."""
 
-    confinement: Confinement
     job: str  # the type of the job that it will get
 
 
-class ReaderStarted(msgspec.Struct, frozen=True):
-    """The reader's pid or, if this machine cannot start a process, the reason."""
-
-    pid: int = 0
-    fault: str = ""
-
-
 class StopReader(msgspec.Struct, tag="stop", frozen=True):
-    """End reader `pid`. The answer is a `ReaderStopped`."""
+    """End reader `pid`. If `told`, the answer is a `ReaderStopped`; else there is none."""
 
     pid: int
+    told: bool
 
 
 class ReaderStopped(msgspec.Struct, frozen=True):
@@ -58,7 +50,7 @@ class ReaderStopped(msgspec.Struct, frozen=True):
     cpu_seconds: float
 
 
-# --- to a reader ----------------------------------------------------------------------------------
+# --- to a reader: first its `Confinement`, then its job -------------------------------------------
 
 
 class ExerciseNames(msgspec.Struct, frozen=True):
@@ -107,7 +99,20 @@ class ParseMetadata(msgspec.Struct, tag="metadata", frozen=True):
 
 Job = ReadAttempt | ReadPaths | UnpackClass | ParseMetadata
 
-# --- from a reader --------------------------------------------------------------------------------
+# --- from a reader: the first two before it has read its job --------------------------------------
+
+
+class ReaderStarted(msgspec.Struct, frozen=True):
+    """The reader's pid or, if this machine cannot start a process, the reason."""
+
+    pid: int = 0
+    fault: str = ""
+
+
+class ReaderConfined(msgspec.Struct, frozen=True):
+    """The reader is confined or, if this machine cannot do that, the reason."""
+
+    fault: str = ""
 
 
 class FilesRead(msgspec.Struct, tag="files", frozen=True):
@@ -165,13 +170,15 @@ Answer = Result | ReadingRefused
 
 encode = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(StartReader | StopReader).decode
+decode_confinement = msgspec.msgpack.Decoder(Confinement).decode
 decode_started = msgspec.msgpack.Decoder(ReaderStarted).decode
 decode_stopped = msgspec.msgpack.Decoder(ReaderStopped).decode
+decode_confined = msgspec.msgpack.Decoder(ReaderConfined).decode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
-def frame(message: Job | Answer) -> bytes:
+def frame(message: msgspec.Struct) -> bytes:
     """Return a message ready to send, with its length before it."""
     body = encode(message)
     return HEADER.pack(len(body)) + body
