@@ -2,7 +2,8 @@
 
     python benchmarks/reading.py    a few seconds
 
-The same folder of exercise files is read in turns by a reader and in this process.
+The same class of folders with seven files each is read in turns in this process, by one reader
+after the other, and as `grader batch` reads it: by two readers at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grader.course.course import load_course
+from grader.classroom.intake import Intake, SelectedAttempt
+from grader.course.course import Course, load_course
 from grader.submissions.layouts import collect, find_attempts
 from grader.submissions.layouts.collection import read_attempt
 from grader.submissions.reader.host import readers
@@ -23,41 +25,53 @@ ROOT = Path(__file__).parent.parent
 STUDENTS, ROUNDS = 20, 15
 
 
-def milliseconds(action: Callable[[], object]) -> float:
-    """Return how long an action takes."""
+def _milliseconds(action: Callable[[], object]) -> float:
+    """Return how long an action takes for one student of the class."""
     start = time.perf_counter()
     action()
-    return 1000 * (time.perf_counter() - start)
+    return 1000 * (time.perf_counter() - start) / STUDENTS
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU time of the template process and of all its readers so far."""
+    """Return the CPU time of this process, the template process and all its readers so far."""
     fields = Path(f"/proc/{readers().pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return time.process_time() + sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _hand_in(folder: Path, course: Course) -> None:
+    for number in range(STUDENTS):
+        own = folder / f"s{number:03}"
+        own.mkdir()
+        for exercise in course.names:
+            (own / f"{exercise}.py").write_text(course[exercise].read("solution.py"))
 
 
 def main() -> None:
-    """Print the medians, and the smallest of each."""
+    """Print the medians of all rounds, and the smallest of each."""
     course = load_course(ROOT)
     with TemporaryDirectory() as name:
-        for number in range(STUDENTS):
-            folder = Path(name, f"s{number:03}")
-            folder.mkdir()
-            for exercise in course.names:
-                (folder / f"{exercise}.py").write_text(course[exercise].read("solution.py"))
+        _hand_in(Path(name), course)
         attempts = find_attempts(Path(name), course).attempts
-        collect(attempts[0], course)  # starts the template process
-        here, there, before = [], [], _cpu_seconds()
+        intake = Intake("", tuple(SelectedAttempt(one, True) for one in attempts), (), ())
+        ways: dict[str, Callable[[], object]] = {
+            "in this process": lambda: [read_attempt(one, course) for one in attempts],
+            "one reader": lambda: [collect(one, course) for one in attempts],
+            "two readers": lambda: list(intake.read(course)),
+        }
+        ways["one reader"]()  # starts the template process
+        times: dict[str, list[float]] = {way: [] for way in ways}
+        cpu = dict.fromkeys(ways, 0.0)
         for _ in range(ROUNDS):
-            for attempt in attempts:
-                here.append(milliseconds(lambda one=attempt: read_attempt(one, course)))
-                there.append(milliseconds(lambda one=attempt: collect(one, course)))
-        cpu = 1000 * (_cpu_seconds() - before) / len(there)
-    for label, times in (("in this process", here), ("by a reader", there)):
-        middle, least = statistics.median(times), min(times)
-        print(f"{label:16} {middle:6.2f} ms a submission, at least {least:.2f}")
-    print(f"{'more':16} {statistics.median(there) - statistics.median(here):6.2f} ms")
-    print(f"{'CPU of readers':16} {cpu:6.2f} ms a submission, with the template process")
+            for way, action in ways.items():
+                before = _cpu_seconds()
+                times[way].append(_milliseconds(action))
+                cpu[way] += 1000 * (_cpu_seconds() - before) / (ROUNDS * STUDENTS)
+    for way, each in times.items():
+        middle, least = statistics.median(each), min(each)
+        print(f"{way:16} {middle:6.2f} ms a submission, at least {least:.2f}", end="")
+        print(f"; {cpu[way]:.2f} ms of CPU")
+    more = statistics.median(times["two readers"]) - statistics.median(times["in this process"])
+    print(f"{'more':16} {more:6.2f} ms")
 
 
 if __name__ == "__main__":

@@ -214,3 +214,24 @@ def test_a_task_whose_workers_all_ended_counts_as_lost() -> None:
     done.set_exception(KilledWorker("grade", None, allowed_failures=3))
     clusters.Cluster._resolve(object.__new__(clusters.Cluster), answer, b"", done)
     assert answer.result() == Lost("4 workers ended over it")
+
+
+def test_closing_waits_for_a_silent_cluster_no_longer_than_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clusters, "CLOSE_SECONDS", 0.05)
+    never, asked = threading.Event(), threading.Event()
+
+    class Silent:
+        def unregister_worker_plugin(self, name: str) -> None:
+            asked.set()
+            never.wait()
+
+        close = print
+
+    cluster = object.__new__(clusters.Cluster)
+    cluster._client, cluster._closed = Silent(), threading.Event()  # type: ignore[assignment]
+    cluster._is_started, cluster._name = True, "n"
+    cluster.close()
+    assert asked.is_set()
+    never.set()

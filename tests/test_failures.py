@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -295,7 +296,7 @@ def test_a_full_disk_under_the_ledger_loses_nothing(
     assert kept < 40
     assert (room < 8) or kept > 0
     for name in marks(out) if kept else ():
-        assert rows(out, "SELECT 1 FROM results NATURAL JOIN attempts WHERE student = ?", name)
+        assert rows(out, "SELECT 1 FROM results JOIN attempts USING (hash) WHERE student = ?", name)
     assert batch(cli, handed_in).code == 1
     assert (out / "grades.csv").read_bytes() == whole
     assert rows(out, "SELECT count(*) FROM results") == [(40,)]
@@ -586,26 +587,49 @@ def test_time_in_which_the_machine_stood_still_is_nobodys(
     assert len(lost) == 1
 
 
+# A suite that kills the worker from outside, where the code adds a million.
+FATAL = '''
+
+import os, signal
+from grader.sandbox.host.proxies import code_of
+
+@pytest.mark.points(0)
+def test_of_luck(student, rng):
+    """Has the worker killed, where a million is added."""
+    x = rng.randn(2, 3)
+    if float(student.scale(x, 1.0).sum() - x.sum()) > 1e6:
+        os.kill(code_of(student).connection._transport.pid, signal.SIGKILL)
+        student.scale(x, 1.0)
+'''
+
+
 @pytest.mark.slow
-def test_a_submission_that_kills_its_worker_costs_its_own_exercise_alone(
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux filters system calls")
+def test_who_kills_a_worker_fails_and_whose_is_killed_from_outside_is_flagged(
     cli: Cli, tmp_path: Path, pair: Path, tiny_solution: str
 ) -> None:
+    suite = pair / "reference" / "scale" / "test_hidden.py"
+    suite.write_text(suite.read_text() + FATAL)
     shift = "def shift(x, by):\n    return x + by\n"
     texts = {
         f"s00{n}/{name}.py": f"{text}# {n}\n"
-        for n in (1, 2, 3)
+        for n in (1, 2, 3, 4)
         for name, text in (("scale", tiny_solution), ("shift", shift))
     }
     deadly = "    __import__('signal').raise_signal(9)\n    return x * factor"
     texts["s002/scale.py"] = tiny_solution.replace("    return x * factor", deadly)
+    texts["s003/scale.py"] = tiny_solution.replace("x * factor", "x * factor + 1e6")
     hand_in(tmp_path / "class", texts)
     log, out = tmp_path / "log.jsonl", tmp_path / "out"
     command = ("batch", tmp_path / "class", "--out", out, "--course", pair, "--log", log)
     assert cli(*command).code == 1
-    assert marks(out) == {"s001": "10", "s002": "2", "s003": "10"}
-    told = [entry["event"] for entry in events(log) if entry["student"] == "s002"]
-    assert (told.count("lost"), told.count("gave up")) == (MAX_TRIES, 1)
-    (flag,) = report_of(out, "s002")["flags"]
+    # The code of s002 refuses a negative factor before it tries to kill, which earns its points.
+    assert marks(out) == {"s001": "10", "s002": "6", "s003": "2", "s004": "10"}
+    told = Counter((entry["event"], entry["student"]) for entry in events(log))
+    ends = {each: count for each, count in told.items() if each[0] in ("lost", "gave up")}
+    assert ends == {("lost", "s003"): MAX_TRIES, ("gave up", "s003"): 1}
+    assert report_of(out, "s002")["flags"] == []
+    (flag,) = report_of(out, "s003")["flags"]
     assert f"given up after {MAX_TRIES} tries: SIGKILL ended the process that ran the code" in flag
 
 

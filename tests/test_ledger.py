@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import TINY, Instant, hand_in, marks, rows
+from classroom import TINY, Instant, hand_in, marks, report_of, rows
 from commandline import Cli
 
 from grader.classroom import storage
 from grader.classroom.ledger import AttemptRow, Ledger, PublishedMark, ResultKey, open_ledger
-from grader.classroom.workers.messages import GradedJob
+from grader.classroom.workers.messages import GradedJob, encode_result
 from grader.errors import RequestError
-from grader.report import Person
+from grader.grading.seeds import secret_from, seed_of_submission
+from grader.report import ExerciseResult, Person
 
 KEY = ResultKey("versions", 5)
 ENTRY = AttemptRow("s001", 1, "hash-1")
@@ -99,6 +101,138 @@ def test_a_migration_that_fails_changes_nothing(
     assert rows(tmp_path, "PRAGMA user_version") == [(2,)]
     with open_ledger(tmp_path) as ledger:
         assert ledger.students() == ["s001"]
+
+
+VERSION_1 = """
+    PRAGMA journal_mode=WAL;
+    CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    CREATE TABLE runs (
+        run INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT,
+        course TEXT NOT NULL, versions TEXT NOT NULL, seed INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE submissions (hash TEXT PRIMARY KEY, files BLOB NOT NULL) STRICT;
+    CREATE TABLE attempts (
+        student TEXT NOT NULL, number INTEGER NOT NULL, hash TEXT NOT NULL,
+        person TEXT NOT NULL, submitted TEXT, due TEXT, late INTEGER NOT NULL,
+        paths TEXT NOT NULL, problems TEXT NOT NULL, notes TEXT NOT NULL,
+        graded INTEGER NOT NULL, present INTEGER NOT NULL,
+        PRIMARY KEY (student, number)
+    ) STRICT;
+    CREATE INDEX attempts_by_hash ON attempts (hash);
+    CREATE TABLE missing (student TEXT PRIMARY KEY, person TEXT NOT NULL) STRICT;
+    CREATE TABLE results (
+        hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
+        versions TEXT NOT NULL, seed INTEGER NOT NULL,
+        result TEXT NOT NULL, confinement TEXT NOT NULL, seconds REAL NOT NULL,
+        run INTEGER NOT NULL, at TEXT NOT NULL,
+        PRIMARY KEY (hash, exercise, course, versions, seed)
+    ) STRICT;
+    CREATE TABLE set_aside (
+        hash TEXT NOT NULL, exercise TEXT NOT NULL, course TEXT NOT NULL,
+        versions TEXT NOT NULL, seed INTEGER NOT NULL,
+        result TEXT NOT NULL, confinement TEXT NOT NULL, seconds REAL NOT NULL,
+        run INTEGER NOT NULL, at TEXT NOT NULL,
+        PRIMARY KEY (hash, exercise, course, versions, seed)
+    ) STRICT;
+    CREATE TABLE adjustments (
+        id INTEGER PRIMARY KEY, student TEXT NOT NULL, exercise TEXT NOT NULL,
+        points REAL NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE published (
+        student TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, rules TEXT NOT NULL,
+        seed INTEGER NOT NULL, points REAL NOT NULL, max_points REAL NOT NULL,
+        exercises TEXT NOT NULL, at TEXT NOT NULL
+    ) STRICT;
+    INSERT INTO settings VALUES ('seed', '5'), ('request', '{"attempt": "latest"}'),
+        ('class', '"0123"');
+    INSERT INTO runs VALUES (1, 'then', 'then', 'course', '{}', 5);
+    INSERT INTO missing VALUES ('s009', '{"name": "Nine"}');
+    INSERT INTO adjustments VALUES (1, 's002', 'scale', 1.0, 'near', 'then');
+    PRAGMA user_version = 1;
+"""
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """The ledger of two students as version 1 of its tables had it: no checksums, no secret."""
+    out = tmp_path / "out"
+    out.mkdir()
+    with contextlib.closing(sqlite3.connect(out / "ledger.sqlite")) as db:
+        db.executescript(VERSION_1)
+        for student, points, mark in (("s001", 8, 8), ("s002", 4, 5)):
+            files = zlib.compress(json.dumps({"scale": f"# {points} points\n"}).encode())
+            paths, of = json.dumps({"scale": "scale.py"}), f"hash of {student}"
+            db.execute("INSERT INTO submissions VALUES (?, ?)", [of, files])
+            row = (student, 1, of, "{}", None, None, 0, paths, "{}", "[]", 1, 1)
+            db.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * 12)})", row)
+            graded = ExerciseResult("scale", "Scale", points, 8, "", ())
+            stored = encode_result(graded).decode()
+            result = (of, "scale", "course", "{}", 5, stored, "[]", 0.5, 1, "then")
+            db.execute(f"INSERT INTO results VALUES ({', '.join('?' * 10)})", result)
+            published = (student, "0123", "rules", 5, mark, 8, json.dumps({"scale": mark}), "then")
+            db.execute(f"INSERT INTO published VALUES ({', '.join('?' * 8)})", published)
+        db.commit()
+    return out
+
+
+def test_a_ledger_of_version_1_opens_and_gets_its_checksums(older: Path) -> None:
+    with open_ledger(older) as ledger:
+        assert ledger.students() == ["s001", "s002"]
+        assert ledger.adjustments("s002")["scale"].points == 1
+        assert ledger.missing() == [("s009", Person("Nine"))]
+        (row,) = ledger.attempts("s001")
+        assert ledger.submission(row).files == {"scale": "# 8 points\n"}
+        mark = ledger.published("s002")
+        assert mark is not None
+        assert (mark.points, mark.pages) == (5, {})
+        assert not ledger.review.reasons
+    assert rows(older, "PRAGMA user_version") == [(2,)]
+    for table in ("settings", "attempts", "missing", "adjustments", "published"):
+        assert rows(older, f"SELECT count(*) FROM {table} WHERE checksum IS NULL") == [(0,)]
+
+
+@pytest.mark.parametrize("said_again", [(), ("--seed", 5)])
+def test_a_class_with_a_ledger_of_version_1_is_regraded_under_its_own_seed(
+    said_again: tuple[object, ...], cli: Cli, instant: Instant, older: Path
+) -> None:
+    refused = cli("batch", "--resume", "--out", older, "--course", TINY, *said_again)
+    assert refused.code == 2
+    assert "the course, its rules or the grader have changed since" in refused.err
+    said = cli("regrade", "--publish", "--in", older, "--course", TINY, *said_again)
+    assert (said.code, "0 change, 2 stay as they were" in said.out) == (0, True), said
+    secret = secret_from(5)
+    expected = {seed_of_submission(secret, f"hash of {student}") for student in ("s001", "s002")}
+    assert {job.seed for job in instant.jobs} == expected
+    assert marks(older) == {"s001": "8", "s002": "5"}
+    assert cli("batch", "--resume", "--out", older, "--course", TINY).code == 1
+    assert len(instant.jobs) == 2
+
+
+def test_a_flipped_result_is_graded_again_and_said(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    texts = {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)}
+    hand_in(tmp_path / "class", texts)
+    batch(cli, tmp_path)
+    out, whole = tmp_path / "out", marks(tmp_path / "out")
+    with contextlib.closing(sqlite3.connect(out / "ledger.sqlite")) as db:
+        db.execute(  # another digit, as a flipped bit makes of it
+            "UPDATE results SET result = replace(result, '\"points\":2', '\"points\":6') "
+            "WHERE hash = (SELECT hash FROM attempts WHERE student = 's002')"
+        )
+        db.commit()
+    instant.jobs.clear()
+    said = batch(cli, tmp_path)
+    assert said.code == 1
+    assert "! s002: the stored result of scale was damaged" in said.err
+    assert instant.graded == [("s002", ("scale",))]
+    assert marks(out) == whole
+    (flag,) = report_of(out, "s002")["flags"]
+    assert "the stored result of scale was damaged" in flag
+    assert not report_of(out, "s001")["flags"]
+    again = batch(cli, tmp_path)
+    assert "damaged" not in again.err
+    assert len(instant.jobs) == 1
 
 
 def test_a_ledger_from_the_future_is_refused_and_left_as_it_is(

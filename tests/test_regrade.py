@@ -9,6 +9,7 @@ import pytest
 from classroom import Instant, hand_in, marks, report_of, rows
 from commandline import Cli
 
+from grader.classroom import ledger as ledgers
 from grader.course.course import load_course
 
 RIGHT = "def shift(x, by):\n    return x + by\n"
@@ -311,6 +312,16 @@ def test_the_last_adjustment_counts_and_zero_takes_it_back(
     assert rows(out(handed_in), "SELECT count(*) FROM adjustments") == [
         (7,)
     ]  # nothing is forgotten
+
+
+def test_a_clock_that_is_set_back_loses_no_adjustment(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch(cli, handed_in, pair)
+    for year, points, mark in ((2031, "+2", 7), (2001, "+1", 6), (1999, "0", 5)):
+        monkeypatch.setattr(ledgers, "_now", lambda year=year: f"{year}-01-01T00:00:00.000+00:00")
+        assert adjust(cli, handed_in, pair, "s003", "scale", points).code == 0
+        assert report_of(out(handed_in), "s003")["mark"]["points"] == mark
 
 
 def test_adjustments_survive_every_regrade(

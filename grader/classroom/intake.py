@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +21,7 @@ from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts, open_submissions
 from grader.submissions.submission import Submission
 
+READERS = 2  # attempts that are read at the same time; more make the order of work no faster
 Which = Literal["latest", "best", "first", "all"]
 
 
@@ -77,19 +81,40 @@ class Intake:
 
     def read(self, course: Course) -> Iterator[tuple[SelectedAttempt, Submission]]:
         """Yield each attempt with its files."""
-        for selected in self.selected:
-            yield selected, collect(selected.attempt, course)
+        for selected, submission in self._read_ahead(course):
+            yield selected, submission()
+
+    def _read_ahead(
+        self, course: Course
+    ) -> Iterator[tuple[SelectedAttempt, Callable[[], Submission]]]:
+        """Yield each attempt, and a function that waits for its files; the next are read by then.
+
+        What cannot be read on this machine is raised by that function.
+        """
+        readers = min(READERS, os.cpu_count() or 1)
+        with ThreadPoolExecutor(readers, "reading") as pool:
+            ahead: deque[tuple[SelectedAttempt, Future[Submission]]] = deque()
+            try:
+                for selected in self.selected:
+                    ahead.append((selected, pool.submit(collect, selected.attempt, course)))
+                    if len(ahead) > readers:
+                        first, reading = ahead.popleft()
+                        yield first, reading.result
+                for first, reading in ahead:
+                    yield first, reading.result
+            finally:
+                pool.shutdown(cancel_futures=True)
 
     def store(
         self, ledger: Ledger, course: Course, on_student: Callable[[str], None] = lambda name: None
     ) -> None:
         """Store all attempts or none; call `on_student` with each student before."""
         with ledger.taking_in():
-            for selected in self.selected:
+            for selected, read in self._read_ahead(course):
                 student = selected.attempt.student
                 on_student(student)
                 with ledger.review.sparing(student):
-                    submission = collect(selected.attempt, course)
+                    submission = read()
                     ledger.take(selected.row(submission), submission.files)
             for row in self.missing:
                 with ledger.review.sparing(row.student):

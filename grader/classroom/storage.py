@@ -91,8 +91,13 @@ def checksum(values: Sequence[Any]) -> str:
     """Return a checksum of the values of a row, which is the same on every machine."""
     digest = hashlib.sha256()
     for value in values:
-        data = value if isinstance(value, bytes) else json.dumps(value).encode()
-        digest.update(b"%d " % len(data) + data)
+        if isinstance(value, bytes):
+            kind, data = b"b", value
+        elif isinstance(value, str):
+            kind, data = b"s", value.encode("utf-8", "surrogatepass")
+        else:
+            kind, data = b"n", repr(value).encode()
+        digest.update(b"%b%d " % (kind, len(data)) + data)
     return digest.hexdigest()[:32]
 
 
@@ -198,14 +203,13 @@ def settings_of(ledger: Path) -> dict[str, Any]:
             if connection.execute("PRAGMA user_version").fetchone() == (0,):
                 return {}
             found = connection.execute("SELECT * FROM settings").fetchall()
-            # An older ledger has no checksums.
-            return {
-                key: json.loads(value)
-                for key, value, *seal in found
-                if seal in ([], [None], [checksum((key, value))])
-            }
-    except ValueError:
-        return {}
     except sqlite3.Error as error:
         message = f"the ledger in {ledger.parent}: {error}"
         raise RequestError(message, _remedy(error, ledger.parent)) from None
+    settings = {}
+    for key, value, *seal in found:
+        # An older ledger has no checksums.
+        with contextlib.suppress(ValueError, TypeError, RecursionError):
+            if seal in ([], [None], [checksum((key, value))]):
+                settings[key] = json.loads(value)
+    return settings

@@ -70,20 +70,22 @@ def check(
     grader check submissions/s001     a folder or a zip of exercise files
     grader check --watch              again on every save, on one screen
     """
-    request = work.parse_targets(targets, course)
     if watch or manual:
         if form != "text" or output is not None:
             raise RequestError("--watch is for the terminal", "leave out --format and --output")
         if any(target.endswith(".zip") for target in targets):
             raise RequestError("a zip cannot be watched", "unpack it, and watch the folder")
-        from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, needs Unix
+    with work.starting(isolation) as zygote:
+        request = work.parse_targets(targets, course)
+        if watch or manual:
+            from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, needs Unix
 
-        return 0 if grade_on_save(request, seed, isolation, manual=manual) else 1
-    graded = [Path(path).absolute() for path in request.submission.paths.values()]
-    if output is not None and output.absolute() in graded:
-        raise RequestError(f"{output} is what is being graded", "-o another-file")
-    with progress_bar(len(request.names)) as on_exercise:
-        report = work.check(request, seed, on_exercise, isolation)
+            return 0 if grade_on_save(request, zygote, seed, manual=manual) else 1
+        graded = [Path(path).absolute() for path in request.submission.paths.values()]
+        if output is not None and output.absolute() in graded:
+            raise RequestError(f"{output} is what is being graded", "-o another-file")
+        with progress_bar(len(request.names)) as on_exercise:
+            report = work.check(request, zygote, seed, on_exercise)
     height = None if everything or output else terminal_height()
     _deliver(render(report, form, height), form, output)
     return exit_code(report)

@@ -23,6 +23,7 @@ from grader.sandbox.confinement.layers import Isolation
 
 WIDTH = 79
 SECRET = "secret"  # the setting with the secret that decides the inputs of a class
+SEED_BEFORE = "seed"  # the setting that an older ledger has instead
 JOBS = click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -81,10 +82,12 @@ def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:
     """Return the secret that decides the inputs of a class; None if it has none yet.
 
     A `seed` chooses another. The seed that the reports of this class print stands for its own
-    secret, which only its ledger knows.
+    secret, which only its ledger knows. An older ledger has a seed instead of a secret.
     """
-    kept = ledger.get(SECRET)
+    kept, older = ledger.get(SECRET), ledger.get(SEED_BEFORE)
     secret = None if kept is None else bytes.fromhex(kept)
+    if secret is None and older is not None:
+        secret = secret_from(older)
     if seed is None or (secret is not None and seed == public_seed(secret)):
         return secret
     return secret_from(seed)

@@ -28,7 +28,6 @@ from grader.commands.work import CheckRequest
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.sandbox.cells import NOTEBOOK
-from grader.sandbox.confinement.layers import Confinement, Isolation
 from grader.sandbox.host.zygote import Zygote
 
 SETTLE_MS = 20  # an editor that saves in several steps is done by then
@@ -37,19 +36,18 @@ OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 HOME = "\x1b[H\x1b[2J"
 
 
-def watch(request: CheckRequest, seed: int | None, isolation: Isolation, *, manual: bool) -> bool:
+def watch(request: CheckRequest, zygote: Zygote, seed: int | None, *, manual: bool) -> bool:
     """Grade on every save until the student quits; return whether everything passes then.
 
     All runs use one seed, so that the numbers stay the same while the code changes.
     """
     seed = fresh_seed() if seed is None else seed
-    with Zygote(Confinement(isolation)) as zygote:
-        return with_grader(
-            request.course,
-            request.names,
-            zygote,
-            lambda grader: _loop(Session(request, grader, seed), manual=manual),
-        )
+    return with_grader(
+        request.course,
+        request.names,
+        zygote,
+        lambda grader: _loop(Session(request, grader, seed), manual=manual),
+    )
 
 
 def _loop(session: Session, *, manual: bool) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from grader.grading.session import with_grader
 from grader.report import Report
 from grader.sandbox.confinement.layers import Confinement, Isolation
 from grader.sandbox.host.zygote import Zygote
+from grader.submissions.reader.host import readers
 from grader.submissions.submission import Submission, discover
 
 
@@ -67,22 +69,32 @@ def own_work(course: Course) -> Submission:
         return Submission("own work", {})
 
 
+@contextlib.contextmanager
+def starting(isolation: Isolation) -> Iterator[Zygote]:
+    """Start the processes that read and run the work; yield the one that runs it.
+
+    They import what they need while the block looks for the submission.
+    """
+    readers().start()
+    with Zygote(Confinement(isolation)) as zygote:
+        yield zygote
+
+
 def check(
     request: CheckRequest,
+    zygote: Zygote,
     seed: int | None = None,
     on_exercise: Callable[[str], None] = lambda name: None,
-    isolation: Isolation = "process",
 ) -> Report:
     """Return the report that the student may see; call `on_exercise` before each exercise."""
     submission, names = request.submission, request.names
     seed = fresh_seed() if seed is None else seed
-    with Zygote(Confinement(isolation)) as zygote:
-        report = with_grader(
-            request.course,
-            names,
-            zygote,
-            lambda grader: grader.grade(submission, names, seed, on_exercise).report,
-        )
+    report = with_grader(
+        request.course,
+        names,
+        zygote,
+        lambda grader: grader.grade(submission, names, seed, on_exercise).report,
+    )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)
     return visible

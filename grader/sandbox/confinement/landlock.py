@@ -7,15 +7,20 @@ kernel supports it, TCP, signals to other processes and abstract sockets are for
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 # Where a system keeps its programs and their libraries.
 PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store", "/etc/ld.so.cache")
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
+PATH_BENEATH, PR_SET_NO_NEW_PRIVS = 1, 38
+LIBC = ctypes.CDLL(None, use_errno=True)
 READ_BY_TORCH = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache")
 
 
@@ -39,6 +44,13 @@ def missing() -> str:
     return "" if version() else "the kernel offers no Landlock (5.13 or later, with lsm=landlock)"
 
 
+def prepare() -> None:
+    """Find out, once, what every restriction needs."""
+    readable()
+    if not missing():
+        _rights()
+
+
 def restrict(
     private: Path,
     *,
@@ -54,24 +66,93 @@ def restrict(
     seccomp layer only pretends to, because an open file without a name cannot be counted. Without
     that layer, temporary files need the permission.
     """
+    rights = _rights()
+    keep = rights.write
+    if may_remove:
+        keep |= rights.remove
+    if makes_folders:
+        keep |= rights.folders
+    attributes = _Attributes(rights.handled, rights.handled_net, rights.scoped)
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    ruleset = _system_call(CREATE_RULESET, ctypes.byref(attributes), size, 0)
+    try:
+        also = map(os.fsdecode, filter(os.path.exists, also_readable))
+        for path in (*readable(), *also):
+            _allow(ruleset, path, rights.read if os.path.isdir(path) else rights.read_file)
+        _allow(ruleset, os.devnull, rights.device)
+        _allow(ruleset, private, keep & rights.handled)
+        if folder:
+            _allow(ruleset, os.fsdecode(folder), keep & rights.handled)
+        LIBC.prctl(PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), 0, 0, 0)
+        _system_call(RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+class _Rights(NamedTuple):
+    """The bits of access that a worker or a reader may have, and all that a ruleset decides."""
+
+    read: int
+    read_file: int
+    device: int
+    write: int
+    remove: int
+    folders: int
+    handled: int
+    handled_net: int
+    scoped: int
+
+
+@functools.cache
+def _rights() -> _Rights:
+    """Return the bits as plain numbers.
+
+    Computing with flags would touch, and so copy, more memory in each worker than all the rest of
+    its restriction.
+    """
     from landlockpy import AccessFS, Ruleset, Scope  # noqa: PLC0415, slow, as above
 
     read = AccessFS.READ_FILE | AccessFS.READ_DIR
-    # Folders cannot be made, so one listing of the private folder counts all files.
-    keep = read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG
-    if may_remove:
-        keep |= AccessFS.REMOVE_FILE
-    if makes_folders:
-        keep |= AccessFS.MAKE_DIR | AccessFS.REMOVE_DIR | AccessFS.REFER
-    with Ruleset(scoped=Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET) as ruleset:
-        also = map(os.fsdecode, filter(os.path.exists, also_readable))
-        for path in (*readable(), *also):
-            ruleset.allow_path(path, read if os.path.isdir(path) else AccessFS.READ_FILE)
-        ruleset.allow_path(os.devnull, AccessFS.READ_FILE | AccessFS.WRITE_FILE)
-        ruleset.allow_path(private, keep)
-        if folder:
-            ruleset.allow_path(os.fsdecode(folder), keep)
-        ruleset.restrict()
+    scoped = Scope.SIGNAL | Scope.ABSTRACT_UNIX_SOCKET
+    with Ruleset(scoped=scoped) as offered:  # what this kernel does not know is left out
+        return _Rights(
+            int(read),
+            int(AccessFS.READ_FILE),
+            int(AccessFS.READ_FILE | AccessFS.WRITE_FILE),
+            # Folders cannot be made, so one listing of the private folder counts all files.
+            int(read | AccessFS.WRITE_FILE | AccessFS.TRUNCATE | AccessFS.MAKE_REG),
+            int(AccessFS.REMOVE_FILE),
+            int(AccessFS.MAKE_DIR | AccessFS.REMOVE_DIR | AccessFS.REFER),
+            int(offered.handled_fs),
+            int(offered.handled_net),
+            int(offered.scoped),
+        )
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("files", "network", "scoped"))
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
+
+
+def _allow(ruleset: int, path: str | Path, access: int) -> None:
+    """Add a rule for a file, or for a folder and all that is in it."""
+    holder = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        rule = _PathBeneath(access, holder)
+        _system_call(ADD_RULE, ruleset, PATH_BENEATH, ctypes.byref(rule), 0)
+    finally:
+        os.close(holder)
+
+
+def _system_call(number: int, *values: Any) -> int:
+    result = int(LIBC.syscall(ctypes.c_long(number), *values))
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
 
 
 def restrict_program(folders: Sequence[Path]) -> None:

@@ -108,8 +108,7 @@ def prepare() -> None:
     """Measure in the zygote, once, what every worker would otherwise measure itself."""
     if sys.platform == "linux":
         _zygote_bytes()
-        landlock.readable()
-        landlock.version()
+        landlock.prepare()
         seccomp.prepare()
 
 

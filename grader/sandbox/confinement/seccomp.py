@@ -115,8 +115,8 @@ WAITING = 0o4010000  # O_SYNC, which includes O_DSYNC
 OPEN_BITS = os.O_ACCMODE | os.O_TRUNC | WITHOUT_NAME | WAITING
 WRITING = {os.O_WRONLY, os.O_RDWR}
 OPENING = {os.O_RDONLY, *WRITING, *(mode | os.O_TRUNC for mode in WRITING)}
-# The signals by which a program reports a fault of its own. A worker that another signal ended, such
-# as SIGKILL, was then ended from outside, and its code is not to blame.
+# The signals by which a program reports a fault of its own. A worker that another signal ended,
+# such as SIGKILL, was then ended from outside, and its code is not to blame.
 OWN_FAULTS = {
     *(signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS),
     *(signal.SIGFPE, signal.SIGILL, signal.SIGTRAP),
@@ -176,9 +176,10 @@ def missing() -> str:
 
 
 def prepare() -> None:
-    """Assemble the part of the filter that all workers share."""
+    """Assemble the part of the filter that all workers share, and the one that all readers do."""
     if not missing():
-        _head(MACHINES[platform.machine()])
+        for makes_folders in (False, True):
+            program(MACHINES[platform.machine()], os.getpid(), makes_folders)
 
 
 def restrict(makes_folders: bool = False) -> None:
@@ -197,11 +198,11 @@ def program(machine: Machine, pid: int, makes_folders: bool = False) -> bytes:
     """Return the filter for process `pid` as instructions of the kernel's packet filter (BPF)."""
     to_itself = {0: AllowedValues({pid}), 2: AllowedValues(OWN_FAULTS)}
     own_faults = _argument_rules(machine.numbers["tgkill"], [to_itself])
-    return b"".join([*_head(machine, makes_folders), *own_faults, _refuse()])
+    return b"".join([_head(machine, makes_folders), *own_faults, _refuse()])
 
 
 @functools.cache
-def _head(machine: Machine, makes_folders: bool = False) -> tuple[bytes, ...]:
+def _head(machine: Machine, makes_folders: bool) -> bytes:
     """Return the instructions of the filter that do not depend on the process."""
     code = [
         _instruction(LOAD, ARCHITECTURE),
@@ -222,7 +223,7 @@ def _head(machine: Machine, makes_folders: bool = False) -> tuple[bytes, ...]:
     for name, entries in checked(machine).items():
         if name in machine.numbers:
             code += _argument_rules(machine.numbers[name], entries)
-    return tuple(code)
+    return b"".join(code)
 
 
 def _return_for(number: int, action: int) -> list[bytes]:

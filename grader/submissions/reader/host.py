@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +36,8 @@ OVERSLEPT = 2.0  # seconds; if this process wakes up so late, everything was sto
 PROBE_BYTES = 64 * MIB  # a disk without so much space is full
 PIECE = MIB  # bytes that are received at once
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS)
+MAX_HELLO = 65_536  # bytes of a message that a reader sends before it has read anything
+SPARED = "ReadAttempt"  # the job for which a spare reader is kept: a class has many of them
 NONSENSE = "the process that read it gave no usable answer"
 T = TypeVar("T", bound=messages.Result)
 
@@ -70,19 +72,35 @@ class _Lost(Exception):
     """A reader ended, and what it reads need not be the reason; the message says how."""
 
 
+@dataclass(frozen=True)
+class _Reader:
+    """A reader that has been ordered: `connection` leads to it, `control` to its template."""
+
+    connection: socket.socket
+    control: socket.socket
+
+
 class ReaderTemplate:
-    """The template process, which forks a reader for each job; it is started when it is needed."""
+    """The template process, which forks a reader for each job; it is started when it is needed.
+
+    Threads may ask at the same time. While a reader reads an attempt, the next one is forked.
+    """
 
     def __init__(self) -> None:
+        self._spares: list[_Reader] = []
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._root: ScratchFolder | None = None
         self._errors: Any = None
         self._user = -1
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def start(self) -> None:
         """Start the process if necessary; return while it still imports."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
         if self._control is not None and self._user == os.geteuid():
             return
         self.close()  # a reader must not read for one user what only another may read
@@ -134,11 +152,10 @@ class ReaderTemplate:
             folder=os.fsencode(folder.absolute()) if folder else b"",
             makes_folders=True,
         )
-        with self._lock:
-            answer = self._answer(job, confinement, limits)
-            if isinstance(answer, messages.ReadingRefused):
-                self._blame_disk(answer)
-                raise ReadingImpossible(answer)
+        answer = self._answer(job, confinement, limits)
+        if isinstance(answer, messages.ReadingRefused):
+            self._blame_disk(answer)
+            raise ReadingImpossible(answer)
         if not isinstance(answer, expected):
             raise ReadingFailed(NONSENSE)
         return answer
@@ -149,14 +166,15 @@ class ReaderTemplate:
         """Ask a reader, and another one if the first is lost or the template has died."""
         lost = why = ""
         for _ in range(2):
+            reader = None
             try:
-                self.start()
-                return self._exchange(job, confinement, limits)
+                reader = self._reader(type(job).__name__)
+                return self._exchange(reader, job, confinement, limits)
             except _Lost as error:
                 lost = str(error)
             except (OSError, EOFError) as error:
                 why = self._last_error_line() or repr(error)
-                self.close()
+                self._give_up(reader)
         if lost:
             raise ReadingFailed(lost)
         raise InternalError(
@@ -164,46 +182,94 @@ class ReaderTemplate:
             "grader doctor   checks this machine",
         )
 
-    def _exchange(
-        self, job: messages.Job, confinement: Confinement, limits: ReadingLimits
-    ) -> messages.Answer:
+    def _reader(self, job: str) -> _Reader:
+        """Return a reader for a kind of job, forked ahead if there is one."""
+        with self._lock:
+            self._start()
+            if job != SPARED:
+                return self._order_reader(job)
+            reader = self._spares.pop() if self._spares else self._order_reader(job)
+            self._spares.append(self._order_reader(job))
+            return reader
+
+    def _order_reader(self, job: str) -> _Reader:
+        assert self._control is not None
         ours, theirs = socket.socketpair()
-        with ours:
-            with theirs:
-                order = messages.StartReader(confinement, type(job).__name__)
-                started = messages.decode_started(self._order(order, theirs))
+        with theirs:
+            try:
+                self._order(messages.StartReader(job), self._control, theirs)
+            except BaseException:
+                ours.close()
+                raise
+        return _Reader(ours, self._control)
+
+    def _exchange(
+        self,
+        reader: _Reader,
+        job: messages.Job,
+        confinement: Confinement,
+        limits: ReadingLimits,
+    ) -> messages.Answer:
+        body: bytes | None = None
+        with reader.connection as connection:
+            connection.settimeout(START_SECONDS)
+            started = messages.decode_started(_hello(connection))
             if started.fault:
                 raise RequestError(
                     f"this machine cannot start a process that reads submissions: {started.fault}",
                     "fix that, and run the same command again",
                 )
             try:
-                body = _converse(ours, messages.frame(job), limits)
+                body = _converse(connection, confinement, job, limits)
             finally:
-                data = self._order(messages.StopReader(started.pid))
-        if body is None:
-            raise _how_it_ended(messages.decode_stopped(data), limits)
+                stopped = self._stop(reader, started.pid, told=body is None)
+        if stopped is not None:
+            raise _how_it_ended(stopped, limits)
+        assert body is not None
         try:
             answer: messages.Answer = messages.decode_answer(body)
             return answer
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             raise ReadingFailed(NONSENSE) from None
 
+    def _stop(self, reader: _Reader, pid: int, *, told: bool) -> messages.ReaderStopped | None:
+        """End a reader; return how it ended if that is to be `told`."""
+        with self._lock:
+            if reader.control is not self._control:
+                raise EOFError("the template process has ended")
+            self._order(messages.StopReader(pid, told), reader.control)
+            if not told:
+                return None
+            with self._closed_if_broken():  # the next answer would be to this order
+                if answer := reader.control.recv(4096):
+                    return messages.decode_stopped(answer)
+                raise EOFError("the template process has ended")
+
     def _order(
-        self, order: messages.StartReader | messages.StopReader, passed: socket.socket | None = None
-    ) -> bytes:
-        """Send an order and return the template's answer."""
-        assert self._control is not None
+        self,
+        order: messages.StartReader | messages.StopReader,
+        control: socket.socket,
+        passed: socket.socket | None = None,
+    ) -> None:
+        """Send an order to the template."""
+        data, fds = messages.frame(order), [passed.fileno()] if passed else []
+        with self._closed_if_broken():  # otherwise the next order would follow half of this one
+            sent = socket.send_fds(control, [data], fds)
+            control.sendall(data[sent:])
+
+    @contextlib.contextmanager
+    def _closed_if_broken(self) -> Iterator[None]:
         try:
-            data, fds = messages.encode(order), [passed.fileno()] if passed else []
-            sent = socket.send_fds(self._control, [messages.HEADER.pack(len(data)) + data], fds)
-            self._control.sendall((messages.HEADER.pack(len(data)) + data)[sent:])
-            if answer := self._control.recv(4096):
-                return answer
-            raise EOFError("the template process has ended")
-        except BaseException:  # the next answer would be to this order
+            yield
+        except BaseException:
             self.close()
             raise
+
+    def _give_up(self, reader: _Reader | None) -> None:
+        """End a template that does not answer, unless another thread has done so."""
+        with self._lock:
+            if reader is None or reader.control is self._control:
+                self.close()
 
     def _blame_disk(self, refused: messages.ReadingRefused) -> None:
         """Raise `RequestError` if a reader found the disk full, and this process does as well."""
@@ -226,14 +292,18 @@ class ReaderTemplate:
 
     def close(self) -> None:
         """End the template and its readers."""
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        if self._root is not None:
-            self._root.close()
-        self._control = self._process = self._root = None
+        with self._lock:
+            for spare in self._spares:
+                spare.connection.close()
+            if self._control is not None:
+                self._control.close()
+            if self._process is not None:
+                self._process.kill()
+                self._process.wait()
+            if self._root is not None:
+                self._root.close()
+            self._control = self._process = self._root = None
+            self._spares = []
 
 
 _template = ReaderTemplate()
@@ -249,22 +319,32 @@ def exercise_names(course: Course) -> tuple[messages.ExerciseNames, ...]:
     return tuple(messages.ExerciseNames(each.name, each.implements) for each in course.exercises)
 
 
-def _converse(connection: socket.socket, job: bytes, limits: ReadingLimits) -> bytes | None:
+def _hello(connection: socket.socket) -> bytes:
+    """Return a message that a reader sends before it has read its job."""
+    until = time.monotonic() + START_SECONDS
+    if header := _receive(connection, messages.HEADER.size, until):
+        (length,) = messages.HEADER.unpack(header)
+        if length <= MAX_HELLO and (body := _receive(connection, length, until)):
+            return body
+    raise EOFError("the process that should read ended at its start")
+
+
+def _converse(
+    connection: socket.socket, confinement: Confinement, job: messages.Job, limits: ReadingLimits
+) -> bytes | None:
     """Give a reader its job; return the body of its answer, or None if it ends before that."""
-    connection.settimeout(START_SECONDS)
-    hello = connection.recv(4096)  # sent when the reader is confined and has read nothing yet
-    if not hello:
-        raise _Lost("the process that should read it ended at its start")
-    if hello != messages.CONFINED:
-        why = hello.decode("utf-8", "replace")
+    try:
+        connection.sendall(messages.frame(confinement) + messages.frame(job))
+        confined = messages.decode_confined(_hello(connection))
+    except (ConnectionError, EOFError):
+        raise _Lost("the process that should read it ended at its start") from None
+    if confined.fault:
         raise InternalError(
-            f"a process that reads submissions cannot be confined: {why}",
+            f"a process that reads submissions cannot be confined: {confined.fault}",
             "grader doctor   says what this machine lacks",
         )
     deadline = time.monotonic() + limits.seconds
     try:
-        connection.settimeout(limits.seconds)
-        connection.sendall(job)
         header = _receive(connection, messages.HEADER.size, deadline)
         if header is None:
             return None
