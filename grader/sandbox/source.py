@@ -132,6 +132,7 @@ LOOKUPS = {"getattr", "operator.attrgetter", "builtins.getattr"}
 NAMESPACES = {"vars", "builtins.vars"}
 IMPORTERS = {"__import__", "importlib.import_module", "importlib.__import__", "builtins.__import__"}
 RUNNERS = {"eval", "exec", "builtins.eval", "builtins.exec"}
+BY_TEXT = {"getattr", "attrgetter", "methodcaller", "__getattribute__", "__getattr__"}
 BUILTINS = {"getattr", "vars", "__import__", "eval", "exec"}
 
 
@@ -147,6 +148,7 @@ class _Resolver:
         self.attributes: dict[str, set[_Meaning]] = {}  # those that are assigned, of any object
         self.stars: list[str] = []  # modules imported with `import *`
         self._known: dict[int, _Meanings] = {}  # of expressions, by id, in this round
+        self.own = {name for node in self.nodes for name in _own_names(node)}
         for node in self.nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._import(node)
@@ -156,6 +158,28 @@ class _Resolver:
             if isinstance(node, kinds):
                 names = [meaning.text for meaning in self._meanings(node) if meaning.is_name]
                 self.uses.update(Use(node.lineno, name) for name in names if "." in name)
+            self.uses.update(self._of_unknown(node))
+
+    def _of_unknown(self, node: ast.AST) -> Iterator[Use]:
+        """Yield what an attribute of something unknown would be if that is a tensor or torch.
+
+        `x.softmax(-1)` may be torch's; what the source itself defines or assigns is its own.
+        """
+        match node:
+            case ast.Attribute(value=owner, attr=name, ctx=ast.Load()):
+                if not any(meaning.is_name for meaning in self._known.get(id(owner), ())):
+                    yield from self._maybe_torchs(node.lineno, [name])
+            case ast.Call(func=ast.Attribute(attr=way) | ast.Name(id=way), args=args):
+                if way in BY_TEXT:
+                    texts = [text for arg in args[:2] for text in self._texts(arg)]
+                    yield from self._maybe_torchs(node.lineno, texts)
+
+    def _maybe_torchs(self, line: int, names: Iterable[str]) -> Iterator[Use]:
+        yield from (
+            Use(line, f"torch.Tensor.{name}")
+            for name in names
+            if name.isidentifier() and len(name) <= MAX_NAME and name not in self.own
+        )
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for alias in node.names:
@@ -348,6 +372,15 @@ def _parts(node: ast.AST) -> list[ast.expr]:
         case ast.Await(value=value):
             return [value]
     return []
+
+
+def _own_names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node defines as the source's own, which are not torch's."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Attribute(attr=name, ctx=ast.Store()):
+            yield name
 
 
 _Target = str | ast.Attribute

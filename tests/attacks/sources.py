@@ -115,6 +115,7 @@ SPELLED = {
         "",
     ),
 }
+UNSEEN = {"script"}  # the search reads no TorchScript; told in docs/security.md
 PLAIN_FILE = "import torch\nfrom torch import nn\n\n{before}{blend}\n{after}\n"
 
 
@@ -122,7 +123,8 @@ def _spelled() -> Iterator[Source]:
     for trick, (before, call, after) in SPELLED.items():
         text = PLAIN_FILE.format(before=before, blend=PLAIN.format(call=call), after=after)
         says = f"Names the forbidden function in plain text: {trick.replace('_', ' ')}."
-        yield "spelled", trick, says, lambda text=text: KIT + text
+        family = "remains" if trick in UNSEEN else "spelled"
+        yield family, trick, says, lambda text=text: KIT + text
 
 
 def deep_indents() -> str:
