@@ -25,6 +25,19 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 # What a watch tells besides `torch.*` and `aten.*`, as names of counts.
 INSIDE = "inside."  # torch's own name of an operation that ran, also within another
+# Operations that make, copy, look at or view tensors. Constructors such as `torch.Tensor([1, 2])`
+# and conversions run them where no mode sees a function, and they compute nothing.
+# fmt: off
+MAKES_OR_MOVES = frozenset((
+    "_local_scalar_dense", "_to_copy", "_unsafe_view", "alias", "arange", "as_strided", "clone",
+    "contiguous", "copy_", "detach", "empty", "empty_like", "empty_strided", "equal", "expand",
+    "fill_", "full", "is_nonzero", "is_pinned", "item", "lift", "lift_fresh", "narrow",
+    "new_empty", "new_empty_strided", "normal_", "ones", "permute", "pin_memory", "random_",
+    "reshape", "resize_", "resolve_conj", "resolve_neg", "scalar_tensor", "select", "set_",
+    "slice", "split", "squeeze", "t", "to", "transpose", "unbind", "uniform_", "unsqueeze",
+    "view", "zero_", "zeros",
+))
+# fmt: on
 UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
 CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
 SWITCHED_OFF = "unseen.watch"  # the modes or the record were taken away
@@ -221,7 +234,7 @@ def _operation(name: str) -> _Operation | None:
     space, colons, operation = name.partition("::")
     if not colons or not operation or "::" in operation:  # a node of the autograd engine
         return None
-    computes = name not in _composite() and operation not in ("detach", "alias")
+    computes = name not in _composite() and operation not in MAKES_OR_MOVES
     return _Operation(INSIDE + operation, computes, space in OWN_OPERATIONS)
 
 

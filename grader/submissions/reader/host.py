@@ -92,7 +92,7 @@ class ReaderTemplate:
         self._process: subprocess.Popen[bytes] | None = None
         self._root: ScratchFolder | None = None
         self._errors: Any = None
-        self._user = -1
+        self._owner = (-1, -1)  # the process and the user that started it
         self._lock = threading.RLock()
 
     def start(self) -> None:
@@ -101,10 +101,11 @@ class ReaderTemplate:
             self._start()
 
     def _start(self) -> None:
-        if self._control is not None and self._user == os.geteuid():
+        owner = os.getpid(), os.geteuid()
+        if self._control is not None and self._owner == owner:
             return
         self.close()  # a reader must not read for one user what only another may read
-        self._user = os.geteuid()
+        self._owner = owner
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
         # Holds each reader's private folder. This process removes it if the template is killed.
         self._root = ScratchFolder("reader")
@@ -297,11 +298,12 @@ class ReaderTemplate:
                 spare.connection.close()
             if self._control is not None:
                 self._control.close()
-            if self._process is not None:
-                self._process.kill()
-                self._process.wait()
-            if self._root is not None:
-                self._root.close()
+            if self._owner[0] == os.getpid():  # a fork leaves it to the process it was forked from
+                if self._process is not None:
+                    self._process.kill()
+                    self._process.wait()
+                if self._root is not None:
+                    self._root.close()
             self._control = self._process = self._root = None
             self._spares = []
 
