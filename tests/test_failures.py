@@ -406,7 +406,7 @@ def ordinary() -> Iterator[None]:
         yield
         return
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ReaderTemplate, "start", lambda template: None)
+        patched.setattr(ReaderTemplate, "_start", lambda template: None)
         os.seteuid(NOBODY)
         try:
             yield
