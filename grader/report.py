@@ -100,7 +100,7 @@ class Explanation:
 class WrongStep:
     """The first stage of the computation that differs; `says` tells where and how."""
 
-    test: str  # the failed test that the inputs come from
+    probe: str  # what the call that it comes from asks, in a sentence
     stage: str
     says: str
     expected: Excerpt
@@ -113,6 +113,9 @@ class Diagnosis(Explanation):
 
     tie: tuple[Explanation, ...] = ()  # other explanations that fit as well
     first_wrong_step: WrongStep | None = None
+    besides: str = ""  # a sentence on what the mistakes leave unexplained
+    facts: tuple[str, ...] = ()  # what the answers show, where no mistake explains them
+    complete: bool = False  # whether the mistakes explain everything that is wrong
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.examiner import CallLogs
     from grader.grading.grader import Grader
 
 MIN_HINTS = 3
@@ -135,12 +134,9 @@ class Prover:
 
     def grade(self, solution: str, seed: int | None = None) -> Report:
         """Return the report on `solution` for this exercise, among reference solutions."""
-        return self._examine(solution, self.seed if seed is None else seed)[0]
-
-    def _examine(self, solution: str, seed: int) -> tuple[Report, CallLogs]:
         files = {**self.solutions, self.exercise.name: solution}
-        grading = self.grader.grade(Submission("validate", files), [self.exercise.name], seed)
-        return grading.report, grading.call_logs
+        submission, seed = Submission("validate", files), self.seed if seed is None else seed
+        return self.grader.grade(submission, [self.exercise.name], seed).report
 
     def _texts(self) -> None:
         exercise = self.exercise
@@ -154,10 +150,10 @@ class Prover:
             self._problem("test_public.py", "missing")
 
     def _reference(self) -> None:
-        first = self._examine(self.solution, self.seed)
-        for test in _wrong(first[0]):
+        first = self.grade(self.solution)
+        for test in _wrong(first):
             self._problem("solution.py", f"fails {test.name}: {test.message} ({test.kind})")
-        if self._examine(self.solution, self.seed) != first:
+        if self.grade(self.solution) != first:
             self._problem("test_hidden.py", "two runs with one seed differ")
         for test in _wrong(self.grade(self.solution, self.seed + 1)):
             self._problem("solution.py", f"fails {test.name} with another seed: {test.message}")

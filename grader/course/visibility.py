@@ -58,8 +58,7 @@ def _visible_diagnosis(diagnosis: Diagnosis | None, shown: set[str]) -> Diagnosi
     if visible is None:
         return None
     tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
-    step = visible.first_wrong_step
-    return replace(visible, tie=tie, first_wrong_step=step if step and step.test in shown else None)
+    return replace(visible, tie=tie)
 
 
 def _supported(explanation: E, shown: set[str]) -> E | None:

@@ -14,11 +14,10 @@ from grader.grading.outcomes import EVIDENCE, Evidence
 from grader.grading.programs import References, program
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test, seed_of_worker
-from grader.sandbox.host.connection import CallLog, Subject, TimeLimits, WorkerConnection
+from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.submissions.submission import Submission
 
-CallLogs = dict[str, CallLog]  # test to its calls
 SECRECY = ("always", "after_due", "never")  # the values of `visible`, by what students see
 
 
@@ -41,8 +40,6 @@ class SandboxExaminer:
         self.submission, self.connection = submission, connection
         self._references, self._course = references, references.course
         self._seed = seed
-        self.call_logs: CallLogs = {}  # of the exercise that was examined last
-        self._examined = ""
         self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager
@@ -50,8 +47,6 @@ class SandboxExaminer:
         """Yield the student's module, freshly seeded; its globals live as long as the worker."""
         exercise = self._course[self._course.exercise_of(item.path)]
         own_parts = item.get_closest_marker("own_parts") is not None
-        if exercise.name != self._examined:
-            self._examined, self.call_logs = exercise.name, {}
         place = exercise.name, item.name
         torch.default_generator.manual_seed(seed_of_test(self._seed, *place))
         self._separate(secrecy_of(item))
@@ -60,8 +55,6 @@ class SandboxExaminer:
             yield Student(code)
             self.connection.await_quiet_calls(code.subject)
         finally:
-            if not own_parts:  # on a student's own parts, answers are not this exercise's alone
-                self.call_logs[item.name] = self.connection.log
             printed = "".join(self.connection.printed)
             item.stash[EVIDENCE] = Evidence(self.submission, printed, self.connection.called)
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError, WorkerLost
+from grader.grading.diagnosis.catalogue import Catalogue
+from grader.grading.diagnosis.probes import load_probes
 from grader.grading.diagnosis.search import Diagnostician
-from grader.grading.examiner import CallLogs, SandboxExaminer
+from grader.grading.examiner import SandboxExaminer
 from grader.grading.picture import head_view
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.suite import Suite
@@ -23,13 +25,12 @@ from grader.submissions.submission import Submission
 
 @dataclass(frozen=True)
 class Grading:
-    """The results of one submission; `call_logs` are those of the last exercise's tests."""
+    """The results of one submission."""
 
     submission: Submission
     seed: int
     results: tuple[ExerciseResult, ...]
     confinement: tuple[str, ...]  # the layers that the worker ran under
-    call_logs: CallLogs
     _reporter: Reporter
 
     @functools.cached_property
@@ -44,6 +45,7 @@ class Grader:
 
     suite: Suite
     zygote: Zygote
+    probe_seed: int = 0  # of what failed exercises are asked for their diagnosis
     _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
 
     @property
@@ -90,8 +92,7 @@ class Grader:
             for name in names:
                 on_exercise(name)
                 results.append(self._run(self.course[name], examiner, tries))
-        layers, logs = connection.layers, examiner.call_logs
-        return Grading(submission, seed, tuple(results), layers, logs, self._reporter)
+        return Grading(submission, seed, tuple(results), connection.layers, self._reporter)
 
     def _run(self, exercise: Exercise, examiner: SandboxExaminer, tries: int) -> ExerciseResult:
         if problem := problem_of(examiner.submission, exercise.name):
@@ -127,7 +128,7 @@ class Grader:
         try:
             return replace(
                 result,
-                diagnosis=self.diagnose(exercise, result.tests, examiner.call_logs),
+                diagnosis=self._diagnosis(exercise, result.tests, examiner),
                 head_view=self._head_view(result, examiner),
             )
         except GraderError:
@@ -143,15 +144,25 @@ class Grader:
         student = examiner.module(exercise, seed=0)
         return head_view(exercise, student, self.suite.references[exercise.name])
 
-    def diagnose(
-        self, exercise: Exercise, outcomes: Sequence[Outcome], call_logs: CallLogs
+    def _diagnosis(
+        self, exercise: Exercise, tests: Sequence[Outcome], examiner: SandboxExaminer
     ) -> Diagnosis | None:
-        """Name the known mistake in an exercise that failed, from its tests' recorded calls."""
-        if self.course.suites != "hidden" or all(test.outcome != "failed" for test in outcomes):
+        """Name the known mistake in an exercise that failed, from its answers to the probes."""
+        diagnostician = self.diagnostician(exercise)
+        if diagnostician is None or all(test.outcome != "failed" for test in tests):
+            return None
+        answers = diagnostician.ask(examiner.module(exercise, seed=0))
+        text = examiner.submission.files[exercise.name]
+        return diagnostician.diagnose(tests, answers, text)
+
+    def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
+        """Return what diagnoses an exercise; None if the course has no probes for it."""
+        if self.course.suites != "hidden" or not load_probes(exercise):
             return None
         if exercise.name not in self._diagnosticians:
-            self._diagnosticians[exercise.name] = Diagnostician(self.course, exercise)
-        return self._diagnosticians[exercise.name].diagnose(outcomes, call_logs)
+            catalogue = Catalogue(self.course, exercise, self.probe_seed)
+            self._diagnosticians[exercise.name] = Diagnostician(catalogue)
+        return self._diagnosticians[exercise.name]
 
 
 def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:

@@ -70,7 +70,7 @@ def _explained(result: ExerciseResult, test: Outcome) -> Iterator[str]:
     for each in shown:
         yield f"→ {'' if each is shown[0] else 'or: '}{each.says}"
     step = diagnosis.first_wrong_step
-    if step and step.test == test.name:
+    if step and shown:
         yield f"First wrong step: {step.says}"
 
 

@@ -1,307 +1,265 @@
-"""The search for the known mistake that gives the same answers as a student's code.
+"""The search for the known mistakes that give the answers of a student's code.
 
-The tests' calls are replayed on the reference with one fault in it, then with two. A mistake is
-named only if it gives the student's answers to all calls of the failed tests and correct ones
-wherever the student's are. Several that explain the same answers are named as a tie.
+The student's code and the reference with every known mistake in it answer the same probes. A
+mistake is named if it gives the student's answers to every probe of each aspect that it touches,
+and is right wherever the student is right. What other aspects show wrong is explained by other
+mistakes, or said plainly.
 """
 
 from __future__ import annotations
 
 import itertools
-import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import cache, cached_property
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from grader.course.course import Course, Exercise
-from grader.course.faults import Fault, load_faults
+from grader.course.faults import Fault
 from grader.errors import Mismatch
 from grader.grading.compare import assert_close
-from grader.grading.diagnosis.comparison import (
-    differing_mask,
-    form_of,
-    has_no_finite_number,
-    operations_grow,
-    same_answer,
-)
-from grader.grading.diagnosis.replay import PausedCall, Variant
-from grader.grading.programs import program
-from grader.report import TWO, Diagnosis, Explanation, Outcome, WrongStep, first_failure
-from grader.sandbox import wire
-from grader.sandbox.host.connection import CallLog
-from grader.sandbox.source import forbidden_calls
+from grader.grading.diagnosis.answers import finite_differences
+from grader.grading.diagnosis.catalogue import Candidate, Catalogue
+from grader.grading.diagnosis.facts import facts_of
+from grader.grading.diagnosis.probes import Answers, Probe, ask_all
+from grader.probing import ASPECTS, EDGES
+from grader.report import Diagnosis, Explanation, Outcome, WrongStep
+from grader.sandbox.host.proxies import Student
 
-UNKNOWN = (
-    "This is not one of the mistakes we know. Print the intermediate results of your code for the "
-    "example in the task, and check them one by one."
-)
 MAX_EXPLANATIONS = 3  # if more fit, none is named
-CAUSE_UNCLEAR = {"value", "finite", "property"}  # kinds of failure that do not show their cause
-# Their message says everything, or there is nothing to replay.
+MAX_MISTAKES = 4  # that are named in one exercise
+MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
+MAX_PAIRS = 60  # that answer all probes for one student
+# Kinds of failures whose message says everything, so that nothing is left to explain.
 SELF_EXPLAINING = {"Forbidden", "Missing", "NotImplementedError", "Timeout", "Crash", "Protocol"}
-
-Candidate = tuple[tuple[Fault, ...], Variant]
-Answers = list[wire.Answer | None]
-
-# How much of a test a mistake explains: all of the student's answers; a part of the first wrong
-# one; nothing, because it has no effect on that answer; or it conflicts with that answer, by
-# changing what the student got right or changing it to something of another form.
-Explains = Literal["all", "part", "no effect", "conflict"]
-
-
-class Case:
-    """One test: its recorded calls, the student's answers and the reference's."""
-
-    def __init__(self, test: Outcome, log: CallLog, reference: Variant) -> None:
-        self.name, self.kind, self.failed = test.name, test.kind, test.outcome == "failed"
-        self.log, self.answers = log, [entry.answer for entry in log.calls]
-        self._reference = reference
-
-    @cached_property
-    def correct_answers(self) -> Answers:
-        """The reference's answers, one for each call."""
-        answers = list(self._reference.replay(self.log))
-        return answers + [None] * (len(self.answers) - len(answers))
-
-    @cached_property
-    def exact(self) -> bool:
-        """Whether to compare up to rounding: the test failed with all answers in tolerance."""
-        return self.failed and self._first_wrong(False) is None and not self._growth_differs
-
-    @cached_property
-    def first_wrong(self) -> int | None:
-        """The index of the first call that the student's code answered wrongly, if any."""
-        return self._first_wrong(self.exact)
-
-    def _first_wrong(self, exact: bool) -> int | None:
-        pairs = enumerate(zip(self.answers, self.correct_answers))
-        return next((n for n, (a, b) in pairs if not same_answer(a, b, b, exact=exact)), None)
-
-    @cached_property
-    def _growth_differs(self) -> bool:
-        return operations_grow(self.answers) != operations_grow(self.correct_answers)
-
-    @cached_property
-    def _paused(self) -> PausedCall | None:
-        """The reference just before the first wrong call."""
-        index = self.first_wrong
-        return None if index is None else self._reference.paused(self.log, index)
-
-    def _resumed(self, variant: Variant) -> wire.Answer | None:
-        """Return a variant's answer to the first wrong call, if that needs no whole replay."""
-        return variant.resume(self._paused) if self._paused else None
-
-    @property
-    def has_no_numbers(self) -> bool:
-        """Whether the first wrong answer has no finite number although an answer is expected."""
-        index = self.first_wrong
-        if index is None or not isinstance(self.correct_answers[index], wire.Reply):
-            return False
-        return has_no_finite_number(self.answers[index])
-
-    @property
-    def is_informative(self) -> bool:
-        """Whether the recorded calls show a difference between the student and the reference."""
-        return self.first_wrong is not None or self._growth_differs
-
-    def fits(self, variant: Variant, *, exact: bool = False) -> bool:
-        """Return whether `variant` answers like the student or, in a passed test, correctly."""
-        if not self.failed:
-            return self._gives(variant, self.answers) or self._gives(variant, self.correct_answers)
-        exact = exact or self.exact
-        index, answer = self.first_wrong, self._resumed(variant)
-        if index is not None and answer is not None:
-            theirs, correct = self.answers[index], self.correct_answers[index]
-            if not same_answer(theirs, answer, correct, exact=exact):
-                return False
-        return self._gives(variant, self.answers, exact=exact)
-
-    def _gives(self, variant: Variant, expected: Answers, *, exact: bool = False) -> bool:
-        # Two replays at once would draw from one generator: finish the reference's first.
-        correct_answers = self.correct_answers if self.failed else expected
-        answers = []
-        with closing(variant.replay(self.log)) as replayed:
-            for answer, theirs, correct in zip(replayed, expected, correct_answers):
-                if not same_answer(theirs, answer, correct, exact=exact):
-                    return False
-                answers.append(answer)
-        same_growth = operations_grow(answers) == operations_grow(expected)
-        return len(answers) == len(expected) and same_growth
-
-    def explained_by(self, variant: Variant) -> Explains:
-        """Return how much of this test's answers the mistake in `variant` explains."""
-        index, correct = self.first_wrong, self.correct_answers
-        if index is None:
-            return "all" if self.fits(variant) else "conflict"
-        answer = self._resumed(variant)
-        if answer is None:
-            with closing(variant.replay(self.log, index + 1)) as replayed:
-                answers = list(replayed)
-            before = answers[:index]
-            if len(answers) <= index or not all(map(same_answer, correct, before, correct)):
-                return "conflict"
-            answer = answers[index]
-        if same_answer(correct[index], answer, correct[index], exact=self.exact):
-            return "no effect"
-        if same_answer(self.answers[index], answer, correct[index], exact=self.exact):
-            return "all" if self.fits(variant) else "part"
-        if _form(answer) != _form(self.answers[index]):
-            return "conflict"
-        wrong = differing_mask(correct[index], answer)
-        only_here = wrong & ~differing_mask(correct[index], self.answers[index])
-        return "conflict" if only_here.any() else "part"
+COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
 
 class Diagnostician:
-    """Diagnoses the failures of one exercise; keeps its variants between submissions."""
+    """Diagnoses one exercise by the answers of a catalogue to the probes."""
 
-    def __init__(self, course: Course, exercise: Exercise) -> None:
-        self.course, self.exercise = course, exercise
-        self._solutions = {name: course[name].read("solution.py") for name in course.names}
-        self._solution = self._solutions[exercise.name]
-        self._faults = [fault for fault in load_faults(exercise) if not self._is_forbidden(fault)]
-        self._single = cache(lambda fault: self._variant(fault.apply(self._solution)))
-        self._reference = self._variant(self._solution)
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
 
-    def diagnose(
-        self, tests: Sequence[Outcome], call_logs: Mapping[str, CallLog]
-    ) -> Diagnosis | None:
-        """Return the diagnosis of an exercise from its outcomes and the call logs by test name.
+    def ask(self, student: Student) -> Answers:
+        """Return a student's answers to the probes, up to one that ends the worker."""
+        catalogue = self.catalogue
+        return ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
 
-        None if nothing failed, or if the failures themselves say what is wrong.
+    def diagnose(self, tests: Sequence[Outcome], answers: Answers, text: str) -> Diagnosis | None:
+        """Return the diagnosis of an exercise from its outcomes and the student's answers.
+
+        None if nothing failed, or if the failures themselves say what is wrong. `text` is the
+        student's file, whose numbers are tried where a mistake leaves one open.
         """
-        cases = [
-            Case(test, call_logs[test.name], self._reference)
-            for test in tests
-            if test.name in call_logs
-            and test.outcome in ("passed", "failed")
-            and test.kind not in SELF_EXPLAINING
-        ]
-        # The first answer that differs rules a mistake out: short call logs come first.
-        cases.sort(key=lambda case: (not case.failed, len(case.answers)))
-        with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty variants
-            failed = [case for case in cases if case.failed and case.is_informative]
-            return self._diagnose(tests, failed, [case for case in cases if not case.failed])
-
-    def _diagnose(
-        self, tests: Sequence[Outcome], failed: list[Case], passed: list[Case]
-    ) -> Diagnosis | None:
-        cases = {case.name: case for case in failed}
-        shown = first_failure(test for test in tests if test.name in cases)
-        if shown is None:
+        failed = [t.name for t in tests if t.outcome == "failed" and t.kind not in SELF_EXPLAINING]
+        if not failed or not answers:
             return None
-        is_unclear = any(case.kind in CAUSE_UNCLEAR for case in failed)
-        unknown = Diagnosis((), UNKNOWN, "") if is_unclear else None
-        if all(case.has_no_numbers for case in failed):
-            return unknown
-        found = self._search(failed, passed)
-        if not 0 < len(found) <= MAX_EXPLANATIONS:
-            return unknown
-        first, *others = (_explanation(faults, list(cases)) for faults, _ in found)
-        step = self._first_wrong_step(cases[shown.name], found[0][1])
-        return Diagnosis(**vars(first), tie=tuple(others), first_wrong_step=step)
+        with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
+            return _Search(self.catalogue, answers, text).diagnosis(failed)
 
-    def _search(self, failed: list[Case], passed: list[Case]) -> list[Candidate]:
-        """Return all single faults that explain the cases or, if there are none, all pairs."""
-        to_fail, to_pass = ({case.name for case in cases} for cases in (failed, passed))
-        # The answers decide the outcomes: a mistake that fails a test which the student passed is
-        # not the student's. For single faults, that makes a replay of passed tests unnecessary.
-        possible = [fault for fault in self._faults if not fault.fails & to_pass]
-        singles = (((f,), self._single(f)) for f in possible if f.fails >= to_fail)
-        return _fitting(singles, failed) or list(self._pairs(possible, failed, passed))
 
-    def _pairs(
-        self, possible: list[Fault], failed: list[Case], passed: list[Case]
-    ) -> Iterator[Candidate]:
-        """Yield all pairs of faults that explain the cases.
+@dataclass(frozen=True)
+class Fit:
+    """How a candidate's answers compare with a student's; both are sets of probes, as bits."""
 
-        Only few of hundreds are tried. In the first failed test, either one of the two explains
-        all answers and the other has no effect, or each explains a part of the first wrong answer.
-        """
-        first, names = failed[0], {case.name for case in failed}
-        explains = {fault.name: first.explained_by(self._single(fault)) for fault in possible}
-        whole, without_effect, partial = (
-            [fault for fault in possible if explains[fault.name] == extent]
-            for extent in ("all", "no effect", "part")
+    candidate: Candidate
+    touched: int  # where the candidate is wrong
+    same: int  # of these, where it gives the student's answer
+
+
+class _Search:
+    """The search for what explains one student's answers."""
+
+    def __init__(self, catalogue: Catalogue, answers: Answers, text: str) -> None:
+        self._catalogue, self._answers, self._text = catalogue, answers, text
+        known = [probe for probe in catalogue.probes if probe.name in answers]
+        wrong = [probe for probe in known if not catalogue.is_right(answers[probe.name], probe)]
+        # A difference that just exceeds the tolerance may be absent from a mistake's answer.
+        clear = [p for p in wrong if not catalogue.is_nearly_right(answers[p.name], p)]
+        unclear = [] if not clear else [probe for probe in wrong if probe not in clear]
+        self._known = catalogue.bits(probe for probe in known if probe not in unclear)
+        self._wrong = catalogue.bits(clear or wrong)
+        self._principal = catalogue.of_aspects(frozenset(ASPECTS) - EDGES)
+
+    def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
+        """Return what is said of these answers; `failed` are the names of the failed tests."""
+        if not self._wrong:
+            return None
+        found, left = self._explanations()
+        explained = [_joined(fits, failed) for fits in itertools.product(*found)]
+        if not found or len(explained) > MAX_EXPLANATIONS:
+            return Diagnosis((), "", "", facts=self._facts(self._wrong))
+        first, *others = explained
+        return Diagnosis(
+            **vars(first),
+            tie=tuple(others),
+            first_wrong_step=self._first_wrong_step(found[0]),
+            besides=self._besides(left),
+            facts=self._facts(left) if left else (),
+            complete=not left,
         )
-        tries = [(pair, failed) for pair in itertools.combinations(partial, 2)]
-        for fault in whole:
-            left = [case for case in failed[1:] if not case.fits(self._single(fault))]
-            tries += [
-                ((fault, other), left + failed)
-                for other in without_effect
-                if left and left[0].name in other.fails
-            ]
-        for pair, cases in tries:
-            if not pair[0].fails | pair[1].fails >= names:
-                continue
-            text = _with_both(pair, self._solution)
-            if text is None:
-                continue
-            variant = self._variant(text)
-            if all(case.fits(variant) for case in cases + passed):
-                yield pair, variant
 
-    def _first_wrong_step(self, case: Case, variant: Variant) -> WrongStep | None:
-        index = case.first_wrong
-        if index is None:
-            return None
-        names = self.exercise.stages
-        actual = variant.stages(case.log, index, names)
-        expected = self._reference.stages(case.log, index, names)
+    # --- which mistakes ---------------------------------------------------------------------------
+
+    def _explanations(self) -> tuple[list[list[Fit]], int]:
+        """Return the mistakes that explain the answers, and the wrong probes that are left.
+
+        Each mistake is a list of alternatives, which explain the same.
+        """
+        fits = [self._fit(each) for each in self._catalogue.singles(self._text)]
+        fits = [fit for fit in fits if fit.touched]
+        strict = [fit for fit in fits if self._agrees(fit)]
+        found, left = self._chosen(strict)
+        if left:
+            pairs = [fit for fit in self._pairs(fits) if self._agrees(fit)]
+            found, left = min((found, left), self._chosen(strict + pairs), key=_left)
+        if left & self._principal:  # a mistake of which an edge comes out in another way
+            lenient = [fit for fit in fits if self._agrees(fit, self._principal)]
+            if not lenient:
+                pairs = list(self._pairs(fits, self._principal))
+                lenient = [fit for fit in pairs if self._agrees(fit, self._principal)]
+            others = self._chosen(lenient)
+            if _left(others, self._principal) < _left((found, left), self._principal):
+                found, left = others
+        return found, left
+
+    def _fit(self, candidate: Candidate) -> Fit:
+        touched = candidate.touched & self._known
+        probes = self._catalogue.probes_in(touched)
+        same = (p for p in probes if candidate.answer(p).same(self._answers[p.name]))
+        return Fit(candidate, touched, self._catalogue.bits(same))
+
+    def _agrees(self, fit: Fit, within: int = -1) -> bool:
+        """Return whether, among the probes `within`, the student's answers are a mistake's.
+
+        They are so in whole aspects, where the mistake has an effect and where it has none; and
+        enough numbers of one answer show it.
+        """
+        touched = fit.touched & within
+        if not touched or touched != fit.same & within:
+            return False
+        if self._wrong & within & ~touched & self._catalogue.whole_aspects(touched):
+            return False
+        reference = self._catalogue.reference
+        return any(
+            finite_differences(self._answers[probe.name], reference.answer(probe)) >= MIN_NUMBERS
+            for probe in self._catalogue.probes_in(touched)
+        )
+
+    def _chosen(self, fits: Sequence[Fit]) -> tuple[list[list[Fit]], int]:
+        """Return mistakes in separate aspects that explain the most, and the probes left."""
+        found: list[list[Fit]] = []
+        left = self._wrong
+        while left and len(found) < MAX_MISTAKES:
+            possible = [fit for fit in fits if fit.same and not fit.same & ~left]
+            if not possible:
+                break
+            best = max(map(self._rank, possible))
+            alike = [fit for fit in possible if self._rank(fit) == best]
+            alike = [fit for fit in alike if fit.same == alike[0].same]
+            found.append(self._distinct(alike))
+            left &= ~alike[0].same
+        return found, left
+
+    def _rank(self, fit: Fit) -> tuple[int, int, int]:
+        """Return how much a mistake explains: aspects, then probes, then by how few mistakes."""
+        aspects = len(self._catalogue.aspects(fit.same))
+        return aspects, fit.same.bit_count(), -len(fit.candidate.faults)
+
+    def _distinct(self, fits: Sequence[Fit]) -> list[Fit]:
+        """Return one fit for each set of names; of several sets, those that match to rounding."""
+        if len(fits) > 1:
+            fits = [fit for fit in fits if self._matches_exactly(fit)] or fits
+        named = {frozenset(fault.name for fault in fit.candidate.faults): fit for fit in fits[::-1]}
+        return list(named.values())[::-1]
+
+    def _matches_exactly(self, fit: Fit) -> bool:
+        return all(
+            fit.candidate.answer(probe).same(self._answers[probe.name], exact=True)
+            for probe in self._catalogue.probes_in(fit.same)
+        )
+
+    def _pairs(self, fits: Sequence[Fit], within: int = -1) -> Iterator[Fit]:
+        """Yield the pairs that can explain the probes `within`.
+
+        Where only one of two has an effect, the pair answers as that one does, so that few pairs
+        have to be run.
+        """
+        left = MAX_PAIRS
+        for first, second in itertools.combinations(fits, 2):
+            one, two = first.touched & within, second.touched & within
+            only_one, only_two = one & ~two, two & ~one
+            if not one or not two or only_one & ~first.same or only_two & ~second.same:
+                continue
+            pair = self._catalogue.pair(first.candidate, second.candidate)
+            if pair is None or not self._answers_first(pair, one & two):
+                continue
+            fit = self._fit(pair)
+            if all(self._counts(pair, half.candidate, fit.same) for half in (first, second)):
+                yield fit
+            left -= 1
+            if not left:
+                return
+
+    def _answers_first(self, pair: Candidate, bits: int) -> bool:
+        """Return whether a pair gives the student's answer to the first of some probes."""
+        probes = self._catalogue.probes_in(bits)
+        return not probes or pair.answer(probes[0]).same(self._answers[probes[0].name])
+
+    def _counts(self, pair: Candidate, half: Candidate, bits: int) -> bool:
+        """Return whether a pair's numbers are not those of one of the two alone."""
+        probes = self._catalogue.probes_in(bits)
+        return any(
+            finite_differences(pair.answer(p), half.answer(p)) >= MIN_NUMBERS for p in probes
+        )
+
+    # --- what is said of them ---------------------------------------------------------------------
+
+    def _besides(self, left: int) -> str:
+        """Return a sentence on the aspects that no mistake explains, or nothing."""
+        phrases = [ASPECTS[aspect] for aspect in self._catalogue.aspects(left)]
+        return f"This comes out otherwise than asked, too: {'; '.join(phrases)}." if phrases else ""
+
+    def _facts(self, left: int) -> tuple[str, ...]:
+        return facts_of(self._catalogue, self._catalogue.probes_in(left), self._answers)
+
+    def _first_wrong_step(self, fits: Sequence[Fit]) -> WrongStep | None:
+        """Return the first stage that the answers prove wrong.
+
+        Of programs that give the same answers, the one that is right the longest counts: the
+        student's code may be like that one.
+        """
+        probe = self._catalogue.probes_in(fits[0].same)[0]
+        steps = [step for fit in fits if (step := self._step(fit.candidate, probe))]
+        order = self._catalogue.exercise.stages
+        return max(steps, key=lambda step: order.index(step.stage), default=None)
+
+    def _step(self, candidate: Candidate, probe: Probe) -> WrongStep | None:
+        names = self._catalogue.exercise.stages
+        actual = candidate.program.stages(probe, names)
+        expected = self._catalogue.reference.stages(probe, names)
         for name in [name for name in names if name in actual and name in expected]:
             try:
                 assert_close(actual[name], expected[name], f"`{name}`")
             except Mismatch as mismatch:
                 if d := mismatch.difference:
-                    return WrongStep(case.name, name, d.summary, d.expected, d.actual)
+                    return WrongStep(probe.sentence, name, d.summary, d.expected, d.actual)
         return None
 
-    def _is_forbidden(self, fault: Fault) -> bool:
-        """Return whether a fault is a forbidden call: the test for those reports it already."""
-        source = f"import torch\nfrom torch import nn\n{textwrap.dedent(fault.by).strip()}"
-        try:
-            return bool(forbidden_calls(source, "", self.exercise.forbidden))
-        except SyntaxError:
-            return False
 
-    def _variant(self, text: str) -> Variant:
-        files = {**self._solutions, self.exercise.name: text}
-        _, sources = program(self.course, self.exercise, files)
-        return Variant(sources, self.exercise.name)
+def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:
+    return (choice[1] & within).bit_count()
 
 
-def _fitting(candidates: Iterable[Candidate], cases: list[Case]) -> list[Candidate]:
-    """Return the candidates that explain all cases; of several, those that match up to rounding."""
-    found = [entry for entry in candidates if all(case.fits(entry[1]) for case in cases)]
-    if len(found) < 2:
-        return found
-    return [entry for entry in found if all(c.fits(entry[1], exact=True) for c in cases)] or found
-
-
-def _form(answer: wire.Answer | None) -> object:
-    """Return the form of an answer: all but its numbers."""
-    if isinstance(answer, wire.Failure):
-        return answer.kind
-    value = getattr(answer, "value", None)
-    return form_of(value) if isinstance(value, wire.WireTensor) else type(value)
-
-
-def _with_both(pair: tuple[Fault, Fault], solution: str) -> str | None:
-    """Return the solution with both edits; None if each removes the text that the other edits."""
-    for first, second in (pair, pair[::-1]):
-        text = first.apply(solution)
-        if text.count(second.replace) == 1:
-            return second.apply(text)
-    return None
-
-
-def _explanation(faults: tuple[Fault, ...], failed: Sequence[str]) -> Explanation:
-    names = tuple(fault.name for fault in faults)
-    says = " ".join(fault.says for fault in faults)
-    if len(faults) > 1:
-        says = TWO + says
-    tests = tuple(tuple(name for name in failed if name in fault.fails) for fault in faults)
-    return Explanation(names, says, " ".join(fault.hint for fault in faults), tests)
+def _joined(fits: Iterable[Fit], failed: Sequence[str]) -> Explanation:
+    """Return one explanation made of mistakes in separate aspects."""
+    said: dict[str, tuple[Fault, str]] = {}
+    for fit in fits:
+        for fault in fit.candidate.faults:
+            said.setdefault(fault.name, (fault, fault.saying(fit.candidate.number)))
+    lead = "" if len(said) == 1 else COUNTED.get(len(said), "Several mistakes at once. ")
+    return Explanation(
+        tuple(said),
+        lead + " ".join(says for _, says in said.values()),
+        " ".join(fault.hint for fault, _ in said.values()),
+        tuple(tuple(name for name in failed if name in fault.fails) for fault, _ in said.values()),
+    )

@@ -1,4 +1,4 @@
-"""The connection of one submission to its worker: loaded programs, time left, log of calls."""
+"""The connection of one submission to its worker: loaded programs and the time left."""
 
 from __future__ import annotations
 
@@ -24,23 +24,6 @@ class TimeLimits:
 
     call_seconds: float = 5.0
     exercise_seconds: float = 30.0
-
-
-@dataclass(frozen=True)
-class CallRecord:
-    """One request and its answer."""
-
-    request: Any
-    answer: wire.Answer | None  # None if the call was quiet or the worker was lost
-
-
-@dataclass(frozen=True)
-class CallLog:
-    """The calls of one test, which can be replayed on other solutions."""
-
-    seed: int  # torch's, at the start of the test
-    module: int  # the handle of the student's module; 0 if it was not loaded
-    calls: tuple[CallRecord, ...]
 
 
 @dataclass(frozen=True)
@@ -76,35 +59,27 @@ class WorkerConnection:
         self._worked_until = time.process_time()
         self._loss = ""  # why this test lost its worker
         self._seed = 0
-        self._module = 0
         self._has_quiet_calls = False  # sent, and not yet followed by an answer
         self._is_unused = False  # whether the worker has loaded nothing yet
         self._searched: dict[tuple[str, str], list[Frame] | str] = {}  # by file and text
-        self._calls: list[CallRecord] = []
 
     def begin(self, seed: int) -> None:
         """Start a test: seed torch, and forget the last test's objects, calls and output."""
         self._seed, self._loss, self._worked_until = seed, "", time.process_time()
-        self._calls, self._module, self.printed, self.called = [], 0, [], False
+        self.printed, self.called = [], False
         if self._has_quiet_calls and self._transport is not None:
             self._transport.discard()
         self._has_quiet_calls = False
         self._post(wire.Begin(seed))
 
-    @property
-    def log(self) -> CallLog:
-        """The calls of the test so far."""
-        return CallLog(self._seed, self._module, tuple(self._calls))
-
     def reseed(self, seed: int) -> None:
         """Seed torch's generator in the worker within a test."""
         request = wire.Seed(seed)
-        self._log_call(request, None)
         self._post(request)
 
     def send_quiet(self, request: wire.Call | wire.Adopt) -> None:
         """Send a call without waiting; if it fails, the next answer is its failure."""
-        self._log_call(request, None)
+        self.called = self.called or isinstance(request, wire.Call)
         self._has_quiet_calls = True
         self._post(request)
 
@@ -116,10 +91,6 @@ class WorkerConnection:
     def _post(self, request: wire.Quiet) -> None:
         if self._transport is not None:
             self._transport.post(request)
-
-    def _log_call(self, request: Any, answer: wire.Answer | None) -> None:
-        self.called = self.called or isinstance(request, wire.Call)
-        self._calls.append(CallRecord(request, answer))
 
     def load(self, subject: Subject) -> wire.Handle:
         """Return the handle of the student's module; start a worker and load it if necessary."""
@@ -134,7 +105,6 @@ class WorkerConnection:
             self._transport = self._start_worker()
         if key not in self._loaded:
             self._loaded[key] = self._load_program(subject)
-        self._module = self._loaded[key].id
         return self._loaded[key]
 
     def search(self, subject: Subject) -> list[Frame]:
@@ -226,7 +196,7 @@ class WorkerConnection:
         return reply.value
 
     def ask(self, subject: Subject, request: Any) -> wire.Reply:
-        """Return the worker's reply to `request` and log both. Raises `StudentFailure`."""
+        """Return the worker's reply to `request`. Raises `StudentFailure`."""
         if self._transport is None:
             raise StudentFailure("Crash", self._loss or LOST)
         limits = subject.limits
@@ -235,7 +205,8 @@ class WorkerConnection:
             message = f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
             raise StudentFailure("Timeout", message)
         self._has_quiet_calls = False
-        answer, start = None, time.monotonic()
+        self.called = self.called or isinstance(request, wire.Call)
+        start = time.monotonic()
         try:
             answer = self._transport.request(request, min(limits.call_seconds, left))
         except BaseException as error:
@@ -246,7 +217,6 @@ class WorkerConnection:
         finally:
             self._charge(subject, time.monotonic() - start)
             self._own_seconds()  # those of the request are in what was charged
-            self._log_call(request, answer)
         room = MAX_PRINTED - sum(map(len, self.printed))
         if answer.printed and room > 0:
             self.printed.append(answer.printed[:room])

@@ -1,0 +1,177 @@
+"""What one program answers to one probe, in a form in which two answers can be compared.
+
+An answer is values, or the kind and the subject of an error. The wording of an error, the names of
+types and the graph behind a tensor do not count.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.grading.compare import TOLERANCE
+from grader.sandbox.host.proxies import Remote
+
+NEAR = 20.0  # times the tolerance, for a difference that may be absent with other inputs
+MAX_NUMBERS = 20_000  # of one answer; what is longer differs from everything
+ROUNDING = {  # dtype: (relative, absolute), for operations in another order
+    **TOLERANCE,
+    torch.float64: (1e-11, 1e-14),
+    torch.float32: (3e-6, 1e-7),
+}
+NON_FINITE = 3.7e3, 5.3e3, -7.1e3  # nan and both infinities in sketches, which are sums
+# What an error is about, by words in its message. The first that matches counts.
+SUBJECTS = (
+    ("in-place", r"in-?place|leaf variable|view was created"),
+    ("contiguous", r"contiguous|view size is not compatible"),
+    ("dtype", r"dtype|scalar type|same type|must be .*(Long|Float|Double|Bool|Byte|floating)"),
+    ("device", r"device|meta tensor"),
+    ("graph", r"does not require grad|grad_fn|backward"),
+    ("index", r"index|indices|out of (range|bounds)|Dimension out"),
+    ("shape", r"shape|size|dimension|broadcast|expand|mat1|batch1|subscript"),
+)
+REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error: of torch or Python with its subject, or one that the code raised by hand."""
+
+    kind: str
+    subject: str
+
+    def same(self, other: Answer, *, exact: bool = False) -> bool:
+        """Return whether another answer is the same error."""
+        return self == other
+
+    def is_near(self, other: Answer) -> bool:
+        """Return False: an error is near to nothing."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """Values: their form (places, dtypes, shapes) and all their numbers as one vector."""
+
+    form: tuple[object, ...]
+    numbers: Tensor  # float64
+    relative: Tensor  # the tolerance of each number
+    absolute: Tensor
+
+    @functools.cached_property
+    def sketch(self) -> tuple[float, float]:
+        """A weighted sum of the numbers, and how far that of the same numbers may lie from it."""
+        weights = _weights(len(self.numbers))
+        plain = torch.nan_to_num(self.numbers, *NON_FINITE).clamp(-1e12, 1e12)
+        slack = weights * (self.absolute + self.relative * plain.abs())
+        return float(weights @ plain), 2 * float(slack.sum()) + 1e-9
+
+    def same(self, other: Answer, *, exact: bool = False) -> bool:
+        """Return whether another answer has the same form and numbers."""
+        if not isinstance(other, Values) or self.form != other.form:
+            return False
+        (ours, slack), (theirs, _) = self.sketch, other.sketch
+        if abs(ours - theirs) > slack and abs(ours) < 1e9:
+            return False
+        return not self.differing(other, exact=exact).any()
+
+    def is_near(self, other: Answer) -> bool:
+        """Return whether another answer differs by less than `NEAR` times the tolerance."""
+        if not isinstance(other, Values) or self.form != other.form:
+            return False
+        return not self.differing(other, factor=NEAR).any()
+
+    def differing(self, other: Values, *, exact: bool = False, factor: float = 1.0) -> Tensor:
+        """Return which numbers differ from those of an answer of the same form."""
+        relative, absolute = self.relative * factor, self.absolute * factor
+        if exact:
+            relative, absolute = _rounding(self.relative, self.absolute)
+        a, b = self.numbers, other.numbers
+        close = (a - b).abs() <= absolute + relative * torch.maximum(a.abs(), b.abs())
+        return ~(close | (a == b) | (a.isnan() & b.isnan()))
+
+
+Answer = Values | Failed
+
+
+def _rounding(relative: Tensor, absolute: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tolerances of another order of operations for those of the contract."""
+    tight_relative, tight_absolute = relative.clone(), absolute.clone()
+    for dtype, (loose, _) in TOLERANCE.items():
+        at = relative == loose
+        tight_relative[at], tight_absolute[at] = ROUNDING[dtype]
+    return tight_relative, tight_absolute
+
+
+@functools.lru_cache(maxsize=64)
+def _weights(count: int) -> Tensor:
+    generator = torch.Generator().manual_seed(count)
+    return torch.rand(count, dtype=torch.float64, generator=generator) + 0.5
+
+
+def values_of(result: Any) -> Values:
+    """Return what a probe returned as an answer."""
+    form: list[object] = []
+    numbers: list[Tensor] = []
+    tolerances: list[tuple[int, float, float]] = []
+    for place, leaf in _leaves(result, ()):
+        if isinstance(leaf, Tensor):
+            form.append((place, leaf.dtype, tuple(leaf.shape)))
+            numbers.append(leaf.detach().reshape(-1).double())
+            tolerances.append((leaf.numel(), *TOLERANCE.get(leaf.dtype, (0.0, 0.0))))
+        elif isinstance(leaf, int | float):
+            form.append((place, type(leaf).__name__))
+            numbers.append(torch.tensor([float(leaf)], dtype=torch.float64))
+            tolerances.append((1, *TOLERANCE[torch.float64]))
+        else:
+            form.append((place, "an object" if isinstance(leaf, Remote) else repr(leaf)[:200]))
+    count = sum(len(each) for each in numbers)
+    if count > MAX_NUMBERS:
+        return Values((*form, "too many"), *(torch.empty(0, dtype=torch.float64),) * 3)
+    joined = torch.cat([*numbers, torch.empty(0, dtype=torch.float64)])
+    relative, absolute = (
+        torch.cat([torch.full((n[0],), n[which], dtype=torch.float64) for n in tolerances])
+        if tolerances
+        else joined
+        for which in (1, 2)
+    )
+    return Values(tuple(form), joined, relative, absolute)
+
+
+def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], Any]]:
+    """Yield what a nested value holds, each with its place."""
+    if isinstance(value, dict):
+        for key in sorted(value, key=str):
+            yield from _leaves(value[key], (*place, str(key)))
+    elif isinstance(value, list | tuple):
+        yield (*place, len(value)), type(value).__name__
+        for number, item in enumerate(value):
+            yield from _leaves(item, (*place, number))
+    else:
+        yield place, value
+
+
+def failure_of(kind: str, message: str, *, by_hand: bool) -> Failed:
+    """Return an error as an answer; `by_hand` says that the code itself raised or asserted it."""
+    if by_hand:
+        return Failed(kind, "by hand")
+    if kind == "Mismatch":
+        return Failed(kind, "")
+    found = next((name for name, words in SUBJECTS if re.search(words, message, re.I)), "")
+    return Failed("error" if found else kind, found)
+
+
+def finite_differences(answer: Answer, reference: Answer) -> int:
+    """Return how many finite numbers of an answer differ from the reference's."""
+    if not isinstance(answer, Values):
+        return 0
+    finite = answer.numbers.isfinite()
+    if isinstance(reference, Values) and answer.form == reference.form:
+        finite &= answer.differing(reference)
+    return int(finite.sum())

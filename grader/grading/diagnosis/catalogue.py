@@ -1,0 +1,153 @@
+"""The known mistakes of one exercise, and what each answers to the probes of one seed.
+
+Everything is worked out when it is first needed and kept for a whole class.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from grader.course.course import Course, Exercise
+from grader.course.faults import Edit, Fault, edited, load_faults
+from grader.grading.diagnosis.answers import Answer
+from grader.grading.diagnosis.probes import Probe, load_probes
+from grader.grading.diagnosis.respondent import Respondent
+from grader.sandbox.source import Unsearchable, forbidden_calls
+
+MAX_LITERALS = 12  # numbers of a student's file that are tried where a mistake leaves one open
+MAX_TEXT = 200_000  # characters of the file that are searched for them
+LITERAL = re.compile(r"(?<![\w.])(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,3})?")
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One mistake, or two: the edits that make it, and the program that has them."""
+
+    faults: tuple[Fault, ...]
+    edits: tuple[Edit, ...]
+    program: Respondent
+    number: str
+    _catalogue: Catalogue = field(repr=False)
+
+    def answer(self, probe: Probe) -> Answer:
+        """Return the program's answer to a probe."""
+        return self.program.answer(probe)
+
+    @functools.cached_property
+    def touched(self) -> int:
+        """The probes to which the program's answer is wrong, as bits."""
+        catalogue = self._catalogue
+        return catalogue.bits(
+            probe for probe in catalogue.probes if not catalogue.is_right(self.answer(probe), probe)
+        )
+
+
+class Catalogue:
+    """The probes of an exercise, the reference, and every known mistake."""
+
+    def __init__(self, course: Course, exercise: Exercise, seed: int) -> None:
+        self.exercise, self.seed = exercise, seed
+        self.probes = load_probes(exercise)
+        self._course, self._solution = course, exercise.read("solution.py")
+        self.reference = self._respondent(self._solution)
+        self._bit = {probe.name: 1 << place for place, probe in enumerate(self.probes)}
+        self._pairs: dict[tuple[Candidate, Candidate], Candidate | None] = {}
+        self._with_number: dict[tuple[str, str], list[Candidate]] = {}
+
+    def _respondent(self, text: str) -> Respondent:
+        return Respondent(self._course, self.exercise, text, self.seed)
+
+    def is_right(self, answer: Answer, probe: Probe) -> bool:
+        """Return whether an answer is the reference's."""
+        return self.reference.answer(probe).same(answer)
+
+    def is_nearly_right(self, answer: Answer, probe: Probe) -> bool:
+        """Return whether an answer differs from the reference's by little more than it may."""
+        return self.reference.answer(probe).is_near(answer)
+
+    # --- mistakes ---------------------------------------------------------------------------------
+
+    def singles(self, text: str = "") -> Iterator[Candidate]:
+        """Yield every known mistake in every form, and with the numbers in a student's `text`."""
+        yield from self._singles
+        numbers = list(dict.fromkeys(LITERAL.findall(text[:MAX_TEXT])))[:MAX_LITERALS]
+        for fault in self._faults:
+            for number in numbers if fault.number else ():
+                if (key := (fault.name, number)) not in self._with_number:
+                    self._with_number[key] = list(self._forms(fault, number))
+                yield from self._with_number[key]
+
+    @functools.cached_property
+    def _faults(self) -> tuple[Fault, ...]:
+        """The mistakes, without forbidden calls: a test reports those already."""
+        return tuple(each for each in load_faults(self.exercise) if not self._is_forbidden(each))
+
+    def _is_forbidden(self, fault: Fault) -> bool:
+        code = "\n".join(textwrap.dedent(edit.by).strip() for edit in fault.main_edits)
+        source = f"import torch\nfrom torch import nn\n{code}"
+        try:
+            return bool(forbidden_calls(source, "", self.exercise.forbidden))
+        except Unsearchable:  # a part of a statement, which cannot be parsed alone
+            return False
+
+    @functools.cached_property
+    def _singles(self) -> list[Candidate]:
+        return [each for fault in self._faults for each in self._forms(fault, fault.number)]
+
+    def _forms(self, fault: Fault, number: str) -> Iterator[Candidate]:
+        for edits in fault.forms(number):
+            if candidate := self._candidate((fault,), edits, number):
+                yield candidate
+
+    def _candidate(
+        self, faults: tuple[Fault, ...], edits: tuple[Edit, ...], number: str
+    ) -> Candidate | None:
+        text = edited(self._solution, edits)
+        return (
+            None if text is None else Candidate(faults, edits, self._respondent(text), number, self)
+        )
+
+    def pair(self, first: Candidate, second: Candidate) -> Candidate | None:
+        """Return the candidate with two mistakes; None if one edit removes the other's place."""
+        if first.faults == second.faults:
+            return None
+        if (first, second) not in self._pairs:
+            number = first.number or second.number
+            orders = ((first, second), (second, first))
+            made = (
+                self._candidate(a.faults + b.faults, a.edits + b.edits, number) for a, b in orders
+            )
+            self._pairs[first, second] = next(filter(None, made), None)
+        return self._pairs[first, second]
+
+    def warm(self) -> None:
+        """Have every single mistake answer every probe."""
+        for candidate in self._singles:
+            _ = candidate.touched
+
+    # --- sets of probes, as bits ------------------------------------------------------------------
+
+    def bits(self, probes: Iterable[Probe]) -> int:
+        """Return a set of probes."""
+        return sum(self._bit[probe.name] for probe in probes)
+
+    def probes_in(self, bits: int) -> list[Probe]:
+        """Return the probes of a set, in their order."""
+        return [probe for probe in self.probes if self._bit[probe.name] & bits]
+
+    def aspects(self, bits: int) -> tuple[str, ...]:
+        """Return the aspects of a set of probes, the most telling first."""
+        return tuple(dict.fromkeys(probe.aspect for probe in self.probes_in(bits)))
+
+    def of_aspects(self, aspects: Iterable[str]) -> int:
+        """Return the probes of some aspects."""
+        chosen = set(aspects)
+        return self.bits(probe for probe in self.probes if probe.aspect in chosen)
+
+    def whole_aspects(self, bits: int) -> int:
+        """Return all probes of the aspects that a set of probes is about."""
+        return self.of_aspects(self.aspects(bits))

@@ -1,0 +1,106 @@
+"""The probes of an exercise, and asking a program all of them."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grader.course.course import Exercise
+from grader.errors import CheckFailure, CourseError, StudentFailure
+from grader.grading.diagnosis.answers import REFUSALS, Answer, Failed, failure_of, values_of
+from grader.grading.rng import Rng
+from grader.grading.seeds import seed_of_test
+from grader.probing import ASPECTS
+from grader.sandbox.host.proxies import Student
+from grader.sandbox.program import Program
+from grader.sandbox.wire import Source
+
+FILE = "probes.py"
+# After these the worker is gone or out of time, and cannot answer anything else.
+FATAL = ("Timeout", "Crash")
+
+Answers = Mapping[str, Answer]  # by the name of the probe
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One probe: its name, its aspect, the sentence that says what it asks, and its function."""
+
+    name: str
+    aspect: str
+    sentence: str
+    function: Callable[[Any, Rng], Any]
+
+    @property
+    def is_misuse(self) -> bool:
+        """Whether the calls must be refused."""
+        return self.aspect == "refusals"
+
+    def ask(self, student: Student, seed: int, exercise: str) -> Any:
+        """Return what the probe returns on this code; raises what the code raises."""
+        return self.function(student, Rng(seed_of_test(seed, exercise, f"probe {self.name}")))
+
+
+@functools.lru_cache(maxsize=64)
+def load_probes(exercise: Exercise) -> tuple[Probe, ...]:
+    """Return the probes of an exercise in the order of their aspects; none without the file."""
+    path = exercise.folder / FILE
+    if not exercise.folder.name or not path.is_file():
+        return ()
+    module = Program({"probes": Source(str(path), exercise.read(FILE))}).load("probes")
+    found = [
+        Probe(name, function.__aspect__, _sentence(function), function)
+        for name, function in vars(module).items()
+        if hasattr(function, "__aspect__")
+    ]
+    if not found:
+        raise CourseError(f"{path}: no function has the mark @probe")
+    order = list(ASPECTS)
+    return tuple(sorted(found, key=lambda probe: order.index(probe.aspect)))
+
+
+def _sentence(function: Callable[..., Any]) -> str:
+    return (function.__doc__ or "").strip().partition("\n")[0]
+
+
+def answer_of(ask: Callable[[], Any], *, misuse: bool = False) -> Answer:
+    """Return the answer of `ask`: what it returns, or its error.
+
+    After a `misuse` any exception that refuses it is the same answer.
+    """
+    try:
+        return values_of(ask())
+    except StudentFailure as failure:
+        line = failure.frames[-1].source if failure.frames else ""
+        kind, message = failure.kind, failure.message
+    except CheckFailure as failure:
+        kind, message, line = "Mismatch", failure.message, ""
+    except Exception as error:
+        kind, message, line = type(error).__name__, str(error), _last_line(error)
+    if misuse and kind in REFUSALS:
+        return Failed("refused", "")
+    return failure_of(kind, message, by_hand=line.strip().startswith(("raise", "assert")))
+
+
+def _last_line(error: Exception) -> str:
+    """Return the line of code that raised an error."""
+    trace = traceback.extract_tb(error.__traceback__)
+    return (trace[-1].line or "") if trace else ""
+
+
+def ask_all(
+    probes: Iterable[Probe], student: Student, seed: int, exercise: str
+) -> dict[str, Answer]:
+    """Return a student's answers to the probes, up to one that ends the worker."""
+    answers: dict[str, Answer] = {}
+    for probe in probes:
+        answer = answer_of(
+            functools.partial(probe.ask, student, seed, exercise), misuse=probe.is_misuse
+        )
+        if getattr(answer, "kind", "") in FATAL:
+            break
+        answers[probe.name] = answer
+    return answers

@@ -1,0 +1,112 @@
+"""The reference with known mistakes in it, and what it answers to the probes.
+
+Each program runs in this process; nothing of a student's runs here. Answers are kept: for one seed
+each program answers each probe once, for a whole class.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.course.course import Course, Exercise
+from grader.grading.diagnosis.answers import Answer
+from grader.grading.diagnosis.probes import Probe, answer_of
+from grader.grading.direct import DirectCode
+from grader.grading.programs import program
+from grader.sandbox.host.proxies import Student
+from grader.sandbox.program import Program
+
+OUTPUT = "output"  # the stage for what a call returns, unless a variable has that name
+
+
+class Respondent:
+    """One text of the exercise's solution, and its answers to the probes."""
+
+    def __init__(self, course: Course, exercise: Exercise, text: str, seed: int) -> None:
+        files = {name: course[name].read("solution.py") for name in course.names}
+        _, self._sources = program(course, exercise, {**files, exercise.name: text})
+        self._exercise, self._seed, self.text = exercise, seed, text
+        self._answers: dict[str, Answer] = {}
+
+    @functools.cached_property
+    def _program(self) -> Program:
+        return Program(self._sources)
+
+    @property
+    def _file(self) -> str:
+        return self._sources[self._exercise.name].file
+
+    def answer(self, probe: Probe) -> Answer:
+        """Return the answer to a probe, from the first time on the same one."""
+        if probe.name not in self._answers:
+            self._answers[probe.name] = answer_of(lambda: self._ask(probe), misuse=probe.is_misuse)
+        return self._answers[probe.name]
+
+    def _ask(self, probe: Probe) -> Any:
+        code = DirectCode(self._program, self._exercise.name, ())
+        state = torch.random.get_rng_state()
+        try:
+            with self._program.active():
+                torch.default_generator.manual_seed(self._seed)
+                return probe.ask(Student(code), self._seed, self._exercise.name)
+        finally:
+            torch.random.set_rng_state(state)
+
+    def stages(self, probe: Probe, names: Sequence[str]) -> dict[str, Tensor]:
+        """Return the values of the stages `names`, by name, while a probe is answered.
+
+        A stage is the final value of a local variable of this exercise's code, the output of a
+        layer of that name, or `output`, what the probe returns.
+        """
+        values: dict[str, Tensor] = {}
+
+        def ask() -> Any:
+            with _collecting_stages(self._file, names, values):
+                result = self._ask(probe)
+            if OUTPUT in names and isinstance(result, Tensor):
+                values.setdefault(OUTPUT, result.detach())
+            return result
+
+        answer_of(ask)
+        return values
+
+
+@contextmanager
+def _collecting_stages(
+    file: str, names: Sequence[str], values: dict[str, Tensor]
+) -> Iterator[None]:
+    """Add to `values` what the code in `file` computes under one of `names` in the block."""
+    outputs: dict[int, Any] = {}
+
+    def keep(name: str, value: Any) -> None:
+        if isinstance(value, Tensor):
+            values.setdefault(name, value.detach().clone())
+
+    def after_layer(layer: nn.Module, inputs: Any, output: Any) -> None:
+        outputs.setdefault(id(layer), output)
+
+    def after_function(frame: FrameType, event: str, result: Any) -> None:
+        if event != "return" or frame.f_code.co_filename != file:
+            return
+        owner = frame.f_locals.get("self")
+        for name in names:
+            keep(name, frame.f_locals.get(name))
+            layer = getattr(owner, name, None) if isinstance(owner, nn.Module) else None
+            keep(name, outputs.get(id(layer)))
+
+    hook = nn.modules.module.register_module_forward_hook(after_layer)
+    before = sys.getprofile()
+    sys.setprofile(after_function)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
+        hook.remove()

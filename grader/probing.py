@@ -1,0 +1,188 @@
+"""The vocabulary of probes: calls whose answers tell one mistake from another.
+
+An exercise's `probes.py` holds functions with the mark `@probe(aspect)`. Each takes the student's
+code and a source of random inputs, and returns what the calls gave: tensors, numbers, or lists
+and mappings of them. The reference, every known mistake and the student's code answer the same
+probes; a diagnosis compares the answers. A probe has no verdict and costs no points.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from grader.errors import Mismatch
+from grader.grading.rng import Rng
+from grader.sandbox.host import proxies
+from grader.sandbox.host.proxies import Remote, Student, code_of
+from grader.sandbox.worker.adopt import adopt
+
+__all__ = ["ASPECTS", "EDGES", "Rng", "build", "gradients", "probe", "seeded", "written"]
+
+# What a probe can be about, the most telling first: its name, and what is said of it if no known
+# mistake explains what comes out.
+ASPECTS = {
+    "values": "the values at ordinary sizes",
+    "square": "the values where all sizes are equal",
+    "lengths per query": "the values with a length for each query",
+    "no lengths": "the values without lengths",
+    "options": "the values with other options",
+    "layers": "the layers and their parameters",
+    "gradient": "the gradients",
+    "training": "the values in training mode",
+    "extreme scores": "the values for very large numbers",
+    "length 0": "rows with nothing to attend to",
+    "single": "single tokens, queries, heads or batch items",
+    "views": "inputs that are not contiguous",
+    "dtype": "inputs of other dtypes",
+    "writes": "the arguments, which must stay as they are,",
+    "refusals": "calls that must be refused",
+}
+# Aspects in which the same mistake may come out in several ways.
+EDGES = frozenset(
+    ("extreme scores", "length 0", "single", "views", "dtype", "writes", "refusals", "layers")
+)
+MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def probe(aspect: str) -> Callable[[F], F]:
+    """Mark a function of `probes.py` as a probe of `aspect`, one of `ASPECTS`.
+
+    Example::
+
+        @probe("values")
+        def ordinary(student, rng):
+            \"\"\"A length for each batch item.\"\"\"
+            return student.masked_softmax(rng.randn(2, 3, 5), torch.tensor([2, 4]))
+    """
+    if aspect not in ASPECTS:
+        raise ValueError(f"there is no aspect {aspect!r}; there are: {', '.join(ASPECTS)}")
+
+    def mark(function: F) -> F:
+        function.__aspect__ = aspect  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def build(
+    made: Callable[..., Any],
+    *args: Any,
+    rng: Rng,
+    dtype: torch.dtype = torch.float64,
+    **kwargs: Any,
+) -> Any:
+    """Return the module `made(*args, **kwargs)` with random parameters, in evaluation mode.
+
+    What a parameter is filled with depends on its name and the seed alone, so that two modules
+    with the same parameters compute the same, in whatever order they were made.
+
+    Example::
+
+        @probe("values")
+        def ordinary(student, rng):
+            \"\"\"Fewer tokens than the context is long.\"\"\"
+            attention = build(student.CausalAttention, 3, 4, 6, 0.0, rng=rng)
+            return attention(rng.randn(2, 5, 3))
+    """
+    module = made(*args, **kwargs)
+    if isinstance(module, Remote):
+        proxies.adopt_remote(module, _filling(proxies.parameter_shapes(module), rng, dtype))
+    elif isinstance(module, nn.Module):
+        shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
+        adopt(module, _filling(shapes, rng, dtype))
+    else:
+        raise Mismatch(f"the class gives {type(module).__name__}, where an nn.Module is expected")
+    return module
+
+
+def _filling(shapes: dict[str, tuple[int, ...]], rng: Rng, dtype: torch.dtype) -> Tensor:
+    """Return the numbers of all parameters, in the order of their names."""
+    if sum(map(_size, shapes.values())) > MAX_PARAMETERS:
+        raise Mismatch("the module has far more parameters than the exercise asks for")
+    parts = []
+    for name, shape in sorted(shapes.items()):
+        own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
+        parts.append(own.randn(_size(shape)) * 0.5 + 0.25)
+    return torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).to(dtype)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+def gradients(call: Any, *inputs: Any) -> dict[str, Any]:
+    """Return the output of `call(*inputs)` and the gradients of a weighted sum of it.
+
+    They are those of the floating-point inputs, and of the parameters if `call` is a module.
+
+    Example::
+
+        @probe("gradient")
+        def gradient(student, rng):
+            \"\"\"The gradient of X.\"\"\"
+            return gradients(student.masked_softmax, rng.randn(2, 3, 5), torch.tensor([2, 4]))
+    """
+    leaves = [
+        value.detach().clone().requires_grad_()
+        if isinstance(value, Tensor) and value.is_floating_point()
+        else value
+        for value in inputs
+    ]
+    output = call(*leaves)
+    if not isinstance(output, Tensor) or not output.requires_grad:
+        return {"output": output, "gradients": "none"}
+    if hasattr(call, "zero_grad"):
+        call.zero_grad()
+    weights = torch.linspace(-1, 1, output.numel(), dtype=torch.float64) ** 3 + 0.5
+    (output.double() * weights.view(output.shape)).sum().backward()  # type: ignore[no-untyped-call]
+    found: dict[str, Any] = {"output": output.detach()}
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.requires_grad:
+            found[f"input {place}"] = leaf.grad
+    if hasattr(call, "named_parameters"):
+        found |= {f"parameter {name}": p.grad for name, p in call.named_parameters()}
+    return found
+
+
+def written(student: Student, call: Callable[..., Any], *inputs: Any) -> list[Any]:
+    """Return the arguments `inputs` as they are after a call.
+
+    Example::
+
+        @probe("writes")
+        def argument(student, rng):
+            \"\"\"X afterwards.\"\"\"
+            return written(student, student.masked_softmax, rng.randn(2, 3, 5), None)
+    """
+    tensors = [value for value in inputs if isinstance(value, Tensor)]
+    with code_of(student).sharing(*tensors):
+        call(*inputs)
+    return [value.detach() for value in tensors]
+
+
+def seeded(student: Student, seed: int) -> AbstractContextManager[None]:
+    """Seed torch's generator where the student's code runs, for the calls in the block.
+
+    Example::
+
+        @probe("training")
+        def dropped(student, rng):
+            \"\"\"Which weights are dropped.\"\"\"
+            attention = build(student.CausalAttention, 3, 4, 6, 0.5, rng=rng).train()
+            with seeded(student, 1):
+                return attention(rng.randn(2, 5, 3))
+    """
+    code_of(student).manual_seed(seed)
+    return contextlib.nullcontext()
