@@ -30,6 +30,9 @@ __all__ = ["ASPECTS", "EDGES", "Rng", "build", "gradients", "probe", "seeded", "
 ASPECTS = {
     "values": "the values at ordinary sizes",
     "square": "the values where all sizes are equal",
+    "lookup": "what `lookup` returns",
+    "post-norm": "the values with post-norm",
+    "leading axes": "inputs with other leading axes",
     "lengths per query": "the values with a length for each query",
     "no lengths": "the values without lengths",
     "options": "the values with other options",

@@ -45,7 +45,7 @@ class Grader:
 
     suite: Suite
     zygote: Zygote
-    probe_seed: int = 0  # of what failed exercises are asked for their diagnosis
+    probe_seed: int  # of the calls by which mistakes are told apart
     _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
 
     @property

@@ -15,15 +15,25 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 T = TypeVar("T")
+PUBLIC_SEED = 0  # of the probes of a student's own check, whose answers are kept between checks
 
 
 def with_grader(
-    course: Course, names: Sequence[str], zygote: Zygote, body: Callable[[Grader], T]
+    course: Course,
+    names: Sequence[str],
+    zygote: Zygote,
+    body: Callable[[Grader], T],
+    *,
+    probe_seed: int = PUBLIC_SEED,
 ) -> T:
-    """Collect the suites of `names` once and return what `body` makes of the warm `Grader`."""
+    """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
+
+    `probe_seed` is that of the probes: a class has one of its own in every run, so that what
+    reports show of them is of no use in the next.
+    """
     zygote.start()
     # The zygote imports torch in its process while these lines import it in this one.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
-    return collect_suites(course, names, lambda suite: body(Grader(suite, zygote)))
+    return collect_suites(course, names, lambda suite: body(Grader(suite, zygote, probe_seed)))

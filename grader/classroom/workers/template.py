@@ -20,6 +20,7 @@ from grader.classroom.workers import messages
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
 from grader.errors import CourseError, GraderError, RequestError, WorkerLost
+from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import Confinement, die_with
 from grader.sandbox.host.zygote import Zygote
@@ -53,7 +54,7 @@ def serve(orders: socket.socket) -> None:
                     os.close(fds[0])
                     messages.send(pool, messages.Ready(pid))
 
-            with_grader(course, course.names, zygote, fork_on_order)
+            with_grader(course, course.names, zygote, fork_on_order, probe_seed=fresh_seed())
     except GraderError as error:
         messages.send(pool, messages.Failed.of(error))
 

@@ -13,9 +13,12 @@ from dataclasses import dataclass, field
 
 from grader.course.course import Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
+from grader.errors import Mismatch
+from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer
 from grader.grading.diagnosis.probes import Probe, load_probes
 from grader.grading.diagnosis.respondent import Respondent
+from grader.report import WrongStep
 from grader.sandbox.source import Unsearchable, forbidden_calls
 
 MAX_LITERALS = 12  # numbers of a student's file that are tried where a mistake leaves one open
@@ -32,6 +35,7 @@ class Candidate:
     program: Respondent
     number: str
     _catalogue: Catalogue = field(repr=False)
+    _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)
 
     def answer(self, probe: Probe) -> Answer:
         """Return the program's answer to a probe."""
@@ -44,6 +48,12 @@ class Candidate:
         return catalogue.bits(
             probe for probe in catalogue.probes if not catalogue.is_right(self.answer(probe), probe)
         )
+
+    def first_wrong_step(self, probe: Probe) -> WrongStep | None:
+        """Return the first stage that differs from the reference's while a probe is answered."""
+        if probe.name not in self._steps:
+            self._steps[probe.name] = self._catalogue.compare_stages(self.program, probe)
+        return self._steps[probe.name]
 
 
 class Catalogue:
@@ -68,6 +78,18 @@ class Catalogue:
     def is_nearly_right(self, answer: Answer, probe: Probe) -> bool:
         """Return whether an answer differs from the reference's by little more than it may."""
         return self.reference.answer(probe).is_near(answer)
+
+    def compare_stages(self, program: Respondent, probe: Probe) -> WrongStep | None:
+        """Return the first stage in which a program differs from the reference."""
+        names = self.exercise.stages
+        actual, expected = (each.stages(probe, names) for each in (program, self.reference))
+        for name in [name for name in names if name in actual and name in expected]:
+            try:
+                assert_close(actual[name], expected[name], f"`{name}`")
+            except Mismatch as mismatch:
+                if d := mismatch.difference:
+                    return WrongStep(probe.sentence, name, d.summary, d.expected, d.actual)
+        return None
 
     # --- mistakes ---------------------------------------------------------------------------------
 

@@ -14,12 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.course.faults import Fault
-from grader.errors import Mismatch
-from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
-from grader.grading.diagnosis.probes import Answers, Probe, ask_all
+from grader.grading.diagnosis.probes import Answers, ask_all
 from grader.probing import ASPECTS, EDGES
 from grader.report import Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
@@ -229,21 +227,9 @@ class _Search:
         student's code may be like that one.
         """
         probe = self._catalogue.probes_in(fits[0].same)[0]
-        steps = [step for fit in fits if (step := self._step(fit.candidate, probe))]
+        steps = [step for fit in fits if (step := fit.candidate.first_wrong_step(probe))]
         order = self._catalogue.exercise.stages
         return max(steps, key=lambda step: order.index(step.stage), default=None)
-
-    def _step(self, candidate: Candidate, probe: Probe) -> WrongStep | None:
-        names = self._catalogue.exercise.stages
-        actual = candidate.program.stages(probe, names)
-        expected = self._catalogue.reference.stages(probe, names)
-        for name in [name for name in names if name in actual and name in expected]:
-            try:
-                assert_close(actual[name], expected[name], f"`{name}`")
-            except Mismatch as mismatch:
-                if d := mismatch.difference:
-                    return WrongStep(probe.sentence, name, d.summary, d.expected, d.actual)
-        return None
 
 
 def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:

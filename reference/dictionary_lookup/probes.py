@@ -1,0 +1,197 @@
+"""Probes of dictionary lookup: what tells its mistakes apart."""
+
+import torch
+
+from grader.probing import gradients, probe, written
+
+ENTRIES = {40: [2.5, -3, 1], -3: [5, 7, 0.5], 7: [-3, 2, 4], 0: [1, -6, 2]}
+
+
+@probe("values")
+def batched(student, rng):
+    """One leading axis."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V)
+
+
+@probe("values")
+def more_queries(student, rng):
+    """More queries than keys."""
+    Q, K, V = rng.randn(2, 7, 3), rng.randn(2, 4, 3), rng.randn(2, 4, 5)
+    return student.attention(Q, K, V)
+
+
+@probe("square")
+def square(student, rng):
+    """All sizes equal."""
+    Q, K, V = rng.randn(4, 4, 4), rng.randn(4, 4, 4), rng.randn(4, 4, 4)
+    return student.attention(Q, K, V)
+
+
+@probe("options")
+def warm(student, rng):
+    """A temp of 3."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V, 3.0)
+
+
+@probe("options")
+def cold(student, rng):
+    """A temp of a third."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V, temp=1 / 3)
+
+
+@probe("lookup")
+def found(student, rng):
+    """Each key looked up with the default temp."""
+    return [student.lookup(ENTRIES, key) for key in ENTRIES]
+
+
+@probe("lookup")
+def blended(student, rng):
+    """Each key looked up with temp 1."""
+    return [student.lookup(ENTRIES, key, 1.0) for key in ENTRIES]
+
+
+@probe("lookup")
+def blended_more(student, rng):
+    """Each key looked up with temp 0.4."""
+    return [student.lookup(ENTRIES, key, temp=0.4) for key in ENTRIES]
+
+
+@probe("lookup")
+def one_column(student, rng):
+    """Lists of one number."""
+    entries = {5: [2], 1: [-4], 3: [7]}
+    return [student.lookup(entries, key, 1.0) for key in entries]
+
+
+@probe("gradient")
+def gradient(student, rng):
+    """The gradients of Q, K and V."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return gradients(student.attention, Q, K, V)
+
+
+@probe("gradient")
+def gradient_of_one_sentence(student, rng):
+    """The gradients at temp 2, without a leading axis."""
+    Q, K, V = rng.randn(3, 4), rng.randn(5, 4), rng.randn(5, 6)
+    return gradients(student.attention, Q, K, V, 2.0)
+
+
+@probe("leading axes")
+def none(student, rng):
+    """No leading axis."""
+    Q, K, V = rng.randn(3, 4), rng.randn(5, 4), rng.randn(5, 6)
+    return student.attention(Q, K, V)
+
+
+@probe("leading axes")
+def two(student, rng):
+    """Two leading axes."""
+    Q, K, V = rng.randn(2, 3, 4, 5), rng.randn(2, 3, 6, 5), rng.randn(2, 3, 6, 7)
+    return student.attention(Q, K, V)
+
+
+@probe("extreme scores")
+def high(student, rng):
+    """Scores of ten thousand."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q * 100, K * 100, V)
+
+
+@probe("extreme scores")
+def low(student, rng):
+    """All scores around minus ten thousand."""
+    Q, K, V = rng.rand(2, 3, 4) + 50, rng.rand(2, 5, 4) - 51, rng.randn(2, 5, 6)
+    return student.attention(Q, K, V)
+
+
+@probe("extreme scores")
+def picks(student, rng):
+    """A temp near 0."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V, 1e-4)
+
+
+@probe("extreme scores")
+def averages(student, rng):
+    """A huge temp."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V, 1e9)
+
+
+@probe("single")
+def one_query(student, rng):
+    """One query."""
+    Q, K, V = rng.randn(2, 1, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V)
+
+
+@probe("single")
+def one_key(student, rng):
+    """One key."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 1, 4), rng.randn(2, 1, 6)
+    return student.attention(Q, K, V)
+
+
+@probe("single")
+def one_value_column(student, rng):
+    """Values of size 1."""
+    Q, K, V = rng.randn(2, 12, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 1)
+    return student.attention(Q, K, V)
+
+
+@probe("views")
+def transposed(student, rng):
+    """Transposed views."""
+    Q, K, V = (rng.randn(4, n, 2).transpose(0, 2) for n in (3, 5, 5))
+    return student.attention(Q, K, V)
+
+
+@probe("dtype")
+def half_precision(student, rng):
+    """bfloat16."""
+    Q, K, V = (rng.randn(2, n, 4, dtype=torch.bfloat16) for n in (3, 5, 5))
+    return student.attention(Q, K, V)
+
+
+@probe("dtype")
+def whole_numbers(student, rng):
+    """Lists of whole numbers."""
+    return student.lookup({0: [2, 3], 1: [5, 7], 2: [3, 2]}, 1, 1.0)
+
+
+@probe("writes")
+def arguments(student, rng):
+    """Q, K and V after the call."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return written(student, student.attention, Q, K, V)
+
+
+@probe("refusals")
+def temp_zero(student, rng):
+    """A temp of 0."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V, 0.0)
+
+
+@probe("refusals")
+def temp_negative(student, rng):
+    """A negative temp."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return student.attention(Q, K, V, -1.0)
+
+
+@probe("refusals")
+def lookup_temp_zero(student, rng):
+    """lookup with a temp of 0."""
+    return [student.lookup(ENTRIES, 7, 0.0) for _ in range(4)]
+
+
+@probe("refusals")
+def unknown_key(student, rng):
+    """A key that is not there."""
+    return [student.lookup(ENTRIES, 8) for _ in range(4)]

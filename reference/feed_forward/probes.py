@@ -1,0 +1,130 @@
+"""Probes of the feed-forward network: what tells its mistakes apart."""
+
+import torch
+
+from grader.probing import build, gradients, probe, seeded, written
+
+D_MODEL, D_FF = 4, 7
+
+
+@probe("values")
+def ordinary(student, rng):
+    """Three axes."""
+    return build(student.FeedForward, D_MODEL, D_FF, rng=rng)(rng.randn(2, 5, D_MODEL))
+
+
+@probe("values")
+def narrow(student, rng):
+    """Fewer hidden units than features."""
+    return build(student.FeedForward, 6, 3, rng=rng)(rng.randn(2, 5, 6))
+
+
+@probe("square")
+def square(student, rng):
+    """All sizes equal."""
+    return build(student.FeedForward, 4, 4, rng=rng)(rng.randn(4, 4, 4))
+
+
+@probe("leading axes")
+def two_axes(student, rng):
+    """Two axes."""
+    return build(student.FeedForward, D_MODEL, D_FF, rng=rng)(rng.randn(5, D_MODEL))
+
+
+@probe("leading axes")
+def four_axes(student, rng):
+    """Four axes."""
+    return build(student.FeedForward, D_MODEL, D_FF, rng=rng)(rng.randn(2, 3, 5, D_MODEL))
+
+
+@probe("options")
+def dropout_in_evaluation(student, rng):
+    """Evaluation mode with a dropout rate."""
+    module = build(student.FeedForward, D_MODEL, D_FF, 0.5, rng=rng)
+    with seeded(student, 3):
+        return module(rng.randn(2, 5, D_MODEL))
+
+
+@probe("layers")
+def parameters(student, rng):
+    """The shapes of the parameters."""
+    module = build(student.FeedForward, D_MODEL, D_FF, rng=rng)
+    return {name: list(each.shape) for name, each in module.named_parameters()}
+
+
+@probe("gradient")
+def gradient(student, rng):
+    """The gradients of the input and of the parameters."""
+    return gradients(build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL))
+
+
+@probe("training")
+def training(student, rng):
+    """Training mode without dropout."""
+    return build(student.FeedForward, D_MODEL, D_FF, rng=rng).train()(rng.randn(2, 5, D_MODEL))
+
+
+@probe("training")
+def dropped(student, rng):
+    """Training mode with dropout of a quarter."""
+    module = build(student.FeedForward, D_MODEL, D_FF, 0.25, rng=rng).train()
+    with seeded(student, 5):
+        return module(rng.randn(2, 5, D_MODEL))
+
+
+@probe("training")
+def dropped_more(student, rng):
+    """Training mode with dropout of two thirds."""
+    module = build(student.FeedForward, D_MODEL, D_FF, 2 / 3, rng=rng).train()
+    with seeded(student, 6):
+        return module(rng.randn(3, 6, D_MODEL))
+
+
+@probe("training")
+def dropped_all(student, rng):
+    """Training mode with dropout of 1."""
+    module = build(student.FeedForward, D_MODEL, D_FF, 1.0, rng=rng).train()
+    return module(rng.randn(2, 5, D_MODEL))
+
+
+@probe("extreme scores")
+def large(student, rng):
+    """Inputs of ten thousand."""
+    return build(student.FeedForward, D_MODEL, D_FF, rng=rng)(rng.randn(2, 5, D_MODEL) * 1e4)
+
+
+@probe("single")
+def one_token(student, rng):
+    """One token of one sentence."""
+    module = build(student.FeedForward, 12, D_FF, rng=rng)
+    return module(rng.randn(1, 1, 12))
+
+
+@probe("views")
+def transposed(student, rng):
+    """x is a transposed view."""
+    return build(student.FeedForward, D_MODEL, D_FF, rng=rng)(
+        rng.randn(D_MODEL, 5, 2).transpose(0, 2)
+    )
+
+
+@probe("dtype")
+def single_precision(student, rng):
+    """float32."""
+    module = build(student.FeedForward, D_MODEL, D_FF, rng=rng, dtype=torch.float32)
+    return module(rng.randn(2, 5, D_MODEL, dtype=torch.float32))
+
+
+@probe("dtype")
+def half_precision(student, rng):
+    """bfloat16."""
+    module = build(student.FeedForward, D_MODEL, D_FF, rng=rng, dtype=torch.bfloat16)
+    return module(rng.randn(2, 5, D_MODEL, dtype=torch.bfloat16))
+
+
+@probe("writes")
+def argument(student, rng):
+    """x after the call."""
+    return written(
+        student, build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL)
+    )

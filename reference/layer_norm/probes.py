@@ -1,0 +1,135 @@
+"""Probes of layer norm: what tells its mistakes apart."""
+
+import torch
+
+from grader.probing import build, gradients, probe, written
+
+
+@probe("values")
+def ordinary(student, rng):
+    """Three axes and an eps that shows."""
+    return build(student.LayerNorm, 6, 0.1, rng=rng)(rng.randn(2, 5, 6) * 0.3 + 0.5)
+
+
+@probe("values")
+def two_axes(student, rng):
+    """Two axes and another eps."""
+    return build(student.LayerNorm, 7, eps=0.5, rng=rng)(rng.randn(4, 7) + 1)
+
+
+@probe("values")
+def default_eps(student, rng):
+    """The default eps and features of a hundredth."""
+    return build(student.LayerNorm, 6, rng=rng)(rng.randn(2, 5, 6) * 0.01)
+
+
+@probe("square")
+def square(student, rng):
+    """All sizes equal."""
+    return build(student.LayerNorm, 4, 0.1, rng=rng)(rng.randn(4, 4, 4) * 0.3)
+
+
+@probe("leading axes")
+def four_axes(student, rng):
+    """Four axes."""
+    return build(student.LayerNorm, 6, 0.1, rng=rng)(rng.randn(2, 3, 4, 6))
+
+
+@probe("layers")
+def parameters(student, rng):
+    """The parameters of a new module."""
+    return dict(student.LayerNorm(6).state_dict())
+
+
+@probe("layers")
+def trained(student, rng):
+    """The shapes of what is trained."""
+    module = student.LayerNorm(6)
+    return {name: list(each.shape) for name, each in module.named_parameters()}
+
+
+@probe("layers")
+def fresh(student, rng):
+    """A new module."""
+    return student.LayerNorm(6, 0.1).to(torch.float64)(rng.randn(2, 5, 6))
+
+
+@probe("gradient")
+def gradient(student, rng):
+    """The gradients of the input and of the parameters."""
+    module = build(student.LayerNorm, 6, 0.1, rng=rng)
+    return gradients(module, rng.randn(2, 5, 6))
+
+
+@probe("training")
+def training(student, rng):
+    """Training mode."""
+    return build(student.LayerNorm, 6, 0.1, rng=rng).train()(rng.randn(2, 5, 6))
+
+
+@probe("extreme scores")
+def far_from_zero(student, rng):
+    """Features around a million."""
+    module = build(student.LayerNorm, 6, rng=rng)
+    return module(rng.randn(2, 5, 6) + 1e6)
+
+
+@probe("extreme scores")
+def constant(student, rng):
+    """Features that are all equal."""
+    module = build(student.LayerNorm, 6, rng=rng)
+    return module(rng.randn(2, 5, 1).repeat(1, 1, 6))
+
+
+@probe("extreme scores")
+def gradient_of_constant(student, rng):
+    """The gradients where features are all equal."""
+    module = build(student.LayerNorm, 6, rng=rng)
+    return gradients(module, rng.randn(2, 5, 1).repeat(1, 1, 6))
+
+
+@probe("extreme scores")
+def tiny(student, rng):
+    """Features of a millionth."""
+    module = build(student.LayerNorm, 6, 1e-12, rng=rng)
+    return module(rng.randn(2, 5, 6) * 1e-6)
+
+
+@probe("single")
+def one_token(student, rng):
+    """One token of one sentence."""
+    return build(student.LayerNorm, 12, 0.1, rng=rng)(rng.randn(1, 1, 12))
+
+
+@probe("single")
+def vector(student, rng):
+    """One token without leading axes."""
+    return build(student.LayerNorm, 12, 0.1, rng=rng)(rng.randn(12))
+
+
+@probe("views")
+def transposed(student, rng):
+    """x is a transposed view."""
+    module = build(student.LayerNorm, 6, 0.1, rng=rng)
+    return module(rng.randn(6, 5, 2).transpose(0, 2))
+
+
+@probe("dtype")
+def single_precision(student, rng):
+    """float32."""
+    module = build(student.LayerNorm, 6, 0.1, rng=rng, dtype=torch.float32)
+    return module(rng.randn(2, 5, 6, dtype=torch.float32))
+
+
+@probe("dtype")
+def half_precision(student, rng):
+    """bfloat16."""
+    module = build(student.LayerNorm, 6, 0.1, rng=rng, dtype=torch.bfloat16)
+    return module(rng.randn(2, 5, 6, dtype=torch.bfloat16))
+
+
+@probe("writes")
+def argument(student, rng):
+    """x after the call."""
+    module = build(student.LayerNorm, 6, 0.1, rng=rng)
+    return written(student, module, rng.randn(2, 5, 6))
