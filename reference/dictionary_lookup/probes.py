@@ -4,6 +4,8 @@ import torch
 
 from grader.probing import gradients, probe, written
 
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
+
 ENTRIES = {40: [2.5, -3, 1], -3: [5, 7, 0.5], 7: [-3, 2, 4], 0: [1, -6, 2]}
 
 

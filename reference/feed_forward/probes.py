@@ -4,6 +4,8 @@ import torch
 
 from grader.probing import build, gradients, probe, seeded, written
 
+AXES = ("batch item", "token", "feature")  # of an output, in the singular
+
 D_MODEL, D_FF = 4, 7
 
 

@@ -4,6 +4,8 @@ import torch
 
 from grader.probing import build, gradients, probe, written
 
+AXES = ("batch item", "token", "feature")  # of an output, in the singular
+
 
 @probe("values")
 def ordinary(student, rng):

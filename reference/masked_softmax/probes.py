@@ -4,6 +4,8 @@ import torch
 
 from grader.probing import gradients, probe, written
 
+AXES = ("batch item", "query", "key")  # of an output, in the singular
+
 BATCH, N_QUERIES, N_KEYS = 4, 3, 5
 
 

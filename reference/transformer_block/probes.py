@@ -4,6 +4,8 @@ import torch
 
 from grader.probing import build, gradients, probe, seeded, written
 
+AXES = ("batch item", "token", "feature")  # of an output, in the singular
+
 D_MODEL, HEADS, D_FF, CONTEXT = 6, 3, 5, 7
 
 

@@ -7,6 +7,7 @@ types and the graph behind a tensor do not count.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ ROUNDING = {  # dtype: (relative, absolute), for operations in another order
     torch.float64: (1e-11, 1e-14),
     torch.float32: (3e-6, 1e-7),
 }
+NUMBERS = ("int", "float", "bool")  # types of Python whose values count as numbers
 NON_FINITE = 3.7e3, 5.3e3, -7.1e3  # nan and both infinities in sketches, which are sums
 # What an error is about, by words in its message. The first that matches counts.
 SUBJECTS = (
@@ -37,6 +39,16 @@ SUBJECTS = (
     ("shape", r"shape|size|dimension|broadcast|expand|mat1|batch1|subscript"),
 )
 REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One value within an answer: a tensor of float64 numbers, or the text of anything else."""
+
+    place: str
+    value: Tensor | None
+    dtype: object = None
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,7 @@ class Failed:
 class Values:
     """Values: their form (places, dtypes, shapes) and all their numbers as one vector."""
 
-    form: tuple[object, ...]
+    form: tuple[tuple[Any, ...], ...]  # (place, dtype, shape) or (place, text)
     numbers: Tensor  # float64
     relative: Tensor  # the tolerance of each number
     absolute: Tensor
@@ -80,6 +92,23 @@ class Values:
         if abs(ours - theirs) > slack and abs(ours) < 1e9:
             return False
         return not self.differing(other, exact=exact).any()
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Yield the values that the answer is made of."""
+        start = 0
+        for place, *rest in self.form:
+            name = " ".join(str(part) for part in place)
+            if len(rest) == 2:
+                dtype, shape = rest
+                end = start + math.prod(shape)
+                yield Leaf(name, self.numbers[start:end].view(shape), dtype)
+            elif rest[0] in NUMBERS:
+                end = start + 1
+                yield Leaf(name, self.numbers[start], rest[0])
+            else:
+                end = start
+                yield Leaf(name, None, text=str(rest[0]))
+            start = end
 
     def is_near(self, other: Answer) -> bool:
         """Return whether another answer differs by less than `NEAR` times the tolerance."""
@@ -117,7 +146,7 @@ def _weights(count: int) -> Tensor:
 
 def values_of(result: Any) -> Values:
     """Return what a probe returned as an answer."""
-    form: list[object] = []
+    form: list[tuple[Any, ...]] = []
     numbers: list[Tensor] = []
     tolerances: list[tuple[int, float, float]] = []
     for place, leaf in _leaves(result, ()):
@@ -130,10 +159,10 @@ def values_of(result: Any) -> Values:
             numbers.append(torch.tensor([float(leaf)], dtype=torch.float64))
             tolerances.append((1, *TOLERANCE[torch.float64]))
         else:
-            form.append((place, "an object" if isinstance(leaf, Remote) else repr(leaf)[:200]))
+            form.append((place, "an object" if isinstance(leaf, Remote) else str(leaf)[:200]))
     count = sum(len(each) for each in numbers)
     if count > MAX_NUMBERS:
-        return Values((*form, "too many"), *(torch.empty(0, dtype=torch.float64),) * 3)
+        return Values((*form, ((), "too many")), *(torch.empty(0, dtype=torch.float64),) * 3)
     joined = torch.cat([*numbers, torch.empty(0, dtype=torch.float64)])
     relative, absolute = (
         torch.cat([torch.full((n[0],), n[which], dtype=torch.float64) for n in tolerances])
@@ -150,7 +179,7 @@ def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[objec
         for key in sorted(value, key=str):
             yield from _leaves(value[key], (*place, str(key)))
     elif isinstance(value, list | tuple):
-        yield (*place, len(value)), type(value).__name__
+        yield place, f"a {type(value).__name__} of {len(value)}"
         for number, item in enumerate(value):
             yield from _leaves(item, (*place, number))
     else:

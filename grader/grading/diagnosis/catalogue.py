@@ -16,7 +16,7 @@ from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.errors import Mismatch
 from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer
-from grader.grading.diagnosis.probes import Probe, load_probes
+from grader.grading.diagnosis.probes import Probe, load_axes, load_probes
 from grader.grading.diagnosis.respondent import Respondent
 from grader.report import WrongStep
 from grader.sandbox.source import Unsearchable, forbidden_calls
@@ -62,6 +62,7 @@ class Catalogue:
     def __init__(self, course: Course, exercise: Exercise, seed: int) -> None:
         self.exercise, self.seed = exercise, seed
         self.probes = load_probes(exercise)
+        self.axes = load_axes(exercise)
         self._course, self._solution = course, exercise.read("solution.py")
         self.reference = self._respondent(self._solution)
         self._bit = {probe.name: 1 << place for place, probe in enumerate(self.probes)}

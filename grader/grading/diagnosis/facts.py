@@ -1,9 +1,317 @@
-"""Facts about wrong answers that hold whatever the mistake is."""
+"""Facts about wrong answers, for when no known mistake gives them.
+
+Each fact is a small function over an answer and the expected one; it returns a sentence that was
+checked, or nothing. A sentence tells what comes out, never how the code must have been written.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from grader.grading.compare import TOLERANCE
+from grader.grading.diagnosis.answers import Answer, Failed, Leaf, Values
+from grader.grading.diagnosis.probes import Answers, Probe
+from grader.probing import ASPECTS
+
+if TYPE_CHECKING:
+    from grader.grading.diagnosis.catalogue import Catalogue
+
+MAX_FACTS = 2
+MAX_LISTED = 4  # places or calls that one sentence lists
+ERRORS = {  # by the subject of the error
+    "by hand": "refuses this call, which is allowed",
+    "in-place": "raises an error about an in-place operation",
+    "contiguous": "raises an error about memory that is not contiguous",
+    "dtype": "raises an error about dtypes",
+    "device": "raises an error about devices",
+    "graph": "raises an error about the graph of gradients",
+    "index": "raises an error about an index",
+    "shape": "raises an error about shapes",
+}
+CLOSE = 1e-6  # relative and absolute, for what is said to be equal
 
 
-def facts_of(*_: Any) -> tuple[str, ...]:
-    return ()
+@dataclass(frozen=True)
+class Compared:
+    """One tensor of an answer and the expected one, of the same shape, with the axes' names."""
+
+    what: str
+    actual: Tensor  # float64
+    expected: Tensor
+    axes: tuple[str, ...]  # the names of its axes, in the singular
+    tolerance: tuple[float, float]  # relative and absolute, of the answer's dtype
+
+    @property
+    def wrong(self) -> Tensor:
+        """Where the two differ."""
+        return ~self.close(self.actual, self.expected)
+
+    def close(self, actual: Tensor, expected: Tensor) -> Tensor:
+        """Return where two tensors are equal within the tolerance."""
+        relative, absolute = self.tolerance
+        near = (actual - expected).abs() <= absolute + relative * expected.abs()
+        return near | (actual == expected) | (actual.isnan() & expected.isnan())
+
+    def is_same(self, actual: Tensor, expected: Tensor) -> bool:
+        """Return whether two tensors are equal within the tolerance."""
+        return actual.shape == expected.shape and bool(self.close(actual, expected).all())
+
+
+Fact = Callable[[Compared], str]
+
+
+def facts_of(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> tuple[str, ...]:
+    """Return the most telling facts about the answers to the probes `wrong`."""
+    found = [*_where_at_all(catalogue, wrong, answers), *_about_calls(catalogue, wrong, answers)]
+    return tuple(dict.fromkeys(found))[:MAX_FACTS]
+
+
+# --- over all probes ------------------------------------------------------------------------------
+
+
+def _where_at_all(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[str]:
+    """Say what comes out wrong, if all else is right."""
+    known = [probe for probe in catalogue.probes if probe.name in answers]
+    is_wrong = {p.name for p in known if not catalogue.is_right(answers[p.name], p)}
+    aspects = tuple(dict.fromkeys(probe.aspect for probe in wrong))
+    rest = [probe for probe in known if probe.aspect not in aspects]
+    if len(aspects) > 2 or not rest or any(probe.name in is_wrong for probe in rest):
+        return
+    if len(wrong) <= 2 and is_wrong == {probe.name for probe in wrong}:
+        calls = " and ".join(f"“{_phrase(probe)}”" for probe in wrong)
+        yield f"Of {len(known)} calls, only {calls} came out wrong."
+    else:
+        phrases = " and ".join(ASPECTS[aspect] for aspect in aspects)
+        yield f"What came out wrong: {phrases}. Everything else came out right."
+
+
+def _about_calls(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[str]:
+    """Say what the answers to single calls show, the most telling first."""
+    ranked: dict[str, tuple[int, int, Probe]] = {}
+    for order, probe in enumerate(wrong):
+        expected = catalogue.reference.answer(probe)
+        for rank, says in _of_one(answers[probe.name], expected, catalogue.axes):
+            ranked.setdefault(says, (rank, order, probe))
+            break
+    for says, (_, _, probe) in sorted(ranked.items(), key=lambda each: each[1][:2]):
+        yield f"{_phrase(probe)}: {says}"
+
+
+def _phrase(probe: Probe) -> str:
+    return probe.sentence.rstrip(".")
+
+
+def _of_one(answer: Answer, expected: Answer, axes: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    """Yield what one answer shows, with the rank of the fact."""
+    if isinstance(answer, Failed):
+        if isinstance(expected, Values):
+            yield len(FACTS) + 2, f"your code {ERRORS.get(answer.subject, 'raises an error')}."
+        return
+    if isinstance(expected, Failed):
+        yield 0, "your code returns a value, where the call must be refused."
+        return
+    yield from _of_values(answer, expected, axes)
+
+
+def _of_values(
+    answer: Values, expected: Values, axes: tuple[str, ...]
+) -> Iterator[tuple[int, str]]:
+    ours, theirs = ({leaf.place: leaf for leaf in each.leaves()} for each in (answer, expected))
+    for place, wanted in theirs.items():
+        got = ours.get(place)
+        if got is None or got.value is None or wanted.value is None:
+            if says := _form(place, got, wanted):
+                yield 0, says
+                return
+            continue
+        if got.value.shape != wanted.value.shape:
+            shapes = tuple(got.value.shape), tuple(wanted.value.shape)
+            yield 1, f"{_name(place)} has shape {shapes[0]}, not {shapes[1]}."
+            return
+        if got.dtype != wanted.dtype:
+            names = (str(each.dtype).removeprefix("torch.") for each in (got, wanted))
+            yield 1, "{} is {}, not {}.".format(_name(place), *names)
+            return
+        named = axes[len(axes) - got.value.dim() :] if got.value.dim() <= len(axes) else ()
+        if _name(place) != "the output":
+            named = ()
+        tolerance = TOLERANCE.get(wanted.dtype, (CLOSE, CLOSE))  # type: ignore[call-overload]
+        compared = Compared(_name(place), got.value, wanted.value, named, tolerance)
+        if not compared.wrong.any():
+            continue
+        for rank, fact in enumerate(FACTS):
+            if says := fact(compared):
+                yield 2 + rank, says
+                return
+
+
+def _form(place: str, got: Leaf | None, wanted: Leaf) -> str:
+    """Say how a value that is no tensor differs."""
+    if got is None:
+        return f"{_name(place)} is missing."
+    if got.value is not None:
+        return f"{_name(place)} is not {wanted.text}."
+    if got.text == wanted.text:
+        return ""
+    if got.text == "None":
+        return f"{_name(place)} is None."
+    return f"{_name(place)} is {got.text}." if wanted.value is not None else ""
+
+
+def _name(place: str) -> str:
+    """Return what stands at a place of an answer, in words."""
+    if not place or place == "output":
+        return "the output"
+    kind, _, rest = place.partition(" ")
+    if kind == "parameter":
+        return f"the gradient of `{rest}`"
+    if kind == "input":
+        return f"the gradient of argument {int(rest) + 1}" if rest.isdigit() else f"`{place}`"
+    return f"value {int(place) + 1}" if place.isdigit() else f"`{place}`"
+
+
+# --- over one tensor ------------------------------------------------------------------------------
+
+
+def all_nan(c: Compared) -> str:
+    """Say that every value is nan."""
+    return f"{c.what} is nan everywhere." if c.actual.isnan().all() else ""
+
+
+def all_zero(c: Compared) -> str:
+    """Say that every value is zero."""
+    return f"{c.what} is zero everywhere." if not c.actual.any() and c.actual.numel() > 1 else ""
+
+
+def transposed(c: Compared) -> str:
+    """Say that the last two axes are exchanged."""
+    if c.actual.dim() < 2 or c.actual.shape[-1] != c.actual.shape[-2] or c.actual.shape[-1] < 2:
+        return ""
+    return f"{c.what} is transposed." if c.is_same(c.actual, c.expected.transpose(-2, -1)) else ""
+
+
+def multiple(c: Compared) -> str:
+    """Say that the output is the expected one times a number."""
+    big = c.expected.abs() > CLOSE
+    if int(big.sum()) < 3:
+        return ""
+    factor = float((c.actual[big] / c.expected[big]).median())
+    if abs(factor - 1) < 1e-4 or not c.is_same(c.actual, c.expected * factor):
+        return ""
+    return f"{c.what} is the expected one times {factor:.4g}."
+
+
+def shifted(c: Compared) -> str:
+    """Say that a number was added everywhere."""
+    if c.actual.numel() < 3:
+        return ""
+    offset = float((c.actual - c.expected).median())
+    if abs(offset) < 1e-9 or not c.is_same(c.actual, c.expected + offset):
+        return ""
+    return f"{c.what} is the expected one plus {offset:.4g}."
+
+
+def reordered(c: Compared) -> str:
+    """Say that entries along one axis come in another order."""
+    for axis, name in enumerate(c.axes):
+        size = c.actual.shape[axis]
+        if not 2 <= size <= 64:
+            continue
+        ours = c.actual.movedim(axis, 0).reshape(size, -1)
+        theirs = c.expected.movedim(axis, 0).reshape(size, -1)
+        match = torch.stack([c.close(row, theirs).all(-1) for row in ours])  # (size, size)
+        if match.sum(0).eq(1).all() and match.sum(1).eq(1).all():
+            order = match.int().argmax(1).tolist()
+            return f"the {name}s come in another order: {', '.join(map(str, order))}."
+    return ""
+
+
+def nan_only(c: Compared) -> str:
+    """Say that what is wrong is nan, and where."""
+    if not c.actual[c.wrong].isnan().all():
+        return ""
+    places = _places(c) or f"in {int(c.wrong.sum())} of {c.wrong.numel()} places"
+    return f"{c.what} is nan {places}, and right elsewhere."
+
+
+def rows_do_not_sum_to_one(c: Compared) -> str:
+    """Say what rows of weights sum to."""
+    if c.expected.dim() < 2 or c.expected.shape[-1] < 2 or (c.expected < -CLOSE).any():
+        return ""
+    wanted, got = c.expected.sum(-1), c.actual.sum(-1)
+    ones = c.close(wanted, torch.ones_like(wanted))
+    off = ones & ~c.close(got, wanted) & got.isfinite()
+    if not ones.any() or not off.any() or (c.actual < -CLOSE).any():
+        return ""
+    low, high = float(got[off].min()), float(got[off].max())
+    sums = f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
+    return f"{int(off.sum())} of {int(ones.sum())} rows sum to {sums}, not to 1."
+
+
+def wrong_where_zero(c: Compared) -> str:
+    """Say that only entries are wrong which must be zero, or which must not be."""
+    zero = c.expected == 0
+    if not zero.any() or zero.all():
+        return ""
+    if not (c.wrong & ~zero).any():
+        return f"{c.what} is wrong only where 0 is expected."
+    lost = c.wrong & (c.actual == 0)
+    return f"{c.what} is 0 where it must not be." if bool((lost == c.wrong).all()) else ""
+
+
+def only_some(c: Compared) -> str:
+    """Say in which places along one axis all wrong values lie."""
+    places = _places(c)
+    return f"{c.what} is wrong {places}, and right elsewhere." if places else ""
+
+
+def slightly(c: Compared) -> str:
+    """Say that all values are close to the expected ones."""
+    worst = float((c.actual - c.expected).abs().max())
+    scale = float(c.expected.abs().max())
+    if not scale or not worst / scale < 1e-3:
+        return ""
+    return f"{c.what} is off by at most {worst:.2g}, as if computed with few digits."
+
+
+def _places(c: Compared) -> str:
+    """Return the shortest description of where the wrong values lie, or nothing."""
+    found: list[tuple[int, str]] = []
+    for axis, name in enumerate(c.axes):
+        others = [each for each in range(c.wrong.dim()) if each != axis]
+        hit = c.wrong.any(dim=others) if others else c.wrong  # (size,)
+        wrong, right = ((hit == flag).nonzero().flatten().tolist() for flag in (True, False))
+        if not right:
+            continue
+        if len(wrong) <= MAX_LISTED and len(wrong) <= len(right):
+            plural = "s" if len(wrong) > 1 else ""
+            found.append((len(wrong), f"only in {name}{plural} {_listed(wrong)}"))
+        elif len(right) <= MAX_LISTED:
+            found.append((len(right), f"in every {name} but {_listed(right)}"))
+    return min(found, default=(0, ""))[1]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+# The most telling first; the first that holds of a tensor is said.
+FACTS: tuple[Fact, ...] = (
+    all_nan,
+    all_zero,
+    transposed,
+    multiple,
+    shifted,
+    reordered,
+    nan_only,
+    rows_do_not_sum_to_one,
+    wrong_where_zero,
+    only_some,
+    slightly,
+)

@@ -6,10 +6,11 @@ import functools
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from grader.course.course import Exercise
-from grader.errors import CheckFailure, CourseError, StudentFailure
+from grader.errors import CheckFailure, StudentFailure
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Failed, failure_of, values_of
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test
@@ -47,19 +48,27 @@ class Probe:
 @functools.lru_cache(maxsize=64)
 def load_probes(exercise: Exercise) -> tuple[Probe, ...]:
     """Return the probes of an exercise in the order of their aspects; none without the file."""
-    path = exercise.folder / FILE
-    if not exercise.folder.name or not path.is_file():
-        return ()
-    module = Program({"probes": Source(str(path), exercise.read(FILE))}).load("probes")
+    module = _module(exercise)
     found = [
         Probe(name, function.__aspect__, _sentence(function), function)
         for name, function in vars(module).items()
         if hasattr(function, "__aspect__")
     ]
-    if not found:
-        raise CourseError(f"{path}: no function has the mark @probe")
     order = list(ASPECTS)
     return tuple(sorted(found, key=lambda probe: order.index(probe.aspect)))
+
+
+def load_axes(exercise: Exercise) -> tuple[str, ...]:
+    """Return the names of the last axes of the exercise's outputs: `AXES` of its probes."""
+    return tuple(getattr(_module(exercise), "AXES", ()))
+
+
+@functools.lru_cache(maxsize=64)
+def _module(exercise: Exercise) -> object:
+    path = exercise.folder / FILE
+    if not exercise.folder.name or not path.is_file():
+        return SimpleNamespace()
+    return Program({"probes": Source(str(path), exercise.read(FILE))}).load("probes")
 
 
 def _sentence(function: Callable[..., Any]) -> str:
