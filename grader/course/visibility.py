@@ -34,15 +34,15 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
         stricter = (max(test.visible, least, key=get_args(When).index) for test in tests)
         tests = tuple(replace(test, visible=visible) for test, visible in zip(tests, stricter))
     shown = {test.name for test in tests if _allows(test.visible, past_due)}
-    failed = any(test.outcome == "failed" and test.name in shown for test in tests)
-    explained = failed and _allows(policy.show.get("diagnosis", "always"), past_due)
+    failed = {test.name for test in tests if test.outcome == "failed"}
+    explained = bool(failed & shown) and _allows(policy.show.get("diagnosis", "always"), past_due)
     sentences = {
         test.name: HIDDEN_SENTENCE if test.visible == "never" else test.sentence for test in tests
     }
     return replace(
         exercise,
         tests=tuple(_redacted(_with_reason(test, sentences), past_due) for test in tests),
-        diagnosis=_visible_diagnosis(exercise.diagnosis, shown) if explained else None,
+        diagnosis=_visible_diagnosis(exercise.diagnosis, shown, failed) if explained else None,
         head_view=exercise.head_view if explained else None,
         idea=exercise.idea if _allows(policy.show.get("idea", "always"), past_due) else "",
     )
@@ -52,13 +52,17 @@ def _allows(when: str, past_due: bool) -> bool:
     return when == "always" or (when == "after_due" and past_due)
 
 
-def _visible_diagnosis(diagnosis: Diagnosis | None, shown: set[str]) -> Diagnosis | None:
+def _visible_diagnosis(
+    diagnosis: Diagnosis | None, shown: set[str], failed: set[str]
+) -> Diagnosis | None:
     """Return the part of a diagnosis that rests on shown tests: the rest reveals hidden ones."""
     visible = diagnosis and _supported(diagnosis, shown)
     if visible is None:
         return None
     tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
-    return replace(visible, tie=tie)
+    if failed <= shown:
+        return replace(visible, tie=tie)
+    return replace(visible, tie=tie, besides="", facts=())  # they may be about a hidden test
 
 
 def _supported(explanation: E, shown: set[str]) -> E | None:

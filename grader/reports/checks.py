@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.report import ExerciseResult, Explanation, Outcome, Report
+from grader.report import ExerciseResult, Explanation, Outcome, Report, first_failure
 
 STAGES = {"always": 0, "after_due": 1, "never": 2}  # of visibility, the earliest first
 
@@ -69,6 +69,8 @@ def _explained(result: ExerciseResult, test: Outcome) -> Iterator[str]:
     shown = [each for each in (diagnosis, *diagnosis.tie) if _may_show(each, test, stages)]
     for each in shown:
         yield f"→ {'' if each is shown[0] else 'or: '}{each.says}"
+    if test is first_failure(result.tests):
+        yield from filter(None, (diagnosis.besides, *diagnosis.facts))
     step = diagnosis.first_wrong_step
     if step and shown:
         yield f"First wrong step: {step.says}"

@@ -132,6 +132,8 @@ def _diagnosed(diagnosis: Diagnosis | None) -> Iterator[str]:
     yield from _wrapped(f"→ {diagnosis.says}", 4, fg="yellow" if diagnosis.faults else None)
     for other in diagnosis.tie:
         yield from _wrapped(f"→ or: {other.says}", 4, fg="yellow")
+    for sentence in filter(None, (diagnosis.besides, *diagnosis.facts)):
+        yield from _wrapped(f"• {sentence}", 4)
 
 
 def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:

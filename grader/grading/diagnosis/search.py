@@ -18,10 +18,12 @@ from grader.grading.diagnosis.answers import finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, ask_all
+from grader.grading.diagnosis.respondent import Respondent
 from grader.probing import ASPECTS, EDGES
 from grader.report import Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
+UNKNOWN = "This is not one of the mistakes we know."
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
 MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
@@ -85,7 +87,7 @@ class _Search:
         found, left = self._explanations()
         explained = [_joined(fits, failed) for fits in itertools.product(*found)]
         if not found or len(explained) > MAX_EXPLANATIONS:
-            return Diagnosis((), "", "", facts=self._facts(self._wrong))
+            return Diagnosis((), UNKNOWN, "", facts=self._facts(self._wrong))
         first, *others = explained
         return Diagnosis(
             **vars(first),
@@ -103,6 +105,8 @@ class _Search:
 
         Each mistake is a list of alternatives, which explain the same.
         """
+        if not self._shows_numbers(self._wrong, self._catalogue.reference):
+            return [], self._wrong
         fits = [self._fit(each) for each in self._catalogue.singles(self._text)]
         fits = [fit for fit in fits if fit.touched]
         strict = [fit for fit in fits if self._agrees(fit)]
@@ -137,10 +141,13 @@ class _Search:
             return False
         if self._wrong & within & ~touched & self._catalogue.whole_aspects(touched):
             return False
-        reference = self._catalogue.reference
+        return self._shows_numbers(touched, self._catalogue.reference)
+
+    def _shows_numbers(self, bits: int, other: Respondent) -> bool:
+        """Return whether enough numbers of one of the student's answers differ from another's."""
         return any(
-            finite_differences(self._answers[probe.name], reference.answer(probe)) >= MIN_NUMBERS
-            for probe in self._catalogue.probes_in(touched)
+            finite_differences(self._answers[probe.name], other.answer(probe)) >= MIN_NUMBERS
+            for probe in self._catalogue.probes_in(bits)
         )
 
     def _chosen(self, fits: Sequence[Fit]) -> tuple[list[list[Fit]], int]:
@@ -192,7 +199,8 @@ class _Search:
             if pair is None or not self._answers_first(pair, one & two):
                 continue
             fit = self._fit(pair)
-            if all(self._counts(pair, half.candidate, fit.same) for half in (first, second)):
+            halves = first.candidate.program, second.candidate.program
+            if all(self._shows_numbers(fit.same, half) for half in halves):
                 yield fit
             left -= 1
             if not left:
@@ -202,13 +210,6 @@ class _Search:
         """Return whether a pair gives the student's answer to the first of some probes."""
         probes = self._catalogue.probes_in(bits)
         return not probes or pair.answer(probes[0]).same(self._answers[probes[0].name])
-
-    def _counts(self, pair: Candidate, half: Candidate, bits: int) -> bool:
-        """Return whether a pair's numbers are not those of one of the two alone."""
-        probes = self._catalogue.probes_in(bits)
-        return any(
-            finite_differences(pair.answer(p), half.answer(p)) >= MIN_NUMBERS for p in probes
-        )
 
     # --- what is said of them ---------------------------------------------------------------------
 
