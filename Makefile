@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks diagnosis build validate docs deps-system clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -22,7 +22,7 @@ help:
 	@echo "make bench     how fast, as ratios measured in one run"
 	@echo "make bench-peers  against otter-grader, nbgrader and others, on growing classes; an hour"
 	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
-	@echo "make diagnosis how often a mistake is named rightly, and keep the table in docs/diagnosis.md"
+	@echo "make accuracy  what programs of others earn, and how often their mistakes are named rightly"
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
 	@echo "make validate  prove the course's content"
@@ -79,8 +79,8 @@ bench-peers: $(DEV)
 attacks: $(DEV)
 	$(BIN)/python -W ignore tests/attacks/table.py --write
 
-diagnosis: $(DEV)
-	$(BIN)/python -W ignore tests/diagnosis/table.py --write
+accuracy: $(DEV)
+	$(BIN)/python -W ignore tests/corpus/accuracy.py --write
 
 build: $(USE)
 	$(BIN)/grader build

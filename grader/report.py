@@ -94,6 +94,8 @@ class Explanation:
     says: str
     hint: str
     tests: tuple[tuple[str, ...], ...] = ()  # for each fault, the failed tests that show it
+    each: tuple[str, ...] = ()  # what is wrong, fault by fault
+    costs: tuple[int, ...] = ()  # the price of each fault in points
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,7 @@ class ExerciseResult:
     hints: tuple[str, ...] = ()
     idea: str = ""  # what the reference does
     adjustment: Adjustment | None = None
+    given_back: int = 0  # of `points`: what checks took for mistakes that are charged once
 
     @property
     def first_failure(self) -> Outcome | None:

@@ -135,6 +135,8 @@ class Course:
             paths = [path for path in self._files(name) if path.name not in STATEMENT_FILES]
             for needed in sorted(self.needed(name)):
                 paths += [self[needed].folder / file for file in ("solution.py", "stand_in.py")]
+        if not self.policy.carry_forward:
+            yield b"every failed check is charged\0"
         for path in paths:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()

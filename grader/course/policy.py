@@ -41,6 +41,12 @@ class Show(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     idea: When = "always"
 
 
+class Marking(Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `marking` of `course.toml`: how a mistake is charged."""
+
+    carry_forward: bool = True
+
+
 class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of `course.toml`. `points` is the maximum; the other keys make up the policy."""
 
@@ -51,6 +57,7 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     extra_credit: tuple[str, ...] = ()
     weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
     show: Show = Show()
+    marking: Marking = Marking()
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,8 @@ class Policy:
     Lateness costs `per_day` percent for each day begun. With `steps`, the first step that covers
     the delay decides instead. A late submission never keeps less than `floor` percent. A delay
     within `grace` costs nothing; a longer one counts from the due date. The `visible` mark of a
-    test may be stricter than `show`.
+    test may be stricter than `show`. With `carry_forward`, a mistake that explains all wrong
+    answers of an exercise costs its price, whatever its checks take.
     """
 
     due: datetime | None = None
@@ -71,6 +79,7 @@ class Policy:
     weights: Mapping[str, float] = field(default_factory=dict)
     extra_credit: tuple[str, ...] = ()
     show: Mapping[str, When] = field(default_factory=dict)
+    carry_forward: bool = True
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
         """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
@@ -140,6 +149,7 @@ def make_policy(settings: CourseSettings, names: Collection[str], where: str) ->
         },
         extra_credit=settings.extra_credit,
         show=to_builtins(settings.show),
+        carry_forward=settings.marking.carry_forward,
     )
 
 

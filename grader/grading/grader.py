@@ -8,12 +8,14 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
+from grader.course.faults import Fault, load_faults
 from grader.errors import GraderError, WorkerLost
 from grader.grading.diagnosis.catalogue import Catalogue
 from grader.grading.diagnosis.probes import load_probes
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.examiner import SandboxExaminer
 from grader.grading.picture import head_view
+from grader.grading.price import charged_once
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.suite import Suite
 from grader.report import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
@@ -126,11 +128,12 @@ class Grader:
         """Return the result with the mistake that it shows, and a picture of it."""
         exercise = self.course[result.name]
         try:
-            return replace(
-                result,
-                diagnosis=self._diagnosis(exercise, result.tests, examiner),
-                head_view=self._head_view(result, examiner),
-            )
+            diagnosis = self._diagnosis(exercise, result.tests, examiner)
+            view = self._head_view(result, examiner)
+            explained = replace(result, diagnosis=diagnosis, head_view=view)
+            if diagnosis is None or not self.course.policy.carry_forward:
+                return explained
+            return charged_once(explained, diagnosis, self._faults(exercise))
         except GraderError:
             raise
         except Exception as error:  # a mark without its explanation is better than no mark
@@ -154,6 +157,9 @@ class Grader:
         answers = diagnostician.ask(examiner.module(exercise, seed=0))
         text = examiner.submission.files[exercise.name]
         return diagnostician.diagnose(tests, answers, text)
+
+    def _faults(self, exercise: Exercise) -> dict[str, Fault]:
+        return {fault.name: fault for fault in load_faults(exercise)}
 
     def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
         """Return what diagnoses an exercise; None if the course has no probes for it."""

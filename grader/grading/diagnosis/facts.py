@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from grader.grading.aspects import ASPECTS
 from grader.grading.compare import TOLERANCE
 from grader.grading.diagnosis.answers import Answer, Failed, Leaf, Values
 from grader.grading.diagnosis.probes import Answers, Probe
-from grader.probing import ASPECTS
 
 if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import Catalogue

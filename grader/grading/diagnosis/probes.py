@@ -11,10 +11,10 @@ from typing import Any
 
 from grader.course.course import Exercise
 from grader.errors import CheckFailure, StudentFailure
+from grader.grading.aspects import ASPECTS
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Failed, failure_of, values_of
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test
-from grader.probing import ASPECTS
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.course.faults import Fault
+from grader.grading.aspects import ASPECTS, EDGES
 from grader.grading.diagnosis.answers import finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, ask_all
 from grader.grading.diagnosis.respondent import Respondent
-from grader.probing import ASPECTS, EDGES
+from grader.grading.price import price_of
 from grader.report import Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
@@ -38,11 +39,13 @@ class Diagnostician:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
+        self.last: Answers | None = None  # of the student who was asked last
 
     def ask(self, student: Student) -> Answers:
         """Return a student's answers to the probes, up to one that ends the worker."""
         catalogue = self.catalogue
-        return ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
+        self.last = ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
+        return self.last
 
     def diagnose(self, tests: Sequence[Outcome], answers: Answers, text: str) -> Diagnosis | None:
         """Return the diagnosis of an exercise from its outcomes and the student's answers.
@@ -85,7 +88,8 @@ class _Search:
         if not self._wrong:
             return None
         found, left = self._explanations()
-        explained = [_joined(fits, failed) for fits in itertools.product(*found)]
+        points = self._catalogue.exercise.points
+        explained = [_joined(fits, failed, points) for fits in itertools.product(*found)]
         if not found or len(explained) > MAX_EXPLANATIONS:
             return Diagnosis((), UNKNOWN, "", facts=self._facts(self._wrong))
         first, *others = explained
@@ -237,7 +241,7 @@ def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:
     return (choice[1] & within).bit_count()
 
 
-def _joined(fits: Iterable[Fit], failed: Sequence[str]) -> Explanation:
+def _joined(fits: Iterable[Fit], failed: Sequence[str], max_points: int) -> Explanation:
     """Return one explanation made of mistakes in separate aspects."""
     said: dict[str, tuple[Fault, str]] = {}
     for fit in fits:
@@ -249,4 +253,6 @@ def _joined(fits: Iterable[Fit], failed: Sequence[str]) -> Explanation:
         lead + " ".join(says for _, says in said.values()),
         " ".join(fault.hint for fault, _ in said.values()),
         tuple(tuple(name for name in failed if name in fault.fails) for fault, _ in said.values()),
+        tuple(says for _, says in said.values()),
+        tuple(price_of(fault, max_points) for fault, _ in said.values()),
     )
