@@ -60,8 +60,8 @@ def assert_right_or_own(actual, right, own, what):
 
 def assert_depends(output):
     """Raise `Mismatch` unless an output is a tensor of numbers that are not all the same."""
-    expect(isinstance(output, Tensor), "the output is not a tensor")
-    differs = output.numel() < 2 or (output - output[..., :1, :1]).abs().max() > 1e-9
+    expect(isinstance(output, Tensor) and output.ndim > 0, "the output is not a tensor with axes")
+    differs = output.numel() < 2 or (output - output.flatten()[0]).abs().max() > 1e-9
     expect(differs, "all numbers of the output are equal")
     if output.ndim > 1 and output.shape[-2] > 1:
         differs = (output - output[..., :1, :]).abs().max() > 1e-9
@@ -111,17 +111,12 @@ def test_temp(student, reference, rng):
     """
     Q, K, V = qkv(rng)
     for temp, scale in ((0.125, 1), (3.0, 1), (1e6, 1), (1 / 64, 0.1)):
-        tempered = student.attention(Q * scale, K, V, temp=temp)
         assert_right_or_own(
-            tempered,
+            student.attention(Q * scale, K, V, temp=temp),
             reference.attention(Q * scale, K, V, temp=temp),
             lambda scaled=Q * scale / temp: student.attention(scaled, K, V, 1.0),
             f"the output with {temp=}",
         )
-        if temp == 1e6:
-            continue
-        sharper = student.attention(Q * scale, K, V, temp / 2)
-        expect((tempered - sharper).abs().max() > 1e-9, "temp has no effect")
 
 
 @pytest.mark.points(1)
@@ -174,7 +169,10 @@ def test_arguments_are_left_alone(student, rng):
 
 @pytest.mark.points(1)
 def test_scores_of_any_size(student, reference, rng):
-    """Scores of ±1e4 give finite results, whatever the scores of the other queries are."""
+    """Scores of ±1e4 give finite results, whatever the scores of the other queries are.
+
+    Guards: a temp near 0, which makes any score as large.
+    """
     # Whole numbers, so that scores are exact in every floating type.
     Q = torch.tensor([[1, -2, 0, 0], [0, 1, 2, 0], [-1, 1, -1, 0]], dtype=torch.float64)
     K = torch.tensor([[2, 0, 1, 1], [1, -1, 0, 1], [0, 2, -2, 1], [-1, 1, 2, 1], [-2, 1, 1, 1]])
@@ -185,11 +183,11 @@ def test_scores_of_any_size(student, reference, rng):
     is_right = torch.allclose(
         ordinary.double(), reference.attention(Q, K, V), rtol=RELATIVE, atol=ABSOLUTE
     )
-    for queries in (shifted, Q * 1e4, -1e4 * Q):
-        output = student.attention(queries, K, V, 1.0)
+    for queries, temp in ((shifted, 1.0), (Q * 1e4, 1.0), (-1e4 * Q, 1.0), (Q, 1e-4)):
+        output = student.attention(queries, K, V, temp)
         expect(isinstance(output, Tensor) and output.isfinite().all(), "the output is not finite")
-        if is_right:
-            assert_right(output, reference.attention(queries, K, V, 1.0), "the output")
+        if is_right and temp == 1.0:
+            assert_right(output, reference.attention(queries, K, V, temp), "the output")
 
 
 @pytest.mark.points(1)

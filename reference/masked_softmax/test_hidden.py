@@ -1,11 +1,16 @@
-"""Hidden tests of masked softmax, which decide the points."""
+"""Hidden tests of masked softmax, which decide the points.
+
+One mistake should cost one check. So a check of an edge accepts two answers: the right one, and the
+one that follows from what the student's own code gives in the ordinary case.
+"""
 
 import pytest
 import torch
+from torch import Tensor
 
+from grader.errors import Mismatch
 from grader.testing import (
     assert_close,
-    assert_same_gradients,
     assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
@@ -16,115 +21,341 @@ from grader.testing import (
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 BATCH, N_QUERIES, N_KEYS = 2, 3, 5
+REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
+# Code that computes in float32 and converts back is right.
+RELATIVE, ABSOLUTE = 1e-6, 1e-5
+STEP = 1e-2  # for slopes
+
+
+def lengths(*numbers):
+    """Return lengths as a tensor."""
+    return torch.tensor(numbers)
+
+
+def assert_right(actual, expected, what="the result"):
+    """Raise `Mismatch` unless weights are right, whatever their dtype: another check asks that."""
+    if isinstance(actual, Tensor) and actual.is_floating_point():
+        actual = actual.to(expected.dtype)
+    assert_close(actual, expected, what, rtol=RELATIVE, atol=ABSOLUTE)
+
+
+def assert_right_or_own(actual, right, own, what="the result"):
+    """Raise `Mismatch` unless weights are right, or are what the student's code gives otherwise.
+
+    `own` returns the student's answer in the ordinary case.
+    """
+    try:
+        assert_right(actual, right, what)
+    except Mismatch:
+        expect(isinstance(actual, Tensor) and actual.shape == right.shape, f"{what} is not right")
+        ordinary = own()
+        assert_weights(ordinary)
+        assert_right(actual, ordinary.to(right.dtype), what)
+
+
+def assert_weights(weights):
+    """Raise `Mismatch` unless weights are a tensor with numbers other than 0 in it."""
+    expect(isinstance(weights, Tensor), "the weights are not a tensor")
+    expect((weights != 0).any(), "all weights are 0")
+
+
+def assert_lengths_count(student, X, lens):
+    """Raise `Mismatch` if the student's weights are the same with and without lengths."""
+    weights, without = student.masked_softmax(X, lens), student.masked_softmax(X, None)
+    assert_weights(without)
+    same_shape = isinstance(weights, Tensor) and weights.shape == without.shape
+    expect(same_shape, "the weights do not have the shape of X")
+    expect((weights - without).abs().max() > ABSOLUTE, "the lengths have no effect")
+
+
+def assert_refused(student, call, shown):
+    """Raise `Mismatch` unless a call, which the message shows, is refused."""
+    try:
+        with raises(student, *REFUSALS):
+            call()
+    except Mismatch:
+        raise Mismatch(f"{shown} raises nothing, where ValueError is expected") from None
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The masking is written by hand, without a torch function that does all of it."""
-    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([2, 4])
-    assert_written_by_hand(student, lambda: student.masked_softmax(X, lens))
+    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), lengths(2, 4)
+    assert_written_by_hand(
+        student,
+        lambda: student.masked_softmax(X, lens),
+        lambda: student.masked_softmax(X, None),
+    )
 
 
 @pytest.mark.points(1)
 def test_no_lengths(student, reference, rng):
-    """Without lengths, the result is the plain softmax over the keys."""
-    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
-    assert_close(student.masked_softmax(X, None), reference.masked_softmax(X, None))
+    """Without lengths, every key is valid: the result is the plain softmax over the keys.
+
+    Guards: the path without lengths, whatever the formula is.
+    """
+    for shape in ((BATCH, N_QUERIES, N_KEYS), (3, 7, 4), (2, 1, 5), (1, 3, 4), (1, 1, 1)):
+        X = rng.randn(*shape)
+        every_key = torch.full(shape[:1], shape[-1])
+        assert_right_or_own(
+            student.masked_softmax(X, None),
+            reference.masked_softmax(X, None),
+            lambda X=X, lens=every_key: student.masked_softmax(X, lens),
+        )
 
 
 @pytest.mark.points(2)
 def test_a_length_for_each_batch_item(student, reference, rng):
     """One length per batch item, from 1 to n_keys, masks the same keys for all its queries.
 
-    Guards: the plain case, which should be the first to fail if the mask is wrong, and the
-    shortest and longest lengths, where an off-by-one error shows.
+    Guards: the plain case, which should be the first to fail if the mask is wrong, the shortest and
+    longest lengths, where an off-by-one error shows, and single queries, keys and batch items.
     """
-    X, lens = rng.randn(4, N_QUERIES, N_KEYS), torch.tensor([2, 4, 1, N_KEYS])
-    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+    cases = {
+        (4, N_QUERIES, N_KEYS): lengths(2, 4, 1, N_KEYS),
+        (2, 6, 4): lengths(3, 2),
+        (4, 4, 4): lengths(2, 3, 1, 4),
+        (3, 1, 5): lengths(2, 5, 4),
+        (1, 4, 5): lengths(3),
+        (3, 4, 1): lengths(1, 1, 1),
+        (1, 1, 3): lengths(2),
+    }
+    for shape, lens in cases.items():
+        X = rng.randn(*shape)
+        weights = student.masked_softmax(X, lens)
+        shown = f"the result for X of shape {shape}"
+        assert_right(weights, reference.masked_softmax(X, lens), shown)
 
 
 @pytest.mark.points(2)
 def test_a_length_for_each_query(student, reference, rng):
-    """With one length per query, each row has its own mask.
+    """With one length per query, each row is masked as by that length for its batch item.
 
     Guards: lengths of shape (batch, n_queries), except for length 0.
     """
-    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([[2, 4, 3], [5, 1, 2]])
-    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+    cases = {
+        (BATCH, N_QUERIES, N_KEYS): lengths([2, 4, 3], [5, 1, 2]),
+        (3, 3, 3): lengths([1, 3, 2], [2, 1, 1], [3, 2, 1]),
+        (2, 5, 3): lengths([1, 3, 2, 2, 1], [3, 1, 2, 3, 1]),
+        (3, 1, 4): lengths([2], [4], [1]),
+        (1, 3, 5): lengths([2, 5, 1]),
+        (1, 1, 4): lengths([3]),
+    }
+    for shape, lens in cases.items():
+        X = rng.randn(*shape)
+
+        def row_by_row(X=X, lens=lens):
+            rows = [student.masked_softmax(X, lens[:, i])[:, i] for i in range(X.shape[1])]
+            return torch.stack(rows, dim=1)
+
+        shown = f"the result for X of shape {shape}"
+        weights, right = student.masked_softmax(X, lens), reference.masked_softmax(X, lens)
+        assert_right_or_own(weights, right, row_by_row, shown)
+        assert_lengths_count(student, X, lens)
 
 
 @pytest.mark.points(2)
 def test_length_zero(student, reference, rng):
     """A row with nothing to attend to gets zeros, not nan and not uniform weights.
 
-    Guards: the values at length 0, separately from the gradients.
+    Guards: the values at length 0, separately from the gradients; other rows stay as they are.
     """
-    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([[0, 2, 1], [3, 0, 0]])
-    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+    X = rng.randn(3, N_QUERIES, N_KEYS)
+    for lens in (lengths(0, 2, 5), lengths([0, 2, 1], [3, 0, 0], [5, 4, 0]), lengths(0, 0, 0)):
+        weights, right = student.masked_softmax(X, lens), reference.masked_softmax(X, lens)
+        expect(isinstance(weights, Tensor) and weights.shape == X.shape, "no weights for each key")
+        is_empty = (lens == 0).view(3, -1).expand(3, N_QUERIES)
+        assert_right(weights[is_empty], right[is_empty], "a row of length 0")
+        assert_right_or_own(
+            weights[~is_empty],
+            right[~is_empty],
+            lambda lens=lens, rows=~is_empty: student.masked_softmax(X, lens.clamp(min=1))[rows],
+            "the other rows",
+        )
+    assert_weights(student.masked_softmax(X, None))
 
 
 @pytest.mark.points(1)
 def test_masked_weights_are_exactly_zero(student, rng):
     """A padded key has a weight of exactly 0, not just a small one."""
-    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
-    weights = student.masked_softmax(X, torch.tensor([3, 2]))
-    largest = max(weights[0, :, 3:].abs().max().item(), weights[1, :, 2:].abs().max().item())
-    expect(largest == 0, f"a padded key has the weight {largest:.3g}")
-    expect((weights[0, :, :3] > 0).all(), "a key that is not padded has no weight")
+    for scale in (1.0, 10.0):
+        X = rng.randn(BATCH, N_QUERIES, N_KEYS) * scale
+        weights = student.masked_softmax(X, lengths(3, 2))
+        largest = max(weights[0, :, 3:].abs().max().item(), weights[1, :, 2:].abs().max().item())
+        expect(largest == 0, f"a padded key has the weight {largest:.3g}")
+        expect((weights[0, :, :3] != 0).any(), "a key that is not padded has no weight")
 
 
 @pytest.mark.points(1)
 def test_scores_of_any_size(student, reference, rng):
-    """Weights stay finite for scores of ±1e4, scores below -1e6 and huge padded scores."""
-    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
-    lens = torch.tensor([[2, 4, 3], [5, 1, 2]])
-    towering = X.masked_fill(torch.arange(N_KEYS) >= lens.view(BATCH, N_QUERIES, 1), 1e3)
-    scores, lens = torch.cat([X * 1e4, X - 1e7, towering]), lens.repeat(3, 1)
-    assert_close(student.masked_softmax(scores, lens), reference.masked_softmax(scores, lens))
+    """A number added to all scores of a row changes nothing, nor does any score of a padded key."""
+    # Whole numbers, so that the sums are exact in every floating type that code may compute in.
+    X = rng.randint(-3, 4, BATCH, N_QUERIES, N_KEYS).double()
+    X[..., 0] += 4  # no row of equal scores
+    lens = lengths([2, 4, 3], [5, 1, 2])
+    padded = torch.arange(N_KEYS) >= lens.unsqueeze(-1)
+    far = torch.tensor([1e4, 0.0, -1e7]).view(1, N_QUERIES, 1)
+    cases = {"scores from -1e7 to 1e4": (X + far, lens)}
+    cases["scores of -30"] = (X - 30, lens)
+    cases["scores of 1e4, without lengths"] = (X + far, None)
+    cases["a padded score of 1e3"] = (X.masked_fill(padded, 1e3), lens)
+    cases["a padded score of 1e12"] = (X.masked_fill(padded, 1e12), lens)
+    cases["a padded score of -1e12"] = (X.masked_fill(padded, -1e12), lens)
+    for shown, (scores, lens_) in cases.items():
+        assert_right_or_own(
+            student.masked_softmax(scores, lens_),
+            reference.masked_softmax(scores, lens_),
+            lambda lens_=lens_: student.masked_softmax(X, lens_),
+            f"the result for {shown}",
+        )
+    equal = torch.zeros_like(X)
+    for scores in (equal - 1e12, equal + 1e12):
+        assert_right_or_own(
+            student.masked_softmax(scores, lens),
+            reference.masked_softmax(scores, lens),
+            lambda: student.masked_softmax(equal, lens),
+            f"the result for scores of {scores[0, 0, 0].item():g}",
+        )
+    for scores in (X * 1e4, X * -1e4):
+        weights = student.masked_softmax(scores, lens)
+        expect(isinstance(weights, Tensor) and weights.isfinite().all(), "a weight is not finite")
 
 
 @pytest.mark.points(1)
 def test_gradients(student, reference, rng):
-    """Gradients reach X, match those of the formula, and stay finite at length 0."""
-    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), torch.tensor([[0, 4, 3], [5, 1, 2]])
-    assert_same_gradients(
-        student.masked_softmax, reference.masked_softmax, X, lens, names=("X", "valid_lens")
-    )
+    """Gradients reach X, are those of what the code computes, and stay finite at length 0."""
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
+    for lens in (lengths(2, 4), lengths([1, 4, 3], [5, 1, 2]), lengths([0, 4, 0], [5, 1, 2]), None):
+        _assert_gradients(student, reference, X, lens, rng)
 
 
-@pytest.mark.points(2)
-def test_lengths_as_floats_and_views(student, reference, rng):
-    """Lengths may be floats and X may be a transposed view; neither is modified."""
-    X = rng.randn(BATCH, N_KEYS, N_QUERIES).transpose(1, 2)
-    lens = torch.tensor([2.0, 4.0])
-    weights = assert_unchanged(student, student.masked_softmax, X, lens, names=("X", "valid_lens"))
-    assert_close(weights, reference.masked_softmax(X, lens))
+def _assert_gradients(student, reference, X, lens, rng):
+    theirs, ours = X.clone().requires_grad_(), X.clone().requires_grad_()
+    weights, right = student.masked_softmax(theirs, lens), reference.masked_softmax(ours, lens)
+    is_tensor = isinstance(weights, Tensor) and weights.shape == X.shape
+    expect(is_tensor, "the weights are not a tensor of the shape of X")
+    expect(weights.requires_grad, "no gradient can flow back from the weights: the graph was cut")
+    upstream = rng.randn(*X.shape)
+
+    def total(result):
+        return (result.double() * upstream).sum()
+
+    total(weights).backward()
+    total(right).backward()
+    expect(theirs.grad is not None, "no gradient reaches X")
+    expect(theirs.grad.isfinite().all(), "the gradient of X is not finite")
+    if torch.allclose(weights.double(), right, rtol=RELATIVE, atol=ABSOLUTE):
+        assert_right(theirs.grad, ours.grad, "the gradient of X")
+        return
+    assert_weights(weights)
+    if not weights.isfinite().all():
+        return
+    # The gradient of another formula than ours: it is the slope of what the code computes.
+    direction = rng.randn(*X.shape)
+    ends = [total(student.masked_softmax(X + s * direction, lens)) for s in (STEP, -STEP)]
+    slope, gradient = (ends[0] - ends[1]) / (2 * STEP), (theirs.grad.double() * direction).sum()
+    assert_close(gradient, slope, "the gradient of X", rtol=0.05, atol=0.02)
 
 
 @pytest.mark.points(1)
-@pytest.mark.needs("test_a_length_for_each_batch_item")
-def test_half_precision(student, reference, rng):
+def test_lengths_as_floats(student, reference, rng):
+    """Lengths may be floats: key j is valid if j is less than the length, which may be 2.5."""
+    X = rng.randn(3, N_QUERIES, N_KEYS)
+    cases = {
+        "2.0, 4.0 and 5.0": (lengths(2.0, 4.0, 5.0), lengths(2, 4, 5)),
+        "2.5, 0.5 and 3.1": (lengths(2.5, 0.5, 3.1), lengths(3, 1, 4)),
+        "2.5 … for each query": (
+            lengths([2.5, 1.0, 0.3], [4.7, 5.0, 1.2], [2.0, 3.9, 3.5]),
+            lengths([3, 1, 1], [5, 5, 2], [2, 4, 4]),
+        ),
+    }
+    for shown, (lens, whole) in cases.items():
+        for lens_ in (lens, lens.double()):
+            assert_right_or_own(
+                student.masked_softmax(X, lens_),
+                reference.masked_softmax(X, lens_),
+                lambda whole=whole: student.masked_softmax(X, whole),
+                f"the result for the lengths {shown}",
+            )
+    assert_lengths_count(student, X, lengths(2.0, 4.0, 3.0))
+
+
+@pytest.mark.points(1)
+def test_views_and_arguments(student, reference, rng):
+    """X and valid_lens may be views, such as a transposed X, and neither is modified."""
+    names = ("X", "valid_lens")
+    X, square = rng.randn(BATCH, N_QUERIES, N_KEYS), lengths([2, 4, 3], [5, 1, 2])
+    for lens in (lengths(2, 4), square, square.T.contiguous().T, lengths([0, 2, 1], [3, 0, 0]), None):
+        for scores in (X, X.mT.contiguous().mT, X.transpose(0, 1).contiguous().transpose(0, 1)):
+            weights = assert_unchanged(student, student.masked_softmax, scores, lens, names=names)
+            plain = None if lens is None else lens.contiguous()
+            assert_right_or_own(
+                weights,
+                reference.masked_softmax(X, lens),
+                lambda plain=plain: student.masked_softmax(X, plain),
+            )
+
+
+@pytest.mark.points(1)
+def test_dtypes(student, reference, rng):
     """The weights have the dtype of X, also in half precision."""
-    X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS, dtype=torch.bfloat16), torch.tensor([0, 4])
-    assert_close(student.masked_softmax(X, lens), reference.masked_softmax(X, lens))
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS)
+    for lens in (lengths(1, 4), lengths([2, 4, 3], [5, 1, 2]), None):
+        exact, right = student.masked_softmax(X, lens), reference.masked_softmax(X, lens)
+        assert_weights(exact)
+        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+            weights = student.masked_softmax(X.to(dtype), lens)
+            expect(isinstance(weights, Tensor), "the weights are not a tensor")
+            found = str(weights.dtype).removeprefix("torch.")
+            expect(weights.dtype == dtype, f"the weights are {found} for X of {dtype}")
+            near = (weights.double() - right).abs().max() < 0.05
+            own = exact.shape == weights.shape and (weights.double() - exact).abs().max() < 0.05
+            expect(near or own, f"the result for X of {dtype} are others than for float64")
 
 
 @pytest.mark.points(1)
 def test_lengths_that_do_not_fit(student, rng):
     """A length greater than n_keys, or a valid_lens of any other shape, raises ValueError."""
     X = rng.randn(BATCH, N_QUERIES, N_KEYS)
-    for lens in (torch.tensor([2, N_KEYS + 1]), torch.tensor([2, 3, 4]), torch.ones(N_QUERIES, 2)):
-        with raises(student, "ValueError"):
-            student.masked_softmax(X, lens)
+    assert_weights(student.masked_softmax(X, lengths(2, N_KEYS)))
+    assert_weights(student.masked_softmax(X, lengths([2, 4, N_KEYS], [5, 1, 2])))
+    for lens in (
+        lengths(2, N_KEYS + 1),
+        lengths(N_KEYS + 0.5, 2.0),
+        lengths([2, 4, 3], [5, N_KEYS + 1, 2]),
+        lengths(2, 3, 4),
+        lengths(2),
+        torch.ones(BATCH, 1),
+        torch.ones(1, N_QUERIES),
+        torch.ones(N_QUERIES, BATCH),
+        torch.ones(BATCH, N_KEYS),
+        torch.ones(BATCH, N_QUERIES, 1),
+        torch.ones(BATCH, N_QUERIES, N_KEYS),
+    ):
+        values = f"valid_lens {lens.tolist()}" if lens.max() > 1 else "valid_lens"
+        shown = f"masked_softmax with X of shape {tuple(X.shape)} and {values}"
+        shape = f" of shape {tuple(lens.shape)}"
+        assert_refused(student, lambda lens=lens: student.masked_softmax(X, lens), shown + shape)
 
 
 @pytest.mark.points(1)
-@pytest.mark.needs("test_a_length_for_each_batch_item")
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, queries or keys."""
-    lens = torch.tensor([2, 4, 3, 1, 5])
-    assert_vectorised(
-        student,
-        lambda: student.masked_softmax(rng.randn(2, 3, 5), lens[:2]),
-        lambda: student.masked_softmax(rng.randn(5, 4, 7), lens),
-    )
+    sizes = {"batch": 2, "n_queries": 3, "n_keys": 5}
+    for axis, size in sizes.items():
+        for kind in ("a length for each batch item", "a length for each query", "no lengths"):
+            calls = []
+            for n in (size, 3 * size + 1):
+                X, lens = _inputs(rng, kind, **sizes | {axis: n})
+                assert_weights(student.masked_softmax(X, lens))
+                calls.append(lambda X=X, lens=lens: student.masked_softmax(X, lens))
+            try:
+                assert_vectorised(student, *calls)
+            except Mismatch as mismatch:
+                raise Mismatch(f"{mismatch} (the axis that grew: {axis}; {kind})") from None
+
+
+def _inputs(rng, kind, batch, n_queries, n_keys):
+    X = rng.randn(batch, n_queries, n_keys)
+    lens = 1 + rng.randint(0, n_keys, batch, n_queries)
+    return X, {"no lengths": None, "a length for each batch item": lens[:, 0]}.get(kind, lens)

@@ -227,7 +227,7 @@ def reordered(c: Compared) -> str:
         match = torch.stack([c.close(row, theirs).all(-1) for row in ours])  # (size, size)
         if match.sum(0).eq(1).all() and match.sum(1).eq(1).all():
             order = match.int().argmax(1).tolist()
-            return f"the {name}s come in another order: {', '.join(map(str, order))}."
+            return f"the {_plural(name)} come in another order: {', '.join(map(str, order))}."
     return ""
 
 
@@ -289,11 +289,15 @@ def _places(c: Compared) -> str:
         if not right:
             continue
         if len(wrong) <= MAX_LISTED and len(wrong) <= len(right):
-            plural = "s" if len(wrong) > 1 else ""
-            found.append((len(wrong), f"only in {name}{plural} {_listed(wrong)}"))
+            which = _plural(name) if len(wrong) > 1 else name
+            found.append((len(wrong), f"only in {which} {_listed(wrong)}"))
         elif len(right) <= MAX_LISTED:
             found.append((len(right), f"in every {name} but {_listed(right)}"))
     return min(found, default=(0, ""))[1]
+
+
+def _plural(name: str) -> str:
+    return f"{name[:-1]}ies" if name.endswith("ry") else f"{name}s"
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -14,14 +14,15 @@ from grader.errors import CheckFailure, StudentFailure
 from grader.grading.aspects import ASPECTS
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Failed, failure_of, values_of
 from grader.grading.rng import Rng
-from grader.grading.seeds import seed_of_test
-from grader.sandbox.host.proxies import Student
+from grader.grading.seeds import seed_of_test, seed_of_worker
+from grader.sandbox.host.proxies import Student, code_of
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
 FILE = "probes.py"
 # After these the worker is gone or out of time, and cannot answer anything else.
 FATAL = ("Timeout", "Crash")
+UNWRITTEN = ("NotImplementedError", "Missing")  # these tell nothing of the rest
 
 Answers = Mapping[str, Answer]  # by the name of the probe
 
@@ -42,7 +43,9 @@ class Probe:
 
     def ask(self, student: Student, seed: int, exercise: str) -> Any:
         """Return what the probe returns on this code; raises what the code raises."""
-        return self.function(student, Rng(seed_of_test(seed, exercise, f"probe {self.name}")))
+        name = f"probe {self.name}"
+        code_of(student).manual_seed(seed_of_worker(seed, exercise, name))
+        return self.function(student, Rng(seed_of_test(seed, exercise, name)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -103,7 +106,10 @@ def _last_line(error: Exception) -> str:
 def ask_all(
     probes: Iterable[Probe], student: Student, seed: int, exercise: str
 ) -> dict[str, Answer]:
-    """Return a student's answers to the probes, up to one that ends the worker."""
+    """Return a student's answers to the probes, up to one that ends the worker.
+
+    What is not written yet answers nothing.
+    """
     answers: dict[str, Answer] = {}
     for probe in probes:
         answer = answer_of(
@@ -111,5 +117,6 @@ def ask_all(
         )
         if getattr(answer, "kind", "") in FATAL:
             break
-        answers[probe.name] = answer
+        if getattr(answer, "kind", "") not in UNWRITTEN:
+            answers[probe.name] = answer
     return answers

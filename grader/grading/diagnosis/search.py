@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from grader.course.faults import Fault
 from grader.grading.aspects import ASPECTS, EDGES
-from grader.grading.diagnosis.answers import finite_differences
+from grader.grading.diagnosis.answers import Failed, finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, ask_all
@@ -90,6 +90,8 @@ class _Search:
         found, left = self._explanations()
         points = self._catalogue.exercise.points
         explained = [_joined(fits, failed, points) for fits in itertools.product(*found)]
+        if not found and self._only_raises():
+            return None  # the error of a test tells where it is raised, and what it is
         if not found or len(explained) > MAX_EXPLANATIONS:
             return Diagnosis((), UNKNOWN, "", facts=self._facts(self._wrong))
         first, *others = explained
@@ -101,6 +103,13 @@ class _Search:
             facts=self._facts(left) if left else (),
             complete=not left,
         )
+
+    def _only_raises(self) -> bool:
+        """Return whether errors are all that comes out, at ordinary sizes too."""
+        wrong = self._catalogue.probes_in(self._wrong)
+        ordinary = self._catalogue.of_aspects([next(iter(ASPECTS))])
+        raises = all(isinstance(self._answers[probe.name], Failed) for probe in wrong)
+        return raises and not ordinary & ~self._wrong
 
     # --- which mistakes ---------------------------------------------------------------------------
 
