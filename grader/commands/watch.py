@@ -47,6 +47,7 @@ def watch(request: CheckRequest, zygote: Zygote, seed: int | None, *, manual: bo
         request.names,
         zygote,
         lambda grader: _loop(Session(request, grader, seed), manual=manual),
+        keep_answers=True,
     )
 
 

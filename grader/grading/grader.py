@@ -48,6 +48,7 @@ class Grader:
     suite: Suite
     zygote: Zygote
     probe_seed: int  # of the calls by which mistakes are told apart
+    keep_answers: bool = False  # of known mistakes to them, for the next check
     _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
 
     @property
@@ -156,7 +157,9 @@ class Grader:
             return None
         answers = diagnostician.ask(examiner.module(exercise, seed=0))
         text = examiner.submission.files[exercise.name]
-        return diagnostician.diagnose(tests, answers, text)
+        found = diagnostician.diagnose(tests, answers, text)
+        diagnostician.catalogue.keep()
+        return found
 
     def _faults(self, exercise: Exercise) -> dict[str, Fault]:
         return {fault.name: fault for fault in load_faults(exercise)}
@@ -166,7 +169,7 @@ class Grader:
         if self.course.suites != "hidden" or not load_probes(exercise):
             return None
         if exercise.name not in self._diagnosticians:
-            catalogue = Catalogue(self.course, exercise, self.probe_seed)
+            catalogue = Catalogue(self.course, exercise, self.probe_seed, keep=self.keep_answers)
             self._diagnosticians[exercise.name] = Diagnostician(catalogue)
         return self._diagnosticians[exercise.name]
 

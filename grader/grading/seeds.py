@@ -12,6 +12,7 @@ import hmac
 import secrets
 
 SEED_BYTES = 6  # of a seed that people read and type
+PUBLIC_SEED = 0  # of the probes of a student's own check
 TORCH_SEED_BYTES = 7  # of a seed that only torch reads
 
 

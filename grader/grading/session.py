@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
+from grader.grading.seeds import PUBLIC_SEED
 from grader.sandbox.host.zygote import Zygote
 
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 T = TypeVar("T")
-PUBLIC_SEED = 0  # of the probes of a student's own check, whose answers are kept between checks
 
 
 def with_grader(
@@ -25,15 +25,19 @@ def with_grader(
     body: Callable[[Grader], T],
     *,
     probe_seed: int = PUBLIC_SEED,
+    keep_answers: bool = False,
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
 
     `probe_seed` is that of the probes: a class has one of its own in every run, so that what
-    reports show of them is of no use in the next.
+    reports show of them is of no use in the next. A student's own checks share the public seed,
+    and with `keep_answers` what the known mistakes answer to it is kept between them.
     """
     zygote.start()
     # The zygote imports torch in its process while these lines import it in this one.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
-    return collect_suites(course, names, lambda suite: body(Grader(suite, zygote, probe_seed)))
+    return collect_suites(
+        course, names, lambda suite: body(Grader(suite, zygote, probe_seed, keep_answers))
+    )

@@ -1,12 +1,17 @@
-"""Hidden tests of causal attention, which decide the points."""
+"""Hidden tests of causal attention, which decide the points.
+
+A check of anything but the formula compares the student's answers with each other, so that one
+mistake costs one check.
+"""
 
 import pytest
 import torch
+from torch import Tensor
 
+from grader.errors import Mismatch
 from grader.testing import (
     assert_close,
     assert_same,
-    assert_same_gradients,
     assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
@@ -14,18 +19,81 @@ from grader.testing import (
     manual_seed,
     output_of,
     raises,
-    twins,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 BATCH, N_TOKENS, CONTEXT, D_IN, D_OUT = 2, 5, 6, 7, 4
+NAMES = "W_query", "W_key", "W_value"
+REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
+ABSOLUTE = 1e-5  # code that computes in float32 and converts back is right
+STEP = 1e-3  # for slopes
+DRAWS, RATE = 400, 0.3  # sentences of which the weights are dropped
 
 
-def pair(student, reference, rng, *, dropout=0.0, **kwargs):
-    """Return the student's module and the reference's, both with the same random parameters."""
-    classes = student.CausalAttention, reference.CausalAttention
-    return twins(*classes, D_IN, D_OUT, CONTEXT, dropout, rng=rng, **kwargs)
+def weights_of(rng, *, d_in=D_IN, d_out=D_OUT):
+    """Return random weights of the three layers by name."""
+    return {f"{name}.weight": rng.randn(d_out, d_in) * 0.5 for name in NAMES}
+
+
+def same_weights(rng, *, d_in=D_IN, d_out=D_OUT):
+    """Return the same random weights for all layers, so that a swapped layer does not matter."""
+    return dict.fromkeys((f"{name}.weight" for name in NAMES), rng.randn(d_out, d_in) * 0.5)
+
+
+def made(code, state, *, context=CONTEXT, dropout=0.0, d_in=D_IN, d_out=D_OUT, **options):
+    """Return a module in float64 and evaluation mode, with the parameters `state`."""
+    module = code.CausalAttention(d_in, d_out, context, dropout, **options).to(torch.float64)
+    module.load_state_dict(state, strict=False)
+    return module.eval()
+
+
+def assert_own(actual, other, what="the output"):
+    """Raise `Mismatch` unless two answers of the student agree."""
+    expect(isinstance(other, Tensor), "the output is not a tensor")
+    assert_same(actual, other, what, shape=tuple(other.shape))
+
+
+def assert_slopes(student, module, x, state, rng):
+    """Raise `Mismatch` unless the gradients of x and of `state` predict how the output changes."""
+    for name, value in {"x": x, **state}.items():
+        direction = rng.randn(*value.shape)
+
+        def moved(step, name=name, value=value, direction=direction):
+            if name == "x":
+                return output_of_seeded(student, module, x + step * direction)
+            module.load_state_dict({name: value + step * direction}, strict=False)
+            return output_of_seeded(student, module, x)
+
+        slope = (moved(STEP) - moved(-STEP)) / (2 * STEP)
+        module.load_state_dict(state, strict=False)
+        expect(slope.isfinite().all(), "the output is not finite")
+        if slope.abs().max() < STEP:
+            continue  # the output does not depend on it
+        module.zero_grad()
+        leaf = x.clone().requires_grad_()
+        manual_seed(student, 1)
+        output = module(leaf)
+        expect(output.requires_grad, "no gradient can flow back from the output: its graph was cut")
+        (output * slope).sum().backward()
+        grad = leaf.grad if name == "x" else dict(module.named_parameters())[name].grad
+        expect(grad is not None, f"no gradient reaches {name}")
+        ratio = (grad * direction).sum() / slope.square().sum()
+        expect(abs(ratio - 1) < 0.02, f"the gradient of {name} is not the slope of the output")
+
+
+def output_of_seeded(student, module, x):
+    """Return the output without gradients, with the same weights dropped in each call."""
+    manual_seed(student, 1)
+    return output_of(module, x)
+
+
+def assert_no_loop(student, axis, small, large):
+    """Raise `Mismatch` if `large`, in which only `axis` grew, takes more operations."""
+    try:
+        assert_vectorised(student, small, large)
+    except Mismatch as mismatch:
+        raise Mismatch(f"{mismatch} (only the number of {axis} grew)") from None
 
 
 @pytest.mark.points(0)
@@ -35,106 +103,198 @@ def test_written_by_hand(student, rng):
     Guards: the ban on torch's attention, even if other tests fail for other reasons.
     """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    assert_written_by_hand(
-        student, lambda: output_of(student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0), x)
-    )
+    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    assert_written_by_hand(student, lambda: output_of(module, x))
 
 
 @pytest.mark.points(3)
 def test_causal_attention(student, reference, rng):
-    """The output matches the formula, and its gradients reach x and all parameters."""
-    theirs, ours = pair(student, reference, rng)
-    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
-    assert_same_gradients(theirs, ours, x, names=("x",))
+    """The output matches the formula."""
+    for d_in, d_out in ((D_IN, D_OUT), (3, 8)):
+        state = weights_of(rng, d_in=d_in, d_out=d_out)
+        theirs, ours = (made(code, state, d_in=d_in, d_out=d_out) for code in (student, reference))
+        for n_tokens in (N_TOKENS, 2):
+            x = rng.randn(BATCH, n_tokens, d_in)
+            assert_close(output_of(theirs, x), output_of(ours, x), atol=ABSOLUTE)
 
 
 @pytest.mark.points(2)
-def test_context_length(student, reference, rng):
-    """One token gives its own value, context_length tokens fit, one more raises ValueError."""
-    theirs, ours = pair(student, reference, rng)
-    x = rng.randn(1, 1, D_IN)
-    assert_close(output_of(theirs, x), output_of(ours.W_value, x), "the output for a single token")
-    x = rng.randn(3, CONTEXT, D_IN) * 0.5
-    assert_close(output_of(theirs, x), output_of(ours, x), "the output for context_length tokens")
-    with raises(student, "ValueError"):
-        output_of(theirs, rng.randn(BATCH, CONTEXT + 1, D_IN))
+def test_gradients(student, rng):
+    """In both modes, gradients reach x and all parameters, and are the slopes of the output."""
+    state = weights_of(rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    module = made(student, state, dropout=RATE)
+    assert_slopes(student, module, x, state, rng)
+    assert_slopes(student, module.train(), x, state, rng)
 
 
-@pytest.mark.points(2)
+@pytest.mark.points(1)
+def test_any_size(student, rng):
+    """A batch of any size and 1 to context_length tokens work."""
+    state = same_weights(rng)
+    module, longer = made(student, state), made(student, state, context=CONTEXT + 3)
+    x = rng.randn(3, CONTEXT, D_IN)
+    output = output_of(module, x)
+    expect(isinstance(output, Tensor), "the output is not a tensor")
+    whole = (3, CONTEXT, D_OUT)
+    assert_same(output, output_of(longer, x), "the output for a full context", shape=whole)
+    alone = output_of(module, x[:1])
+    assert_same(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
+    # Whatever the weights are, the mean of two equal values is that value.
+    token = rng.randn(3, 1, D_IN)
+    twice = output_of(module, token.expand(3, 2, D_IN))[:, :1]
+    single = output_of(module, token)
+    assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
+    alone = output_of(module, token[:1])
+    assert_same(alone, single[:1], "the output for one token alone", shape=(1, 1, D_OUT))
+
+
+@pytest.mark.points(1)
 def test_future_is_invisible(student, rng):
     """Changing later tokens by any amount changes no earlier output, even for huge scores."""
-    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0).to(torch.float64)
-    W_query, W_value = rng.randn(D_OUT, D_IN), rng.randn(D_OUT, D_IN)
     # Keys are the negative queries, so a token's score with itself is far below 0.
-    layers = {"W_query.weight": W_query, "W_key.weight": -W_query, "W_value.weight": W_value}
-    module.load_state_dict(layers, strict=False)
-    scales = torch.tensor([1.0, 1e3], dtype=torch.float64).view(2, 1, 1)
-    x = rng.randn(2, N_TOKENS, D_IN) * scales
+    state = weights_of(rng)
+    state["W_key.weight"] = -state["W_query.weight"]
+    module = made(student, state)
+    scales = torch.tensor([1.0, 1e2, 1e3, 1e6], dtype=torch.float64).view(-1, 1, 1)
+    x = rng.randn(4, N_TOKENS, D_IN) * scales
     changed = x.clone()
-    changed[:, 3:] += rng.randn(2, N_TOKENS - 3, D_IN) * 1e3
+    changed[:, 3:] += rng.randn(4, N_TOKENS - 3, D_IN) * scales * 10
     before, after = output_of(module, x), output_of(module, changed)
-    expect(before[:, :3].isfinite().all(), "for an x of scale 1 or 1000 the output is not finite")
-    what, shape = "the output for the tokens before the change", (2, 3, D_OUT)
+    expect(before[:, :3].isfinite().all(), "for an x of scale 1 to 1e6 the output is not finite")
+    what, shape = "the output for the tokens before the change", (4, 3, D_OUT)
     assert_same(after[:, :3], before[:, :3], what, shape=shape)
     expect((after != before).any(), "the output does not depend on x")
 
 
-@pytest.mark.points(2)
-def test_parts(student, reference, rng):
-    """W_query, W_key, W_value in this order, with a bias if requested; the mask is a buffer."""
-    seed = int(rng.randint(0, 10_000, 1))
-    manual_seed(student, seed)
-    theirs = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0, qkv_bias=True)
-    torch.default_generator.manual_seed(seed)
-    ours = reference.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0, qkv_bias=True)
-    found = dict(theirs.named_parameters())
-    for name, parameter in ours.named_parameters():
-        expect(name in found, f"with qkv_bias=True there is no parameter {name}")
-        assert_close(found[name], parameter, f"{name} after torch.manual_seed({seed})")
-    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    assert_close(output_of(theirs, x), output_of(ours, x), "the output with biases")
-    shapes = [tuple(buffer.shape) for _, buffer in theirs.named_buffers()]
-    found = any(shape[-2:] == (CONTEXT, CONTEXT) for shape in shapes)
-    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; the shapes are {shapes}")
-
-
-@pytest.mark.points(3)
-def test_dropout(student, reference, rng):
-    """Training drops weights at the rate and divides the rest by 1 - rate; eval mode drops none."""
-    n_tokens, rate = 16, 0.3
-    classes = student.CausalAttention, reference.CausalAttention
-    theirs, ours = twins(*classes, 18, 24, 17, rate, rng=rng)
-    x = rng.randn(BATCH, n_tokens, 18) * 0.1
-    output = output_of(ours, x)
-    assert_close(output_of(theirs, x), output, "the output in eval mode")
-    # The values are independent vectors (16 of size 24), so the output determines the weights.
-    values = output_of(ours.W_value, x)
-    inverse = values.mT @ torch.linalg.inv(values @ values.mT)
-    weights = output @ inverse
-    seen = output_of(theirs.train(), x) @ inverse
-    dropped = seen.abs() < weights / 2
-    expected = (weights / (1 - rate)).masked_fill(dropped, 0.0)
-    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-6)
-    visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
-    share = dropped[:, visible].double().mean().item()
-    expect(abs(share - rate) < 0.16, f"{share:.0%} of the weights are dropped at rate {rate}")
+@pytest.mark.points(1)
+def test_parts(student, rng):
+    """The only parameters are those of three linear layers; qkv_bias switches their biases on."""
+    state = {name: weight.clone() for name, weight in weights_of(rng, d_in=D_IN + 1).items()}
+    biases = {f"{name}.bias": rng.randn(D_OUT) for name in NAMES}
+    for options, wanted in (({}, state), ({"qkv_bias": True}, {**state, **biases})):
+        module = student.CausalAttention(D_IN + 1, D_OUT, CONTEXT, 0.0, **options)
+        found = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+        shapes = {name: tuple(value.shape) for name, value in wanted.items()}
+        call = f"CausalAttention({D_IN + 1}, {D_OUT}, {CONTEXT}, 0.0{', qkv_bias=True' * bool(options)})"
+        expect(found == shapes, f"the parameters of {call} are {found}, where {shapes} are expected")
+    # A bias does the same as the weights of a feature that is always 1.
+    biased = made(student, {**state, **biases}, d_in=D_IN + 1, qkv_bias=True)
+    x = rng.randn(BATCH, N_TOKENS, D_IN + 1)
+    x[..., -1] = 0
+    output = output_of(biased, x)
+    for name in NAMES:
+        state[f"{name}.weight"][:, -1] = biases[f"{name}.bias"]
+    x[..., -1] = 1
+    assert_own(output, output_of(made(student, state, d_in=D_IN + 1), x), "the output with biases")
 
 
 @pytest.mark.points(2)
-@pytest.mark.needs("test_causal_attention")
-def test_argument(student, reference, rng):
-    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
-    theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
-    x = (rng.randn(BATCH, D_IN, N_TOKENS) * 0.3).to(torch.bfloat16).transpose(1, 2)
-    output = assert_unchanged(student, lambda x: output_of(theirs, x), x, names=("x",))
-    assert_close(output, output_of(ours, x), atol=0.05)
+def test_dropout(student, rng):
+    """In training, each weight is dropped on its own at the rate; the rest are scaled up."""
+    n_tokens, d_out = 4, 9
+    state = same_weights(rng, d_out=d_out)
+    options = {"d_out": d_out}
+    x = rng.randn(1, n_tokens, D_IN) * 0.3
+    # The values are independent vectors (4 of size 9), so an output determines the weights.
+    values = x[0] @ state["W_value.weight"].T
+    inverse = torch.linalg.pinv(values)
+    weights = output_of(made(student, state, **options).train(), x)[0] @ inverse
+    many = x.expand(DRAWS, n_tokens, D_IN)
+    output = output_of(made(student, state, dropout=RATE, **options).train(), many)
+    expect(output.isfinite().all(), "the output in training is not finite")
+    seen = output @ inverse
+    dropped = seen.abs() < weights.abs() / 2
+    expected = (weights / (1 - RATE)).masked_fill(dropped, 0.0)
+    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
+    dropped = dropped[:, weights.abs() > 1e-3].double()
+    shares = dropped.mean(0)
+    share = shares.mean().item()
+    expect(abs(share - RATE) < 0.1, f"{share:.0%} of the weights are dropped at rate {RATE}")
+    uneven = "some weights are dropped more often than others, or in all sentences at once"
+    expect((shares - RATE).abs().max() < 0.2, uneven)
+    together = torch.corrcoef(dropped.T).fill_diagonal_(0).abs().max()
+    expect(together < 0.5, "some weights of a sentence are always dropped together")
+    output = output_of(made(student, state, dropout=1.0, **options).train(), x)
+    assert_close(output, torch.zeros(1, n_tokens, d_out).double(), "the output at rate 1")
 
 
 @pytest.mark.points(1)
-@pytest.mark.needs("test_causal_attention")
+def test_nothing_dropped_in_eval_mode(student, rng):
+    """In eval mode nothing is dropped, whatever the rate is."""
+    state = weights_of(rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    without = output_of(made(student, state), x)
+    module = made(student, state, dropout=0.5)
+    assert_own(output_of(module, x), without, "the output in eval mode")
+    output_of(module.train(), x)
+    assert_own(output_of(module.eval(), x), without, "the output in eval mode after training")
+
+
+@pytest.mark.points(1)
+def test_argument(student, rng):
+    """x may be a transposed view, and is not modified."""
+    module = made(student, weights_of(rng))
+    view = rng.randn(BATCH, D_IN, N_TOKENS).transpose(1, 2)
+    turned = rng.randn(N_TOKENS, BATCH, D_IN).transpose(0, 1)
+    for x in (view, turned):
+        plain = x.contiguous()
+        output = assert_unchanged(student, lambda x: output_of(module, x), plain, names=("x",))
+        again = assert_unchanged(student, lambda x: output_of(module, x), x, names=("x",))
+        assert_own(again, output, "the output for a transposed view")
+    module.train()
+    assert_unchanged(student, lambda x: output_of(module, x), view.contiguous(), names=("x",))
+
+
+@pytest.mark.points(1)
+def test_moves(student, rng):
+    """`module.to(...)` is enough to move everything to another dtype, such as bfloat16, or device.
+
+    On torch's device "meta" tensors have no values, only shapes.
+    """
+    state = weights_of(rng)
+    module = made(student, state, dropout=0.5)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    wide = output_of(module, x)
+    module.to(torch.bfloat16)
+    for mode in (True, False):
+        output = output_of(module.train(mode), x.to(torch.bfloat16))
+        expect(isinstance(output, Tensor), "the output is not a tensor")
+        dtype = str(output.dtype).removeprefix("torch.")
+        says = f"after module.to(torch.bfloat16) the output for an x in bfloat16 is {dtype}"
+        expect(output.dtype == torch.bfloat16, says)
+    assert_close(output.double(), wide, "the output in bfloat16", rtol=0.1, atol=0.1)
+    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    module.to_empty(device="meta")
+    layer = module.W_query
+    try:
+        module(layer.weight.new_empty(BATCH, N_TOKENS, D_IN))
+    except Exception as error:
+        if "cpu" in str(error):
+            says = "after module.to(device), forward uses a tensor that stayed on the old device"
+            raise Mismatch(f"{says}: {error}") from None
+
+
+@pytest.mark.points(1)
+def test_too_many_tokens(student, rng):
+    """More tokens than context_length are refused."""
+    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    output_of(module, rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32))
+    for n_tokens in (CONTEXT + 1, 2 * CONTEXT):
+        try:
+            with raises(student, *REFUSALS):
+                output_of(module, rng.randn(BATCH, n_tokens, D_IN, dtype=torch.float32))
+        except Mismatch:
+            call = f"CausalAttention({D_IN}, {D_OUT}, {CONTEXT}, 0.0)(x) with {n_tokens} tokens"
+            raise Mismatch(f"{call} raises nothing, where ValueError is expected") from None
+
+
+@pytest.mark.points(1)
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch or tokens."""
     module = student.CausalAttention(D_IN, D_OUT, 9, 0.0)
     small = rng.randn(2, 3, D_IN, dtype=torch.float32)
-    large = rng.randn(4, 8, D_IN, dtype=torch.float32)
-    assert_vectorised(student, lambda: output_of(module, small), lambda: output_of(module, large))
+    for axis, batch, n_tokens in (("sentences", 5, 3), ("tokens", 2, 8)):
+        large = rng.randn(batch, n_tokens, D_IN, dtype=torch.float32)
+        calls = (lambda x=x: output_of(module, x) for x in (small, large))
+        assert_no_loop(student, axis, *calls)

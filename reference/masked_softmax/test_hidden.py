@@ -357,5 +357,5 @@ def test_no_python_loops(student, rng):
 
 def _inputs(rng, kind, batch, n_queries, n_keys):
     X = rng.randn(batch, n_queries, n_keys)
-    lens = 1 + rng.randint(0, n_keys, batch, n_queries)
+    lens = rng.randint(1, n_keys, batch, n_queries)
     return X, {"no lengths": None, "a length for each batch item": lens[:, 0]}.get(kind, lens)

@@ -26,6 +26,7 @@ ROUNDING = {  # dtype: (relative, absolute), for operations in another order
     torch.float64: (1e-11, 1e-14),
     torch.float32: (3e-6, 1e-7),
 }
+Form = tuple[tuple[Any, ...], ...]  # (place, dtype, shape) of a tensor, else (place, text)
 NUMBERS = ("int", "float", "bool")  # types of Python whose values count as numbers
 NON_FINITE = 3.7e3, 5.3e3, -7.1e3  # nan and both infinities in sketches, which are sums
 # What an error is about, by words in its message. The first that matches counts.
@@ -71,17 +72,16 @@ class Failed:
 class Values:
     """Values: their form (places, dtypes, shapes) and all their numbers as one vector."""
 
-    form: tuple[tuple[Any, ...], ...]  # (place, dtype, shape) or (place, text)
+    form: Form
     numbers: Tensor  # float64
-    relative: Tensor  # the tolerance of each number
-    absolute: Tensor
 
     @functools.cached_property
     def sketch(self) -> tuple[float, float]:
         """A weighted sum of the numbers, and how far that of the same numbers may lie from it."""
+        relative, absolute = _tolerances(self.form)
         weights = _weights(len(self.numbers))
         plain = torch.nan_to_num(self.numbers, *NON_FINITE).clamp(-1e12, 1e12)
-        slack = weights * (self.absolute + self.relative * plain.abs())
+        slack = weights * (absolute + relative * plain.abs())
         return float(weights @ plain), 2 * float(slack.sum()) + 1e-9
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
@@ -118,9 +118,8 @@ class Values:
 
     def differing(self, other: Values, *, exact: bool = False, factor: float = 1.0) -> Tensor:
         """Return which numbers differ from those of an answer of the same form."""
-        relative, absolute = self.relative * factor, self.absolute * factor
-        if exact:
-            relative, absolute = _rounding(self.relative, self.absolute)
+        relative, absolute = _tolerances(self.form, exact=exact)
+        relative, absolute = relative * factor, absolute * factor
         a, b = self.numbers, other.numbers
         close = (a - b).abs() <= absolute + relative * torch.maximum(a.abs(), b.abs())
         return ~(close | (a == b) | (a.isnan() & b.isnan()))
@@ -129,13 +128,22 @@ class Values:
 Answer = Values | Failed
 
 
-def _rounding(relative: Tensor, absolute: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the tolerances of another order of operations for those of the contract."""
-    tight_relative, tight_absolute = relative.clone(), absolute.clone()
-    for dtype, (loose, _) in TOLERANCE.items():
-        at = relative == loose
-        tight_relative[at], tight_absolute[at] = ROUNDING[dtype]
-    return tight_relative, tight_absolute
+@functools.lru_cache(maxsize=512)
+def _tolerances(form: Form, *, exact: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the relative and the absolute tolerance of each number of a form."""
+    by_dtype = ROUNDING if exact else TOLERANCE
+    counts: list[int] = []
+    found: list[tuple[float, float]] = []
+    for _, kind, *shape in form:
+        if shape or kind in NUMBERS:
+            counts.append(math.prod(shape[0]) if shape else 1)
+            exactly = (0.0, 0.0) if shape else by_dtype[torch.float64]
+            found.append(by_dtype.get(kind, exactly))
+    pairs = torch.tensor(found, dtype=torch.float64).view(-1, 2)  # (tensors, 2)
+    relative, absolute = pairs.repeat_interleave(torch.tensor(counts, dtype=torch.int64), 0).unbind(
+        1
+    )
+    return relative, absolute
 
 
 @functools.lru_cache(maxsize=64)
@@ -147,30 +155,19 @@ def _weights(count: int) -> Tensor:
 def values_of(result: Any) -> Values:
     """Return what a probe returned as an answer."""
     form: list[tuple[Any, ...]] = []
-    numbers: list[Tensor] = []
-    tolerances: list[tuple[int, float, float]] = []
+    numbers = [torch.empty(0, dtype=torch.float64)]
     for place, leaf in _leaves(result, ()):
         if isinstance(leaf, Tensor):
             form.append((place, leaf.dtype, tuple(leaf.shape)))
             numbers.append(leaf.detach().reshape(-1).double())
-            tolerances.append((leaf.numel(), *TOLERANCE.get(leaf.dtype, (0.0, 0.0))))
         elif isinstance(leaf, int | float):
             form.append((place, type(leaf).__name__))
             numbers.append(torch.tensor([float(leaf)], dtype=torch.float64))
-            tolerances.append((1, *TOLERANCE[torch.float64]))
         else:
             form.append((place, "an object" if isinstance(leaf, Remote) else str(leaf)[:200]))
-    count = sum(len(each) for each in numbers)
-    if count > MAX_NUMBERS:
-        return Values((*form, ((), "too many")), *(torch.empty(0, dtype=torch.float64),) * 3)
-    joined = torch.cat([*numbers, torch.empty(0, dtype=torch.float64)])
-    relative, absolute = (
-        torch.cat([torch.full((n[0],), n[which], dtype=torch.float64) for n in tolerances])
-        if tolerances
-        else joined
-        for which in (1, 2)
-    )
-    return Values(tuple(form), joined, relative, absolute)
+    if sum(map(len, numbers)) > MAX_NUMBERS:
+        form, numbers = [*form, ((), "too many")], numbers[:1]
+    return Values(tuple(form), torch.cat(numbers))
 
 
 def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[object, ...], Any]]:

@@ -16,6 +16,7 @@ from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.errors import Mismatch
 from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer
+from grader.grading.diagnosis.kept import key_of, load_answers, save_answers
 from grader.grading.diagnosis.probes import Probe, load_axes, load_probes
 from grader.grading.diagnosis.respondent import Respondent
 from grader.report import WrongStep
@@ -59,8 +60,13 @@ class Candidate:
 class Catalogue:
     """The probes of an exercise, the reference, and every known mistake."""
 
-    def __init__(self, course: Course, exercise: Exercise, seed: int) -> None:
+    def __init__(
+        self, course: Course, exercise: Exercise, seed: int, *, keep: bool = False
+    ) -> None:
         self.exercise, self.seed = exercise, seed
+        self._keeps = keep
+        self._answers = load_answers(course, exercise.name) if keep else {}
+        self._count = sum(map(len, self._answers.values()))  # of the answers that are kept
         self.probes = load_probes(exercise)
         self.axes = load_axes(exercise)
         self._course, self._solution = course, exercise.read("solution.py")
@@ -70,7 +76,15 @@ class Catalogue:
         self._with_number: dict[tuple[str, str], list[Candidate]] = {}
 
     def _respondent(self, text: str) -> Respondent:
-        return Respondent(self._course, self.exercise, text, self.seed)
+        answers = self._answers.setdefault(key_of(text), {})
+        return Respondent(self._course, self.exercise, text, self.seed, answers)
+
+    def keep(self) -> None:
+        """Keep the answers for the next check, if they are kept and there are new ones."""
+        count = sum(map(len, self._answers.values()))
+        if self._keeps and count != self._count:
+            self._count = count
+            save_answers(self._course, self.exercise.name, self._answers)
 
     def is_right(self, answer: Answer, probe: Probe) -> bool:
         """Return whether an answer is the reference's."""

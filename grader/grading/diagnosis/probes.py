@@ -92,8 +92,8 @@ def answer_of(ask: Callable[[], Any], *, misuse: bool = False) -> Answer:
         kind, message, line = "Mismatch", failure.message, ""
     except Exception as error:
         kind, message, line = type(error).__name__, str(error), _last_line(error)
-    if misuse and kind in REFUSALS:
-        return Failed("refused", "")
+    if misuse:  # whether the code or Python raises it says nothing
+        return Failed("refused" if kind in REFUSALS else kind, "")
     return failure_of(kind, message, by_hand=line.strip().startswith(("raise", "assert")))
 
 

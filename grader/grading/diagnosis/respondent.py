@@ -30,11 +30,18 @@ OUTPUT = "output"  # the stage for what a call returns, unless a variable has th
 class Respondent:
     """One text of the exercise's solution, and its answers to the probes."""
 
-    def __init__(self, course: Course, exercise: Exercise, text: str, seed: int) -> None:
+    def __init__(
+        self,
+        course: Course,
+        exercise: Exercise,
+        text: str,
+        seed: int,
+        answers: dict[str, Answer],
+    ) -> None:
         files = {name: course[name].read("solution.py") for name in course.names}
         _, self._sources = program(course, exercise, {**files, exercise.name: text})
         self._exercise, self._seed, self.text = exercise, seed, text
-        self._answers: dict[str, Answer] = {}
+        self._answers = answers  # by probe, from earlier
 
     @functools.cached_property
     def _program(self) -> Program:
