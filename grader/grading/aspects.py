@@ -26,5 +26,15 @@ ASPECTS = {
 }
 # Aspects in which the same mistake may come out in several ways.
 EDGES = frozenset(
-    ("extreme scores", "length 0", "single", "views", "dtype", "writes", "refusals", "layers")
+    (
+        "lookup",
+        "extreme scores",
+        "length 0",
+        "single",
+        "views",
+        "dtype",
+        "writes",
+        "refusals",
+        "layers",
+    )
 )

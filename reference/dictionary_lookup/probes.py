@@ -7,6 +7,7 @@ from grader.probing import gradients, probe, written
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
 ENTRIES = {40: [2.5, -3, 1], -3: [5, 7, 0.5], 7: [-3, 2, 4], 0: [1, -6, 2]}
+ACCEPTED = [1.0] * 12  # the answer of code that does not refuse a call
 
 
 @probe("values")
@@ -63,6 +64,13 @@ def blended_more(student, rng):
 
 
 @probe("lookup")
+def ascending(student, rng):
+    """The keys 0, 1 and 2 in this order, looked up with temp 1 and with the default temp."""
+    entries = {0: [2.5, 3, -1, 4], 1: [5, -7, 0.5, 6], 2: [3, 2, 9, -8]}
+    return [student.lookup(entries, key, *temp) for key in entries for temp in ((), (1.0,))]
+
+
+@probe("lookup")
 def one_column(student, rng):
     """Lists of one number."""
     entries = {5: [2], 1: [-4], 3: [7]}
@@ -81,6 +89,13 @@ def gradient_of_one_sentence(student, rng):
     """The gradients at temp 2, without a leading axis."""
     Q, K, V = rng.randn(3, 4), rng.randn(5, 4), rng.randn(5, 6)
     return gradients(student.attention, Q, K, V, 2.0)
+
+
+@probe("gradient")
+def gradient_at_half_temp(student, rng):
+    """The gradients at temp 0.5, with a leading axis."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return gradients(student.attention, Q, K, V, 0.5)
 
 
 @probe("leading axes")
@@ -102,6 +117,15 @@ def high(student, rng):
     """Scores of ten thousand."""
     Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
     return student.attention(Q * 100, K * 100, V)
+
+
+@probe("extreme scores")
+def too_large(student, rng):
+    """Which queries get a finite output if their scores rise from 20 to 20,000."""
+    levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(24, 1)
+    Q, K, V = rng.rand(24, 4), rng.rand(5, 4), rng.randn(5, 6)
+    Q, K = torch.cat([Q, levels], dim=-1), torch.cat([K, torch.ones(5, 1)], dim=-1)
+    return student.attention(Q, K, V)[:, 0].isfinite().double()
 
 
 @probe("extreme scores")
@@ -161,6 +185,13 @@ def half_precision(student, rng):
 
 
 @probe("dtype")
+def single_precision(student, rng):
+    """float32."""
+    Q, K, V = (rng.randn(2, n, 4, dtype=torch.float32) for n in (3, 5, 5))
+    return student.attention(Q, K, V)
+
+
+@probe("dtype")
 def whole_numbers(student, rng):
     """Lists of whole numbers."""
     return student.lookup({0: [2, 3], 1: [5, 7], 2: [3, 2]}, 1, 1.0)
@@ -168,32 +199,52 @@ def whole_numbers(student, rng):
 
 @probe("writes")
 def arguments(student, rng):
-    """Q, K and V after the call."""
-    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
-    return written(student, student.attention, Q, K, V)
+    """Which numbers in Q, K and V are others after a call with temp 0.5."""
+    return _changed(student, rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6), 0.5)
+
+
+@probe("writes")
+def arguments_at_temp_one(student, rng):
+    """Which numbers in Q, K and V are others after a call with temp 1."""
+    return _changed(student, rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6), 1.0)
+
+
+def _changed(student, *inputs):
+    before = [value.clone() for value in inputs[:3]]
+    after = written(student, student.attention, *inputs)
+    return [(new != old).double() for new, old in zip(after, before)]
 
 
 @probe("refusals")
 def temp_zero(student, rng):
     """A temp of 0."""
-    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
-    return student.attention(Q, K, V, 0.0)
+    student.attention(rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6), 0.0)
+    return ACCEPTED
 
 
 @probe("refusals")
 def temp_negative(student, rng):
     """A negative temp."""
-    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
-    return student.attention(Q, K, V, -1.0)
+    student.attention(rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6), -1.0)
+    return ACCEPTED
 
 
 @probe("refusals")
 def lookup_temp_zero(student, rng):
-    """lookup with a temp of 0."""
-    return [student.lookup(ENTRIES, 7, 0.0) for _ in range(4)]
+    """`lookup` with a temp of 0."""
+    student.lookup(ENTRIES, 7, 0.0)
+    return ACCEPTED
+
+
+@probe("refusals")
+def lookup_temp_negative(student, rng):
+    """`lookup` with a negative temp."""
+    student.lookup(ENTRIES, 7, -1.0)
+    return ACCEPTED
 
 
 @probe("refusals")
 def unknown_key(student, rng):
     """A key that is not there."""
-    return [student.lookup(ENTRIES, 8) for _ in range(4)]
+    student.lookup(ENTRIES, 8)
+    return ACCEPTED

@@ -7,6 +7,14 @@ from grader.probing import gradients, probe, written
 AXES = ("batch item", "query", "key")  # of an output, in the singular
 
 BATCH, N_QUERIES, N_KEYS = 4, 3, 5
+ACCEPTED = [1.0] * 12  # the answer of code that does not refuse a call
+
+
+def changed(student, *inputs):
+    """Return which numbers of the arguments are others after a call."""
+    before = [value.clone() for value in inputs if value is not None]
+    after = written(student, student.masked_softmax, *inputs)
+    return [(new != old).double() for new, old in zip(after, before)]
 
 
 @probe("values")
@@ -35,6 +43,20 @@ def per_query(student, rng):
     return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), lens)
 
 
+@probe("lengths per query")
+def square_per_query(student, rng):
+    """A length for each query, with as many queries as keys and batch items."""
+    lens = torch.tensor([[1, 3, 2], [2, 1, 1], [3, 2, 1]])
+    return student.masked_softmax(rng.randn(3, 3, 3), lens)
+
+
+@probe("lengths per query")
+def more_queries(student, rng):
+    """A length for each query, with more queries than keys."""
+    lens = torch.tensor([[1, 3, 2, 2, 1], [3, 1, 2, 3, 1]])
+    return student.masked_softmax(rng.randn(2, 5, 3), lens)
+
+
 @probe("no lengths")
 def without(student, rng):
     """No lengths at all."""
@@ -59,6 +81,22 @@ def large(student, rng):
     """Scores of ten thousand."""
     X = rng.randn(BATCH, N_QUERIES, N_KEYS) * 1e4
     return student.masked_softmax(X, torch.tensor([2, 4, 1, N_KEYS]))
+
+
+@probe("extreme scores")
+def large_without(student, rng):
+    """Scores of a hundred, without lengths, in rows that lie a thousand apart."""
+    rows = 1e3 * torch.arange(N_QUERIES).view(1, -1, 1)
+    return student.masked_softmax(rng.randn(BATCH, N_QUERIES, N_KEYS) * 100 + rows, None)
+
+
+@probe("extreme scores")
+def too_large(student, rng):
+    """Which rows get finite weights if their scores rise from 20 to 20,000."""
+    levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(6, 4, 1)
+    lens = torch.tensor([2, 4, 1, 3, 2, N_KEYS])
+    weights = student.masked_softmax(rng.randn(6, 4, N_KEYS) + levels, lens)
+    return weights[..., 0].isfinite().double()
 
 
 @probe("extreme scores")
@@ -106,6 +144,13 @@ def empty_items(student, rng):
 
 
 @probe("length 0")
+def undefined(student, rng):
+    """Which weights are nan where some queries have length 0."""
+    lens = torch.tensor([[0, 2, 1, 0], [3, 0, 0, 5]])
+    return student.masked_softmax(rng.randn(2, 4, N_KEYS), lens).isnan().double()
+
+
+@probe("length 0")
 def gradient_of_empty_rows(student, rng):
     """The gradient of X where some rows have length 0."""
     X, lens = rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([[0, 4, 3], [5, 1, 2]])
@@ -139,9 +184,16 @@ def transposed(student, rng):
 
 @probe("dtype")
 def float_lengths(student, rng):
-    """Lengths as floats, whole and not."""
+    """Lengths as floats."""
     X = rng.randn(3, N_QUERIES, N_KEYS)
-    return student.masked_softmax(X, torch.tensor([2.0, 4.0, 2.5]))
+    return student.masked_softmax(X, torch.tensor([2.0, 4.0, 3.0]))
+
+
+@probe("dtype")
+def fractions(student, rng):
+    """Lengths that are not whole."""
+    X = rng.randn(3, N_QUERIES, N_KEYS)
+    return student.masked_softmax(X, torch.tensor([2.5, 0.5, 3.1]))
 
 
 @probe("dtype")
@@ -149,6 +201,12 @@ def single_precision(student, rng):
     """X in float32."""
     X = rng.randn(2, N_QUERIES, N_KEYS, dtype=torch.float32)
     return student.masked_softmax(X, torch.tensor([2, 4]))
+
+
+@probe("dtype")
+def single_precision_without(student, rng):
+    """X in float32, without lengths."""
+    return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS, dtype=torch.float32), None)
 
 
 @probe("dtype")
@@ -160,32 +218,55 @@ def half_precision(student, rng):
 
 @probe("writes")
 def argument(student, rng):
-    """X after the call."""
-    X, lens = rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2, 4])
-    return written(student, student.masked_softmax, X, lens)
+    """Which scores in X are others after a call with a length for each batch item."""
+    X, lens = rng.randn(3, N_QUERIES, N_KEYS), torch.tensor([1, 2, 3])
+    return changed(student, X, lens)
+
+
+@probe("writes")
+def argument_per_query(student, rng):
+    """Which scores in X are others after a call with a length for each query."""
+    X, lens = rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([[1, 2, 3], [3, 1, 2]])
+    return changed(student, X, lens)
+
+
+@probe("writes")
+def argument_without(student, rng):
+    """Which scores in X are others after a call without lengths."""
+    return changed(student, rng.randn(2, N_QUERIES, N_KEYS), None)
 
 
 @probe("refusals")
 def too_long(student, rng):
     """A length greater than n_keys."""
-    return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2, 6]))
+    student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2, 6]))
+    return ACCEPTED
 
 
 @probe("refusals")
 def too_long_per_query(student, rng):
     """A length greater than n_keys for one query."""
     lens = torch.tensor([[2, 4, 6], [5, 1, 2]])
-    return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), lens)
+    student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), lens)
+    return ACCEPTED
 
 
 @probe("refusals")
 def wrong_batch(student, rng):
     """As many lengths as queries, but not as batch items."""
-    return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2, 3, 4]))
+    student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2, 3, 4]))
+    return ACCEPTED
 
 
 @probe("refusals")
 def wrong_queries(student, rng):
     """One length for each batch item and key."""
-    lens = torch.ones(2, N_KEYS)
-    return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), lens)
+    student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.ones(2, N_KEYS))
+    return ACCEPTED
+
+
+@probe("refusals")
+def one_column(student, rng):
+    """Lengths of shape (batch, 1)."""
+    student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.ones(2, 1))
+    return ACCEPTED

@@ -2,7 +2,7 @@
 
     python tests/corpus/accuracy.py [--write] [--each] [SET ...]
 
-Each file SET/<exercise>/*.py is one student's solution; its first line says what is in it. The sets:
+Each file SET/<exercise>/*.py is a student's solution; its first line says what is in it. The sets:
 
     known    wrong, with mistakes of the catalogue ("# mistake: no_scale + bias_always")
     outside  wrong, with mistakes that are in no catalogue
@@ -191,7 +191,8 @@ def suite_rows(graded: Sequence[Graded]) -> Iterator[str]:
     wrong = by_set["known"] + by_set["outside"]
     yield "| programs | number | result |"
     yield "|---|--:|---|"
-    yield f"| right, in unusual styles | {len(right)} | {sum(g.lost > 0 for g in right)} lose points |"
+    losing = sum(g.lost > 0 for g in right)
+    yield f"| right, in unusual styles | {len(right)} | {losing} lose points |"
     most = max((g.lost for g in public), default=0)
     losing = sum(g.lost > 0 for g in public)
     says = f"{losing} lose points, {most} at most" if losing else "0 lose points"
