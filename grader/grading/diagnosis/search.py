@@ -8,6 +8,7 @@ mistakes, or said plainly.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from grader.grading.aspects import ASPECTS, EDGES
 from grader.grading.diagnosis.answers import Failed, finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
-from grader.grading.diagnosis.probes import Answers, ask_all
+from grader.grading.diagnosis.probes import Answers, Probe, ask_all
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.price import price_of
 from grader.report import Diagnosis, Explanation, Outcome, WrongStep
@@ -62,11 +63,25 @@ class Diagnostician:
 
 @dataclass(frozen=True)
 class Fit:
-    """How a candidate's answers compare with a student's; both are sets of probes, as bits."""
+    """How a candidate's answers compare with a student's."""
 
     candidate: Candidate
-    touched: int  # where the candidate is wrong
-    same: int  # of these, where it gives the student's answer
+    touched: int  # the probes to which the candidate's answer is wrong, as bits
+    _catalogue: Catalogue
+    _answers: Answers
+
+    @functools.cached_property
+    def same(self) -> int:
+        """Of the probes `touched`, those to which both give the same answer."""
+        probes = self._catalogue.probes_in(self.touched)
+        return self._catalogue.bits(probe for probe in probes if self._is_same(probe))
+
+    def is_same(self, bits: int) -> bool:
+        """Return whether both give the same answers to those of the probes that are `touched`."""
+        return all(map(self._is_same, self._catalogue.probes_in(self.touched & bits)))
+
+    def _is_same(self, probe: Probe) -> bool:
+        return self.candidate.answer(probe).same(self._answers[probe.name])
 
 
 class _Search:
@@ -138,10 +153,7 @@ class _Search:
         return found, left
 
     def _fit(self, candidate: Candidate) -> Fit:
-        touched = candidate.touched & self._known
-        probes = self._catalogue.probes_in(touched)
-        same = (p for p in probes if candidate.answer(p).same(self._answers[p.name]))
-        return Fit(candidate, touched, self._catalogue.bits(same))
+        return Fit(candidate, candidate.touched & self._known, self._catalogue, self._answers)
 
     def _agrees(self, fit: Fit, within: int = -1) -> bool:
         """Return whether, among the probes `within`, the student's answers are a mistake's.
@@ -150,7 +162,7 @@ class _Search:
         enough numbers of one answer show it.
         """
         touched = fit.touched & within
-        if not touched or touched != fit.same & within:
+        if not touched or touched & ~self._wrong or not fit.is_same(within):
             return False
         if self._wrong & within & ~touched & self._catalogue.whole_aspects(touched):
             return False
