@@ -41,15 +41,30 @@ def same_weights(rng, *, d_in=D_IN, d_out=D_OUT):
     return dict.fromkeys((f"{name}.weight" for name in NAMES), rng.randn(d_out, d_in) * 0.5)
 
 
-def made(code, state, *, context=CONTEXT, dropout=0.0, d_in=D_IN, d_out=D_OUT, **options):
+def made(code, state, *, context=None, dropout=0.0, d_in=D_IN, d_out=D_OUT, **options):
     """Return a module in float64 and evaluation mode, with the parameters `state`.
 
     Biases that are not in `state` are 0: another check asks whether they should be there.
+    Without `context`, it is one at which the code works.
     """
+    context = context or working_context(code)
     module = code.CausalAttention(d_in, d_out, context, dropout, **options).to(torch.float64)
     biases = {f"{name}.bias": torch.zeros(d_out, dtype=torch.float64) for name in NAMES}
     module.load_state_dict({**biases, **state}, strict=False)
     return module.eval()
+
+
+def working_context(code):
+    """Return a context length at which the code takes N_TOKENS tokens: N_TOKENS, or CONTEXT.
+
+    Code that needs a full context, or refuses one, fails in the check of the sizes alone.
+    """
+    x = torch.ones(1, N_TOKENS, D_IN)
+    try:
+        output_of(code.CausalAttention(D_IN, D_OUT, N_TOKENS, 0.0), x)
+    except Exception:  # the check itself reports what is wrong
+        return CONTEXT
+    return N_TOKENS
 
 
 def assert_own(actual, other, what="the output"):
@@ -117,7 +132,8 @@ def test_causal_attention(student, reference, rng):
     """The output matches the formula."""
     for d_in, d_out in ((D_IN, D_OUT), (3, 8)):
         state = weights_of(rng, d_in=d_in, d_out=d_out)
-        theirs, ours = (made(code, state, d_in=d_in, d_out=d_out) for code in (student, reference))
+        options = {"context": CONTEXT, "d_in": d_in, "d_out": d_out}
+        theirs, ours = (made(code, state, **options) for code in (student, reference))
         for n_tokens in (N_TOKENS, 2):
             x = rng.randn(BATCH, n_tokens, d_in)
             assert_close(output_of(theirs, x), output_of(ours, x), atol=ABSOLUTE)
@@ -137,7 +153,7 @@ def test_gradients(student, rng):
 def test_any_size(student, rng):
     """A batch of any size and 1 to context_length tokens work."""
     state = same_weights(rng)
-    module, longer = made(student, state), made(student, state, context=CONTEXT + 3)
+    module, longer = (made(student, state, context=context) for context in (CONTEXT, CONTEXT + 3))
     x = rng.randn(3, CONTEXT, D_IN)
     output = output_of(module, x)
     expect(isinstance(output, Tensor), "the output is not a tensor")
@@ -197,11 +213,11 @@ def test_parts(student, rng):
 @pytest.mark.points(2)
 def test_dropout(student, rng):
     """In training, each weight is dropped on its own at the rate; the rest are scaled up."""
-    n_tokens, d_out = 4, 9
+    d_out = 9
     state = same_weights(rng, d_out=d_out)
     options = {"d_out": d_out}
-    x = rng.randn(1, n_tokens, D_IN).repeat(DRAWS, 1, 1) * 0.3
-    # The values are independent vectors (4 of size 9), so an output determines the weights.
+    x = rng.randn(1, N_TOKENS, D_IN).repeat(DRAWS, 1, 1) * 0.3
+    # The values are independent vectors (5 of size 9), so an output determines the weights.
     values = x[0] @ state["W_value.weight"].T
     inverse = torch.linalg.pinv(values)
     weights = output_of(made(student, state, **options).train(), x[:2])[0] @ inverse
@@ -275,14 +291,15 @@ def assert_bfloat16(output, mode):
 @pytest.mark.points(1)
 def test_too_many_tokens(student, rng):
     """More tokens than context_length are refused."""
-    module = student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)
+    context = working_context(student)
+    module = student.CausalAttention(D_IN, D_OUT, context, 0.0)
     output_of(module, rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32))
-    for n_tokens in (CONTEXT + 1, 2 * CONTEXT):
+    for n_tokens in (context + 1, 2 * context):
         try:
             with raises(student, *REFUSALS):
                 output_of(module, rng.randn(BATCH, n_tokens, D_IN, dtype=torch.float32))
         except Mismatch:
-            call = f"CausalAttention({D_IN}, {D_OUT}, {CONTEXT}, 0.0)(x) with {n_tokens} tokens"
+            call = f"CausalAttention({D_IN}, {D_OUT}, {context}, 0.0)(x) with {n_tokens} tokens"
             raise Mismatch(f"{call} raises nothing, where ValueError is expected") from None
 
 

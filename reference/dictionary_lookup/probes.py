@@ -7,7 +7,7 @@ from grader.probing import gradients, probe, written
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
 ENTRIES = {40: [2.5, -3, 1], -3: [5, 7, 0.5], 7: [-3, 2, 4], 0: [1, -6, 2]}
-ACCEPTED = [1.0] * 12  # the answer of code that does not refuse a call
+ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 @probe("values")
@@ -71,6 +71,13 @@ def ascending(student, rng):
 
 
 @probe("lookup")
+def shuffled(student, rng):
+    """The keys 2, 0 and 1 in this order, looked up with temp 1."""
+    entries = {2: [2.5, 3, -1, 4], 0: [5, -7, 0.5, 6], 1: [3, 2, 9, -8]}
+    return [student.lookup(entries, key, 1.0) for key in entries]
+
+
+@probe("lookup")
 def one_column(student, rng):
     """Lists of one number."""
     entries = {5: [2], 1: [-4], 3: [7]}
@@ -125,7 +132,7 @@ def too_large(student, rng):
     levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(24, 1)
     Q, K, V = rng.rand(24, 4), rng.rand(5, 4), rng.randn(5, 6)
     Q, K = torch.cat([Q, levels], dim=-1), torch.cat([K, torch.ones(5, 1)], dim=-1)
-    return student.attention(Q, K, V)[:, 0].isfinite().double()
+    return student.attention(Q, K, V)[:, 0].isfinite()
 
 
 @probe("extreme scores")
@@ -177,6 +184,13 @@ def transposed(student, rng):
     return student.attention(Q, K, V)
 
 
+@probe("views")
+def transposed_leading_axes(student, rng):
+    """Two leading axes that were swapped."""
+    Q, K, V = (rng.randn(2, 3, n, 4).transpose(0, 1) for n in (3, 5, 5))
+    return student.attention(Q, K, V)
+
+
 @probe("dtype")
 def half_precision(student, rng):
     """bfloat16."""
@@ -212,7 +226,7 @@ def arguments_at_temp_one(student, rng):
 def _changed(student, *inputs):
     before = [value.clone() for value in inputs[:3]]
     after = written(student, student.attention, *inputs)
-    return [(new != old).double() for new, old in zip(after, before)]
+    return [new != old for new, old in zip(after, before)]
 
 
 @probe("refusals")

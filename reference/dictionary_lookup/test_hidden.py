@@ -229,7 +229,7 @@ def _assert_gradients(student, reference, inputs, temp, rng):
 
 @pytest.mark.points(1)
 def test_dtypes(student, reference, rng):
-    """The output has the dtype of the inputs, also in half precision."""
+    """The output has the dtype of the inputs, also in half precision; `lookup` gives float32."""
     inputs = [tensor * 0.3 for tensor in qkv(rng, 2)]
     exact, right = student.attention(*inputs, 1.0), reference.attention(*inputs, 1.0)
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
@@ -241,6 +241,11 @@ def test_dtypes(student, reference, rng):
         near = (output.double() - right).abs().max() < 0.05
         own = exact.shape == output.shape and (output.double() - exact).abs().max() < 0.05
         expect(near or own, f"the output for inputs of {dtype} is another than for float64")
+    for entries in (ENTRIES, ANY_KEYS, {0: [2, 3], 1: [5, 7]}):
+        value = student.lookup(entries, 1)
+        expect(isinstance(value, Tensor), "the value that `lookup` returns is not a tensor")
+        found = str(value.dtype).removeprefix("torch.")
+        expect(value.dtype == torch.float32, f"`lookup` returns {found}, not float32")
 
 
 @pytest.mark.points(1)
@@ -265,9 +270,10 @@ def test_misuse(student, rng):
 def test_lookup(student, reference):
     """`lookup` returns the value of a key; a larger temp mixes in the other values.
 
-    Guards: negative values, lists of one number and a single entry.
+    Guards: negative values, ints and floats, lists of one number and a single entry.
     """
-    for entries in (ENTRIES, {0: [2], 1: [-4.5], 2: [7]}, {0: [1.5, -2.0]}):
+    whole = {0: [2, -3, 1], 1: [5, 7, 0], 2: [3, 2, 9]}
+    for entries in (ENTRIES, whole, {0: [2], 1: [-4.5], 2: [7]}, {0: [1.5, -2.0]}):
         for key in entries:
             _assert_found(student, reference, entries, key)
             for temp in (1.0, 0.4):

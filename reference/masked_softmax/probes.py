@@ -7,14 +7,14 @@ from grader.probing import gradients, probe, written
 AXES = ("batch item", "query", "key")  # of an output, in the singular
 
 BATCH, N_QUERIES, N_KEYS = 4, 3, 5
-ACCEPTED = [1.0] * 12  # the answer of code that does not refuse a call
+ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 def changed(student, *inputs):
     """Return which numbers of the arguments are others after a call."""
     before = [value.clone() for value in inputs if value is not None]
     after = written(student, student.masked_softmax, *inputs)
-    return [(new != old).double() for new, old in zip(after, before)]
+    return [new != old for new, old in zip(after, before)]
 
 
 @probe("values")
@@ -96,7 +96,7 @@ def too_large(student, rng):
     levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(6, 4, 1)
     lens = torch.tensor([2, 4, 1, 3, 2, N_KEYS])
     weights = student.masked_softmax(rng.randn(6, 4, N_KEYS) + levels, lens)
-    return weights[..., 0].isfinite().double()
+    return weights[..., 0].isfinite()
 
 
 @probe("extreme scores")
@@ -147,7 +147,7 @@ def empty_items(student, rng):
 def undefined(student, rng):
     """Which weights are nan where some queries have length 0."""
     lens = torch.tensor([[0, 2, 1, 0], [3, 0, 0, 5]])
-    return student.masked_softmax(rng.randn(2, 4, N_KEYS), lens).isnan().double()
+    return student.masked_softmax(rng.randn(2, 4, N_KEYS), lens).isnan()
 
 
 @probe("length 0")

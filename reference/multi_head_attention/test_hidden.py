@@ -1,12 +1,17 @@
-"""Hidden tests of multi-head attention, which decide the points."""
+"""Hidden tests of multi-head attention, which decide the points.
+
+A check of anything but the formula compares the student's answers with each other, so that one
+mistake costs one check.
+"""
 
 import pytest
 import torch
+from torch import Tensor
 
+from grader.errors import Mismatch
 from grader.testing import (
     assert_close,
     assert_same,
-    assert_same_gradients,
     assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
@@ -14,19 +19,120 @@ from grader.testing import (
     manual_seed,
     output_of,
     raises,
-    twins,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 BATCH, N_TOKENS, CONTEXT, D_IN, HEADS, D_HEAD = 2, 5, 6, 7, 3, 4
 D_OUT = HEADS * D_HEAD
+NAMES = "W_query", "W_key", "W_value"
+REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
+ABSOLUTE = 1e-5  # code that computes in float32 and converts back is right
+STEP = 1e-3  # for slopes
+DRAWS, RATE = 400, 0.3  # sentences of which the weights are dropped
 
 
-def pair(student, reference, rng, *, dropout=0.0, num_heads=HEADS, **kwargs):
-    """Return the student's module and the reference's, both with the same random parameters."""
-    classes = student.MultiHeadAttention, reference.MultiHeadAttention
-    return twins(*classes, D_IN, D_OUT, CONTEXT, dropout, num_heads, rng=rng, **kwargs)
+def weights_of(rng, *, d_in=D_IN, d_out=D_OUT):
+    """Return random parameters of the four layers by name."""
+    state = {f"{name}.weight": rng.randn(d_out, d_in) * 0.5 for name in NAMES}
+    out_proj = {"out_proj.weight": rng.randn(d_out, d_out) * 0.5, "out_proj.bias": rng.randn(d_out)}
+    return {**state, **out_proj}
+
+
+def same_weights(rng, *, d_out=D_OUT):
+    """Return the same random weights for three layers, so that a swapped layer does not matter.
+
+    out_proj changes nothing.
+    """
+    state = dict.fromkeys((f"{name}.weight" for name in NAMES), rng.randn(d_out, D_IN) * 0.5)
+    identity = torch.eye(d_out, dtype=torch.float64)
+    return {**state, "out_proj.weight": identity, "out_proj.bias": torch.zeros_like(identity[0])}
+
+
+def made(
+    code,
+    state,
+    *,
+    context=None,
+    dropout=0.0,
+    heads=HEADS,
+    d_in=D_IN,
+    d_out=D_OUT,
+    **options,
+):
+    """Return a module in float64 and evaluation mode, with the parameters `state`.
+
+    Biases that are not in `state` are 0: another check asks whether they should be there.
+    Without `context`, it is one at which the code works.
+    """
+    context = context or working_context(code)
+    module = code.MultiHeadAttention(d_in, d_out, context, dropout, heads, **options)
+    module.to(torch.float64)
+    biases = {f"{name}.bias": torch.zeros(d_out, dtype=torch.float64) for name in NAMES}
+    module.load_state_dict({**biases, **state}, strict=False)
+    return module.eval()
+
+
+def working_context(code):
+    """Return a context length at which the code takes N_TOKENS tokens: N_TOKENS, or CONTEXT.
+
+    Code that needs a full context, or refuses one, fails in the check of the sizes alone.
+    """
+    x = torch.ones(1, N_TOKENS, D_IN)
+    try:
+        output_of(code.MultiHeadAttention(D_IN, D_OUT, N_TOKENS, 0.0, HEADS), x)
+    except Exception:  # the check itself reports what is wrong
+        return CONTEXT
+    return N_TOKENS
+
+
+def assert_own(actual, other, what="the output"):
+    """Raise `Mismatch` unless two answers of the student agree."""
+    expect(isinstance(other, Tensor), "the output is not a tensor")
+    assert_same(actual, other, what, shape=tuple(other.shape))
+
+
+def assert_slopes(student, module, x, state, rng):
+    """Raise `Mismatch` unless the gradients of x and of `state` predict how the output changes."""
+    for name, value in {"x": x, **state}.items():
+        direction = rng.randn(*value.shape)
+
+        def moved(step, name=name, value=value, direction=direction):
+            if name == "x":
+                return output_of_seeded(student, module, x + step * direction)
+            module.load_state_dict({name: value + step * direction}, strict=False)
+            return output_of_seeded(student, module, x)
+
+        slope = (moved(STEP) - moved(-STEP)) / (2 * STEP)
+        module.load_state_dict(state, strict=False)
+        expect(slope.isfinite().all(), "the output is not finite")
+        if slope.abs().max() < STEP:
+            continue  # the output does not depend on it
+        module.zero_grad()
+        leaf = x.clone().requires_grad_()
+        manual_seed(student, 1)
+        output = module(leaf)
+        expect(output.requires_grad, "no gradient can flow back from the output: its graph was cut")
+        (output * slope).sum().backward()
+        grad = leaf.grad if name == "x" else dict(module.named_parameters())[name].grad
+        expect(grad is not None, f"no gradient reaches {name}")
+        ratio = (grad * direction).sum() / slope.square().sum()
+        expect(abs(ratio - 1) < 0.02, f"the gradient of {name} is not the slope of the output")
+
+
+def output_of_seeded(student, module, x):
+    """Return the output without gradients, with the same weights dropped in each call."""
+    manual_seed(student, 1)
+    return output_of(module, x)
+
+
+def assert_no_loop(student, axis, small, large):
+    """Raise `Mismatch` if `large`, in which only `axis` grew, takes more operations."""
+    large()  # what is kept for later calls may be made here
+    try:
+        assert_vectorised(student, small, large)
+    except Mismatch as mismatch:
+        raise Mismatch(f"{mismatch} (only the number of {axis} grew)") from None
 
 
 @pytest.mark.points(0)
@@ -36,121 +142,242 @@ def test_written_by_hand(student, rng):
     Guards: the ban on torch's attention, even if other tests fail for other reasons.
     """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    assert_written_by_hand(
-        student, lambda: output_of(student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x)
-    )
+    module = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
+    assert_written_by_hand(student, lambda: output_of(module, x))
 
 
 @pytest.mark.points(4)
 def test_multi_head_attention(student, reference, rng):
-    """The output matches the formula, and its gradients reach x and all parameters."""
-    theirs, ours = pair(student, reference, rng)
-    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
-    assert_same_gradients(theirs, ours, x, names=("x",))
+    """The output matches the formula."""
+    for heads, d_head in ((HEADS, D_HEAD), (2, 5), (6, 1)):
+        options = {"context": CONTEXT, "heads": heads, "d_out": heads * d_head}
+        state = weights_of(rng, d_out=heads * d_head)
+        theirs, ours = (made(code, state, **options) for code in (student, reference))
+        for n_tokens in (N_TOKENS, 2):
+            x = rng.randn(BATCH, n_tokens, D_IN) * 0.7
+            assert_close(output_of(theirs, x), output_of(ours, x), atol=ABSOLUTE)
 
 
 @pytest.mark.points(2)
-def test_not_causal(student, reference, rng):
-    """With causal=False, every token attends to all tokens."""
-    theirs, ours = pair(student, reference, rng, causal=False)
-    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
-    assert_close(output_of(theirs, x), output_of(ours, x))
+def test_not_causal(student, rng):
+    """With causal=False, every token attends to all tokens, as the last one does otherwise."""
+    biases = {f"{name}.bias": rng.randn(D_OUT) for name in NAMES}
+    for options, more in (({}, {}), ({"qkv_bias": True}, biases)):
+        state = {**weights_of(rng), **more}
+        causal = made(student, state, causal=True, **options)
+        module = made(student, state, causal=False, **options)
+        x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.7
+        order = rng.permutation(N_TOKENS)
+        output, last = output_of(module, x), output_of(causal, x)
+        expect(isinstance(output, Tensor) and isinstance(last, Tensor), "the output is no tensor")
+        shape = (BATCH, D_OUT)
+        assert_same(output[:, -1], last[:, -1], "the output for the last token", shape=shape)
+        what = "the output for tokens in another order, put back in order,"
+        assert_own(output_of(module, x[:, order]), output[:, order], what)
 
 
 @pytest.mark.points(2)
-def test_sizes(student, reference, rng):
-    """One token, head or sentence works; too many tokens and a wrong num_heads raise errors."""
-    theirs, ours = pair(student, reference, rng, num_heads=1)
-    for x in (rng.randn(1, 1, D_IN), rng.randn(3, CONTEXT, D_IN) * 0.5):
-        assert_close(
-            output_of(theirs, x), output_of(ours, x), f"the output for {x.shape[1]} token(s)"
-        )
-    with raises(student, "ValueError"):
-        output_of(theirs, rng.randn(BATCH, CONTEXT + 1, D_IN))
-    with raises(student, "ValueError", "AssertionError"):
-        student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, 5)
+def test_gradients(student, rng):
+    """In both modes, gradients reach x and all parameters, and are the slopes of the output."""
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    for causal in (True, False):
+        state = weights_of(rng)
+        module = made(student, state, dropout=RATE, causal=causal)
+        assert_slopes(student, module, x, state, rng)
+        assert_slopes(student, module.train(), x, state, rng)
+
+
+@pytest.mark.points(1)
+def test_any_size(student, rng):
+    """A batch of any size, 1 to context_length tokens, and a single head work."""
+    state = same_weights(rng)
+    module, longer = (made(student, state, context=context) for context in (CONTEXT, CONTEXT + 3))
+    x = rng.randn(3, CONTEXT, D_IN) * 0.7
+    output = output_of(module, x)
+    expect(isinstance(output, Tensor), "the output is not a tensor")
+    whole = (3, CONTEXT, D_OUT)
+    assert_same(output, output_of(longer, x), "the output for a full context", shape=whole)
+    alone = output_of(module, x[:1])
+    assert_same(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
+    # Whatever the weights are, the mean of two equal values is that value.
+    token = rng.randn(3, 1, D_IN)
+    twice = output_of(module, token.repeat(1, 2, 1))[:, :1]
+    single = output_of(module, token)
+    assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
+    alone = output_of(module, token[:1])
+    assert_same(alone, single[:1], "the output for one token alone", shape=(1, 1, D_OUT))
+    # Two equal heads, of which out_proj takes the first, give what one such head gives.
+    small = weights_of(rng, d_out=D_HEAD)
+    large = {name: torch.cat([small[name]] * 2) for name in small}
+    large["out_proj.weight"] = torch.block_diag(*[small["out_proj.weight"]] * 2)
+    one, two = (
+        made(student, state, heads=heads, d_out=heads * D_HEAD)
+        for heads, state in ((1, small), (2, large))
+    )
+    for x in (rng.randn(3, N_TOKENS, D_IN), rng.randn(1, N_TOKENS, D_IN)):
+        expected = output_of(two, x)[..., :D_HEAD]
+        shape = (*x.shape[:2], D_HEAD)
+        assert_same(output_of(one, x), expected, "the output of a single head", shape=shape)
 
 
 @pytest.mark.points(1)
 def test_future_is_invisible(student, rng):
-    """Changing a later token by any amount changes no earlier output."""
-    module = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
-    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    # Tokens 4 and 5 become huge with opposite signs, so one outscores the tokens before them.
+    """Changing later tokens by any amount changes no earlier output, even for huge scores."""
+    # Keys are the negative queries, so a token's score with itself is far below 0.
+    state = weights_of(rng)
+    state["W_key.weight"] = -state["W_query.weight"]
+    module = made(student, state)
+    scales = torch.tensor([1.0, 1e2, 1e3, 1e6], dtype=torch.float64).view(-1, 1, 1)
+    x = rng.randn(4, N_TOKENS, D_IN) * scales
     changed = x.clone()
-    changed[:, 3:] *= torch.tensor([[1e4], [-1e4]])
+    changed[:, 3:] += rng.randn(4, N_TOKENS - 3, D_IN) * scales * 10
     before, after = output_of(module, x), output_of(module, changed)
-    what, shape = "the output for the tokens before the change", (BATCH, 3, D_OUT)
+    expect(before[:, :3].isfinite().all(), "for an x of scale 1 to 1e6 the output is not finite")
+    what, shape = "the output for the tokens before the change", (4, 3, D_OUT)
     assert_same(after[:, :3], before[:, :3], what, shape=shape)
     expect((after != before).any(), "the output does not depend on x")
 
 
-@pytest.mark.points(3)
-def test_parts(student, reference, rng):
-    """The four layers have the right order and biases, and the mask is a buffer."""
-    seed = int(rng.randint(0, 10_000, 1))
-    manual_seed(student, seed)
-    theirs = student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, qkv_bias=True)
-    torch.default_generator.manual_seed(seed)
-    ours = reference.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, qkv_bias=True)
-    found = dict(theirs.named_parameters())
-    for name, parameter in ours.named_parameters():
-        expect(name in found, f"with qkv_bias=True there is no parameter {name}")
-        assert_close(found[name], parameter, f"{name} after torch.manual_seed({seed})")
-    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    assert_close(output_of(theirs, x), output_of(ours, x), "the output with biases")
-    shapes = [tuple(buffer.shape) for _, buffer in theirs.named_buffers()]
-    found = any(shape[-2:] == (CONTEXT, CONTEXT) for shape in shapes)
-    expect(found, f"no buffer is a mask of shape {(CONTEXT, CONTEXT)}; the shapes are {shapes}")
-
-
-@pytest.mark.points(3)
-def test_dropout(student, reference, rng):
-    """Training drops weights at the rate and divides the rest by 1 - rate; eval mode drops none."""
-    batch, n_tokens, d_in, d_head, rate = 4, 8, 13, 11, 0.3
-    classes = student.MultiHeadAttention, reference.MultiHeadAttention
-    theirs, ours = twins(*classes, d_in, HEADS * d_head, 9, rate, HEADS, rng=rng)
-    x = rng.randn(batch, n_tokens, d_in) * 0.1
-    output = output_of(ours, x)
-    assert_close(output_of(theirs, x), output, "the output in eval mode")
-
-    def heads(tensor):
-        return tensor.view(batch, n_tokens, HEADS, d_head).transpose(1, 2)
-
-    # A head's values are independent (8 of size 11), so the output determines the weights.
-    W_out, bias = ours.out_proj.weight.detach(), ours.out_proj.bias.detach()
-    values = heads(output_of(ours.W_value, x))
-    inverse = values.mT @ torch.linalg.inv(values @ values.mT)
-
-    def weights_by(output):
-        return heads(torch.linalg.solve(W_out.T, output - bias, left=False)) @ inverse
-
-    weights = weights_by(output)
-    seen = weights_by(output_of(theirs.train(), x))
-    dropped = seen.abs() < weights / 2
-    expected = (weights / (1 - rate)).masked_fill(dropped, 0.0)
-    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-6)
-    visible = torch.ones(n_tokens, n_tokens, dtype=torch.bool).tril()
-    share = dropped[..., visible].double().mean().item()
-    expect(abs(share - rate) < 0.15, f"{share:.0%} of the weights are dropped at rate {rate}")
+@pytest.mark.points(1)
+def test_parts(student, rng):
+    """The only parameters are those of four linear layers; qkv_bias switches three biases on."""
+    state = weights_of(rng, d_in=D_IN + 1)
+    biases = {f"{name}.bias": rng.randn(D_OUT) for name in NAMES}
+    for options, wanted in (({}, state), ({"qkv_bias": True}, {**state, **biases})):
+        module = student.MultiHeadAttention(D_IN + 1, D_OUT, CONTEXT, 0.0, HEADS, **options)
+        found = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+        shapes = {name: tuple(value.shape) for name, value in wanted.items()}
+        given = "with qkv_bias=True" if options else "without qkv_bias"
+        expect(found == shapes, f"{given}, the parameters are {found}, not {shapes}")
+    # A bias does the same as the weights of a feature that is always 1.
+    biased = made(student, {**state, **biases}, d_in=D_IN + 1, qkv_bias=True)
+    x = rng.randn(BATCH, N_TOKENS, D_IN + 1)
+    x[..., -1] = 0
+    output = output_of(biased, x)
+    for name in NAMES:
+        state[f"{name}.weight"][:, -1] = biases[f"{name}.bias"]
+    x[..., -1] = 1
+    assert_own(output, output_of(made(student, state, d_in=D_IN + 1), x), "the output with biases")
 
 
 @pytest.mark.points(2)
-@pytest.mark.needs("test_multi_head_attention")
-def test_argument(student, reference, rng):
-    """x may be a transposed bfloat16 view; it is not modified, and the output has its dtype."""
-    theirs, ours = pair(student, reference, rng, dtype=torch.bfloat16)
-    x = (rng.randn(BATCH, D_IN, N_TOKENS) * 0.2).to(torch.bfloat16).transpose(1, 2)
-    output = assert_unchanged(student, lambda x: output_of(theirs, x), x, names=("x",))
-    assert_close(output, output_of(ours, x), atol=0.1)
+def test_dropout(student, rng):
+    """In training, each weight is dropped on its own at the rate; the rest are scaled up."""
+    d_head = 6
+    d_out = HEADS * d_head
+    state = same_weights(rng, d_out=d_out)
+    x = rng.randn(1, N_TOKENS, D_IN).repeat(DRAWS, 1, 1) * 0.3
+
+    def by_head(tensor):
+        return tensor.unflatten(-1, (HEADS, d_head)).transpose(-3, -2)
+
+    # A head's values are independent (5 of size 6), so an output determines the weights.
+    inverse = torch.linalg.pinv(by_head(x[0] @ state["W_value.weight"].T))
+    plain = output_of(made(student, state, d_out=d_out).train(), x[:2])
+    output = output_of(made(student, state, dropout=RATE, d_out=d_out).train(), x)
+    shapes = (2, N_TOKENS, d_out), (DRAWS, N_TOKENS, d_out)
+    expect((plain.shape, output.shape) == shapes, "the output in training has another shape")
+    expect(output.isfinite().all(), "the output in training is not finite")
+    weights, seen = by_head(plain[0]) @ inverse, by_head(output) @ inverse
+    dropped = seen.abs() < weights.abs() / 2
+    expected = (weights / (1 - RATE)).masked_fill(dropped, 0.0)
+    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
+    dropped = dropped[:, weights.abs() > 1e-3].double()
+    shares = dropped.mean(0)
+    share = shares.mean().item()
+    expect(abs(share - RATE) < 0.1, f"{share:.0%} of the weights are dropped at rate {RATE}")
+    uneven = "some weights are dropped more often than others, or in all sentences at once"
+    expect((shares - RATE).abs().max() < 0.2, uneven)
+    together = torch.corrcoef(dropped.T).fill_diagonal_(0).abs().max()
+    expect(together < 0.5, "some weights of a sentence are always dropped together")
+    output = output_of(made(student, state, dropout=1.0, d_out=d_out).train(), x[:2])
+    assert_close(output, torch.zeros_like(output), "the output at rate 1, less the bias")
 
 
 @pytest.mark.points(1)
-@pytest.mark.needs("test_multi_head_attention")
+def test_nothing_dropped_in_eval_mode(student, rng):
+    """In eval mode nothing is dropped, whatever the rate is."""
+    state = weights_of(rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    without = output_of(made(student, state), x)
+    module = made(student, state, dropout=0.5)
+    assert_own(output_of(module, x), without, "the output in eval mode")
+    output_of(module.train(), x)
+    assert_own(output_of(module.eval(), x), without, "the output in eval mode after training")
+
+
+@pytest.mark.points(1)
+def test_argument(student, rng):
+    """x may be a transposed view, and is not modified."""
+    module = made(student, weights_of(rng))
+    view = rng.randn(BATCH, D_IN, N_TOKENS).transpose(1, 2)
+    turned = rng.randn(N_TOKENS, BATCH, D_IN).transpose(0, 1)
+    for x in (view, turned):
+        plain = x.contiguous()
+        output = assert_unchanged(student, lambda x: output_of(module, x), plain, names=("x",))
+        again = assert_unchanged(student, lambda x: output_of(module, x), x, names=("x",))
+        assert_own(again, output, "the output for a transposed view")
+    module.train()
+    assert_unchanged(student, lambda x: output_of(module, x), view.contiguous(), names=("x",))
+
+
+@pytest.mark.points(1)
+def test_moves(student, rng):
+    """`module.to(dtype)` is enough to move everything to another dtype, such as bfloat16."""
+    state = weights_of(rng)
+    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
+    module = made(student, state)
+    wide = output_of(module, x)
+    output = output_of(module.to(torch.bfloat16), x.to(torch.bfloat16))
+    assert_bfloat16(output, "in eval mode")
+    assert_close(output.double(), wide, "the output in bfloat16", rtol=0.1, atol=0.1)
+    module = made(student, state, dropout=0.5).to(torch.bfloat16).train()
+    assert_bfloat16(output_of(module, x.to(torch.bfloat16)), "in training mode")
+
+
+def assert_bfloat16(output, mode):
+    """Raise `Mismatch` unless an output is a tensor in bfloat16."""
+    expect(isinstance(output, Tensor), "the output is not a tensor")
+    dtype = str(output.dtype).removeprefix("torch.")
+    says = f"after module.to(torch.bfloat16), {mode} the output for an x in bfloat16 is {dtype}"
+    expect(output.dtype == torch.bfloat16, says)
+
+
+@pytest.mark.points(1)
+def test_misuse(student, rng):
+    """More tokens than context_length, and heads that do not divide d_out, are refused."""
+    context = working_context(student)
+    call = f"MultiHeadAttention({D_IN}, {D_OUT}, {context}, 0.0, {HEADS}"
+    for options, shown in (({}, call + ")"), ({"causal": False}, call + ", causal=False)")):
+        module = student.MultiHeadAttention(D_IN, D_OUT, context, 0.0, HEADS, **options)
+        output_of(module, rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32))
+        for n_tokens in (context + 1, 2 * context):
+            x = rng.randn(BATCH, n_tokens, D_IN, dtype=torch.float32)
+            says = f"{shown}(x) with {n_tokens} tokens"
+            assert_refused(student, lambda x=x, module=module: output_of(module, x), says)
+    says = f"MultiHeadAttention({D_IN}, {D_OUT}, {context}, 0.0, 5)"
+    make = student.MultiHeadAttention
+    assert_refused(student, lambda: make(D_IN, D_OUT, context, 0.0, 5), says)
+
+
+def assert_refused(student, call, shown):
+    """Raise `Mismatch` unless a call, which the message shows, is refused."""
+    try:
+        with raises(student, *REFUSALS):
+            call()
+    except Mismatch:
+        raise Mismatch(f"{shown} raises nothing, where ValueError is expected") from None
+
+
+@pytest.mark.points(1)
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, heads or tokens."""
-    small = student.MultiHeadAttention(D_IN, 12, 9, 0.0, 3)
-    large = student.MultiHeadAttention(D_IN, 20, 9, 0.0, 5)
-    few = rng.randn(2, 4, D_IN, dtype=torch.float32)
-    many = rng.randn(6, 8, D_IN, dtype=torch.float32)
-    assert_vectorised(student, lambda: output_of(small, few), lambda: output_of(large, many))
+
+    def called(batch, n_tokens, heads):
+        module = student.MultiHeadAttention(D_IN, 12, 9, 0.0, heads)
+        x = rng.randn(batch, n_tokens, D_IN, dtype=torch.float32)
+        return lambda: output_of(module, x)
+
+    small = called(2, 3, 3)
+    for axis, sizes in (("sentences", (5, 3, 3)), ("tokens", (2, 8, 3)), ("heads", (2, 3, 6))):
+        assert_no_loop(student, axis, small, called(*sizes))
