@@ -31,7 +31,7 @@ from grader.grading.programs import program
 from grader.report import TWO, Diagnosis, Explanation, Outcome, WrongStep, first_failure
 from grader.sandbox import wire
 from grader.sandbox.host.connection import CallLog
-from grader.sandbox.source import forbidden_calls
+from grader.sandbox.source import Unsearchable, forbidden_calls
 
 UNKNOWN = (
     "This is not one of the mistakes we know. Print the intermediate results of your code for the "
@@ -264,8 +264,8 @@ class Diagnostician:
         source = f"import torch\nfrom torch import nn\n{textwrap.dedent(fault.by).strip()}"
         try:
             return bool(forbidden_calls(source, "", self.exercise.forbidden))
-        except SyntaxError:
-            return False
+        except Unsearchable:  # the same test reports a file that nobody can search
+            return True
 
     def _variant(self, text: str) -> Variant:
         files = {**self._solutions, self.exercise.name: text}
