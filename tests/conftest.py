@@ -8,10 +8,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from classroom import Instant, Pools
+from classroom import Instant, Pools, hand_in
 from commandline import Cli, Grade, Said
+from forty import STUDENTS, batch
+from warm import warm_popen
 
 import grader.classroom.workers.pool
 import grader.commands.validate
@@ -21,6 +24,7 @@ from grader.course.course import Course, load_course
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult, Report
 from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.host.child import ChildProcess
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
@@ -34,8 +38,10 @@ if (
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("attacks", "kills", "cluster", "validate", "doctor", "dashboard", "pages", "diagnosis"),
-    *("failures", "project", "examples", "watch", "bad_input", "build", "fuzz", "boundary"),
+    *("attacks", "kills", "cluster", "validate", "dashboard", "pages", "fuzz_trees", "diagnosis"),
+    *("fuzz_more", "examples", "lost_slots", "stopping", "environment", "project", "watch"),
+    *("lost_workers", "reports", "boundary", "build", "bad_input", "evasions", "reader", "regrade"),
+    *("full_disk", "fuzz", "fuzz_files", "batch", "power", "seeds", "check", "broken_rows"),
 )
 
 
@@ -61,6 +67,25 @@ def course() -> Course:
 def solutions(course: Course) -> dict[str, str]:
     """The reference solution of every exercise."""
     return {name: course[name].read("solution.py") for name in course.names}
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Small tensors, which only wait for each other on several threads."""
+    import torch  # which the process that distributes the tests does not need
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session")
+def references(solutions: dict[str, str]) -> dict[str, ModuleType]:
+    """Every reference solution as a module, by the exercise's name."""
+    from reference_cases import loaded  # imports torch
+
+    return {name: loaded(solutions, name) for name in solutions}
 
 
 @pytest.fixture(scope="session")
@@ -130,12 +155,20 @@ class _Shared:
         pass
 
 
+class _WarmChild(ChildProcess):
+    """A child process that is forked from a warm one."""
+
+    popen = warm_popen()
+
+
 @pytest.fixture(scope="session")
 def pools() -> Iterator[Pools]:
     """Grading processes that are warmed up once for all tests."""
     shared = Pools()
-    yield shared
-    shared.close()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(grader.classroom.workers.pool, "ChildProcess", _WarmChild)
+        yield shared
+        shared.close()
 
 
 @pytest.fixture
@@ -165,6 +198,30 @@ def instant(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Instant:
     engine = Instant()
     monkeypatch.setattr(grader.classroom.workers.pool, "WorkerPool", engine)
     return engine
+
+
+@pytest.fixture
+def forty(tmp_path: Path) -> Path:
+    """Forty submissions, no two alike, each with a good deal of text."""
+    more = "x = 1  # padding\n" * 50
+    texts = {f"{name}/scale.py": f"# {n % 9} points\n# {name}\n" for n, name in enumerate(STUDENTS)}
+    return hand_in(tmp_path / "class", {place: text + more for place, text in texts.items()})
+
+
+@pytest.fixture(scope="session")
+def kept() -> dict[str, bytes]:
+    """What comes out the same in every test, by the fixture that has worked it out."""
+    return {}
+
+
+@pytest.fixture
+def whole(cli: Cli, instant: Instant, forty: Path, kept: dict[str, bytes]) -> bytes:
+    """The marks of a run that nothing stops."""
+    if "whole" not in kept:
+        batch(cli, forty, "whole")
+        instant.jobs.clear()
+        kept["whole"] = (forty.parent / "whole" / "grades.csv").read_bytes()
+    return kept["whole"]
 
 
 @pytest.fixture

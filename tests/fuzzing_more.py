@@ -15,9 +15,11 @@ from tempfile import TemporaryDirectory
 import msgspec
 from fuzzing import SOUND_ZIPS, Fuzzer, a_notebook, mutated
 
-from grader.classroom.ledger import AttemptRow, Ledger, open_ledger
+from grader.classroom import storage
+from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.standings import Standings
 from grader.classroom.storage import COLUMNS, FILE, checksum
+from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import GradedJob, encode_result
 from grader.course.course import Course, load_course
 from grader.grading.seeds import secret_from
@@ -88,13 +90,19 @@ PLACES = [
 ]
 
 
+@functools.cache
+def sound_value(table: str, column: str) -> bytes:
+    """What the first row of a table holds in a column."""
+    with contextlib.closing(_opened(sound_ledger())) as db:
+        (value,) = db.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
 def a_row(rng: Random) -> bytes:
     """Which cell is broken, whether its checksum is right, wrong or missing, and what it holds."""
     table, column = rng.choice(PLACES)
     seal = rng.choice(("right", "wrong", "none"))
-    with contextlib.closing(_opened(sound_ledger())) as db:
-        (value,) = db.execute(f"SELECT {column} FROM {table} LIMIT 1").fetchone()
-    data = value if isinstance(value, bytes) else str(value).encode()
+    data = sound_value(table, column)
     broken = mutated(rng, data or b"x", rng.choice((data or b"x", b'{"a": [1e999, null]}')))
     return json.dumps([table, column, seal]).encode() + b"\n" + broken
 
@@ -105,10 +113,18 @@ def _opened(data: bytes) -> sqlite3.Connection:
     return db
 
 
+@functools.cache
+def broken_class() -> Standings:
+    """One class for all cases, whose ledger gets another file for each of them."""
+    return Standings(course(), Ledger(_opened(sound_ledger())), secret_from(1))
+
+
 def survives_row(root: Path, case: bytes) -> bool:
     """Whether the broken row's student still has a standing; the other one always has."""
     head, _, value = case.partition(b"\n")
     table, column, seal = json.loads(head)
+    standings = broken_class()
+    ledger = standings.ledger
     with contextlib.closing(_opened(sound_ledger())) as db:
         key = "student = 's001'" if table == "attempts" else f"hash = '{'0' * 32}'"
         ((rowid, kind),) = db.execute(
@@ -118,12 +134,9 @@ def survives_row(root: Path, case: bytes) -> bool:
         with contextlib.suppress(sqlite3.IntegrityError):  # a text where numbers belong
             db.execute(f"UPDATE {table} SET {column} = {cast} WHERE rowid = ?", [value, rowid])
         _seal(db, table, rowid, seal)
-        from grader.classroom.storage import _text
-
-        db.text_factory = _text
-        ledger = Ledger(db)
+        db.text_factory = storage._text
+        ledger._db = db
         ledger.set_damaged_rows_apart()
-        standings = Standings(course(), ledger, secret_from(1))
         assert standings.standing(WHOLE) is not None
         with ledger.review.sparing(BROKEN):  # as every loop over students does
             if standing := standings.standing(BROKEN):

@@ -8,12 +8,15 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
 import time
 from pathlib import Path
+
+from msgspec import structs
 
 from grader.submissions import reader_process
 from grader.submissions.reader import messages
@@ -27,7 +30,7 @@ def behave(job: messages.Job, read: messages.FilesRead) -> messages.Answer:  # n
     match HOW:
         case "sleeps":
             time.sleep(60)
-        case "computes":
+        case "computes" | "has little time":
             while True:
                 pass
         case "is killed":
@@ -65,7 +68,10 @@ def behave(job: messages.Job, read: messages.FilesRead) -> messages.Answer:  # n
 
 def answer(job: messages.Job) -> messages.Answer:
     """Answer honestly, unless a file is hostile."""
+    was_warm = "IPython.core.inputtransformer2" in sys.modules
     read = honest(job)
+    if HOW == "says whether it was warm" and isinstance(read, messages.FilesRead):
+        return structs.replace(read, files=dict.fromkeys(read.files, str(was_warm)))
     if isinstance(read, messages.FilesRead) and "hostile" in "".join(read.files.values()):
         return behave(job, read)
     return read
@@ -79,6 +85,8 @@ def kill_on_request() -> None:
         time.sleep(0.01)
 
 
+if HOW == "has little time":
+    resource.setrlimit(resource.RLIMIT_CPU, (3, 3))  # also of every reader, for itself alone
 if HOW == "is killed":
     threading.Thread(target=kill_on_request, daemon=True).start()
 reader_process.answer = answer

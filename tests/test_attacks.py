@@ -40,7 +40,7 @@ OF_THE_PROCESS = (
     *("cheats", "ends", "files", "forges", "lies", "network"),
     *("patches", "persists", "reads", "walks", "zygote"),
 )
-ORDINARY_SAMPLE = 4 * EVERY  # and so many by a user without privileges, where root tries more
+ORDINARY_SAMPLE = 8 * EVERY  # and so many by a user without privileges, where root tries more
 NOBODY = 65534
 
 

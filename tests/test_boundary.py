@@ -466,7 +466,7 @@ def test_the_worker_sees_a_clean_environment(student: Any, monkeypatch: pytest.M
     assert "GRADER_TEST_SECRET" not in seen
     assert set(seen) == {
         *("PATH", "LANG", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
-        *("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR"),
+        *("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "PYTORCH_JIT"),
     }
     assert str(Path.home()) not in seen.values()
 

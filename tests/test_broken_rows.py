@@ -6,15 +6,15 @@ A broken row is planted in each column of each table, as the schema lists them.
 from __future__ import annotations
 
 import contextlib
+import csv
+import json
 import math
-import os
-import random
 import re
 import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,17 @@ import pytest
 from classroom import TINY, Instant, hand_in, marks, report_of
 from commandline import Cli, Said
 
-from grader.classroom import storage
+from grader.classroom import intake, storage
+from grader.classroom.ledger import open_ledger
+from grader.classroom.statistics import ClassTally
 from grader.classroom.storage import COLUMNS, checksum
+from grader.course.course import Course
+from grader.reports.summary import Summary
+from grader.submissions.layouts import Attempt
+from grader.submissions.submission import Submission
 
-HUGE = "x" * 1_000_000
+Case = tuple[str, str, Any, bool]  # table, column, value, whether the checksum is made to fit
+HUGE = "x" * 100_000
 VALUES: dict[str, tuple[Any, ...]] = {
     "TEXT": (None, b"\xff\xfe\x00", "", '{"not": JSON', HUGE, "null", "[1]", '{"a": NaN}', "zzz"),
     "INTEGER": (None, "text", -5, 2**62, math.inf),
@@ -118,16 +125,23 @@ def plant(out: Path, table: str, column: str, value: Any, reseal: bool) -> bool:
         if found is None:  # `missing`
             found = db.execute(f"SELECT rowid FROM {table}").fetchone()
         try:
-            db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", [value, *found])
+            _write(db, table, column, value, *found, reseal)
         except sqlite3.IntegrityError:  # the number of a row is always a number
             return False
-        if reseal and table in COLUMNS:
-            values = db.execute(f"SELECT {COLUMNS[table]} FROM {table} WHERE rowid = ?", found)
-            with contextlib.suppress(sqlite3.OperationalError, TypeError):
-                seal = checksum(values.fetchone())
-                db.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", [seal, *found])
         _set_schema(db, table, schema)
     return True
+
+
+def _write(
+    db: sqlite3.Connection, table: str, column: str, value: Any, rowid: int, reseal: bool
+) -> None:
+    """Write a value into a row, with the checksum that fits then if it is to be resealed."""
+    db.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", [value, rowid])
+    if reseal and table in COLUMNS:
+        values = db.execute(f"SELECT {COLUMNS[table]} FROM {table} WHERE rowid = ?", [rowid])
+        with contextlib.suppress(sqlite3.OperationalError, TypeError):
+            seal = checksum(values.fetchone())
+            db.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", [seal, rowid])
 
 
 def _set_schema(db: sqlite3.Connection, table: str, sql: str) -> None:
@@ -144,7 +158,7 @@ CASES = [
 ]
 
 
-def check_rest_comes_out(graded: Graded, case: tuple[str, str, Any, bool], command: str) -> None:
+def check_rest_comes_out(graded: Graded, case: Case, command: str) -> None:
     """The neighbours' marks are right after any command, and whose is not is named."""
     table, column, value, reseal = case
     broken = graded.copy("one")
@@ -173,20 +187,151 @@ def test_a_broken_row_in_any_column_costs_nobody_else(graded: Graded) -> None:
         check_rest_comes_out(graded, case, names[number % len(names)])
 
 
-def sample(table: str, command: str) -> list[tuple[str, str, Any, bool]]:
-    """Some of a table's cases, the same in every run; all of them if that is asked for."""
-    cases = [case for case in CASES if case[0] == table]
-    if os.environ.get("GRADER_ALL_BROKEN_ROWS"):
-        return cases
-    return random.Random(f"{table}/{command}").sample(cases, min(len(cases), 10))
+# --- every value at once --------------------------------------------------------------------------
+
+# A class of its own for each: what is broken is of the whole class, or reads as not published.
+ALONE = [
+    case
+    for case in CASES
+    if case[0] == "settings" or (case[0] == "published" and case[1] in DECIDES and case[3])
+]
+
+
+def read_here(attempt: Attempt, course: Course) -> Submission:
+    """Read an attempt without a reader, which no broken row concerns."""
+    text = (attempt.parts[0].path / "scale.py").read_text()
+    return Submission(attempt.student, {"scale": text}, {"scale": "scale.py"})
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """A class with a student for each broken value, and some more."""
+
+    graded: Graded
+    cases: dict[str, Case]
+    planted: Path
+
+    def marks_after(self, command: str) -> tuple[Said, dict[str, str]]:
+        """Run a command on the class with the ledger in which everything is broken."""
+        out = self.graded.out
+        for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
+            (out / name).unlink(missing_ok=True)
+        shutil.copyfile(self.planted, out / "ledger.sqlite")
+        said = self.graded.run(command)
+        assert said.code in (0, 1), f"{command}: {said.err[-2000:]}"
+        assert "Traceback" not in said.err, command
+        place = "marks.csv" if command == "export" else "grades.csv"
+        with (out / place).open(newline="", encoding="utf-8") as file:
+            return said, {row["submission"]: row["points"] for row in csv.DictReader(file)}
+
+
+def crowd(cli: Cli, place: Path, reseal: bool) -> Crowd:
+    """Grade a class, and plant every value in a row of a student of its own."""
+    chosen = [case for case in CASES if case[3] is reseal and case not in ALONE]
+    cases = {f"b{number:04}": case for number, case in enumerate(chosen)}
+    absent = {name for name, case in cases.items() if case[0] == "missing"}
+    sound = ("s001", "s002", "s003")
+    present = (*sound, *(name for name in cases if name not in absent))
+    hand_in(place / "class", {f"{name}/scale.py": f"# 4 points, {name}" for name in present})
+    lines = (f"{name},Name of {name}\n" for name in (*present, *absent))
+    (place / "roster.csv").write_text(f"id,name\n{''.join(lines)}")
+    graded = Graded(cli, place)
+    with open_ledger(graded.out) as ledger:
+        for name in present:
+            if name in sound or cases[name][0] == "adjustments":
+                ledger.adjust(name, "scale", 1, "near")
+    assert graded.run("batch").code == 1
+    plant_all(graded.out, cases)
+    return Crowd(graded, cases, shutil.copyfile(graded.out / "ledger.sqlite", place / "planted"))
+
+
+def plant_all(out: Path, cases: dict[str, Case]) -> None:
+    """Plant each value in a row of its student; the row is made where a whole ledger has none."""
+    with contextlib.closing(sqlite3.connect(out / "ledger.sqlite", isolation_level=None)) as db:
+        schemas = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+        tables = {case[0] for case in cases.values()}
+        for table in tables:
+            _set_schema(db, table, re.sub(r"NOT NULL|STRICT", "", schemas[table]))
+    with contextlib.closing(sqlite3.connect(out / "ledger.sqlite", isolation_level=None)) as db:
+        db.execute("BEGIN")
+        for name, (table, column, value, reseal) in cases.items():
+            rowid = _row_of(db, table, name)
+            with contextlib.suppress(sqlite3.IntegrityError):  # a row's number is always a number
+                _write(db, table, column, value, rowid, reseal)
+        db.execute("COMMIT")
+        for table in tables:
+            _set_schema(db, table, schemas[table])
+
+
+def _row_of(db: sqlite3.Connection, table: str, student: str) -> int:
+    """The row of a table that is about this student."""
+    digest = "(SELECT hash FROM attempts WHERE student = ?)"
+    if table == "set_aside":
+        db.execute(f"INSERT INTO set_aside SELECT * FROM results WHERE hash = {digest}", [student])
+    if table == "damaged":
+        db.execute("INSERT INTO damaged VALUES (NULL, 'published', ?, '', '2026-01-01')", [student])
+    if table == "runs":
+        columns = "started, finished, course, versions, seed"
+        db.execute(f"INSERT INTO runs ({columns}) SELECT {columns} FROM runs WHERE run = 1")
+        return int(db.execute("SELECT max(run) FROM runs").fetchone()[0])
+    of_hash = table in ("results", "set_aside", "submissions")
+    whose = f"hash = {digest}" if of_hash else "student = ?"
+    (rowid,) = db.execute(f"SELECT rowid FROM {table} WHERE {whose}", [student]).fetchone()
+    return int(rowid)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", sorted({case[0] for case in CASES}))
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_broken_value_costs_nobody_else(command: str, table: str, graded: Graded) -> None:
-    for case in sample(table, command):
-        check_rest_comes_out(graded, case, command)
+@pytest.mark.parametrize("reseal", [False, True])
+def test_every_broken_value_costs_nobody_else(
+    reseal: bool, cli: Cli, instant: Instant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "collect", read_here)
+    everybody = crowd(cli, tmp_path / "whole", reseal)
+    for command in COMMANDS:
+        said, found = everybody.marks_after(command)
+        assert {found.get(name) for name in ("s001", "s002")} == {"5"}, command
+        assert found["s003"] == ("4" if command == "adjust" else "5")
+        if reseal:
+            continue
+        for name, (table, column, *_) in everybody.cases.items():
+            right = {"adjustments": "5", "missing": None}.get(table, "4")
+            says_whose = column not in ("student", "hash") and table not in ("runs", "damaged")
+            if says_whose and found.get(name) != right:
+                assert name in said.err, f"{name}, {table}.{column}, {command}"
+
+
+@pytest.mark.slow
+def test_what_is_broken_for_the_whole_class_costs_no_marks(graded: Graded) -> None:
+    names = list(COMMANDS)
+    for number, case in enumerate(ALONE):
+        check_rest_comes_out(graded, case, names[number % len(names)])
+
+
+@pytest.mark.parametrize("field", ["points", "states", "points_of", "page", "flags", "name"])
+def test_a_row_of_the_class_page_that_cannot_be_shown_costs_nobody_else(
+    field: str, cli: Cli, instant: Instant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ClassTally.summary
+
+    def planted(tally: ClassTally, *parts: Any) -> Summary:
+        summary = real(tally, *parts)
+        broken = (replace(row, **{field: math.nan}) for row in summary.students)
+        rows = zip(summary.students, broken)
+        return replace(summary, students=tuple(b if a.id == "s002" else a for a, b in rows))
+
+    monkeypatch.setattr(ClassTally, "summary", planted)
+    names = ("s001", "s002", "s003")
+    hand_in(tmp_path / "class", {f"{name}/scale.py": "# 3 points" for name in names})
+    said = cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert said.code == 1
+    assert "s002: the grader failed here" in said.err
+    data = re.search(
+        r'"id":(\[.*?\]).*?"points":(\[.*?\])', (tmp_path / "out/index.html").read_text()
+    )
+    assert data is not None
+    assert json.loads(data[1]) == list(names)
+    assert json.loads(data[2]) == [3.0, 0.0, 3.0]
+    assert marks(tmp_path / "out") == dict.fromkeys(names, "3")
 
 
 # --- numbers --------------------------------------------------------------------------------------

@@ -6,25 +6,22 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import browser as chromium
 import pytest
-from browser import OpenPage
+from browser import PHONE, Scheme, Tab
 
 from grader.classroom.statistics import ClassTally
 from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
 from grader.reports import dashboard
 from grader.reports.summary import Pair, Summary
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
+OpenPage = Callable[..., Any]
 PAGE = 100
-PHONE = {"width": 360, "height": 740}
 HOSTILE = {
     "s0003": "</script><script>document.title='owned'</script>",
     "s0004": "<img src=x onerror=document.title='owned'>",
@@ -123,9 +120,9 @@ def text(summary: Summary) -> str:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium.started() as started:
-        yield started
+def tab() -> Iterator[Tab]:
+    with chromium.started() as browser:
+        yield Tab(browser)
 
 
 @pytest.fixture(scope="module")
@@ -139,26 +136,15 @@ def index(text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def open_page(browser: Browser, index: Path) -> Iterator[OpenPage]:
-    """Open the class page, and record every request that it makes."""
-    contexts = []
+def open_page(tab: Tab, index: Path) -> OpenPage:
+    """Open the class page."""
 
     def opening(
-        scheme: str = "light", fragment: str = "", path: Path = index, **options: Any
+        scheme: Scheme = "light", fragment: str = "", path: Path = index, **options: Any
     ) -> Any:
-        context = browser.new_context(color_scheme=scheme, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.asked, page.said = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.goto(path.as_uri() + fragment)
-        return page
+        return tab.open(path.as_uri() + fragment, scheme, **options)
 
-    yield opening
-    for context in contexts:
-        context.close()
+    return opening
 
 
 def column(page: Any, title: str) -> list[str]:
@@ -334,16 +320,14 @@ def test_hostile_names_stay_text(open_page: OpenPage) -> None:
 
 
 @pytest.mark.parametrize("scheme", chromium.SCHEMES)
-def test_axe_finds_nothing(open_page: OpenPage, tmp_path: Path, scheme: chromium.Scheme) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
+def test_axe_finds_nothing(open_page: OpenPage, tmp_path: Path, scheme: Scheme) -> None:
     small = tmp_path / "index.html"  # axe looks at every element, and these have all kinds
     small.write_text(dashboard.render(class_of(12)), "utf-8")
     page = open_page(scheme, path=small)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.locator("ul.who li").first.wait_for()
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    broken, which = chromium.accessibility(page, scheme)
+    assert broken == 0, which
 
 
 def test_it_fits_a_phone(open_page: OpenPage) -> None:

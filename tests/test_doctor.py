@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from pathlib import Path
-from tempfile import TemporaryFile
 
 import pytest
-from commandline import Cli, Said
-from without import lack
-
-from grader.__main__ import run
+from commandline import Said
+from warm import run_warm
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 HERE = Path(__file__).parent
 
 
 def lacking(what: str, *arguments: object) -> Said:
-    """Run `grader …` on this kernel as if the kernel lacked `what`.
-
-    A fork of this process does, which has torch already.
-    """
-    with TemporaryFile() as out, TemporaryFile() as err:
-        if (pid := os.fork()) == 0:
-            code = 255
-            try:
-                for file, stream in ((out, 1), (err, 2)):
-                    os.dup2(file.fileno(), stream)
-                sys.stdout, sys.stderr = open(1, "w"), open(2, "w")  # noqa: SIM115
-                os.chdir(HERE / "tiny")
-                lack(what)
-                code = run([str(argument) for argument in arguments])
-                sys.stdout.flush()
-                sys.stderr.flush()
-            finally:
-                os._exit(code)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        out.seek(0)
-        err.seek(0)
-        return Said(code, out.read().decode(), err.read().decode())
+    """Run `grader …` on this kernel as if the kernel lacked `what`."""
+    command = [sys.executable, str(HERE / "without.py"), what, *map(str, arguments)]
+    return run_warm(command, cwd=HERE / "tiny")
 
 
 DOCTOR = {
@@ -71,8 +48,8 @@ def test_the_doctor_says_what_is_missing(what: str) -> None:
     assert "✓ take 8 GiB of memory: refused" in said.out or "could not" in said.out
 
 
-def test_the_doctor_finds_this_machine_well(cli: Cli) -> None:
-    said = cli("doctor")
+def test_the_doctor_finds_this_machine_well() -> None:
+    said = lacking("nothing", "doctor")
     assert said.code == 0, said.out
     assert "✗" not in said.out
     assert said.out.count("refused") >= 12

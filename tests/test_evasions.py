@@ -5,6 +5,7 @@ Every evasion computes right values. It is graded in a class, between neighbours
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,11 @@ from commandline import Cli, Grade
 
 from grader.course.course import Course
 from grader.sandbox.cells import CELL
+from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.zygote import Zygote
 from grader.sandbox.source import Unsearchable, forbidden_calls
+from grader.sandbox.wire import Source
 
 NORM = """
 import threading
@@ -120,6 +125,22 @@ ROWS = {  # ways to run a loop over rows
         "        return out[0]"
     ),
     "in a subclass": "return self.rows(x.as_subclass(Quiet)).as_subclass(torch.Tensor)",
+    "while torch looks at an argument": (
+        "out = []\n"
+        "        class Size:\n"
+        "            def __index__(_):\n"
+        "                out.append(self.rows(x)); return 1\n"
+        "        torch.zeros(Size())\n"
+        "        return out[0]"
+    ),
+    "while torch looks at an index": (
+        "out = []\n"
+        "        class Place:\n"
+        "            def __index__(_):\n"
+        "                out.append(self.rows(x)); return 0\n"
+        "        x[Place():]\n"
+        "        return out[0]"
+    ),
 }
 QUIET = """
 class Quiet(torch.Tensor):
@@ -134,6 +155,61 @@ HONEST = f"""{NORM}
         mean, var = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
         return self.gamma * (x - mean) / torch.sqrt(var + self.eps) + self.beta
 """
+
+
+# What right code may do besides, where torch runs operations that no function is seen to call.
+HARMLESS = {
+    "makes tensors": (
+        "torch.Tensor([1.0, 2.0]); torch.FloatTensor(3).fill_(0); torch.Tensor(x.tolist())\n"
+        "        torch.tensor([x.sum(), x.mean()]); nn.Parameter(x.detach().clone()); x.new([1, 2])"
+    ),
+    "formats": "print(x); print(f'{x.sum():.3f}', self.gamma, repr(x.double()), x > 0)",
+    "reads numbers": "float(x.sum()), int(x.sum()), bool(x.sum() > 0), x.tolist(), x.sum().item()",
+    "indexes": (
+        "x[..., 0]; x[x > 0]; x[..., torch.tensor([0])]; x[None, ..., -1:]; x[..., [0, 1]]\n"
+        "        y = x.clone(); y[..., 0] = 1; y[y > 0] = 0; y[..., :1] += x[..., :1]"
+    ),
+    "maps": "torch.vmap(lambda r: r - r.mean())(x); torch.func.vmap(torch.sum)(x)",
+    "differentiates": (
+        "torch.func.grad(lambda v: (v**2).sum())(torch.ones(3))\n"
+        "        v = torch.ones(3, requires_grad=True)\n"
+        "        with torch.enable_grad(): torch.autograd.backward((v**2).sum())"
+    ),
+    "differentiates forward": (
+        "torch.func.jvp(lambda v: v**2, (torch.ones(3),), (torch.ones(3),))\n"
+        "        torch.func.jacfwd(lambda v: v**2)(torch.ones(3))"
+    ),
+    "has a function of its own differentiated": (
+        "class Twice(torch.autograd.Function):\n"
+        "            forward = staticmethod(lambda ctx, v: v * 2)\n"
+        "            backward = staticmethod(lambda ctx, g: g * 2)\n"
+        "        Twice.apply(x)"
+    ),
+    "writes with out": "torch.add(x.detach(), 1, out=torch.empty(x.shape, dtype=x.dtype))",
+    "switches gradients": "\n        ".join(
+        f"with {context}: x.mean() * 2"
+        for context in ("torch.no_grad()", "torch.inference_mode()", "torch.autocast('cpu')")
+    ),
+    "copies": "import copy; copy.deepcopy(self); copy.copy(x); torch.empty_like(x).copy_(x)",
+    "makes modules": (
+        "nn.Sequential(nn.Linear(3, 3), nn.ReLU())(torch.ones(2, 3)); nn.LazyLinear(2)(x.float())\n"
+        "        nn.init.xavier_uniform_(torch.empty(3, 3))"
+    ),
+    "compiles": (
+        "@torch.jit.script\n        def twice(v: torch.Tensor): return v * 2\n        twice(x)"
+    ),
+    "has a mode of its own": (
+        "from torch.overrides import TorchFunctionMode\n"
+        "        class Mode(TorchFunctionMode):\n"
+        "            def __torch_function__(self, f, types, args=(), kwargs=None):\n"
+        "                return f(*args, **(kwargs or {}))\n"
+        "        with Mode(): x + 1"
+    ),
+    "draws": (
+        "state = torch.get_rng_state(); torch.manual_seed(1); torch.rand_like(x)\n"
+        "        torch.randn(3, generator=torch.Generator()); torch.set_rng_state(state)"
+    ),
+}
 
 
 def outcomes_of(out: Path, name: str) -> dict[str, dict[str, Any]]:
@@ -181,6 +257,18 @@ def test_no_way_around_the_watch_runs_a_loop(graded: Any) -> None:
         if tests["test_no_python_loops"]["outcome"] == "passed"
     ]
     assert passed == []
+
+
+def test_right_code_in_any_style_earns_everything(graded: Any) -> None:
+    right = HONEST.replace('print(x[:1], f"{x.sum():.2f}")', "{besides}")
+    assert right != HONEST
+    found = graded([right.replace("{besides}", besides) for besides in HARMLESS.values()])
+    said = {
+        how: message
+        for how, tests in zip(HARMLESS, found)
+        if (message := "; ".join(t["message"] for t in tests.values() if t["message"]))
+    }
+    assert said == {}
 
 
 CONSTRUCTORS = {  # "functions" that are none
@@ -246,6 +334,64 @@ BINDINGS = {
 @pytest.mark.parametrize("binding", BINDINGS)
 def test_every_binding_of_a_name_counts(binding: str) -> None:
     assert forbidden_calls(BINDINGS[binding], "x.py", PATTERNS)
+
+
+OWN = {  # names of the source's own that are like forbidden ones
+    "a setting": "class A:\n    layer_norm = 1\n    layer_norm_eps: float = 1\nA().layer_norm",
+    "a field": "@dataclass\nclass A:\n    layer_norm: bool\ndef f(a): return a.layer_norm",
+    "a keyword": "settings = SimpleNamespace(layer_norm=1)\nsettings.layer_norm",
+    "a named tuple": "A = namedtuple('A', 'layer_norm rest')\ndef f(a): return a.layer_norm",
+    "an option": "parser.add_argument('--layer-norm')\nparser.parse_args([]).layer_norm",
+    "a part": "def f(self, m): self.add_module('layer_norm', m); self.layer_norm(1)",
+    "a name that torch has not": "def f(self): return self.layer_norm_1, self.my_layer_norm",
+    "a name by text": "def f(self, n): return getattr(self, f'layer_norm{1}')",
+    "a method": "class A:\n    def layer_norm(self): return self.layer_norm()",
+    "a class": "class LayerNorm: pass\nLayerNorm()",
+    "words": "'torch.layer_norm'  # nn.LayerNorm\nprint('use torch.layer_norm')",
+    "a block that never runs": (
+        "import torch\nif __name__ == '__main__':\n    print(torch.nn.LayerNorm(3))"
+    ),
+}
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_a_name_of_its_own_is_no_forbidden_call(own: str) -> None:
+    assert forbidden_calls(OWN[own], "x.py", ("torch*layer_norm*", "torch*.LayerNorm")) == []
+
+
+RUN = {
+    "another name": "__name__ = '__main__'",
+    "another name in the globals": "globals()['__name__'] = '__main__'",
+}
+
+
+@pytest.mark.parametrize("how", RUN)
+def test_what_is_not_searched_is_never_run(
+    how: str, tiny_course: Course, grade: Grade, tiny_solution: str
+) -> None:
+    guard = "if __name__ == '__main__':\n    raise LookupError\n"
+    (result,) = grade(tiny_course, {"scale": f"{RUN[how]}\n{guard}{tiny_solution}"}).exercises
+    assert result.points == result.max_points
+
+
+def test_one_worker_searches_and_runs_all_files_of_a_submission(
+    zygote: Zygote, course: Course, solutions: dict[str, str]
+) -> None:
+    workers = []
+
+    def connect() -> Worker:
+        workers.append(Worker(zygote))
+        return workers[-1]
+
+    sources = {name: Source(f"{name}.py", text) for name, text in solutions.items()}
+    forbidden = {name: course[name].forbidden for name in solutions}
+    with closing(WorkerConnection(connect)) as connection:
+        connection.begin(1)
+        for name in solutions:
+            subject = Subject(name, "own parts", sources, TimeLimits(), forbidden[name], forbidden)
+            assert connection.search(subject) == []
+            connection.load(subject)
+    assert len(workers) == 1
 
 
 TANGLES = {

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from classroom import TINY, beneath, hand_in, processes, rows, waits
 from commandline import Cli
+from warm import warm_popen
 
 pytestmark = [
     pytest.mark.slow,
@@ -26,16 +27,11 @@ pytestmark = [
 
 STUDENTS = [f"s{n:03}" for n in range(1, 141)]
 SLOWLY = "    __import__('time').sleep(0.03)\n"  # a moment in which to be killed
-# What is killed in each run, before the parent itself is, while the run warms up and later. Most
-# kills are of processes that grade: these are forked, the others import torch again.
-EARLY = [(), ("template",), ("zygote",), ("zygote", "template")]
-LATER = [
-    (*["grading"] * 7, "template"),
-    (*["grading"] * 7, "zygote"),
-    (*["grading"] * 6, "template", "zygote"),
-    (*["grading"] * 7, "zygote"),
-]
-LAST = (*["grading"] * 5, "zygote")
+# What is killed in each run, before the parent itself is, while the run warms up and later: every
+# kind of process in each phase, and each start of a run is the start of all its processes.
+EARLY = [(), ("zygote", "template")]
+LATER = [(*["grading"] * 13, "template"), (*["grading"] * 13, "zygote")]
+LAST = (*["grading"] * 18, "zygote")
 KILLS = sum(len(each) + 1 for each in (*EARLY, *LATER)) + len(LAST)
 
 
@@ -55,7 +51,7 @@ class Batch:
         command = ["batch", str(self.folder.parent / "class"), "--out", str(self.folder / "out")]
         scratch = self.folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
-        return subprocess.Popen(
+        return warm_popen()(
             [
                 *(sys.executable, "-m", "grader", *command, "--course", str(TINY)),
                 *("--seed", "5", "--jobs", "2", "--quiet", "--log", str(self.log)),

@@ -19,7 +19,10 @@ from classroom import TINY, Instant, hand_in, marks, report_of, rows
 from commandline import Cli
 
 from grader.classroom import storage
-from grader.classroom.ledger import AttemptRow, Ledger, PublishedMark, ResultKey, open_ledger
+from grader.classroom.ledger import Ledger, open_ledger
+from grader.classroom.stored.marks import PublishedMark
+from grader.classroom.stored.results import ResultKey
+from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import GradedJob, encode_result
 from grader.errors import RequestError
 from grader.grading.seeds import secret_from, seed_of_submission

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from warm import run_warm
 
 from grader.commands import GROUPS, commands
 from grader.course.course import Course
@@ -26,14 +27,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 @pytest.mark.slow
 def test_the_pages_show_what_the_commands_say_today() -> None:
-    done = subprocess.run(
-        [sys.executable, "docs/build.py", "--check"],
-        cwd=ROOT,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, f"run `make docs`: {done.stdout}{done.stderr}"
+    done = run_warm([sys.executable, "docs/build.py", "--check"], cwd=ROOT)
+    assert done.code == 0, f"run `make docs`: {done.out}{done.err}"
 
 
 @pytest.mark.slow

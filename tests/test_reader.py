@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -21,7 +22,8 @@ from commandline import Cli, Said
 
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions.layouts import Attempt, AttemptPart, collect
+from grader.submissions.layouts import Attempt, AttemptPart, attempt, collect
+from grader.submissions.opening import MAX_ENTRIES
 from grader.submissions.reader import host, messages
 from grader.submissions.reader.host import ReaderTemplate, ReadingLimits
 from grader.submissions.submission import Submission, discover
@@ -202,6 +204,45 @@ def test_all_texts_of_a_submission_are_bounded_together(course: Course, tmp_path
     assert any("together longer than 2 MiB" in why for why in found.problems.values())
 
 
+def class_zip(path: Path, solution: str) -> Path:
+    """Write a class zip in which the parts of s002 and s003 cannot be unpacked."""
+    link = zipfile.ZipInfo("class/s003/scale.py")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        for student in ("s001", "s004"):
+            archive.writestr(f"class/{student}/scale.py", solution)
+        for number in range(MAX_ENTRIES + 1):
+            archive.writestr(f"class/s002/{number}.txt", "")
+        archive.writestr(link, "/etc/passwd")
+    return path
+
+
+def test_what_is_left_out_of_a_class_zip_is_told_to_its_student(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_solution: str
+) -> None:
+    path, out = class_zip(tmp_path / "class.zip", tiny_solution), tmp_path / "out"
+    said = cli("batch", path, "--out", out, "--course", TINY, "--seed", 5)
+    assert said.code == 1, said.err
+    assert marks(out) == {"s001": "8", "s002": "0", "s003": "0", "s004": "8"}
+    reasons = {"s002": "s002 holds more than 10000 files", "s003": "s003/scale.py is a link"}
+    for student, reason in reasons.items():
+        report = report_of(out, student)
+        assert reason in report["exercises"][0]["advice"]
+        assert any(reason in flag for flag in report["flags"])
+    for neighbour in ("s001", "s004"):
+        assert not report_of(out, neighbour)["notes"]
+
+
+def test_a_folder_with_too_many_entries_is_refused_before_they_are_looked_at(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hand_in(tmp_path / "class", {f"s00{number}/scale.py": "x = 1\n" for number in range(1, 5)})
+    monkeypatch.setattr(attempt, "MAX_CLASS_ENTRIES", 3)
+    said = cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert said.code == 2
+    assert "holds more than 3 files and folders" in said.err
+
+
 # --- a reader that misbehaves ---------------------------------------------------------------------
 
 
@@ -234,6 +275,7 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
         ("leaves", "ended without an answer"),
         ("eats memory", "MiB of memory"),
         ("says the disk is full", "cannot read what"),
+        ("has little time", "more than 3 seconds of computing"),
     ],
 )
 def test_a_reader_that_misbehaves_costs_the_submission_that_it_reads(
@@ -263,6 +305,16 @@ def test_a_reader_that_does_not_end_is_ended(
 
 def attempt_in(folder: Path) -> Attempt:
     return Attempt(folder.name, (AttemptPart(folder, folder.name),))
+
+
+def test_only_the_first_notebooks_with_magics_wait_for_the_import_of_ipython(
+    hostile: Callable[[str], None], tmp_path: Path, tiny_course: Course
+) -> None:
+    hand_in(tmp_path, {"s001/scale.ipynb": notebook(code("%time x = 1")).decode()})
+    hostile("says whether it was warm")
+    said = [collect(attempt_in(tmp_path / "s001"), tiny_course).files["scale"] for _ in range(3)]
+    # The second reader is forked while the first still reads.
+    assert said == ["False", "False", "True"]
 
 
 def test_a_template_that_is_killed_is_started_again(tmp_path: Path, tiny_course: Course) -> None:

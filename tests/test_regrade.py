@@ -9,7 +9,7 @@ import pytest
 from classroom import Instant, hand_in, marks, report_of, rows
 from commandline import Cli
 
-from grader.classroom import ledger as ledgers
+from grader.classroom.stored import marks as stored_marks
 from grader.course.course import load_course
 
 RIGHT = "def shift(x, by):\n    return x + by\n"
@@ -319,7 +319,9 @@ def test_a_clock_that_is_set_back_loses_no_adjustment(
 ) -> None:
     batch(cli, handed_in, pair)
     for year, points, mark in ((2031, "+2", 7), (2001, "+1", 6), (1999, "0", 5)):
-        monkeypatch.setattr(ledgers, "_now", lambda year=year: f"{year}-01-01T00:00:00.000+00:00")
+        monkeypatch.setattr(
+            stored_marks, "now", lambda year=year: f"{year}-01-01T00:00:00.000+00:00"
+        )
         assert adjust(cli, handed_in, pair, "s003", "scale", points).code == 0
         assert report_of(out(handed_in), "s003")["mark"]["points"] == mark
 

@@ -6,11 +6,14 @@ import random
 import subprocess
 import sys
 import textwrap
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.classroom import similarity
+from grader.classroom.review import NeedsReview
 from grader.classroom.similarity import FEWEST, GRAM, WINDOW, Similarity, fingerprints, tokens
 from grader.reports.summary import Pair
 
@@ -52,6 +55,21 @@ def pairs_of(*texts: str, common: str = STUB) -> list[Pair]:
     for at, text in enumerate(texts):
         found.add(f"s{at:03}", {"attention": text})
     return found.pairs()
+
+
+def test_what_cannot_be_compared_costs_only_its_student(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = similarity._ComparedFile
+
+    def planted(student: int, digest: int, prints: Any) -> Any:
+        return real(student, digest, None if student == 1 else prints)
+
+    monkeypatch.setattr(similarity, "_ComparedFile", planted)
+    review = NeedsReview()
+    found = Similarity([STUB], review.sparing)
+    for name in ("s000", "s001", "s002"):
+        found.add(name, {"attention": program(1)})
+    assert [pair.students for pair in found.pairs()] == [("s000", "s002")]
+    assert list(review.reasons) == ["s001"]
 
 
 def others(count: int) -> list[str]:

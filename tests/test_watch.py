@@ -8,7 +8,6 @@ import re
 import select
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ import click
 import pytest
 from commandline import Cli
 from conftest import ROOT
+from warm import run_warm, warm_popen
 
 from grader.commands.screen import KEYS, Session, screen
 from grader.commands.work import CheckRequest
@@ -28,6 +28,7 @@ from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import discover
 
 NAMES = ("masked_softmax", "layer_norm", "transformer_block")
+IN_TERMINAL = Path(__file__).parent / "in_terminal.py"
 AtWork = Callable[[Callable[[Session], None]], None]
 
 
@@ -215,11 +216,16 @@ class Terminal:
     """`grader` in a terminal of its own."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
-        self.pid, self.fd = pty.fork()
-        if not self.pid:
-            os.chdir(folder)
-            command = [sys.executable, "-W", "ignore", "-m", "grader", *arguments]
-            os.execve(sys.executable, command, {**os.environ, "TERM": "xterm"})
+        self.fd, theirs = pty.openpty()
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+        self.run = warm_popen()(
+            [sys.executable, str(IN_TERMINAL), *arguments],
+            cwd=folder,
+            env={**os.environ, "TERM": "xterm"},
+            start_new_session=True,
+            **streams,
+        )
+        os.close(theirs)
         self.seen = ""
 
     def until(self, wanted: str, seconds: float = 60) -> str:
@@ -242,7 +248,7 @@ class Terminal:
                 pass
         except OSError:
             pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.run.wait()
 
 
 Open = Callable[..., Terminal]
@@ -258,11 +264,8 @@ def terminal(copy: Path) -> Iterator[Open]:
 
     yield opening
     for one in opened:
-        try:
-            os.kill(one.pid, signal.SIGKILL)
-            os.waitpid(one.pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
+        one.run.kill()
+        one.run.wait()
         os.close(one.fd)
 
 
@@ -284,7 +287,7 @@ def test_saves_and_keys_in_a_terminal(copy: Path, terminal: Open) -> None:
 def test_a_signal_gives_the_screen_back(terminal: Open) -> None:
     opened = terminal("check", "--watch", "layer_norm")
     opened.until("quit")
-    os.kill(opened.pid, signal.SIGTERM)
+    opened.run.send_signal(signal.SIGTERM)
     assert "\x1b[?25h\x1b[?1049l" in opened.until("0 of 1 exercises")
     assert opened.end() == 1
 
@@ -316,28 +319,12 @@ def test_ctrl_c_quits_and_gives_the_screen_back(terminal: Open) -> None:
 @pytest.mark.slow
 def test_manual_takes_letters_and_enter(copy: Path) -> None:
     solve(copy, "layer_norm")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-m",
-            "grader",
-            "check",
-            "--watch",
-            "--manual",
-            "layer_norm",
-        ],
-        input="\nl\nq\n",
-        cwd=copy,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout
-    assert len(re.findall(r"1 of 1 exercises", done.stdout)) >= 3
-    assert "13 / 13" in done.stdout
+    command = ["-m", "grader", "check", "--watch", "--manual", "layer_norm"]
+    done = run_warm([sys.executable, "-W", "ignore", *command], "\nl\nq\n", cwd=copy)
+    assert done.code == 0, done.err
+    assert "\x1b" not in done.out
+    assert len(re.findall(r"1 of 1 exercises", done.out)) >= 3
+    assert "13 / 13" in done.out
 
 
 def test_watching_writes_no_files(cli: Cli) -> None:

@@ -13,9 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, get_args
 
-from grader.classroom.ledger import AttemptRow, Ledger
+from grader.classroom.ledger import Ledger
 from grader.classroom.roster import Roster, RosterRow, read_roster
 from grader.classroom.storage import FILE, settings_of
+from grader.classroom.stored.submissions import AttemptRow
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts, open_submissions
@@ -141,8 +142,9 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
         raise RequestError(f"{out} holds the submissions", "--out another-folder")
     roster = read_roster(request.roster) if request.roster else Roster(())
     unopened: list[LeftOut] = []
-    with open_submissions(request.submissions, unopened) as folder:
-        found = find_attempts(folder, course, request.layout, out)
+    notes: dict[Path, tuple[str, ...]] = {}
+    with open_submissions(request.submissions, unopened, notes) as folder:
+        found = find_attempts(folder, course, request.layout, out, notes)
         missing = roster.missing(row for each in found.attempts if (row := roster.find(each)))
         attempts = [each for each in found.attempts if _is_in_shard(each.student, request.shard)]
         yield Intake(

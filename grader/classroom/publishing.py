@@ -12,15 +12,15 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from grader.classroom.ledger import PublishedMark
 from grader.classroom.similarity import Similarity
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.statistics import ClassTally
 from grader.classroom.storage import KEPT
+from grader.classroom.stored.marks import PublishedMark
 from grader.course.stubs import make_stub
 from grader.course.visibility import for_student
 from grader.errors import RequestError
-from grader.files import Draft, fingerprint, sync, writing_whole
+from grader.files import Draft, fingerprint, fingerprint_of, sync, sync_files, writing_whole
 from grader.report import Report
 from grader.reports import dashboard, render
 from grader.reports.data import to_json_line
@@ -81,7 +81,7 @@ class Publisher:
             published = self.standings.ledger.published(student)
         if published is None or published.fingerprint != standing.fingerprint:
             return False
-        pages = {self._name(page) for _, files in self._pages(standing) for page in files.values()}
+        pages = {page for _, files in self._pages(standing) for page in files.values()}
         return published.pages.keys() == pages and (
             student in self._pending or self._on_disk(pages) == published.pages
         )
@@ -89,31 +89,31 @@ class Publisher:
     def _on_disk(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: fingerprint(self.out / name) for name in names}
 
-    def _name(self, page: Path) -> str:
-        return str(page.relative_to(self.out))
-
-    def _pages(self, standing: Standing) -> Iterator[tuple[Report, dict[str, Path]]]:
+    def _pages(self, standing: Standing) -> Iterator[tuple[Report, dict[str, str]]]:
+        """Yield each report of a student, and the names of its pages by form."""
         for report in (standing.report, *standing.others):
             name = report.submission
             if report is not standing.report:
                 name += f".attempt-{report.attempt}"
-            yield report, {f: self.out / REPORTS / f"{name}{end}" for end, f in VIEWS.items()}
+            yield report, {form: f"{REPORTS}/{name}{end}" for end, form in VIEWS.items()}
 
     def _write(self, standing: Standing) -> None:
         drafts: list[Draft] = []
+        written = {}
         try:
             for report, pages in self._pages(standing):
                 visible = for_student(report, self.standings.course.policy)
                 for form, page in pages.items():
-                    with writing(page, drafts) as file:
-                        file.write(render(visible, form))
+                    text = render(visible, form)
+                    with writing(self.out / page, drafts) as file:
+                        file.write(text)
+                    written[page] = fingerprint_of(text)
         except BaseException:
             _discard(drafts)
             raise
         student = standing.report.submission
         _discard(self._pending.pop(student, (None, []))[1])
         mark = standing.published(self.standings.rules)
-        written = {self._name(draft.path): fingerprint(draft.fresh) or [] for draft in drafts}
         self._pending[student] = replace(mark, pages=written), drafts
 
     def flush(self) -> None:
@@ -121,17 +121,18 @@ class Publisher:
         pending, self._pending = self._pending, {}
         ledger, marks = self.standings.ledger, {}
         drafts = [draft for _, own in pending.values() for draft in own]
+        folder = self.out / REPORTS
         try:
-            for draft in drafts:
-                with explained(draft.path):
-                    sync(draft.fresh)
+            if drafts:
+                with explained(folder):
+                    sync_files(folder, (draft.fresh for draft in drafts))
             for student, (mark, own) in pending.items():
                 with ledger.review.sparing(student):
                     for draft in own:
                         with explained(draft.path):
                             draft.put()
                     marks[student] = mark
-            for folder in {draft.path.parent for draft in drafts}:
+            if drafts:
                 with explained(folder):
                     sync(folder)
         finally:
@@ -153,7 +154,7 @@ class Publisher:
             ledger.put(CLASS, None)  # until all three are written
         summary = self._write_marks(compare=students <= MAX_COMPARED)
         with writing(self.out / DASHBOARD) as page:
-            page.write(dashboard.render(summary))
+            page.write(dashboard.render(summary, ledger.review.sparing))
         if len(summary.students) == students:  # otherwise some are not graded yet
             state = {"fingerprint": ledger.class_fingerprint(), "pages": self._on_disk(names)}
             ledger.put(CLASS, state)
@@ -161,8 +162,8 @@ class Publisher:
     def _write_marks(self, compare: bool) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
         course, tally = self.standings.course, ClassTally()
-        similarity = Similarity(make_stub(exercise) for exercise in course.exercises)
         sparing = self.standings.ledger.review.sparing
+        similarity = Similarity(map(make_stub, course.exercises), sparing)
         with writing(self.out / GRADES) as grades, writing(self.out / RESULTS) as lines:
 
             def reports() -> Iterator[Report]:

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from grader.errors import RequestError
+from grader.files import read_bounded
 from grader.report import Person
 from grader.submissions.layouts import Attempt
 from grader.submissions.notes import printable_name
@@ -139,9 +140,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _read_text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise RequestError(f"{path} is larger than {MAX_BYTES >> 20} MiB", EXPECTED)
-        return path.read_bytes().decode("utf-8-sig")
+        return read_bounded(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise RequestError(f"cannot read {path}: {error.strerror}", "--roster FILE") from None
     except UnicodeDecodeError:

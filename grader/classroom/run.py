@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from grader.classroom.ledger import AttemptRow
 from grader.classroom.publishing import Publisher
 from grader.classroom.standings import Standings
+from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import (
     Answer,
     GradedJob,

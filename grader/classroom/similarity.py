@@ -15,7 +15,8 @@ import keyword
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
@@ -51,9 +52,17 @@ class _ComparedFile:
 
 
 class Similarity:
-    """The fingerprints of a class; those of the texts in `common`, the stubs, are left out."""
+    """The fingerprints of a class; those of the texts in `common`, the stubs, are left out.
 
-    def __init__(self, common: Iterable[str]) -> None:
+    `sparing` is entered with each student, so that what breaks costs only their own comparison.
+    """
+
+    def __init__(
+        self,
+        common: Iterable[str],
+        sparing: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
+    ) -> None:
+        self._sparing = sparing
         self._common = {mark for text in common for mark in fingerprints(text)}
         self._students: list[str] = []
         self._files: dict[str, list[_ComparedFile]] = {}
@@ -71,11 +80,24 @@ class Similarity:
     def pairs(self) -> list[Pair]:
         """Return all pairs of similar submissions, the most similar first."""
         found: dict[Indices, dict[str, _Match]] = {}
-        for exercise, files in self._files.items():
-            for match in (*_identical(files, self._limit), *_similar(files, self._limit)):
+        for exercise, own in self._files.items():
+            files, spread = self._readable(own)
+            for match in (*_identical(files, self._limit), *_similar(files, spread, self._limit)):
                 found.setdefault(match.students, {})[exercise] = match
-        pairs = [self._pair(students, matches) for students, matches in found.items()]
+        pairs = []
+        for students, matches in found.items():
+            with self._sparing(self._students[students[0]]):
+                pairs.append(self._pair(students, matches))
         return sorted(pairs, key=lambda pair: (-len(pair.exercises), -pair.share, pair.students))
+
+    def _readable(self, own: list[_ComparedFile]) -> tuple[list[_ComparedFile], Counter[int]]:
+        """Return the files that can be compared, and how many of them have each fingerprint."""
+        files, spread = [], Counter[int]()
+        for file in own:
+            with self._sparing(self._students[file.student]):
+                spread.update(iter(file.prints))
+                files.append(file)
+        return files, spread
 
     @property
     def _limit(self) -> int:
@@ -117,14 +139,13 @@ def _identical(files: list[_ComparedFile], limit: int) -> Iterator[_Match]:
                 yield _Match((one.student, other.student), count, 2 * count, identical=True)
 
 
-def _similar(files: list[_ComparedFile], limit: int) -> Iterator[_Match]:
+def _similar(files: list[_ComparedFile], spread: Counter[int], limit: int) -> Iterator[_Match]:
     """Yield the pairs of similar files whose texts differ, with their rare fingerprints.
 
     The threshold adapts to the exercise. It is the midpoint between 1 and the share that the median
     file has in common with the file closest to it, and at least `SIMILAR`. Where correct answers
     converge, only the pairs that converge further are reported.
     """
-    spread = Counter(mark for file in files for mark in file.prints)
     rare = [[mark for mark in file.prints if spread[mark] <= limit] for file in files]
     counts = {
         (first, second): (shared, len(rare[first]) + len(rare[second]))
@@ -134,7 +155,7 @@ def _similar(files: list[_ComparedFile], limit: int) -> Iterator[_Match]:
     for pair, (shared, total) in counts.items():
         for index in pair:
             closest[index] = max(closest[index], 2 * shared / total)
-    least = max(SIMILAR, (1 + median(closest)) / 2)
+    least = max(SIMILAR, (1 + median(closest or [0.0])) / 2)
     for (first, second), (shared, total) in counts.items():
         one, other = files[first], files[second]
         if one.digest != other.digest and shared >= FEWEST and 2 * shared >= least * total:
@@ -174,7 +195,8 @@ def tokens(text: str) -> Iterator[str]:
 
 def _hashes(text_tokens: list[str]) -> list[int]:
     """Return a hash of every `GRAM` successive tokens."""
-    places = range(len(text_tokens) - GRAM + 1)
-    grams = ("\0".join(text_tokens[at : at + GRAM]) for at in places)
-    digests = (hashlib.blake2b(gram.encode("utf-8", "replace"), digest_size=8) for gram in grams)
-    return [int.from_bytes(digest.digest()) for digest in digests]
+    words = [token.encode("utf-8", "replace") for token in text_tokens]
+    return [
+        int.from_bytes(hashlib.blake2b(b"\0".join(words[at : at + GRAM]), digest_size=8).digest())
+        for at in range(len(words) - GRAM + 1)
+    ]

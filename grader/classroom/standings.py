@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from grader.classroom.intake import Which, remembered_in
-from grader.classroom.ledger import AttemptRow, Ledger, PublishedMark, ResultKey, StoredResult
+from grader.classroom.ledger import Ledger
+from grader.classroom.stored.marks import PublishedMark
+from grader.classroom.stored.results import ResultKey, StoredResult
+from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import decode_result
 from grader.course.course import Course
 from grader.course.visibility import is_past_due

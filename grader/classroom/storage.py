@@ -89,16 +89,16 @@ COLUMNS: Mapping[str, str] = {
 
 def checksum(values: Sequence[Any]) -> str:
     """Return a checksum of the values of a row, which is the same on every machine."""
-    digest = hashlib.sha256()
+    parts: list[bytes] = []
     for value in values:
-        if isinstance(value, bytes):
-            kind, data = b"b", value
-        elif isinstance(value, str):
+        if isinstance(value, str):
             kind, data = b"s", value.encode("utf-8", "surrogatepass")
+        elif isinstance(value, bytes):
+            kind, data = b"b", value
         else:
             kind, data = b"n", repr(value).encode()
-        digest.update(b"%b%d " % (kind, len(data)) + data)
-    return digest.hexdigest()[:32]
+        parts += (b"%b%d " % (kind, len(data)), data)
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:32]
 
 
 def existing(folder: Path) -> Path:

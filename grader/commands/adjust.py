@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from grader.classroom.ledger import MAX_ADJUSTMENT
 from grader.classroom.publishing import Publisher
+from grader.classroom.stored.marks import MAX_ADJUSTMENT
 from grader.commands.graded import GRADED, echo_review, graded_class, known_student, verdict_line
 from grader.commands.options import COURSE
 from grader.course.course import Course

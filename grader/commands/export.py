@@ -12,14 +12,15 @@ from typing import TextIO, TypeVar
 import click
 
 from grader.classroom.gradebooks import Filled, StudentMark, fill_canvas, fill_moodle
-from grader.classroom.ledger import PublishedMark
 from grader.classroom.publishing import writing
 from grader.classroom.standings import Standing, Standings
+from grader.classroom.stored.marks import PublishedMark
 from grader.commands.graded import GRADED, echo_review, graded_class
 from grader.commands.options import COURSE, FILE, PATH
 from grader.course.course import Course
 from grader.course.visibility import for_student
 from grader.errors import RequestError
+from grader.files import read_bounded
 from grader.report import Report
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
@@ -117,15 +118,17 @@ def export(
 def _published(standings: Standings) -> Iterator[Standing]:
     """Yield every student's standing; raise `RequestError` if one is not as published.
 
-    Students of whom something stored is damaged are left out and named.
+    Students of whom something stored is damaged are left out and named. What does not say any more
+    whose it was may be of any student who is not as published.
     """
     ledger = standings.ledger
     students, stale = ledger.students(), []
+    unknown = ledger.damage("") if standings.is_as_published else ()
     for student in students:
         standing, old = standings.spared(student), ledger.published(student)
         if standing and old and not _differ(old, standing.published(standings.rules)):
             yield standing
-        elif damage := ledger.damage(student):
+        elif damage := ledger.damage(student) or unknown:
             ledger.review.add(student, f"{damage[0]}, and the mark is not exported")
         elif student not in ledger.review.reasons:
             stale.append(student)
@@ -192,8 +195,6 @@ def _fill(
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > MAX_GRADEBOOK_BYTES:
-            raise RequestError(f"{path} is larger than {MAX_GRADEBOOK_BYTES >> 20} MiB")
-        return path.read_bytes()
+        return read_bounded(path, MAX_GRADEBOOK_BYTES)
     except OSError as error:
         raise RequestError(f"cannot read {path}: {error.strerror}") from None

@@ -7,13 +7,15 @@ text only, and the data for the script cannot end the element that holds it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, get_args
 from urllib.parse import quote
 
+import msgspec
 from jinja2 import Environment
 
 from grader.report import State
@@ -30,8 +32,19 @@ KINDS: Mapping[State, str] = {  # the CSS class of a state, in the order of a ba
 }
 
 
-def render(summary: Summary) -> str:
-    """Return the page of a class."""
+def render(
+    summary: Summary,
+    sparing: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
+) -> str:
+    """Return the page of a class.
+
+    The row of a student that cannot be shown says only who it is; `sparing` is entered with each
+    student and hears why.
+    """
+    rows = tuple(
+        _showable(student, len(summary.exercises), sparing) for student in summary.students
+    )
+    summary = replace(summary, students=rows)
     style, script = _source("palette.css") + _source("class.css"), _source("class.js")
     states = [student.state for student in summary.students]
     template = _environment().get_template("class.html.j2")
@@ -104,15 +117,48 @@ def _columns(students: Sequence[StudentRow]) -> dict[str, list[Any]]:
 
     If each row repeated the names of the fields, they would take up most of the page.
     """
-    names = [field.name for field in fields(StudentRow)]
-    columns = {name: [getattr(student, name) for student in students] for name in names}
+    rows = [_cells(student) for student in students]
+    return {field.name: [row[field.name] for row in rows] for field in fields(StudentRow)}
+
+
+def _cells(student: StudentRow) -> dict[str, Any]:
+    """Return the values of a row as the script of the page reads them."""
+    cells = {field.name: getattr(student, field.name) for field in fields(StudentRow)}
     for name in ("points", "max_points", "late_days"):
-        columns[name] = [_rounded(points) for points in columns[name]]
-    columns["points_of"] = [[_rounded(each) for each in points] for points in columns["points_of"]]
-    columns["states"] = [[STATES.index(each) for each in states] for states in columns["states"]]
-    columns["state"] = [STATES.index(state) for state in columns["state"]]
-    columns["page"] = [link(page) for page in columns["page"]]
-    return columns
+        cells[name] = _rounded(cells[name])
+    return {
+        **cells,
+        "points_of": [_rounded(points) for points in student.points_of],
+        "states": [STATES.index(state) for state in student.states],
+        "state": STATES.index(student.state),
+        "page": link(student.page),
+    }
+
+
+def _showable(
+    student: StudentRow, exercises: int, sparing: Callable[[str], AbstractContextManager[None]]
+) -> StudentRow:
+    """Return a row that can be shown: the student's own, or one that says only who it is."""
+    with sparing(student.id):
+        row = msgspec.convert(msgspec.to_builtins(student), StudentRow)
+        json.dumps(_cells(row), allow_nan=False)
+        return row
+    return StudentRow(
+        id=student.id,
+        name="",
+        section="",
+        points=0.0,
+        max_points=0.0,
+        points_of=(None,) * exercises,
+        states=("not graded",) * exercises,
+        state="not graded",
+        attempt=0,
+        submitted="",
+        late_days=0.0,
+        flags=("this row cannot be shown; needs review",),
+        first_to_fix="",
+        page="",
+    )
 
 
 def _rounded(value: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -62,6 +62,7 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+@lru_cache(maxsize=1024)  # a class has most of its sentences in common
 def _markdown(text: str) -> str:
     """Return the text as one line of Markdown that is only text: no markup and no link.
 
@@ -89,8 +90,7 @@ def coloured(where: Frame) -> Markup:
     """Return the lines around a place as HTML: numbered, coloured, with the line itself marked."""
     text, start = (where.around, where.start) if where.around else (where.source, 0)
     start = start or where.line
-    formatter = HtmlFormatter(nowrap=True)
-    lines = highlight(text, PythonLexer(stripnl=False), formatter).rstrip("\n").split("\n")
+    lines = highlight(text, *_colouring()).rstrip("\n").split("\n")
     width = len(str(start + len(lines)))
     return Markup(
         "\n".join(
@@ -98,6 +98,12 @@ def coloured(where: Frame) -> Markup:
             for number, line in enumerate(lines, start)
         )
     )
+
+
+@cache
+def _colouring() -> tuple[PythonLexer, HtmlFormatter[str]]:
+    """Return lexer and formatter, of which the formatter costs more to make than to use."""
+    return PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
 
 
 def _marked(line: str, marked: bool) -> str:

@@ -6,6 +6,7 @@ the same way in both. Nothing is read from disk and `sys.path` is not touched.
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import sys
@@ -18,6 +19,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from grader.sandbox.cells import BROKEN, CELL, NOTEBOOK
+from grader.sandbox.source import drop_script
 from grader.sandbox.wire import Source
 
 
@@ -98,7 +100,12 @@ class Program(MetaPathFinder, Loader):
 
 @functools.lru_cache(maxsize=512)
 def _compiled(text: str, file: str) -> CodeType:
-    return compile(text, file, "exec", dont_inherit=True)
+    """Compile a text without what it does only as a script, which is not searched either."""
+    if "__main__" not in text:
+        return compile(text, file, "exec", dont_inherit=True)
+    tree = ast.parse(text, file)
+    drop_script(tree)
+    return compile(tree, file, "exec", dont_inherit=True)
 
 
 def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
@@ -109,7 +116,7 @@ def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
         # The empty lines in front keep the line numbers of the whole text.
         text = "\n" * start + "\n".join(lines[start:end])
         try:
-            exec(compile(text, source.file, "exec"), namespace)
+            exec(_compiled(text, source.file), namespace)
         except Exception as error:
             number = lines[start].removeprefix(CELL)
             yield f"cell {number} raised {type(error).__name__}: {str(error)[:200]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,12 @@ MAX_PARTS = 12  # of a dotted name; no name of torch is longer
 MAX_NAME = 80  # characters of one part, or of a text that may be one
 MAX_MEANINGS = 64  # of one name
 MAX_ROUNDS = 12  # in which what names mean is followed from one to the next
+METHOD = "torch.Tensor."  # stands for the attributes of anything unknown as well
+# Functions that make attributes of names that they are given as texts.
+DEFINERS = {
+    *("setattr", "add_module", "register_module", "register_buffer", "register_parameter"),
+    *("namedtuple", "make_dataclass", "Enum", "add_argument", "ModuleDict", "ParameterDict"),
+}
 # The words without which every forbidden name stands in the text as it is.
 INDIRECT = re.compile(r"attr|vars|dict|import_module|__import__|modules|eval|exec|globals|locals")
 
@@ -42,7 +49,22 @@ def forbidden_calls(text: str, file: str, patterns: Sequence[str]) -> list[Use]:
     if not may_name(text, patterns):
         return []
     uses = used_names(text, file)
-    return [use for use in uses if any(fnmatchcase(use.name, pattern) for pattern in patterns)]
+    matching = (use for use in uses if any(fnmatchcase(use.name, each) for each in patterns))
+    return [use for use in matching if _exists(use.name)]
+
+
+def _exists(name: str) -> bool:
+    """Return False for a method of tensors whose name nothing in torch has, if torch is loaded."""
+    if not name.startswith(METHOD) or (torch := sys.modules.get("torch")) is None:
+        return True
+    part = name.removeprefix(METHOD).partition(".")[0]
+    modules = [each for key, each in sys.modules.copy().items() if key.startswith("torch")]
+    return (
+        any(part in getattr(module, "__dict__", ()) for module in modules)
+        or hasattr(torch.Tensor, part)
+        or hasattr(torch.nn.Module, part)
+        or any(hasattr(space, part) for space in (torch.ops.aten, torch.ops.prims))
+    )
 
 
 def may_name(text: str, patterns: Sequence[str]) -> bool:
@@ -84,9 +106,21 @@ def _cells(text: str) -> Iterator[str]:
         yield "\n" * start + "\n".join(lines[start:end])
 
 
+def drop_script(tree: ast.Module) -> None:
+    """Empty the blocks `if __name__ == "__main__":` of a file, which is never run as a script."""
+    for node in tree.body:
+        match node:
+            case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
+                sides = {ast.unparse(side) for side in (left, right)}
+                if sides == {"__name__", "'__main__'"}:
+                    node.body = [ast.copy_location(ast.Pass(), node.body[0])]
+
+
 def _nodes(text: str) -> list[ast.AST]:
     nodes = []
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    drop_script(tree)
+    for node in ast.walk(tree):
         nodes.append(node)
         if len(nodes) > MAX_NODES:
             raise Unsearchable(f"its syntax tree has more than {MAX_NODES} nodes")
@@ -176,7 +210,7 @@ class _Resolver:
 
     def _maybe_torchs(self, line: int, names: Iterable[str]) -> Iterator[Use]:
         yield from (
-            Use(line, f"torch.Tensor.{name}")
+            Use(line, METHOD + name)
             for name in names
             if name.isidentifier() and len(name) <= MAX_NAME and name not in self.own
         )
@@ -377,10 +411,23 @@ def _parts(node: ast.AST) -> list[ast.expr]:
 def _own_names(node: ast.AST) -> Iterator[str]:
     """Yield the names that a node defines as the source's own, which are not torch's."""
     match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name
-        case ast.Attribute(attr=name, ctx=ast.Store()):
+        case ast.ClassDef(name=name, body=body):
             yield name
+            fields = (target for each in body for target, _ in _bindings(each))
+            yield from (target for target in fields if isinstance(target, str))
+            yield from (
+                each.target.id
+                for each in body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+            )
+        case ast.Attribute(attr=name, ctx=ast.Store()) | ast.keyword(arg=str(name)):
+            yield name
+        case ast.Call(func=ast.Attribute(attr=way) | ast.Name(id=way)) if way in DEFINERS:
+            for each in (part for arg in node.args for part in ast.walk(arg)):
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    yield from re.findall(r"\w+", each.value.replace("-", "_").lstrip("_"))
 
 
 _Target = str | ast.Attribute

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import stat
 import struct
 import zipfile
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile, ZipInfo
 
@@ -89,14 +90,14 @@ class _TooLarge(UnreadableArchive):
     """A member breaks the limits."""
 
 
-def is_zip(path: PurePath) -> bool:
+def is_zip(name: str) -> bool:
     """Return whether a file is named like a zip, in upper or lower case."""
-    return path.suffix.lower() == ".zip"
+    return os.path.splitext(name)[1].lower() == ".zip"
 
 
-def is_code_or_zip(path: PurePath) -> bool:
+def is_code_or_zip(name: str) -> bool:
     """Return whether a file is named like Python, a notebook or a zip, in upper or lower case."""
-    return path.suffix.lower() in (*CODE, ".zip")
+    return os.path.splitext(name)[1].lower() in (*CODE, ".zip")
 
 
 @contextlib.contextmanager
@@ -115,16 +116,18 @@ def unpack(
     notes: list[str],
     limits: ArchiveLimits = STUDENT,
     within: Path | None = None,
+    part_notes: dict[str, list[str]] | None = None,
 ) -> None:
     """Write the wanted files, and a note on each one left out. Raises `UnreadableArchive`.
 
-    The archive is opened in the folder `within` (see `open_file`), or else in its own folder.
+    The archive is opened in the folder `within` (see `open_file`), or else in its own folder. The
+    notes on each part are also added to `part_notes`, by its path.
     """
     try:
         stream = open_file(archive, within or archive.parent, limits.archive)
         with _GuardedReader(stream, limits) as guarded, ZipFile(guarded) as opened:
             guarded.release()
-            _unpack_wanted(opened, into, notes, limits)
+            _Unpacking(opened, into, notes, limits, part_notes).run()
     except NotOpened as error:
         raise UnreadableArchive(f"the archive {error}") from None
     except ZIP_ERRORS as error:
@@ -175,33 +178,74 @@ def _measure(listing: bytes, limits: ArchiveLimits) -> None:
             raise UnreadableArchive("the archive's list of files has too long entries")
 
 
-def _unpack_wanted(opened: ZipFile, into: Path, notes: list[str], limits: ArchiveLimits) -> None:
-    wanted = list(_wanted(opened.infolist(), limits))
-    depth = _depth_of_parts(path for _, path in wanted)
-    refused = _refused_parts((path.parts[:depth] for _, path in wanted), into, notes, limits)
-    room, used = limits.unpacked, Counter[tuple[str, ...]]()
-    for member, path in wanted:
-        part = path.parts[:depth]
-        if part in refused:
-            continue
-        name = printable_text(str(path))
-        if reason := _unsafe_reason(member, path, limits):
-            notes.append(left_out(name, reason))
-            continue
-        here = min(room, limits.part_unpacked - used[part])
+class _Unpacking:
+    """The unpacking of one archive."""
+
+    def __init__(
+        self,
+        opened: ZipFile,
+        into: Path,
+        notes: list[str],
+        limits: ArchiveLimits,
+        part_notes: dict[str, list[str]] | None,
+    ) -> None:
+        self._opened, self._into, self._limits = opened, into, limits
+        self._notes, self._part_notes = notes, {} if part_notes is None else part_notes
+        self._wanted = list(_wanted(opened.infolist(), limits))
+        self._depth = _depth_of_parts(path for _, path in self._wanted)
+        self._room, self._used = limits.unpacked, Counter[tuple[str, ...]]()
+
+    def run(self) -> None:
+        """Write every wanted member that keeps to the limits."""
+        refused = self._refused_parts()
+        for member, path in self._wanted:
+            if self._part(path) in refused:
+                continue
+            if reason := _unsafe_reason(member, path, self._limits):
+                self._leave_out(path, reason)
+            else:
+                self._unpack(member, path)
+
+    def _unpack(self, member: ZipInfo, path: PurePosixPath) -> None:
+        limits, part = self._limits, self._part(path)
+        here = min(self._room, limits.part_unpacked - self._used[part])
         try:
-            data = _read(opened, member, min(here, limits.member))
+            data = _read(self._opened, member, min(here, limits.member))
         except (_TooLarge, *ZIP_ERRORS) as error:
-            if limits.strict or room < limits.member:
+            if limits.strict or self._room < limits.member:
                 raise
-            notes.append(left_out(name, f"cannot be used ({printable_text(str(error))})"))
+            self._leave_out(path, f"cannot be used ({printable_text(str(error))})")
             # Reading it has cost up to this much, so it counts against the limits.
             cost = min(here, limits.member, SMALL + MAX_RATIO * member.compress_size)
         else:
             cost = len(data)
-            _write(into / path, data, notes)
-        room -= cost
-        used[part] += cost
+            if reason := _write(self._into / path, data):
+                self._leave_out(path, reason)
+        self._room -= cost
+        self._used[part] += cost
+
+    def _refused_parts(self) -> set[tuple[str, ...]]:
+        """Leave out the parts with too many members; return them."""
+        most = self._limits.part_members
+        counts = Counter(self._part(path) for _, path in self._wanted)
+        refused = {part for part, count in counts.items() if count > most}
+        for part in refused:
+            self._leave_out(PurePosixPath(*part), f"holds more than {most} files", is_part=True)
+        return refused
+
+    def _part(self, path: PurePosixPath) -> tuple[str, ...]:
+        return path.parts[: self._depth]
+
+    def _leave_out(self, path: PurePosixPath, why: str, *, is_part: bool = False) -> None:
+        """Add a note on a member or on a part; the folder of the part stays, so it is graded."""
+        note = left_out(printable_text(str(path)), why)
+        self._notes.append(note)
+        part = PurePosixPath(*self._part(path))
+        is_folder = is_part or len(path.parts) > self._depth
+        if not self._limits.strict and is_folder and _stays_inside(part):
+            self._part_notes.setdefault(str(part), []).append(note)
+            with contextlib.suppress(OSError, ValueError):  # a name that no folder can have
+                (self._into / part).mkdir(parents=True, exist_ok=True)
 
 
 def _wanted(
@@ -219,23 +263,6 @@ def _depth_of_parts(paths: Iterable[PurePosixPath]) -> int:
     """Return how many names of a path tell the student: 2 if one folder wraps all files, else 1."""
     tops = {path.parts[0] for path in paths} - {MAC_FOLDER}
     return 2 if len(tops) == 1 else 1
-
-
-def _refused_parts(
-    parts: Iterable[tuple[str, ...]], into: Path, notes: list[str], limits: ArchiveLimits
-) -> set[tuple[str, ...]]:
-    """Return the parts with too many members; each stays an empty folder, so that it is graded."""
-    counts = Counter(parts)
-    refused = {part for part, count in counts.items() if count > limits.part_members}
-    for part in refused:
-        path = PurePosixPath(*part)
-        notes.append(
-            left_out(printable_text(str(path)), f"holds more than {limits.part_members} files")
-        )
-        if _stays_inside(path):
-            with contextlib.suppress(OSError, ValueError):  # a name that no folder can have
-                (into / path).mkdir(parents=True)
-    return refused
 
 
 def _stays_inside(path: PurePosixPath) -> bool:
@@ -272,7 +299,8 @@ def _read(opened: ZipFile, member: ZipInfo, room: int) -> bytes:
     raise _TooLarge(f"{printable_text(member.filename)} unpacks to {size}")
 
 
-def _write(file: Path, data: bytes, notes: list[str]) -> None:
+def _write(file: Path, data: bytes) -> str:
+    """Write a new file; return why that is impossible, or an empty string."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("xb") as stream:
@@ -281,4 +309,5 @@ def _write(file: Path, data: bytes, notes: list[str]) -> None:
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise UnreadableArchive("there is not enough disk space to unpack it") from None
         reason = getattr(error, "strerror", None) or str(error)
-        notes.append(left_out(printable_text(file.name), f"cannot be written ({reason})"))
+        return f"cannot be written ({printable_text(reason)})"
+    return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from grader.course.course import Course
 from grader.course.settings import did_you_mean
@@ -139,17 +139,20 @@ def _files_in(folder: Path, own: OwnFolder, course: Course, skipped: list[str]) 
     found: dict[str, Path] = {}
     there = {entry.name for entry in own.entries(folder)}
     for name in course.names:
-        for path in map(PurePath, exercise_paths(name)):
-            reason = refusal(folder / path, own.within) if path.parts[0] in there else None
+        for place in exercise_paths(name):
+            if place.partition("/")[0] not in there:
+                continue
+            file = folder / place
+            reason = refusal(file, own.within)
             if reason is None:
                 continue
             if name in found:
                 reason = f"is a second file for {name}"
             if reason:
-                place = printable_name(str((folder / path).relative_to(own.within)))
-                skipped.append(left_out(place, reason))
+                where = printable_name(str(file.relative_to(own.within)))
+                skipped.append(left_out(where, reason))
             else:
-                found[name] = folder / path
+                found[name] = file
     return found
 
 
@@ -157,16 +160,15 @@ def _other_files(
     folder: Path, found: Mapping[str, Path], own: OwnFolder, course: Course
 ) -> list[str]:
     """Return a note on each Python file or notebook that does not have an exercise's name."""
-    free = [name for name in course.names if name not in found]
+    names = course.names
+    free = [name for name in names if name not in found]
     stray = [
-        entry
-        for entry in own.entries(folder)
-        if entry.path.suffix in CODE and entry.path.stem not in course.names
+        entry for entry in own.entries(folder) if entry.suffix in CODE and entry.stem not in names
     ]
     return [
         left_out(printable_name(entry.name), "is not an exercise file")
         # Only the first notes are shown, and each search costs time.
-        + (did_you_mean(entry.path.stem, free) if place < MAX_NOTES else "")
+        + (did_you_mean(entry.stem, free) if place < MAX_NOTES else "")
         for place, entry in enumerate(stray)
     ]
 
@@ -177,7 +179,7 @@ def _only_file(own: OwnFolder) -> Path | None:
             entry
             for folder in folders
             for entry in own.entries(folder)
-            if entry.path.suffix in CODE and not entry.name.startswith(".")
+            if entry.suffix in CODE and not entry.name.startswith(".")
         ]
         if files:
             is_usable = len(files) == 1 and refusal(files[0].path, own.within) == ""

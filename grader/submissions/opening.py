@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
@@ -25,6 +25,8 @@ KIB, MIB = 1 << 10, 1 << 20
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # is not read
+IS_A_LINK, NOT_REGULAR = "is a link", "is not a regular file"
+HAS_NO_NAME = "has no name that can be opened"
 
 
 class NotOpened(Exception):
@@ -45,6 +47,16 @@ class Entry:
         return self.folder / self.name
 
     @property
+    def suffix(self) -> str:
+        """The ending of its name, such as ".py"; making a path for that takes ten times as long."""
+        return os.path.splitext(self.name)[1]
+
+    @property
+    def stem(self) -> str:
+        """Its name without the suffix."""
+        return os.path.splitext(self.name)[0]
+
+    @property
     def is_folder(self) -> bool:
         """Whether it is a folder, and not a link to one."""
         return self.kind == "folder"
@@ -59,10 +71,8 @@ def open_file(path: Path, within: Path, most: int | None = None) -> BufferedRead
     descriptor = _open(path, within, _FILE)
     try:
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotOpened("is not a regular file")
-        if found.st_nlink > 1 and path != within:
-            raise NotOpened("is a hard link (hand in a copy)")
+        if reason := _refusal_of(found, is_given=path == within):
+            raise NotOpened(reason)
         if most is not None and found.st_size > most:
             raise NotOpened(f"is larger than {_size(most)}")
         return os.fdopen(descriptor, "rb")
@@ -74,32 +84,48 @@ def open_file(path: Path, within: Path, most: int | None = None) -> BufferedRead
 def read_file(path: Path, within: Path, most: int) -> bytes:
     """Return the bytes of a file that `open_file` opens, which may grow meanwhile."""
     with open_file(path, within, most) as stream:
-        data = stream.read(most + 1)
+        # Asking for `most` bytes would allocate so many.
+        data = stream.read(os.fstat(stream.fileno()).st_size + 1)
+        data += stream.read(most + 1 - len(data)) if len(data) <= most else b""
     if len(data) > most:
         raise NotOpened(f"is larger than {_size(most)}")
     return data
 
 
 def refusal(path: Path, within: Path) -> str | None:
-    """Return why a file must not be opened; empty if it may be, None if there is no such file.
+    """Return why `open_file` refuses a file; empty if it does not, None if there is no such file.
 
-    Whoever reads a file that cannot be read says why, so that is no reason here.
+    Nothing is opened for that, so the file may be another one by the time it is: this chooses the
+    file to read, and `open_file` decides. Whoever reads a file that cannot be read says why, so
+    that is no reason here.
     """
+    is_given = path == within
     try:
-        open_file(path, within).close()
-    except NotOpened as error:
-        return str(error)
+        if not is_given and _is_through_link(path.parent, within):
+            return IS_A_LINK
+        found = os.stat(path, follow_symlinks=is_given)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
         return ""
-    return ""
+    except ValueError:
+        return HAS_NO_NAME
+    return _refusal_of(found, is_given=is_given)
+
+
+def _refusal_of(found: os.stat_result, *, is_given: bool) -> str:
+    """Return why a file must not be read; a file that was given itself may have several names."""
+    if stat.S_ISLNK(found.st_mode):
+        return IS_A_LINK
+    if not stat.S_ISREG(found.st_mode):
+        return NOT_REGULAR
+    return "is a hard link (hand in a copy)" if found.st_nlink > 1 and not is_given else ""
 
 
 class OwnFolder:
     """The folder of one submission, which lists a limited number of files and folders in all."""
 
-    def __init__(self, within: Path, most: int | None = MAX_ENTRIES) -> None:
+    def __init__(self, within: Path, most: int = MAX_ENTRIES) -> None:
         self.within = within
         self._most, self._left = most, most
         self._listed: dict[Path, list[Entry]] = {}
@@ -114,16 +140,15 @@ class OwnFolder:
         descriptor = _open(folder, self.within, _FOLDER)
         try:
             with os.scandir(descriptor) as entries:
-                most = None if self._left is None else self._left + 1
-                found = [Entry(folder, one.name, _kind(one)) for one in islice(entries, most)]
+                listed = islice(entries, self._left + 1)
+                found = [Entry(folder, one.name, _kind(one)) for one in listed]
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(folder)) from None
         finally:
             os.close(descriptor)
-        if self._left is not None:
-            self._left -= len(found)
-            if self._left < 0:
-                raise NotOpened(f"holds more than {self._most} files and folders")
+        self._left -= len(found)
+        if self._left < 0:
+            raise NotOpened(f"holds more than {self._most} files and folders")
         return sorted(found, key=lambda entry: entry.name)
 
 
@@ -132,42 +157,49 @@ def _open(path: Path, within: Path, flags: int) -> int:
     try:
         if path == within:
             return os.open(path, flags)
-        with _holder(path, within) as folder:
-            return os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
+        return _open_below(within, _names_below(path, within), flags | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK) or _is_through_link(path, within):
-            raise NotOpened("is a link") from None  # it could lead to the work of somebody else
+            raise NotOpened(IS_A_LINK) from None  # it could lead to the work of somebody else
         if error.errno in (errno.ENXIO, errno.ENODEV, errno.EOPNOTSUPP):
-            raise NotOpened("is not a regular file") from None
+            raise NotOpened(NOT_REGULAR) from None
         raise OSError(error.errno, error.strerror, str(path)) from None
     except ValueError:
-        raise NotOpened("has no name that can be opened") from None
+        raise NotOpened(HAS_NO_NAME) from None
 
 
-@contextlib.contextmanager
-def _holder(path: Path, within: Path) -> Iterator[int]:
-    """Yield a descriptor of the folder that holds `path`."""
-    names = path.relative_to(within).parts[:-1]
-    if ".." in (*names, path.name):
+def _open_below(within: Path, names: Sequence[str], flags: int) -> int:
+    """Return a descriptor of what is reached by the names, each a name in the one before."""
+    if ".." in names:
         raise NotOpened("points outside its folder")
     descriptor = os.open(within, _ON_THE_WAY)
     try:
-        for name in names:
+        for name in names[:-1]:
             inner = os.open(name, _ON_THE_WAY | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
-        yield descriptor
+        return os.open(names[-1], flags, dir_fd=descriptor)
     finally:
         os.close(descriptor)
+
+
+def _names_below(path: Path, within: Path) -> tuple[str, ...]:
+    """Return the names that lead from `within` to `path`; raise `ValueError` if none do."""
+    above = within.parts
+    if path.parts[: len(above)] != above:
+        raise ValueError(f"{path} is not in {within}")
+    return path.parts[len(above) :]
 
 
 def _is_through_link(path: Path, within: Path) -> bool:
     """Return whether a name on the way is a link; where a folder is expected, no error says so.
 
-    This only chooses the words of a refusal that has already happened.
+    This only chooses the words of a refusal, or the file that is then opened without links.
     """
-    below = [path, *path.parents][: len(path.relative_to(within).parts)]
-    return any(map(os.path.islink, below))
+    names = _names_below(path, within)
+    return any(
+        os.path.islink(os.path.join(within, *names[:count])) for count in range(1, len(names) + 1)
+    )
 
 
 def _kind(entry: os.DirEntry[str]) -> Literal["file", "folder", "link", "other"]:

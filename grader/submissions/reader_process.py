@@ -10,9 +10,9 @@ that a student wrote, and imports no torch.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
-import io
 import os
 import resource
 import shutil
@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,6 +34,7 @@ from grader.submissions.submission import ReadFiles, read_submission
 
 CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
 TRANSFORMED = "transformed"  # a file in the private folder of a reader that has imported IPython
+LIBC = ctypes.PyDLL(None, use_errno=True)
 WARM_UPS = 10  # after so many calls, Python changes the code of a function no more
 
 
@@ -58,16 +60,25 @@ def serve(orders: socket.socket, root: Path) -> None:
 def _receive_order(
     orders: socket.socket,
 ) -> tuple[messages.StartReader | messages.StopReader, list[int]]:
-    data, fds, _, _ = socket.recv_fds(orders, messages.HEADER.size, 1)
-    if not data:
+    header, fds, _, _ = socket.recv_fds(orders, messages.HEADER.size, 1)
+    if not header:
         raise EOFError
-    (left,) = messages.HEADER.unpack(data)
+    return messages.decode_order(_receive_body(orders, header)), fds
+
+
+def _receive_frame(connection: socket.socket) -> bytes:
+    """Return a message of the host, and nothing of what comes after it."""
+    return _receive_body(connection, connection.recv(messages.HEADER.size))
+
+
+def _receive_body(connection: socket.socket, header: bytes) -> bytes:
+    (left,) = messages.HEADER.unpack(header)
     body = b""
     while len(body) < left:
-        if not (piece := orders.recv(left - len(body))):
+        if not (piece := connection.recv(left - len(body))):
             raise EOFError
         body += piece
-    return messages.decode_order(body), fds
+    return body
 
 
 @functools.cache
@@ -94,13 +105,25 @@ def get_ready(job: str, root: Path) -> None:
 def _start(fd: int, root: Path) -> None:
     parent = os.getpid()
     try:
-        pid = os.fork()
+        pid = _fork()
     except OSError as error:
         fault = messages.ReaderStarted(fault=error.strerror or str(error))
         os.write(fd, messages.frame(fault))
         return
     if pid == 0:
         _run_reader(fd, root / str(os.getpid()), parent)
+
+
+def _fork() -> int:
+    """Fork this process, whose only thread is this one; raise `OSError` if that is impossible.
+
+    After `os.fork`, Python prepares its threads and its random numbers for life in a new process.
+    That copies a hundred pages of memory, and a reader uses neither.
+    """
+    pid = int(LIBC.fork())
+    if pid < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return pid
 
 
 def _stop(pid: int, root: Path) -> messages.ReaderStopped:
@@ -141,26 +164,14 @@ def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
         os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
         with socket.socket(fileno=CONNECTION) as connection:
             connection.sendall(messages.frame(messages.ReaderStarted(os.getpid())))
-            stream = connection.makefile("rb", buffering=0)
-            confinement = messages.decode_confinement(_receive_frame(stream))
+            confinement = messages.decode_confinement(_receive_frame(connection))
             confined = _confined(confinement, private, parent)
             connection.sendall(messages.frame(confined))
             if not confined.fault:
-                connection.sendall(messages.frame(_answer_one(_receive_frame(stream), private)))
+                connection.sendall(messages.frame(_answer_one(_receive_frame(connection), private)))
                 code = 0
     finally:
         os._exit(code)
-
-
-def _receive_frame(stream: io.RawIOBase) -> bytes:
-    """Return a message of the host, and nothing of what comes after it."""
-    (left,) = messages.HEADER.unpack(stream.read(messages.HEADER.size) or b"")
-    body = b""
-    while len(body) < left:
-        if not (piece := stream.read(left - len(body))):
-            raise EOFError
-        body += piece
-    return body
 
 
 def _confined(confinement: Confinement, private: Path, parent: int) -> messages.ReaderConfined:
@@ -168,7 +179,10 @@ def _confined(confinement: Confinement, private: Path, parent: int) -> messages.
         confine(confinement, private, parent)
     except Exception as error:
         return messages.ReaderConfined(_text(f"{type(error).__name__}: {error}")[:4000])
-    return messages.ReaderConfined()
+    limit = resource.getrlimit(resource.RLIMIT_CPU)[0]
+    return messages.ReaderConfined(
+        cpu_seconds=sys.maxsize if limit == resource.RLIM_INFINITY else limit
+    )
 
 
 def _answer_one(data: bytes, private: Path) -> messages.Answer:
@@ -225,12 +239,18 @@ def _read_paths(job: messages.ReadPaths) -> messages.Answer:
 
 def _unpack_class(job: messages.UnpackClass) -> messages.Answer:
     notes: list[str] = []
+    part_notes: dict[str, list[str]] = {}
     archive = _path(job.archive)
     try:
-        unpack(archive, _path(job.into), notes, CLASS, archive)
+        unpack(archive, _path(job.into), notes, CLASS, archive, part_notes)
     except UnreadableArchive as error:
         return messages.ReadingRefused(messages.cut(_text(str(error))))
-    return messages.ClassUnpacked(_notes(notes))
+    parts = (
+        messages.PartNotes(path, _notes(shortened(each)))
+        for path, each in islice(part_notes.items(), messages.MAX_PARTS)
+        if len(path) <= messages.MAX_PATH
+    )
+    return messages.ClassUnpacked(_notes(notes), tuple(parts))
 
 
 def _parse_metadata(job: messages.ParseMetadata) -> messages.Answer:

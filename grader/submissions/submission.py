@@ -154,7 +154,7 @@ def _inside(file: Path) -> PurePath:
 
 @contextlib.contextmanager
 def _opened(path: Path, notes: list[str]) -> Iterator[Path]:
-    if not is_zip(path) or not path.is_file():
+    if not is_zip(path.name) or not path.is_file():
         yield path
         return
     try:

@@ -58,7 +58,7 @@ from grader.submissions.reader.host import readers
 
 SEED = 11
 SLOW_SECONDS = 50.0  # the exercise's own limit is a minute
-SHORT = TimeLimits(0.8, 1.6)  # for attacks that use up all the time they get
+SHORT = TimeLimits(0.5, 1.0)  # for attacks that use up all the time they get
 STUCK_SECONDS = 90.0  # after so long with one student, the class counts as stopped
 UNSEEN = "the unseen"  # what no report may show
 FORMULA = tuple("=+@")  # and `-`, which also starts a number

@@ -11,20 +11,18 @@ import os
 import queue
 import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from typing import Any
 
 from grader.classroom.workers import messages
 from grader.course.course import Course
 from grader.errors import InternalError, RequestError
 from grader.sandbox.confinement import landlock
 from grader.sandbox.confinement.layers import LAYERS, Isolation
+from grader.sandbox.host.child import ChildProcess, module_command
 from grader.sandbox.host.zygote import cannot_confine
 
 SLACK = 60.0  # seconds that a job may take beyond the limits of its exercises
@@ -34,7 +32,7 @@ PATIENCE = 3  # template processes that may end one after another before we give
 
 class _GradingProcess:
     def __init__(
-        self, connection: Connection, pid: int, core: int | None, template: subprocess.Popen[bytes]
+        self, connection: Connection, pid: int, core: int | None, template: ChildProcess
     ) -> None:
         self._connection, self.pid, self.core, self._template = connection, pid, core, template
 
@@ -54,7 +52,7 @@ class _GradingProcess:
             why = f"nothing came back within {seconds:.0f} seconds"
         except (EOFError, OSError):
             why = ENDED
-        template_ended = self._template.poll() is not None
+        template_ended = self._template.has_ended
         self.close()
         return None if template_ended else messages.Lost(why)
 
@@ -66,26 +64,17 @@ class _GradingProcess:
     def kill(self) -> None:
         """Kill the process, and leave its connection to the thread that waits for it."""
         # While the template process lives, the pid belongs to no other process.
-        if self._template.poll() is None:
+        if not self._template.has_ended:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
 
 class _TemplateProcess:
     def __init__(self, course: Course, isolation: Isolation) -> None:
-        ours, theirs = socket.socketpair()
-        self._errors: Any = tempfile.TemporaryFile()  # noqa: SIM115, read when the process ends
-        command = [sys.executable, "-I", "-W", "ignore", "-m", "grader.classroom.workers.template"]
-        with theirs:
-            self.process = subprocess.Popen(
-                [*command, str(theirs.fileno()), str(os.getpid())],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                start_new_session=True,  # Ctrl-C is ours to handle
-            )
-        self._orders, self._connection = ours, Connection(os.dup(ours.fileno()))
+        self.process = ChildProcess(
+            module_command("grader.classroom.workers.template"), str(os.getpid())
+        )
+        self._connection = Connection(os.dup(self.process.orders.fileno()))
         self._setup: messages.Setup | None = messages.Setup(course.root, course.hash, isolation)
 
     def fork(self, core: int | None) -> _GradingProcess:
@@ -98,11 +87,12 @@ class _TemplateProcess:
             ours, theirs = socket.socketpair()
             with theirs:
                 order = messages.encode(messages.ForkOrder(core))
-                socket.send_fds(self._orders, [order], [theirs.fileno()])
+                socket.send_fds(self.process.orders, [order], [theirs.fileno()])
                 pid = self._pid_when_ready()
             return _GradingProcess(Connection(ours.detach()), pid, core, self.process)
         except (EOFError, OSError) as error:
-            raise TemplateEnded(self._last_words() or repr(error)) from error
+            self.close()
+            raise TemplateEnded(self.process.last_error_line() or repr(error)) from error
 
     def _pid_when_ready(self) -> int:
         answer = messages.decode_ready(self._connection.recv_bytes())
@@ -110,17 +100,9 @@ class _TemplateProcess:
             raise answer.to_error()
         return answer.pid
 
-    def _last_words(self) -> str:
-        self.kill()
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def kill(self) -> None:
-        """Kill the process; its grading processes and their workers end with it."""
-        self.process.kill()
-        self.process.wait()
-        self._orders.close()
+    def close(self) -> None:
+        """End the process; its grading processes and their workers end with it."""
+        self.process.close()
         self._connection.close()
 
 
@@ -246,5 +228,5 @@ class WorkerPool:
         while not self._idle.empty():
             self._idle.get().close()
         if self._template is not None:
-            self._template.kill()
+            self._template.close()
             self._template = None

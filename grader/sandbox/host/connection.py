@@ -125,23 +125,28 @@ class WorkerConnection:
             raise StudentFailure("Forbidden", message)
         return found
 
-    def _search(self, subject: Subject) -> dict[tuple[str, str], list[Frame] | str]:
-        """Have all sources of the submission searched that the first worker can be asked about."""
+    def _search(
+        self, subject: Subject, *, alone: bool = False
+    ) -> dict[tuple[str, str], list[Frame] | str]:
+        """Have all sources of the submission searched by the worker that will run them.
+
+        Once that has loaded one, or with `alone`, another worker searches this source alone.
+        """
         patterns = {**subject.all_forbidden, subject.exercise: subject.forbidden}
         sources = {
             name: source
             for name, source in subject.sources.items()
             if name in patterns and source.own and may_name(source.text, patterns[name])
         }
-        if not self._is_unused:  # too late for that worker: another one, for this source alone
+        if alone or (self._transport is not None and not self._is_unused):
             sources = {subject.exercise: subject.sources[subject.exercise]}
         forbidden = {name: list(patterns[name]) for name in sources}
         request = wire.Search(self.next_id(), sources, forbidden)
         try:
             answers = _searched(self._ask_unused(subject, request), len(sources))
         except StudentFailure as failure:
-            if len(sources) > 1:  # the next worker searches this source alone
-                return self._search(subject)
+            if len(sources) > 1:
+                return self._search(subject, alone=True)
             answers = [failure.message]
         texts = [(source.file, source.text) for source in sources.values()]
         return {

@@ -47,7 +47,6 @@ class OperationCounts:
 
     counts: Counter[str] = field(default_factory=Counter)
     kernels: bool = True
-    inside: set[str] = field(default_factory=set)  # all that ran, also within other operations
     _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -59,13 +58,8 @@ class OperationCounts:
     def add(self, operations: Mapping[str, int]) -> None:
         """Add what a call's watch reports."""
         for name, count in operations.items():
-            kind, _, rest = name.partition(".")
-            if kind == "inside":
-                self.inside.add(rest)
-            elif kind == "unseen":
-                self._unseen[name] += count
-            else:
-                self.counts[name] += count
+            counts = self._unseen if name.startswith("unseen.") else self.counts
+            counts[name] += count
 
     def check(self) -> None:
         """Raise `StudentFailure` if the code hid operations from the watch."""

@@ -10,15 +10,12 @@ import os
 import select
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
 from typing import Any
 
 from grader.errors import InternalError, RequestError
 from grader.sandbox import control
 from grader.sandbox.confinement.layers import Confinement
-from grader.scratch import ScratchFolder
+from grader.sandbox.host.child import ChildProcess, module_command
 
 CONTROL_SECONDS = 60.0  # without an answer for so long, imports included, a zygote counts as dead
 
@@ -37,14 +34,12 @@ class Zygote:
         core: int | None = None,
     ) -> None:
         self.confinement, self._core = confinement or Confinement(), core
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         self._control = control
         self._is_shared = control is not None
         self.has_died = False  # by itself; then the answers of its last workers are void
         if control is not None:
             control.settimeout(CONTROL_SECONDS)
-        self._errors: Any = None
-        self._root: ScratchFolder | None = None
 
     def __enter__(self) -> Zygote:
         self.start()
@@ -62,22 +57,12 @@ class Zygote:
         """Start the process if necessary; return while it still imports torch."""
         if self._control is not None:
             return
-        self._control, theirs = socket.socketpair()
-        self._control.settimeout(CONTROL_SECONDS)
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
-        # Holds each worker's private folder. The host removes it, because a zygote can be killed.
-        self._root = ScratchFolder("workers")
-        command = [sys.executable, "-I", "-W", "ignore", "-m", "grader.sandbox.worker.zygote"]
-        with theirs:
-            self._process = subprocess.Popen(
-                [*command, str(theirs.fileno()), os.path.realpath(self._root.path)],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                env=_clean_environment(),
-                start_new_session=True,  # Ctrl-C reaches the host only, which ends its workers
-            )
+        command = module_command("grader.sandbox.worker.zygote")
+        # Its folder holds the private folder of each worker.
+        self._process = ChildProcess(
+            command, purpose="workers", env=_clean_environment(), seconds=CONTROL_SECONDS
+        )
+        self._control = self._process.orders
 
     def fork(self) -> tuple[socket.socket, int]:
         """Start a worker; return its socket and pid. Raises `InternalError` after two attempts."""
@@ -91,7 +76,7 @@ class Zygote:
         try:
             return self._fork()
         except (OSError, EOFError) as error:
-            why = self._last_error_line() or repr(error)
+            why = (self._process and self._process.last_error_line()) or repr(error)
             raise InternalError(
                 f"the process that runs student code does not start: {why}",
                 "python -c 'import torch'   shows whether torch can be imported",
@@ -143,23 +128,13 @@ class Zygote:
             raise EOFError("the zygote has ended")
         return data
 
-    def _last_error_line(self) -> str:
-        if self._errors is None:
-            return ""
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
     def close(self) -> None:
         """End the zygote and its workers."""
         if self._control is not None:
             self._control.close()
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        if self._root is not None:
-            self._root.close()
-        self._control = self._process = self._root = None
+            self._process.close()
+        self._control = self._process = None
 
 
 def cannot_confine(why: str) -> RequestError:

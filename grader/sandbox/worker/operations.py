@@ -1,30 +1,31 @@
 """Counting the operations that code runs, and noticing code that hides some of them.
 
-Torch's modes count what code calls by name, and torch's own record of operations, which lies
-beneath the modes, is compared with what they saw. Both live in the process of the code that they
+A mode of torch counts what code calls by name, and torch's own record of operations, which lies
+beneath such modes, is compared with what it saw. Both live in the process of the code that they
 watch: they notice every way of torch itself to get around them, not code that rewrites them.
 """
 
 from __future__ import annotations
 
 import _thread
+import contextlib
 import functools
 import itertools
+import operator
+import os
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
-# What a watch tells besides `torch.*` and `aten.*`, as names of counts.
-INSIDE = "inside."  # torch's own name of an operation that ran, also within another
+# What a watch tells besides `torch.*`, as names of counts.
+KERNELS = "aten."  # torch's own name of an operation that ran, also within another
 # Operations that make, copy, look at or view tensors. Constructors such as `torch.Tensor([1, 2])`
 # and conversions run them where no mode sees a function, and they compute nothing.
 # fmt: off
@@ -49,23 +50,30 @@ THREAD_STARTERS = (
     (threading, "_start_new_thread"),
     (threading, "_start_joinable_thread"),
 )
-# Functions that call code which they are given: hooks, or the backward of somebody's own function.
-CALLS_BACK = {"backward", "grad", "apply_", "map_", "map2_", "vmap", "jvp", "vjp", "jacobian"}
+# Functions that run code which no argument shows: hooks, or the backward of somebody's function.
+CALLS_BACK = {"backward", "grad"}
+# Arguments that run no code of their own while torch looks at them, and what holds such arguments.
+PLAIN_TYPES = {
+    *(Tensor, torch.nn.Parameter, torch.nn.Buffer, torch.Size, torch.dtype, torch.device),
+    *(torch.layout, torch.memory_format, torch.Generator),
+    *(int, float, bool, complex, str, type(None), type(...)),
+}
+PLAIN_CONTAINERS = {list, tuple}
 OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces run Python code
-PLAIN_TYPES = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
+MAX_OPERATIONS = 4096  # names of operations that are remembered
 
 _active: list[OperationWatch] = []  # innermost last; threads report to it
 
 
 class OperationWatch:
-    """A context manager that counts `aten.*` kernels and `torch.*` functions by name.
+    """A context manager that counts `torch.*` functions and `aten.*` operations by name.
 
-    `counts["aten.bmm"]` is how often the kernel ran, `counts["torch.layer_norm"]` how often the
-    Python function was called. A composite function such as `multi_head_attention_forward` has only
-    its `torch.*` name, compiled code only kernels. `watch` is "all", "functions", which leaves out
-    the kernels, or "", which counts nothing. Threads started in the block count as well. `settle`
-    ends the counting; until the block ends, torch's record still names what runs, so that an
-    answer can be packed in the block.
+    `counts["torch.layer_norm"]` is how often the Python function was called, `counts["aten.bmm"]`
+    how often the operation ran, also within another. A function written in Python such as
+    `multi_head_attention_forward` has only its `torch.*` name. `watch` is "all", "functions", which
+    leaves out the operations, or "", which counts nothing. Threads started in the block count as
+    well. `settle` ends the counting; until the block ends, torch's record still names what runs, so
+    that an answer can be packed in the block.
     """
 
     def __init__(self, watch: str = "all") -> None:
@@ -78,7 +86,7 @@ class OperationWatch:
     @property
     def reported(self) -> dict[str, int]:
         """The counts; of a call that made a module, all but those of drawing its weights."""
-        kept = (INSIDE, SWITCHED_OFF, THREADS)
+        kept = (KERNELS, SWITCHED_OFF, THREADS)
         return {n: c for n, c in self.counts.items() if not self._draws or n.startswith(kept)}
 
     def __enter__(self) -> OperationWatch:
@@ -119,7 +127,7 @@ class _Counting:
         token = secrets.token_hex(8)
         self._marks = _Marks(f"seen {token}", f"open {token}", f"end {token}")
         self._end = _MARK(self._marks.end)  # entered, and never left within the record
-        self._modes: list[Any] = []
+        self._mode: Any = None
         self._before: tuple[list[Any], list[Any]] = [], []
         self._is_recording = False
 
@@ -131,21 +139,17 @@ class _Counting:
         else:
             self._is_recording = True
         self._before = _stacks()
-        self._modes = [_Functions(self._watch.counts, self._marks)]
-        if self._watch.kernels:
-            self._modes.append(_Kernels(self._watch.counts))
-        for mode in self._modes:
-            mode.__enter__()
+        self._mode = _Functions(self._watch, self._marks)
+        self._mode.__enter__()
 
     def settle(self) -> None:
-        """Take the modes off; note whether somebody else did, or left modes of their own."""
-        if not self._modes:
+        """Take the mode off; note whether somebody else did, or left modes of their own."""
+        if self._mode is None:
             return
         functions, kernels = self._before
-        found, modes, self._modes = _stacks(), self._modes, []
-        if _same(found[0], [*functions, modes[0]]) and _same(found[1], [*kernels, *modes[1:]]):
-            for mode in reversed(modes):
-                mode.__exit__(None, None, None)
+        found, mode, self._mode = _stacks(), self._mode, None
+        if _same(found[0], [*functions, mode]) and _same(found[1], kernels):
+            mode.__exit__(None, None, None)
         else:
             self._watch.counts[SWITCHED_OFF] += 1
             for _ in found[0][len(functions) :]:
@@ -160,54 +164,64 @@ class _Counting:
         if not self._is_recording:
             return
         try:
-            events = list(itertools.chain.from_iterable(_DISABLE()))
+            names = list(map(_NAME, itertools.chain.from_iterable(_DISABLE())))
         except RuntimeError:
-            events = []
-        _Reading(self._watch, self._marks).read(events)
+            names = []
+        self._read(names)
 
-
-class _Reading:
-    """Reads torch's record of one thread: what ran, and under which of our marks."""
-
-    def __init__(self, watch: OperationWatch, marks: _Marks) -> None:
-        self._counts, self._kernels, self._marks = watch.counts, watch.kernels, marks
-
-    def read(self, events: Sequence[Any]) -> None:
-        """Add to the counts what the modes did not see."""
+    def _read(self, names: Sequence[str]) -> None:
+        """Add to the counts what torch's record shows: what ran, and under which of our marks."""
+        marks, counts = self._marks, self._watch.counts
+        if self._watch.kernels:
+            for name, count in Counter(names).items():
+                if operation := _OPERATIONS[name]:
+                    counts[KERNELS + operation.name] += count
         # The mark over the operation that runs, and whether it is part of one that counts.
-        mark, nested = self._marks.none, False
+        mark, is_part = marks.none, False
         above: list[tuple[str, bool]] = []
-        inside = []
-        for event in events:
-            name = event.name()
+        for name in _outside(names, marks.seen):
             if not name:  # the end of an operation
                 if above:
-                    mark, nested = above.pop()
+                    mark, is_part = above.pop()
                 continue
-            above.append((mark, nested))
-            if name in self._marks:
-                mark, nested = name, False
-            elif operation := _operation(name):
-                inside.append(operation.inside)
-                if operation.computes and not nested:
-                    self._note(operation, mark)
-                    nested = True
+            above.append((mark, is_part))
+            if name in marks:
+                mark, is_part = name, False
+            elif operation := _OPERATIONS[name]:
+                if operation.computes and not is_part:
+                    self._count_unseen(mark)
+                    is_part = True
                 if not operation.is_torchs:
-                    mark, nested = self._marks.open, False
-        self._counts.update(inside)
-        if mark != self._marks.end:
-            self._counts[SWITCHED_OFF] += 1
+                    mark, is_part = marks.open, False
+        if mark != marks.end:
+            counts[SWITCHED_OFF] += 1
 
-    def _note(self, operation: _Operation, mark: str) -> None:
+    def _count_unseen(self, mark: str) -> None:
         """Count an operation that no function was seen to call."""
-        if mark == self._marks.open:
-            self._counts[CALLED_BACK] += 1
-        elif mark == self._marks.none:
-            self._counts[UNSEEN] += 1
+        if mark == self._marks.end:
+            return
+        # Where only numbers count, one that torch's modes did not see counts like any other.
+        is_hidden = mark == self._marks.none and self._watch.kernels
+        self._watch.counts[UNSEEN if is_hidden else CALLED_BACK] += 1
 
 
-@dataclass(frozen=True)
-class _Marks:
+def _outside(names: Sequence[str], mark: str) -> Iterator[str]:
+    """Yield the record without what ran under a mark, except where that is Python code."""
+    if any(o and not o.is_torchs for o in map(_OPERATIONS.__getitem__, {*names})):
+        yield from names
+        return
+    depths = list(itertools.accumulate(1 if name else -1 for name in names))
+    place = 0
+    with contextlib.suppress(ValueError):  # no more marks, or one that was never left
+        while True:
+            start = names.index(mark, place)
+            end = depths.index(depths[start] - 1, start)
+            yield from names[place:start]
+            place = end + 1
+    yield from names[place:]
+
+
+class _Marks(NamedTuple):
     """The names of the marks that a watch leaves in torch's record."""
 
     seen: str  # around a function that the mode saw
@@ -215,50 +229,42 @@ class _Marks:
     end: str  # all that follows is the grader's
     none: str = ""
 
-    def __contains__(self, name: str) -> bool:
-        return name in (self.seen, self.open, self.end)
 
-
-@dataclass(frozen=True)
-class _Operation:
+class _Operation(NamedTuple):
     """An operation in torch's record."""
 
-    inside: str  # its name among the counts
-    computes: bool  # whether it does more than to call others or to make a view of all of it
+    name: str
+    computes: bool  # whether it does more than to call others or to make or move tensors
     is_torchs: bool
 
 
-@functools.lru_cache(maxsize=4096)
+class _Operations(dict[str, "_Operation | None"]):
+    """The operations that names in the record mean; None for all other events."""
+
+    def __missing__(self, name: str) -> _Operation | None:
+        found = _operation(name)
+        if len(self) < MAX_OPERATIONS:
+            self[name] = found
+        return found
+
+
 def _operation(name: str) -> _Operation | None:
-    """Return the operation that a name in the record means; None for all other events."""
     space, colons, operation = name.partition("::")
     if not colons or not operation or "::" in operation:  # a node of the autograd engine
         return None
     computes = name not in _composite() and operation not in MAKES_OR_MOVES
-    return _Operation(INSIDE + operation, computes, space in OWN_OPERATIONS)
+    return _Operation(operation, computes, space in OWN_OPERATIONS)
 
 
-class _Kernels(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    def __init__(self, counts: Counter[str]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._counts = counts
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Return False: to keep torch's compiler out would import it, which takes a second."""
-        return False
-
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None
-    ) -> Any:
-        self._counts[f"aten.{func.overloadpacket.__name__}"] += 1
-        return func(*args, **(kwargs or {}))
+_OPERATIONS = _Operations()
 
 
 class _Functions(TorchFunctionMode):
-    def __init__(self, counts: Counter[str], marks: _Marks) -> None:
+    """Counts the functions that are called, and marks in torch's record what they run."""
+
+    def __init__(self, watch: OperationWatch, marks: _Marks) -> None:
         super().__init__()
-        self._counts = counts
+        self._counts, self._kernels = watch.counts, watch.kernels
         self._seen, self._open = marks.seen, marks.open
 
     def __torch_function__(
@@ -266,9 +272,29 @@ class _Functions(TorchFunctionMode):
     ) -> Any:
         name = getattr(func, "__name__", func)
         self._counts[f"torch.{name}"] += 1
-        calls_back = name in CALLS_BACK or any(kind not in PLAIN_TYPES for kind in types)
-        with _MARK(self._open if calls_back else self._seen):
+        is_plain = name not in CALLS_BACK and _are_plain(args)
+        if kwargs:
+            is_plain = is_plain and _are_plain(kwargs.values())
+        if self._kernels or not is_plain:
+            with _MARK(self._seen if is_plain else self._open):
+                return func(*args, **(kwargs or {}))
+        _RECORD(False)  # what a function runs is of no interest, and recording it costs time
+        try:
             return func(*args, **(kwargs or {}))
+        finally:
+            _RECORD(True)
+
+
+def _are_plain(values: Collection[Any]) -> bool:
+    """Return whether no code of the student runs while torch looks at the arguments of a call."""
+    return _IS_PLAIN(map(type, values)) or all(map(_is_plain, values))
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is slice:
+        return _are_plain((value.start, value.stop, value.step))
+    return kind in PLAIN_TYPES or (kind in PLAIN_CONTAINERS and _are_plain(value))
 
 
 def _stacks() -> tuple[list[Any], list[Any]]:
@@ -297,6 +323,7 @@ def _prepare() -> None:
     """
     _composite()
     torch.jit._state.disable()
+    os.environ["PYTORCH_JIT"] = "0"  # torch asks both; forward derivatives compile without it
     for module, name in THREAD_STARTERS:
         if start := getattr(module, name, None):
             setattr(module, name, _counting_start(start))
@@ -367,7 +394,7 @@ def _set_direct_kernel(operation: OpOverload[Any, Any], kernel: Callable[..., An
 
 def _note_inside(name: str) -> None:
     if _active:
-        _active[-1].counts[INSIDE + name.partition("::")[2].partition(".")[0]] += 1
+        _active[-1].counts[KERNELS + name.partition("::")[2].partition(".")[0]] += 1
 
 
 _CONFIG = torch._C._profiler.ProfilerConfig(
@@ -378,7 +405,10 @@ _CONFIG = torch._C._profiler.ProfilerConfig(
 # What is used while student code may have replaced names of torch's modules.
 _ENABLE = torch._C._autograd._enable_profiler_legacy
 _DISABLE = torch._C._autograd._disable_profiler_legacy
+_RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
+_NAME = operator.methodcaller("name")
+_IS_PLAIN = PLAIN_TYPES.issuperset
 _FUNCTIONS, _FUNCTION_AT = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 _DISPATCHES, _DISPATCH_AT = (
     torch._C._len_torch_dispatch_stack,

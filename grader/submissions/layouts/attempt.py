@@ -6,20 +6,29 @@ import hashlib
 import itertools
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import ARCHIVES, is_code_or_zip
 from grader.submissions.notes import MAX_NOTES, printable_name
-from grader.submissions.opening import Entry, NotOpened, OwnFolder
+from grader.submissions.opening import (
+    IS_A_LINK,
+    NOT_REGULAR,
+    Entry,
+    NotOpened,
+    OwnFolder,
+)
 
 UNKNOWN = Person()
+MAX_CLASS_ENTRIES = 1_000_000  # files and folders at the top of a class's folder
 MAX_NAME = 120  # bytes; a longer name is cut
-REFUSED_KINDS = {"link": "is a link", "other": "is not a regular file"}
+REFUSED_KINDS = {"link": IS_A_LINK, "other": NOT_REGULAR}
 # What operating systems, editors and git add to a folder; nobody hands in under such a name.
 CLUTTER = {
     *("__MACOSX", "Thumbs.db", "desktop.ini", "$RECYCLE.BIN", "__pycache__"),
@@ -87,29 +96,36 @@ class Listing:
 
     folder: Path
     entries: list[Entry] = field(default_factory=list)
-    _left_out: dict[str, list[str]] = field(default_factory=dict)  # the names, by reason
+    _left_out: dict[str, list[str]] = field(default_factory=dict)  # the first names, by reason
+    _counts: Counter[str] = field(default_factory=Counter)  # how many in all, by reason
 
     def leave_out(self, name: str, why: str) -> None:
         """Add a file or folder to those that belong to no attempt."""
-        self._left_out.setdefault(why, []).append(name)
+        self._counts[why] += 1
+        if self._counts[why] <= MAX_NOTES:
+            self._left_out.setdefault(why, []).append(name)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """What was left out: of each reason the first few, and how many more there are."""
         return tuple(
-            one for why, names in self._left_out.items() for one in _first_left_out(names, why)
+            one
+            for why, names in self._left_out.items()
+            for one in _all_left_out(names, self._counts[why], why)
         )
 
     def mostly(self, matches: Callable[[Entry], bool]) -> bool:
-        """Return whether more than half of the entries match."""
-        return 2 * sum(map(matches, self.entries)) > len(self.entries)
+        """Return whether more than half of the entries match; look no further than needed."""
+        others = (entry for entry in self.entries if not matches(entry))
+        too_many = islice(others, max(0, len(self.entries) - 1) // 2, None)
+        return bool(self.entries) and next(too_many, None) is None
 
 
-def _first_left_out(names: Sequence[str], why: str) -> Iterator[LeftOut]:
-    for name in names[:MAX_NOTES]:
+def _all_left_out(first: Sequence[str], count: int, why: str) -> Iterator[LeftOut]:
+    for name in first:
         yield LeftOut(printable_name(name), why)
-    if len(names) > MAX_NOTES:
-        yield LeftOut(f"each of {len(names) - MAX_NOTES} more", why)
+    if count > len(first):
+        yield LeftOut(f"each of {count - len(first)} more", why)
 
 
 def list_folder(folder: Path, without: Path | None = None) -> Listing:
@@ -119,7 +135,7 @@ def list_folder(folder: Path, without: Path | None = None) -> Listing:
     """
     listing = Listing(folder)
     try:
-        entries = OwnFolder(folder, most=None).entries(folder)  # a class has no limit
+        entries = OwnFolder(folder, MAX_CLASS_ENTRIES).entries(folder)
     except (OSError, NotOpened) as error:
         reason = getattr(error, "strerror", None) or error
         raise RequestError(f"{folder} cannot be read: {reason}", f"ls -ld {folder}") from None
@@ -140,7 +156,7 @@ def list_folder(folder: Path, without: Path | None = None) -> Listing:
 
 def unsupported_note(name: str) -> str:
     """Return a note if a file with this name cannot be part of an attempt; empty if it can."""
-    if is_code_or_zip(Path(name)):
+    if is_code_or_zip(name):
         return ""
     if Path(name).suffix.lower() in ARCHIVES:
         why = "is an archive that is not opened here (zip the files instead)"

@@ -73,8 +73,10 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
 
 
 def _parse(entry: Entry) -> _CanvasFile | None:
+    if entry.is_folder or "_" not in entry.name:  # most other files are told without a search
+        return None
     match = ANONYMOUS.fullmatch(entry.name) or NAMED.fullmatch(entry.name)
-    if match is None or entry.is_folder:
+    if match is None:
         return None
     file = _CanvasFile(entry.path, **match.groupdict(""))
     return file if all(map(_is_word, file.name)) else None
@@ -92,7 +94,7 @@ def _attempts(student: str, files: Sequence[_CanvasFile], course: Course) -> Ite
     attached.sort(key=lambda file: int(file.attachment[:40]))
     notes = [ENTRIES[file.entry] for file in files if file.entry]
     notes += filter(None, (unsupported_note(file.file) for file in attached))
-    usable = [file for file in attached if is_code_or_zip(Path(file.file))]
+    usable = [file for file in attached if is_code_or_zip(file.file)]
     for number, parts in enumerate(_by_version(usable, course), start=1):
         is_late = any(part.path in late for part in parts) if parts else bool(late)
         yield Attempt(student, parts, number, person, None, is_late, tuple(notes))
@@ -132,6 +134,6 @@ def _name_and_version(file: str, names: set[str], course: Course) -> tuple[str, 
     if match := VERSIONED.fullmatch(path.stem):
         name = match["stem"] + path.suffix
         is_exercise = match["stem"] in course.names and path.suffix in CODE
-        if is_exercise or name in names or is_zip(path):
+        if is_exercise or name in names or is_zip(path.name):
             return name, int(match["version"])
     return file, 0

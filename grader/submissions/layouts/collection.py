@@ -150,7 +150,7 @@ def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
     if not whole.is_folder:
         return [whole]
     entries = OwnFolder(within).entries(path)
-    zips = [entry for entry in entries if is_zip(entry.path)]
+    zips = [entry for entry in entries if is_zip(entry.name)]
     refused = [(entry.name, refusal(entry.path, within)) for entry in zips]
     if all(why != "" for _, why in refused):
         notes += [left_out(printable_name(name), why) for name, why in refused if why]
@@ -158,7 +158,7 @@ def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
     return [
         _InnerPart(entry.path, entry.name, within, entry.is_folder)
         for entry in entries
-        if is_code_or_zip(entry.path) or (entry.kind in ("folder", "link") and _is_searched(entry))
+        if is_code_or_zip(entry.name) or (entry.kind in ("folder", "link") and _is_searched(entry))
     ]
 
 
@@ -180,7 +180,7 @@ class _Copier:
         try:
             if part.is_folder:
                 self._copy_folder(part, self._folder / name)
-            elif is_zip(Path(name)):
+            elif is_zip(name):
                 self._unzip(part, name, alone)
             else:
                 self._copy(part.path, self._folder / name, part.within)
@@ -229,7 +229,7 @@ class _Copier:
         except OSError as error:
             self._leave_out(folder.name, _cannot_be_read(error))
             return
-        yield from (one.path for one in entries if one.path.suffix in CODE and not one.is_folder)
+        yield from (one.path for one in entries if one.suffix in CODE and not one.is_folder)
         if depth < archives.MAX_DEPTH:
             for entry in entries:
                 if entry.is_folder and _is_searched(entry):

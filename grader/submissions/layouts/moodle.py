@@ -65,8 +65,10 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
 def _parse(entry: Entry) -> _MoodleEntry | None:
     """Split a name at its last marker: a student's own name may hold a marker too."""
     before, marker, after = entry.name.rpartition(MARKER)
+    if not marker:
+        return None
     owner, content = OWNER.fullmatch(before), CONTENT.fullmatch(after)
-    if not marker or owner is None or content is None:
+    if owner is None or content is None:
         return None
     if not entry.is_folder and not content["file"]:
         return None

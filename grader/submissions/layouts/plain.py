@@ -24,7 +24,7 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     """
     exercises = _exercises_in(listing, course)
     others = [entry for entry in listing.entries if entry.name not in exercises]
-    if exercises and not any(entry.is_folder or is_zip(entry.path) for entry in others):
+    if exercises and not any(entry.is_folder or is_zip(entry.name) for entry in others):
         raise RequestError(
             f"{listing.folder} looks like one submission, not like a class: it holds "
             f"{next(iter(exercises.values()))}",
@@ -35,7 +35,7 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     entries = []
     # The folder keeps its name if a file would have the same.
     for entry in sorted(others, key=lambda entry: not entry.is_folder):
-        if entry.is_folder or is_code_or_zip(entry.path):
+        if entry.is_folder or is_code_or_zip(entry.name):
             entries.append(entry)
         else:
             listing.leave_out(entry.name, "is neither a folder nor a zip")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 
 from grader.course.course import Course
 from grader.course.settings import did_you_mean
@@ -14,7 +15,13 @@ from grader.errors import RequestError
 from grader.scratch import scratch_folder
 from grader.submissions.archives import CLASS, is_zip
 from grader.submissions.layouts import canvas, git, gradescope, moodle, plain
-from grader.submissions.layouts.attempt import FoundAttempts, LeftOut, Listing, list_folder
+from grader.submissions.layouts.attempt import (
+    Attempt,
+    FoundAttempts,
+    LeftOut,
+    Listing,
+    list_folder,
+)
 from grader.submissions.notes import LEFT_OUT, printable_name, shortened
 from grader.submissions.reader import messages
 from grader.submissions.reader.host import (
@@ -39,41 +46,48 @@ EXPECTED = "pass a folder, or a zip, that holds a folder or a zip for each stude
 
 
 @contextlib.contextmanager
-def open_submissions(submissions: Path, left_out: list[LeftOut] | None = None) -> Iterator[Path]:
+def open_submissions(
+    submissions: Path,
+    left_out: list[LeftOut] | None = None,
+    notes: dict[Path, tuple[str, ...]] | None = None,
+) -> Iterator[Path]:
     """Yield the folder itself or, for a zip of the whole class, a temporary folder with its files.
 
-    Files of the zip that are not unpacked are added to `left_out`. Raises `RequestError` if
-    `submissions` is neither a folder nor a readable zip.
+    Files of the zip that are not unpacked are added to `left_out`, and to `notes` what their
+    students are told, by the folder of each. Raises `RequestError` if `submissions` is neither a
+    folder nor a readable zip.
     """
     if os.path.isdir(submissions):
         yield submissions
         return
     if not os.path.isfile(submissions):
         raise RequestError(f"there is no folder {submissions}", "grader batch --help")
-    if not is_zip(submissions):
+    if not is_zip(submissions.name):
         raise RequestError(f"{submissions} is neither a folder nor a zip", EXPECTED)
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(scratch_folder("zip"))
-            notes = _unpacked_by_reader(submissions, folder)
+            unpacked = _unpacked_by_reader(submissions, folder)
         except (ReadingFailed, ReadingImpossible) as error:
             remedy = "download it again, or unpack it and pass the folder"
             raise RequestError(f"{submissions}: {error}", remedy) from None
         if left_out is not None:
             name, why = printable_name(submissions.name), "holds a file that is not unpacked"
             left_out += [
-                LeftOut(name, f"{why}: {note.removesuffix(LEFT_OUT)}") for note in shortened(notes)
+                LeftOut(name, f"{why}: {note.removesuffix(LEFT_OUT)}")
+                for note in shortened(unpacked.notes)
             ]
+        if notes is not None:
+            notes.update((folder / part.path, part.notes) for part in unpacked.parts)
         yield _class_folder(folder)
 
 
-def _unpacked_by_reader(archive: Path, into: Path) -> tuple[str, ...]:
+def _unpacked_by_reader(archive: Path, into: Path) -> messages.ClassUnpacked:
     """Have a reader unpack the zip of a class; return its notes on what was left out."""
     seconds = CLASS_SECONDS + archive.stat().st_size // SLOWEST
     limits = ReadingLimits(seconds, int(seconds), memory=2 << 30, file=CLASS.member)
     job = messages.UnpackClass(os.fsencode(archive.absolute()), os.fsencode(into.absolute()))
-    answer = readers().ask(job, messages.ClassUnpacked, [archive], into, limits)
-    return answer.notes
+    return readers().ask(job, messages.ClassUnpacked, [archive], into, limits)
 
 
 def _class_folder(folder: Path) -> Path:
@@ -86,17 +100,22 @@ def _class_folder(folder: Path) -> Path:
     if len(top.entries) != 1 or not top.entries[0].is_folder or _layout_of(top) != "plain":
         return folder
     inner = list_folder(top.entries[0].path)
-    is_class = any(entry.is_folder or is_zip(entry.path) for entry in inner.entries)
+    is_class = any(entry.is_folder or is_zip(entry.name) for entry in inner.entries)
     return inner.folder if is_class or _layout_of(inner) != "plain" else folder
 
 
 def find_attempts(
-    folder: Path, course: Course, layout: str | None = None, without: Path | None = None
+    folder: Path,
+    course: Course,
+    layout: str | None = None,
+    without: Path | None = None,
+    notes: Mapping[Path, tuple[str, ...]] = MappingProxyType({}),
 ) -> FoundAttempts:
     """Return every attempt in the folder, in the given layout or in the one it seems to have.
 
-    The folder `without` (where results go) is skipped. Raises `RequestError` if the layout does
-    not exist, or the folder holds no attempts.
+    The folder `without` (where results go) is skipped. An attempt gets the `notes` on its files
+    and folders (see `open_submissions`). Raises `RequestError` if the layout does not exist, or
+    the folder holds no attempts.
     """
     if layout is not None and layout not in _LAYOUTS:
         raise RequestError(
@@ -112,7 +131,13 @@ def find_attempts(
         reasons = "".join(f"; {one.what} {one.why}" for one in listing.left_out[:3])
         raise RequestError(f"{printable_name(str(folder))} holds no submissions{reasons}", EXPECTED)
     attempts.sort(key=lambda attempt: (attempt.student, attempt.number))
-    return FoundAttempts(name, tuple(attempts), listing.left_out)
+    noted = tuple(_with_notes(attempt, notes) for attempt in attempts)
+    return FoundAttempts(name, noted, listing.left_out)
+
+
+def _with_notes(attempt: Attempt, notes: Mapping[Path, tuple[str, ...]]) -> Attempt:
+    own = [note for part in attempt.parts for note in notes.get(part.path, ())]
+    return replace(attempt, notes=(*attempt.notes, *own)) if own else attempt
 
 
 def _layout_of(listing: Listing) -> str:

@@ -11,26 +11,24 @@ import errno
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from grader.course.course import Course
 from grader.errors import InternalError, RequestError
 from grader.sandbox.confinement.layers import Confinement
-from grader.scratch import ScratchFolder
+from grader.sandbox.host.child import ChildProcess, module_command
 from grader.submissions.reader import messages
 
 MIB = 1 << 20
-COMMAND = (sys.executable, "-I", "-W", "ignore", "-m", "grader.submissions.reader_process")
+COMMAND = module_command("grader.submissions.reader_process")
 START_SECONDS = 60.0  # without an answer for so long, a template process counts as dead
 OVERSLEPT = 2.0  # seconds; if this process wakes up so late, everything was stopped
 PROBE_BYTES = 64 * MIB  # a disk without so much space is full
@@ -74,10 +72,10 @@ class _Lost(Exception):
 
 @dataclass(frozen=True)
 class _Reader:
-    """A reader that has been ordered: `connection` leads to it, `control` to its template."""
+    """A reader that has been ordered from a `template`; `connection` leads to it."""
 
     connection: socket.socket
-    control: socket.socket
+    template: ChildProcess
 
 
 class ReaderTemplate:
@@ -88,10 +86,8 @@ class ReaderTemplate:
 
     def __init__(self) -> None:
         self._spares: list[_Reader] = []
-        self._control: socket.socket | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._root: ScratchFolder | None = None
-        self._errors: Any = None
+        self._process: ChildProcess | None = None
+        self._latest: ChildProcess | None = None  # says why it has ended
         self._owner = (-1, -1)  # the process and the user that started it
         self._lock = threading.RLock()
 
@@ -100,27 +96,18 @@ class ReaderTemplate:
         with self._lock:
             self._start()
 
-    def _start(self) -> None:
+    def _start(self) -> ChildProcess:
         owner = os.getpid(), os.geteuid()
-        if self._control is not None and self._owner == owner:
-            return
+        if self._process is not None and self._owner == owner:
+            return self._process
         self.close()  # a reader must not read for one user what only another may read
         self._owner = owner
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
-        # Holds each reader's private folder. This process removes it if the template is killed.
-        self._root = ScratchFolder("reader")
-        self._control, theirs = socket.socketpair()
-        self._control.settimeout(START_SECONDS)
-        with theirs:
-            self._process = subprocess.Popen(
-                [*COMMAND, str(theirs.fileno()), os.path.realpath(self._root.path)],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                env={"PATH": os.defpath, "LANG": "C.UTF-8"},
-                start_new_session=True,  # Ctrl-C reaches this process only, which ends the template
-            )
+        # The libraries look up all their functions now, not each reader those that it calls.
+        env = {"PATH": os.defpath, "LANG": "C.UTF-8", "LD_BIND_NOW": "1"}
+        # Its folder holds the private folder of each reader.
+        started = ChildProcess(COMMAND, purpose="reader", env=env, seconds=START_SECONDS)
+        self._process = self._latest = started
+        return started
 
     @property
     def pid(self) -> int | None:
@@ -130,7 +117,7 @@ class ReaderTemplate:
     @property
     def root(self) -> str:
         """The folder of the readers' private folders; empty if the template does not run."""
-        return str(self._root.path) if self._root else ""
+        return self._process.folder if self._process else ""
 
     def ask(
         self,
@@ -174,7 +161,7 @@ class ReaderTemplate:
             except _Lost as error:
                 lost = str(error)
             except (OSError, EOFError) as error:
-                why = self._last_error_line() or repr(error)
+                why = (self._latest and self._latest.last_error_line()) or repr(error)
                 self._give_up(reader)
         if lost:
             raise ReadingFailed(lost)
@@ -186,23 +173,22 @@ class ReaderTemplate:
     def _reader(self, job: str) -> _Reader:
         """Return a reader for a kind of job, forked ahead if there is one."""
         with self._lock:
-            self._start()
+            template = self._start()
             if job != SPARED:
-                return self._order_reader(job)
-            reader = self._spares.pop() if self._spares else self._order_reader(job)
-            self._spares.append(self._order_reader(job))
+                return self._order_reader(job, template)
+            reader = self._spares.pop() if self._spares else self._order_reader(job, template)
+            self._spares.append(self._order_reader(job, template))
             return reader
 
-    def _order_reader(self, job: str) -> _Reader:
-        assert self._control is not None
+    def _order_reader(self, job: str, template: ChildProcess) -> _Reader:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                self._order(messages.StartReader(job), self._control, theirs)
+                self._order(messages.StartReader(job), template, theirs)
             except BaseException:
                 ours.close()
                 raise
-        return _Reader(ours, self._control)
+        return _Reader(ours, template)
 
     def _exchange(
         self,
@@ -221,11 +207,12 @@ class ReaderTemplate:
                     "fix that, and run the same command again",
                 )
             try:
-                body = _converse(connection, confinement, job, limits)
+                allowed = _hand_over(connection, confinement, job)
+                body = _answer_body(connection, limits)
             finally:
                 stopped = self._stop(reader, started.pid, told=body is None)
         if stopped is not None:
-            raise _how_it_ended(stopped, limits)
+            raise _how_it_ended(stopped, allowed)
         assert body is not None
         try:
             answer: messages.Answer = messages.decode_answer(body)
@@ -236,27 +223,27 @@ class ReaderTemplate:
     def _stop(self, reader: _Reader, pid: int, *, told: bool) -> messages.ReaderStopped | None:
         """End a reader; return how it ended if that is to be `told`."""
         with self._lock:
-            if reader.control is not self._control:
+            if reader.template is not self._process:
                 raise EOFError("the template process has ended")
-            self._order(messages.StopReader(pid, told), reader.control)
+            self._order(messages.StopReader(pid, told), reader.template)
             if not told:
                 return None
             with self._closed_if_broken():  # the next answer would be to this order
-                if answer := reader.control.recv(4096):
+                if answer := reader.template.orders.recv(4096):
                     return messages.decode_stopped(answer)
                 raise EOFError("the template process has ended")
 
     def _order(
         self,
         order: messages.StartReader | messages.StopReader,
-        control: socket.socket,
+        template: ChildProcess,
         passed: socket.socket | None = None,
     ) -> None:
         """Send an order to the template."""
         data, fds = messages.frame(order), [passed.fileno()] if passed else []
         with self._closed_if_broken():  # otherwise the next order would follow half of this one
-            sent = socket.send_fds(control, [data], fds)
-            control.sendall(data[sent:])
+            sent = socket.send_fds(template.orders, [data], fds)
+            template.orders.sendall(data[sent:])
 
     @contextlib.contextmanager
     def _closed_if_broken(self) -> Iterator[None]:
@@ -269,42 +256,29 @@ class ReaderTemplate:
     def _give_up(self, reader: _Reader | None) -> None:
         """End a template that does not answer, unless another thread has done so."""
         with self._lock:
-            if reader is None or reader.control is self._control:
+            if reader is None or reader.template is self._process:
                 self.close()
 
     def _blame_disk(self, refused: messages.ReadingRefused) -> None:
         """Raise `RequestError` if a reader found the disk full, and this process does as well."""
-        if refused.error not in FULL or self._root is None:
+        if refused.error not in FULL or not self.root:
             return
         try:
-            with tempfile.TemporaryFile(dir=self._root.path) as probe:
+            with tempfile.TemporaryFile(dir=self.root) as probe:
                 os.posix_fallocate(probe.fileno(), 0, PROBE_BYTES)
         except OSError as error:
             raise RequestError(
                 f"{refused.message}: {error.strerror}", "fix that, and run the same command again"
             ) from None
 
-    def _last_error_line(self) -> str:
-        if self._errors is None:
-            return ""
-        self._errors.seek(0)
-        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
     def close(self) -> None:
         """End the template and its readers."""
         with self._lock:
             for spare in self._spares:
                 spare.connection.close()
-            if self._control is not None:
-                self._control.close()
-            if self._owner[0] == os.getpid():  # a fork leaves it to the process it was forked from
-                if self._process is not None:
-                    self._process.kill()
-                    self._process.wait()
-                if self._root is not None:
-                    self._root.close()
-            self._control = self._process = self._root = None
+            if self._process is not None:
+                self._process.close()
+            self._process = None
             self._spares = []
 
 
@@ -331,10 +305,8 @@ def _hello(connection: socket.socket) -> bytes:
     raise EOFError("the process that should read ended at its start")
 
 
-def _converse(
-    connection: socket.socket, confinement: Confinement, job: messages.Job, limits: ReadingLimits
-) -> bytes | None:
-    """Give a reader its job; return the body of its answer, or None if it ends before that."""
+def _hand_over(connection: socket.socket, confinement: Confinement, job: messages.Job) -> int:
+    """Give a reader its job; return how many seconds it may compute, once it is confined."""
     try:
         connection.sendall(messages.frame(confinement) + messages.frame(job))
         confined = messages.decode_confined(_hello(connection))
@@ -345,6 +317,11 @@ def _converse(
             f"a process that reads submissions cannot be confined: {confined.fault}",
             "grader doctor   says what this machine lacks",
         )
+    return confined.cpu_seconds
+
+
+def _answer_body(connection: socket.socket, limits: ReadingLimits) -> bytes | None:
+    """Return the body of a reader's answer, or None if it ends before that."""
     deadline = time.monotonic() + limits.seconds
     try:
         header = _receive(connection, messages.HEADER.size, deadline)
@@ -377,13 +354,14 @@ def _receive(connection: socket.socket, count: int, deadline: float) -> bytes | 
     return bytes(data)
 
 
-def _how_it_ended(stopped: messages.ReaderStopped, limits: ReadingLimits) -> Exception:
-    """Return the error for a reader that ended without an answer."""
+def _how_it_ended(stopped: messages.ReaderStopped, cpu_seconds: int) -> Exception:
+    """Return the error for a reader that ended without an answer and could compute so long.
+
+    If the system's hard limit is not above it, the kernel sends no SIGXCPU before its SIGKILL.
+    """
     signals = (-signal.SIGKILL, -signal.SIGXCPU)
-    if stopped.status in signals and stopped.cpu_seconds > limits.cpu_seconds - 1:
-        return ReadingFailed(
-            f"reading it takes more than {limits.cpu_seconds} seconds of computing"
-        )
+    if stopped.status in signals and stopped.cpu_seconds > cpu_seconds - 1:
+        return ReadingFailed(f"reading it takes more than {cpu_seconds} seconds of computing")
     if stopped.status == -signal.SIGKILL:
         return _Lost("the process that read it was killed twice")
     if stopped.status < 0:

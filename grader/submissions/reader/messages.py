@@ -19,6 +19,7 @@ MAX_ANSWER = 2 * MAX_TEXTS
 MAX_WORDS = 4000  # characters of a note or a reason
 MAX_PATH = 20_000  # characters; every byte of a file name may be written as four
 MAX_NOTES = 1000
+MAX_PARTS = 10_000  # of a zip, of which something was left out
 MAX_SUBMISSIONS, MAX_SUBMITTERS = 100_000, 1000  # in the metadata of a class, and of one
 
 Name = Annotated[str, msgspec.Meta(max_length=200)]
@@ -110,9 +111,13 @@ class ReaderStarted(msgspec.Struct, frozen=True):
 
 
 class ReaderConfined(msgspec.Struct, frozen=True):
-    """The reader is confined or, if this machine cannot do that, the reason."""
+    """The reader is confined or, if this machine cannot do that, the reason.
+
+    `cpu_seconds` is the limit that it got: the machine's own, if that is lower than ours.
+    """
 
     fault: str = ""
+    cpu_seconds: int = 0
 
 
 class FilesRead(msgspec.Struct, tag="files", frozen=True):
@@ -126,10 +131,18 @@ class FilesRead(msgspec.Struct, tag="files", frozen=True):
     notes: Notes
 
 
+class PartNotes(msgspec.Struct, frozen=True):
+    """The notes on what was left out of one student's part of a zip, by its path in the zip."""
+
+    path: FilePath
+    notes: Notes
+
+
 class ClassUnpacked(msgspec.Struct, tag="unpacked", frozen=True):
-    """The zip is unpacked; a note for each member that was left out."""
+    """The zip is unpacked; the notes on all members that were left out, and on each part's."""
 
     notes: Notes
+    parts: Annotated[tuple[PartNotes, ...], msgspec.Meta(max_length=MAX_PARTS)] = ()
 
 
 class PersonParsed(msgspec.Struct, frozen=True):

@@ -1,0 +1,1 @@
+"""What the ledger stores of a class, by noun; all of it rows with a checksum."""

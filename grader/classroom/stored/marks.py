@@ -1,0 +1,91 @@
+"""The marks of a class: adjustments, and what was published."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from grader.classroom.stored.rows import PRESENT, Check, Rows, decoded, now
+from grader.report import Adjustment
+
+MAX_ADJUSTMENT = 1e6  # points: sums of them are far from infinity
+
+
+@dataclass(frozen=True)
+class PublishedMark:
+    """A student's published mark and the rules behind it; `exercises` has the points of each.
+
+    `pages` are the size and hash of each file that was written for it.
+    """
+
+    fingerprint: str
+    rules: str
+    seed: int
+    points: float
+    max_points: float
+    exercises: Mapping[str, float]
+    pages: Mapping[str, list[int | str]] = field(default_factory=dict)
+
+
+def _is_mark(row: Sequence[Any]) -> bool:
+    *_, points, max_points, exercises, pages = row
+    decoded(pages, dict[str, tuple[int, str]])
+    counted = decoded(exercises, dict[str, float]).values()
+    return all(math.isfinite(number) for number in (points, max_points, *counted))
+
+
+class Marks(Rows):
+    """The adjustments of a class and its published marks."""
+
+    CHECKS: ClassVar[Mapping[str, Check]] = {
+        "adjustments": lambda row: abs(row[2]) <= MAX_ADJUSTMENT,
+        "published": _is_mark,
+    }
+
+    def adjust(self, student: str, exercise: str, points: float, why: str) -> None:
+        """Adjust a student's points for an exercise; this replaces an earlier adjustment of it."""
+        with self._writing():
+            self._put("adjustments", [student, exercise, float(points), why, now()])
+            self._repaired("adjustments", student=student, exercise=exercise)
+
+    def adjustments(self, student: str) -> dict[str, Adjustment]:
+        """Return a student's adjustments that count, by exercise.
+
+        The last one made counts, whatever the clock said then.
+        """
+        rows = self._rows("adjustments", "WHERE student = ? ORDER BY id", student)
+        latest = {exercise: Adjustment(points, why) for _, exercise, points, why, _ in rows}
+        return {name: adjustment for name, adjustment in latest.items() if adjustment.points}
+
+    def publish(self, marks: Mapping[str, PublishedMark]) -> None:
+        """Store the marks that are published, by student."""
+        rows = []
+        for student, mark in marks.items():
+            points = float(mark.points), float(mark.max_points)
+            kept = json.dumps(dict(mark.exercises)), json.dumps(dict(mark.pages))
+            rows.append([student, mark.fingerprint, mark.rules, mark.seed, *points, *kept, now()])
+        with self._writing():
+            self._put("published", *rows)
+            for student in marks:
+                self._repaired("published", student=student)
+
+    def published(self, student: str) -> PublishedMark | None:
+        """Return the mark last published for a student, or None."""
+        rows = self._rows("published", "WHERE student = ?", student)
+        if not rows:
+            return None
+        _, mark, rules, seed, points, max_points, exercises, pages = rows[0]
+        counted, written = json.loads(exercises), json.loads(pages)
+        return PublishedMark(mark, rules, seed, points, max_points, counted, written)
+
+    def published_under(self) -> list[tuple[str, int]]:
+        """Return the rules (a hash) and the seeds under which marks were published here."""
+        return self._db.execute(f"SELECT DISTINCT rules, seed FROM published {PRESENT}").fetchall()
+
+    def vanished(self) -> list[str]:
+        """Return the students who have a published mark, and no attempt is stored of them."""
+        query = "SELECT student FROM published EXCEPT SELECT student FROM attempts"
+        return [student for (student,) in self._db.execute(query)]

@@ -1,0 +1,139 @@
+"""What a class has handed in: the attempts of each student and the files of each submission."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, ClassVar
+
+from grader.classroom.review import DamagedRowError
+from grader.classroom.storage import checksum
+from grader.classroom.stored.rows import Check, Rows, decoded, says
+from grader.report import Person
+from grader.sandbox.cells import NOTEBOOK
+from grader.submissions.submission import Submission
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """One attempt as the ledger stores it, without its files; `graded` means that it is graded."""
+
+    student: str
+    number: int
+    hash: str
+    person: Person = field(default_factory=Person)
+    submitted: datetime | None = None
+    due: datetime | None = None
+    late: bool = False
+    paths: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    graded: bool = True
+
+    @cached_property
+    def graded_paths(self) -> Mapping[str, str]:
+        """The names of the files while they are graded, by exercise, instead of the `paths`."""
+        notebooks = {name for name, path in self.paths.items() if path.endswith(NOTEBOOK)}
+        return {name: f"{name}{NOTEBOOK if name in notebooks else '.py'}" for name in self.paths}
+
+
+def _attempt_row(row: Sequence[Any]) -> AttemptRow:
+    student, number, digest, person, submitted, due, late, paths, problems, notes, graded = row
+    return AttemptRow(
+        *(student, number, digest, decoded(person, Person)),
+        submitted and datetime.fromisoformat(submitted),
+        due and datetime.fromisoformat(due),
+        *(bool(late), decoded(paths, dict[str, str]), decoded(problems, dict[str, str])),
+        notes=decoded(notes, tuple[str, ...]),
+        graded=bool(graded),
+    )
+
+
+def _unpacked(packed: bytes) -> dict[str, str]:
+    text = zlib.decompress(packed).decode("utf-8", "surrogatepass")
+    return decoded(text, dict[str, str])
+
+
+class HandedIn(Rows):
+    """What a class has handed in, and who has handed in nothing."""
+
+    CHECKS: ClassVar[Mapping[str, Check]] = {
+        "submissions": lambda row: _unpacked(row[1]) is not None,
+        "attempts": lambda row: bool(_attempt_row(row).student),
+        "missing": lambda row: isinstance(decoded(row[1], Person), Person),
+    }
+
+    @contextmanager
+    def taking_in(self) -> Iterator[None]:
+        """Take in a whole class at once; attempts that the block does not `take` count as gone."""
+        with self._writing():
+            self._db.execute("UPDATE attempts SET present = 0")
+            self._db.execute("DELETE FROM missing")
+            self._repaired("attempts", "missing", "submissions")
+            yield
+
+    def take(self, row: AttemptRow, files: Mapping[str, str]) -> None:
+        """Store an attempt and its files."""
+        packed = zlib.compress(json.dumps(files).encode("utf-8", "surrogatepass"))
+        (same,) = self._db.execute(
+            "SELECT count(*) FROM submissions WHERE hash = ? AND files = ? AND checksum = ?",
+            [row.hash, packed, checksum((row.hash, packed))],
+        ).fetchone()
+        if not same:
+            self._put("submissions", [row.hash, packed])
+        values = [
+            *(row.student, row.number, row.hash, json.dumps(asdict(row.person))),
+            *(time and time.isoformat() for time in (row.submitted, row.due)),
+            *(int(row.late), json.dumps(dict(row.paths)), json.dumps(dict(row.problems))),
+            *(json.dumps(row.notes), int(row.graded), 1),
+        ]
+        self._put("attempts", values)
+
+    def miss(self, student: str, person: Person) -> None:
+        """Record that a student of the roster has handed in nothing."""
+        self._put("missing", [student, json.dumps(asdict(person))])
+
+    def missing(self) -> list[tuple[str, Person]]:
+        """Return the students of the roster who have handed in nothing."""
+        rows = self._rows("missing", "ORDER BY student")
+        return [(student, decoded(person, Person)) for student, person in rows]
+
+    def students(self) -> list[str]:
+        """Return every student who has handed in, in order."""
+        return self._students("WHERE present")
+
+    def attempts(self, student: str) -> list[AttemptRow]:
+        """Return a student's attempts that are to be graded, the oldest first."""
+        condition = "WHERE student = ? AND present AND graded ORDER BY number"
+        return [_attempt_row(row) for row in self._rows("attempts", condition, student)]
+
+    def to_grade(self) -> Iterator[AttemptRow]:
+        """Yield one attempt for each submission that is to be graded, in the order of students."""
+        chosen = self._db.execute(
+            "SELECT min(rowid) FROM attempts WHERE present AND graded "
+            "GROUP BY hash ORDER BY min(student), number"
+        ).fetchall()
+        for row in chosen:
+            yield from map(_attempt_row, self._rows("attempts", "WHERE rowid = ?", *row))
+
+    def handed_in_by(self, digest: str) -> list[str]:
+        """Return the students who handed in this submission."""
+        return self._students("WHERE hash = ? AND present AND graded", digest)
+
+    def submission(self, row: AttemptRow) -> Submission:
+        """Return an attempt with its files, under the names by which they are graded.
+
+        Another student with the same files must not read this student's own file names.
+        """
+        rows = self._rows("submissions", "WHERE hash = ?", row.hash)
+        if not rows:
+            self._note_damage("submissions", row.student, "")
+            raise DamagedRowError(says("submissions", ""))
+        files = _unpacked(rows[0][1])
+        identity = row.hash  # over the files as handed in, of which notebooks are not stored
+        return Submission(row.student, files, row.graded_paths, row.problems, row.notes, identity)

@@ -1,0 +1,125 @@
+"""What a Dask worker does for us: prepares to grade a course, grades, and lets go of it.
+
+Everything is asked for as the text of an expression. Dask can hand a text to any worker, also to
+one that lacks this package or has another version of it, and only its evaluation fails there.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import msgspec
+from distributed import WorkerPlugin, get_worker
+
+from grader.classroom.workers import messages
+from grader.classroom.workers.pool import WorkerPool, refuse_unconfined
+from grader.course.course import Course, load_course
+from grader.errors import GraderError, InternalError, RequestError
+from grader.sandbox.confinement.layers import Isolation
+from grader.scratch import ScratchFolder
+from grader.submissions.submission import Submission
+
+# As `grader.grading.reporter.versions`, but it uses nothing of ours that a version may lack.
+VERSIONS = """{
+    'attention-grader': __import__('grader').__version__,
+    'python': __import__('platform').python_version(),
+    'torch': __import__('importlib.metadata').metadata.version('torch'),
+    'pytest': __import__('importlib.metadata').metadata.version('pytest'),
+}"""
+_HERE = f"__import__({__name__!r}, fromlist=['_'])"
+PREPARE = f"{_HERE}.prepare(name, course, hash, isolation)"
+GRADE = f"{_HERE}.grade(name, job)"
+RELEASE = f"{_HERE}.release(name)"
+
+
+class Unprepared(msgspec.Struct, frozen=True, tag="unprepared"):
+    """The answer of a worker that has not prepared, such as one that was started again."""
+
+
+decode = msgspec.msgpack.Decoder(messages.Answer | messages.Failed | Unprepared).decode
+_workers: dict[str, list[Any]] = {}  # those in this process that prepared for a run, by its name
+_released: set[str] = set()  # names of runs that have ended
+
+
+def packed(course: Course) -> bytes:
+    """Return the part of a course that a worker needs, as a zip."""
+    if course.suites != "hidden":
+        raise RequestError("a cluster grades with hidden suites", "a course with reference/")
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(course.reference.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, path.relative_to(course.root))
+    return data.getvalue()
+
+
+class GraderPlugin(WorkerPlugin):
+    """The grading processes of a Dask worker for one run; they end with the worker."""
+
+    def __init__(self, course: bytes, isolation: Isolation, size: int) -> None:
+        self._folder = ScratchFolder("course")  # for its user alone
+        try:
+            with zipfile.ZipFile(io.BytesIO(course)) as archive:
+                archive.extractall(self._folder.path)
+            self.course = load_course(self._folder.path)
+            if isolation == "confined":
+                refuse_unconfined(self.course)
+            self.pool = WorkerPool(self.course, isolation, size, shared=True)
+        except BaseException:
+            self._folder.close()
+            raise
+
+    def teardown(self, worker: Any) -> None:
+        """Stop the grading processes and remove the course."""
+        self.pool.close()
+        self._folder.close()
+
+
+def prepare(name: str, course: bytes, course_hash: str, isolation: Isolation) -> bytes:
+    """Warm up under the `name` of a run; return the answer to a job with a reference solution."""
+    worker = get_worker()
+    try:
+        _forget(name, worker)
+        plugin = GraderPlugin(course, isolation, worker.state.nthreads)
+        worker.plugins[name] = plugin  # from now on it ends with the worker
+        _workers.setdefault(name, []).append(worker)
+        if name in _released:
+            _forget(name, worker)
+        if plugin.course.hash != course_hash:
+            raise RequestError("the course has changed while it was sent", "the same command again")
+        first = plugin.course.exercises[0]
+        right = Submission("trial", {first.name: first.read("solution.py")})
+        return messages.encode(plugin.pool.grade(messages.Job(right, (first.name,), seed=0)))
+    except Exception as error:
+        _forget(name, worker)
+        return _failed(error)
+
+
+def grade(name: str, job: bytes) -> bytes:
+    """Return the answer to a job."""
+    plugin = get_worker().plugins.get(name)
+    if not isinstance(plugin, GraderPlugin):
+        return messages.encode(Unprepared())
+    try:
+        return messages.encode(plugin.pool.grade(messages.decode_job(job)))
+    except Exception as error:
+        return _failed(error)
+
+
+def release(name: str) -> None:
+    """Stop the grading processes of a run in this process, also those that are about to start."""
+    _released.add(name)
+    for worker in _workers.pop(name, ()):
+        _forget(name, worker)
+
+
+def _forget(name: str, worker: Any) -> None:
+    if (plugin := worker.plugins.pop(name, None)) is not None:
+        plugin.teardown(worker)
+
+
+def _failed(error: Exception) -> bytes:
+    known = error if isinstance(error, GraderError) else InternalError(repr(error))
+    return messages.encode(messages.Failed.of(known))

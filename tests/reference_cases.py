@@ -1,0 +1,174 @@
+"""Random calls of every exercise, and how what comes out is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from grader.sandbox.program import Program
+from grader.sandbox.wire import Source
+from grader.testing import Rng
+
+OUTSIDE = Path(__file__).parent / "outside"
+STYLES = ("einsum", "separate_heads", "terse")
+PROJECTIONS = ("W_query", "W_key", "W_value")
+SEEDS = range(6)
+Leaves = dict[str, Tensor]
+Function = Callable[[Leaves], Tensor]
+References = dict[str, ModuleType]
+
+
+def loaded(texts: dict[str, str], name: str) -> ModuleType:
+    """Module `name` of the program that `texts` (module name to text) make up."""
+    return Program({key: Source(f"{key}.py", text) for key, text in texts.items()}).load(name)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call of a class or function: its options, and the tensors that get gradients.
+
+    The leaves of a layer are its input `x` and its parameters by name.
+    """
+
+    target: str
+    options: dict[str, Any]
+    leaves: Leaves
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The output of `module`'s class or function as a function of the leaves."""
+        target = getattr(module, self.target)
+        if not isinstance(target, type):
+            return lambda leaves: target(**leaves, **self.options)
+        layer = target(**self.options).double().train(training)
+        found, wanted = {name for name, _ in layer.named_parameters()}, {*self.leaves} - {"x"}
+        assert found == wanted, f"the parameters are {sorted(found)}, not {sorted(wanted)}"
+        return lambda leaves: functional_call(layer, parameters(leaves), (leaves["x"],))
+
+
+def parameters(leaves: Leaves) -> Leaves:
+    """The parameters of a layer, without its input."""
+    return {name: leaf for name, leaf in leaves.items() if name != "x"}
+
+
+def sizes(rng: Rng, count: int) -> list[int]:
+    """Sizes from 1 to 7 that all differ: an axis taken for another cannot pass."""
+    return (rng.permutation(7)[:count] + 1).tolist()
+
+
+def flag(rng: Rng) -> bool:
+    """True or False."""
+    return bool(rng.randint(0, 2, 1))
+
+
+def tracked(**tensors: Tensor) -> Leaves:
+    """Tensors that get gradients, by name."""
+    return {name: tensor.requires_grad_() for name, tensor in tensors.items()}
+
+
+def layer_case(rng: Rng, module: ModuleType, target: str, x: Tensor, **options: Any) -> Case:
+    """A layer with random parameters: none stays at 1 or 0, where mistakes would hide."""
+    shapes = getattr(module, target)(**options).named_parameters()
+    drawn = {name: rng.randn(*parameter.shape) * 0.5 + 0.25 for name, parameter in shapes}
+    return Case(target, options, tracked(x=x, **drawn))
+
+
+def lookup_case(rng: Rng, module: ModuleType) -> Case:
+    *leading, n_queries, n_keys, d_key, d_value = sizes(rng, 4 + int(rng.randint(0, 3, 1)))
+    Q, K = rng.randn(*leading, n_queries, d_key), rng.randn(*leading, n_keys, d_key)
+    temp = 0.2 + float(rng.rand(1)) * 3
+    return Case("attention", {"temp": temp}, tracked(Q=Q, K=K, V=rng.randn(*K.shape[:-1], d_value)))
+
+
+def masked_case(rng: Rng, module: ModuleType, *, per_query: bool | None = None) -> Case:
+    """Lengths for each batch item or each query, of which one is 0, as integers or floats."""
+    batch, n_queries, n_keys = sizes(rng, 3)
+    per_query = flag(rng) if per_query is None else per_query
+    lens = rng.randint(0, n_keys + 1, *((batch, n_queries) if per_query else (batch,)))
+    lens.view(-1)[0] = 0
+    lens = lens.double() if flag(rng) else lens
+    X = rng.randn(batch, n_queries, n_keys)
+    return Case("masked_softmax", {"valid_lens": lens}, tracked(X=X))
+
+
+def causal_case(rng: Rng, module: ModuleType) -> Case:
+    batch, n_tokens, d_in, d_out = sizes(rng, 4)
+    options = {"context_length": n_tokens + int(rng.randint(0, 3, 1)), "qkv_bias": flag(rng)}
+    x = rng.randn(batch, n_tokens, d_in)
+    options |= {"d_in": d_in, "d_out": d_out, "dropout": 0.5}
+    return layer_case(rng, module, "CausalAttention", x, **options)
+
+
+def multi_head_case(rng: Rng, module: ModuleType, *, square: bool = False, **chosen: bool) -> Case:
+    batch, n_tokens, d_in, num_heads, d_head = sizes(rng, 5)
+    d_out = num_heads * d_head
+    d_in = d_out if square else d_in
+    options = {"d_in": d_in, "d_out": d_out, "num_heads": num_heads, "dropout": 0.5}
+    options["context_length"] = n_tokens + int(rng.randint(0, 3, 1))
+    options |= {"qkv_bias": flag(rng), "causal": flag(rng)} | chosen
+    x = rng.randn(batch, n_tokens, d_in)
+    return layer_case(rng, module, "MultiHeadAttention", x, **options)
+
+
+def norm_case(rng: Rng, module: ModuleType) -> Case:
+    """Features of scale 0.3, where eps 0.1 counts; the first token's are all alike."""
+    x = rng.randn(*sizes(rng, 2 + int(rng.randint(0, 3, 1)))) * 0.3
+    x.view(-1, x.shape[-1])[0] = 0.7
+    options = {"eps": 0.1} if flag(rng) else {}
+    return layer_case(rng, module, "LayerNorm", x, d_model=x.shape[-1], **options)
+
+
+def feed_forward_case(rng: Rng, module: ModuleType) -> Case:
+    d_ff, *shape = sizes(rng, 3 + int(rng.randint(0, 3, 1)))
+    options = {"d_model": shape[-1], "d_ff": d_ff, "dropout": 0.5}
+    return layer_case(rng, module, "FeedForward", rng.randn(*shape), **options)
+
+
+def block_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
+    batch, n_tokens, num_heads, d_head, d_ff = sizes(rng, 5)
+    options = {"d_model": num_heads * d_head, "num_heads": num_heads, "d_ff": d_ff, "dropout": 0.5}
+    options["context_length"] = n_tokens + int(rng.randint(0, 3, 1))
+    options |= {"norm_first": flag(rng), "causal": flag(rng)} | chosen
+    x = rng.randn(batch, n_tokens, options["d_model"])
+    return layer_case(rng, module, "TransformerBlock", x, **options)
+
+
+CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
+    "dictionary_lookup": lookup_case,
+    "masked_softmax": masked_case,
+    "causal_attention": causal_case,
+    "multi_head_attention": multi_head_case,
+    "layer_norm": norm_case,
+    "feed_forward": feed_forward_case,
+    "transformer_block": block_case,
+}
+
+
+def assert_close(actual: Tensor, expected: Tensor, what: str, **tolerance: float) -> None:
+    tolerance = tolerance or {"rtol": 1e-9, "atol": 1e-10}
+    torch.testing.assert_close(actual, expected, **tolerance, msg=lambda text: f"{what}: {text}")
+
+
+def assert_same(actual: Function, expected: Function, leaves: Leaves) -> None:
+    """Both give the same output, and the same gradient for every leaf."""
+    outputs = actual(leaves), expected(leaves)
+    assert_close(*outputs, "the output")
+    upstream = Rng(0).randn(*outputs[1].shape)
+    gradients = [torch.autograd.grad(o, list(leaves.values()), upstream) for o in outputs]
+    for name, found, wanted in zip(leaves, *gradients):
+        assert_close(found, wanted, f"the gradient of {name}")
+
+
+def assert_rounds_to(actual: Tensor, expected: Any, what: str) -> None:
+    """The same to four decimals."""
+    assert_close(actual.double(), torch.tensor(expected).double(), what, rtol=0, atol=6e-5)
+
+
+def styled(style: str) -> dict[str, str]:
+    return {name: (OUTSIDE / style / f"{name}.py").read_text("utf-8") for name in CASES}

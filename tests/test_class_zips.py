@@ -1,0 +1,149 @@
+"""A class is read from a zip, of which nothing is written elsewhere."""
+
+from __future__ import annotations
+
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+from handed_in import (
+    NORM,
+    SOFTMAX,
+    place,
+    read,
+    reason,
+    zipped,
+)
+
+from grader.course.course import Course
+from grader.errors import RequestError
+from grader.submissions import archives, opening
+from grader.submissions.layouts import (
+    LeftOut,
+    collection,
+    find_attempts,
+    open_submissions,
+)
+
+
+def in_zip(path: Path, course: Course) -> dict[str, list[str]]:
+    with open_submissions(path) as folder:
+        return {student: list(one.files) for student, one in read(folder, course).items()}
+
+
+@pytest.mark.parametrize("wrapping", ["", "class/", "__MACOSX/x", "a b/"])
+def test_a_class_is_read_from_a_zip_wrapped_or_not(
+    wrapping: str, tmp_path: Path, course: Course
+) -> None:
+    before = wrapping if wrapping.endswith("/") else ""
+    members = {f"{before}s00{n}/masked_softmax.py": SOFTMAX for n in (1, 2)}
+    inner = zipped(tmp_path / "inner.zip", {"layer_norm.py": NORM}).read_bytes()
+    extra = {wrapping: ""} if wrapping and not before else {}
+    path = zipped(tmp_path / "class.zip", {**members, f"{before}s003.zip": inner, **extra})
+    assert in_zip(path, course) == {
+        "s001": ["masked_softmax"],
+        "s002": ["masked_softmax"],
+        "s003": ["layer_norm"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("members", "students"),
+    [
+        (["s001/masked_softmax.py"], ["s001"]),
+        (["One_11_assignsubmission_file_/hw/masked_softmax.py"], ["11"]),
+        (["submission_7/hw/masked_softmax.py"], ["7"]),
+        (["export/submission_7/masked_softmax.py"], ["7"]),
+        (["submissions/s001_501_1_masked_softmax.py"], ["501"]),
+    ],
+)
+def test_a_class_of_one_is_a_class_too(
+    members: list[str], students: list[str], tmp_path: Path, course: Course
+) -> None:
+    path = zipped(tmp_path / "class.zip", dict.fromkeys(members, SOFTMAX))
+    assert in_zip(path, course) == {student: ["masked_softmax"] for student in students}
+
+
+def test_no_file_of_a_class_zip_is_written_outside_its_folder(
+    tmp_path: Path, course: Course
+) -> None:
+    path = tmp_path / "in/class.zip"
+    link = zipfile.ZipInfo("s002/masked_softmax.py")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    members = {"../evil.py": "x", f"{tmp_path}/evil.py": "x", "s001/masked_softmax.py": SOFTMAX}
+    zipped(path, {**members, "s003/bomb.py": bytes(archives.MIB)})
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(link, "/etc/passwd")
+    left_out: list[LeftOut] = []
+    with open_submissions(path, left_out) as folder:
+        assert {student: list(one.files) for student, one in read(folder, course).items()} == {
+            "s001": ["masked_softmax"],
+            "s002": [],
+            "s003": [],
+        }
+    assert not folder.exists()
+    assert not list(tmp_path.rglob("evil.py"))
+    said = [f"{one.what} {one.why}" for one in left_out]
+    start = "class.zip holds a file that is not unpacked: "
+    assert f"{start}../evil.py points outside the archive" in said
+    assert f"{start}s002/masked_softmax.py is a link" in said
+    assert any(f"{start}s003/bomb.py cannot be used" in one for one in said)
+
+
+@pytest.mark.parametrize("wrapping", ["", "class/"])
+def test_a_student_with_too_many_files_in_a_class_zip_is_refused_alone(
+    wrapping: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    members = {f"{wrapping}s001/{number}.txt": "" for number in range(opening.MAX_ENTRIES + 1)}
+    members |= {f"{wrapping}s00{number}/scale.py": SOFTMAX for number in (2, 3)}
+    left_out: list[LeftOut] = []
+    with open_submissions(zipped(tmp_path / "class.zip", members), left_out) as folder:
+        found = read(folder, tiny_course)
+    assert found["s002"].files == found["s003"].files == {"scale": SOFTMAX}
+    assert not found["s001"].files
+    why = f"holds a file that is not unpacked: {wrapping}s001 holds more than 10000 files"
+    assert left_out == [LeftOut("class.zip", why)]
+
+
+@pytest.mark.parametrize(("members", "size"), [(100, 2**16 - 8), (3, 2000)])
+def test_a_zip_that_describes_its_files_at_length_is_refused_before_it_is_parsed(
+    members: int, size: int, tmp_path: Path, tiny_course: Course
+) -> None:
+    with zipfile.ZipFile(tmp_path / "s001.zip", "w") as archive:
+        for number in range(members):
+            member = zipfile.ZipInfo(f"{number}.py")
+            member.extra = b"\x77\x77\0\0" * (size // 4)
+            archive.writestr(member, "")
+    place(tmp_path, "s002/scale.py")
+    found = read(tmp_path, tiny_course)
+    assert "s001.zip: the archive's list of files" in reason(found["s001"], tiny_course)
+    assert found["s002"].files == {"scale": SOFTMAX}
+
+
+def test_a_class_zip_may_hold_more_files_than_a_students_zip(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection.archives, "MAX_MEMBERS", 1)
+    members = {f"s{n:04}/masked_softmax.py": SOFTMAX for n in range(archives.STUDENT.members + 1)}
+    path = zipped(tmp_path / "class.zip", members)
+    with open_submissions(path) as folder:
+        assert len(find_attempts(folder, course).attempts) == len(members)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere", "there is no folder"),
+        ("notes.txt", "is neither a folder nor a zip"),
+        ("broken.zip", "the archive cannot be read: File is not a zip file"),
+    ],
+)
+def test_a_path_that_is_not_a_class_is_a_wrong_request(
+    name: str, said: str, tmp_path: Path
+) -> None:
+    place(tmp_path, "notes.txt", "broken.zip")
+    with pytest.raises(RequestError) as raised, open_submissions(tmp_path / name):
+        pass
+    assert said in raised.value.message
+    assert raised.value.remedy

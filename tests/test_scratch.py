@@ -1,0 +1,167 @@
+"""Temporary folders do not stay, and nothing of anybody else's is touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader import scratch
+from grader.scratch import ScratchFolder, scratch_folder
+
+OURS = "grader-unpacked-0123456789abcdef"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for temporary files in which nothing was looked for yet."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    tmp_path.chmod(0o755)
+    yield tmp_path
+    tmp_path.chmod(0o755)
+
+
+def leftover(place: Path, name: str = OURS) -> Path:
+    """A folder as a process that was killed leaves it."""
+    folder = place / name
+    (folder / "within").mkdir(parents=True)
+    (folder / "within" / "file").touch()
+    return folder
+
+
+def start(place: Path) -> None:
+    """Do what a new process does first."""
+    scratch._remove_leftovers.cache_clear()
+    with scratch_folder("test"):
+        pass
+
+
+def test_a_folder_is_for_its_user_alone_and_removed_with_all_that_is_in_it(place: Path) -> None:
+    with scratch_folder("test") as folder:
+        assert folder.parent == place
+        assert folder.stat().st_mode & 0o777 == 0o700
+        (folder / "closed").mkdir()
+        (folder / "closed" / "file").touch()
+        (folder / "closed").chmod(0)
+    assert not list(place.iterdir())
+
+
+def test_removing_a_folder_that_is_gone_leaves_the_one_above_as_it_was(place: Path) -> None:
+    folder = ScratchFolder("test")
+    shutil.rmtree(folder.path)
+    place.chmod(0o711)
+    folder.close()
+    assert place.stat().st_mode & 0o777 == 0o711
+
+
+def test_the_mode_of_the_folder_above_stays_when_nothing_can_be_removed(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ScratchFolder("test")
+    place.chmod(0o511)
+
+    def refuse(path: object, *more: object, **names: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        for name in ("rmdir", "unlink"):
+            patched.setattr(os, name, refuse)
+        (folder.path / "file").touch()
+        folder.close()  # is no crash
+    assert place.stat().st_mode & 0o777 == 0o511
+    assert (folder.path / "file").exists()
+
+
+def test_a_link_to_elsewhere_is_removed_and_not_followed(place: Path) -> None:
+    elsewhere = leftover(place, "elsewhere")
+    elsewhere.chmod(0o755)
+    with scratch_folder("test") as folder:
+        (folder / "link").symlink_to(elsewhere)
+    assert (elsewhere / "within" / "file").exists()
+    assert elsewhere.stat().st_mode & 0o777 == 0o755
+
+
+def test_what_a_dead_run_left_goes_at_the_next_start(place: Path) -> None:
+    code = (
+        "import os, signal\nfrom grader.scratch import ScratchFolder\n"
+        "(ScratchFolder('test').path / 'file').touch()\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = os.environ | {"TMPDIR": str(place)}
+    ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert len(list(place.glob("grader-test-*/file"))) == 1
+    start(place)
+    assert not list(place.iterdir())
+
+
+def test_what_a_living_run_owns_stays(place: Path) -> None:
+    mine = ScratchFolder("test")
+    start(place)
+    assert mine.path.is_dir()
+    mine.close()
+    assert not list(place.iterdir())
+
+
+def test_a_folder_whose_owner_has_not_locked_it_yet_stays_for_a_while(place: Path) -> None:
+    new = leftover(place, "grader-new-0123456789abcdef")
+    start(place)
+    assert new.is_dir()
+    before = time.time() - 2 * scratch._NEW_SECONDS
+    os.utime(new, (before, before))
+    start(place)
+    assert not new.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["other-unpacked-0123456789abcdef", "grader-unpacked", "grader-a-0123456789abcdef0", "grader-"],
+)
+def test_folders_with_other_names_stay(place: Path, name: str) -> None:
+    other = leftover(place, name)
+    start(place)
+    assert (other / "within" / "file").exists()
+
+
+def test_what_belongs_to_another_user_stays(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = leftover(place)
+    me = os.geteuid()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "geteuid", lambda: me + 1)
+        start(place)
+    assert (folder / "within" / "file").exists()
+    start(place)
+    assert not folder.exists()
+
+
+def test_a_link_or_a_file_with_the_name_of_a_leftover_stays(place: Path) -> None:
+    elsewhere = leftover(place, "elsewhere")
+    (place / OURS).symlink_to(elsewhere)
+    (place / OURS.replace("0", "f")).touch()
+    start(place)
+    assert (elsewhere / "within" / "file").exists()
+    assert len(list(place.iterdir())) == 3
+
+
+def test_a_leftover_that_cannot_be_removed_is_no_crash(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = leftover(place)
+
+    def refuse(*arguments: object, **names: object) -> None:
+        raise OSError(16, "Device or resource busy")
+
+    with monkeypatch.context() as patched:
+        for name in ("rmdir", "unlink"):
+            patched.setattr(os, name, refuse)
+        start(place)
+    assert (folder / "within" / "file").exists()
+    start(place)
+    assert not folder.exists()

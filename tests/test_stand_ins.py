@@ -1,0 +1,86 @@
+"""A stand-in gives what the reference gives that it stands in for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+import torch
+from reference_cases import (
+    CASES,
+    SEEDS,
+    References,
+    assert_close,
+    assert_same,
+    block_case,
+    loaded,
+)
+
+from grader.course.course import Course
+from grader.grading.programs import program
+from grader.sandbox.program import Program
+from grader.testing import Rng
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+STAND_INS = ("feed_forward", "layer_norm", "multi_head_attention")
+
+
+def standing_in(course: Course, name: str) -> ModuleType:
+    text = course[name].stand_in
+    assert text is not None, f"{name} has no stand-in"
+    return loaded({name: text}, name)
+
+
+def test_every_stand_in_is_compared(course: Course) -> None:
+    assert {name for name in course.names if course[name].stand_in} == {*STAND_INS}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", STAND_INS)
+def test_a_stand_in_gives_what_the_reference_gives(
+    name: str, seed: int, course: Course, references: References
+) -> None:
+    case = CASES[name](Rng(seed), references[name])
+    modules = standing_in(course, name), references[name]
+    assert_same(*(case.function(module) for module in modules), case.leaves)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+@pytest.mark.parametrize("name", ["feed_forward", "multi_head_attention"])
+def test_a_stand_in_drops_nothing_or_all_in_training_as_the_reference_does(
+    name: str, rate: float, seed: int, course: Course, references: References
+) -> None:
+    case = CASES[name](Rng(seed), references[name])
+    case = replace(case, options=case.options | {"dropout": rate})
+    modules = standing_in(course, name), references[name]
+    assert_same(*(case.function(module, training=True) for module in modules), case.leaves)
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_a_seed_gives_a_stand_in_the_parameters_of_the_reference(
+    name: str, course: Course, references: References
+) -> None:
+    case = CASES[name](Rng(1), references[name])
+    layers = []
+    for module in (standing_in(course, name), references[name]):
+        torch.manual_seed(5)
+        layers.append(getattr(module, case.target)(**case.options))
+    found, wanted = (dict(layer.named_parameters()) for layer in layers)
+    assert list(found) == list(wanted)
+    for key, parameter in wanted.items():
+        assert_close(found[key], parameter, key, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("training", [False, True], ids=["eval", "training"])
+def test_the_block_gives_on_stand_ins_what_it_gives_on_the_references(
+    training: bool, seed: int, course: Course, solutions: dict[str, str], references: References
+) -> None:
+    name = "transformer_block"
+    _, sources = program(course, course[name], solutions)
+    modules = Program(sources).load(name), references[name]
+    case = block_case(Rng(seed), references[name])
+    case = replace(case, options=case.options | {"dropout": 0.0 if training else 0.5})
+    assert_same(*(case.function(module, training=training) for module in modules), case.leaves)

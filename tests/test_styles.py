@@ -1,0 +1,51 @@
+"""Right solutions in other styles give what the references give."""
+
+from __future__ import annotations
+
+import pytest
+from reference_cases import (
+    CASES,
+    OUTSIDE,
+    SEEDS,
+    STYLES,
+    References,
+    assert_rounds_to,
+    assert_same,
+    loaded,
+    sizes,
+    styled,
+)
+
+from grader.testing import Rng
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("style", ["reference", *STYLES])
+def test_a_lookup_finds_what_the_dictionary_holds(
+    style: str, seed: int, references: References
+) -> None:
+    name = "dictionary_lookup"
+    module = references[name] if style == "reference" else loaded(styled(style), name)
+    rng = Rng(seed)
+    n_keys, d_value = sizes(rng, 2)
+    keys = (rng.permutation(40)[:n_keys] - 20).tolist()
+    entries = dict(zip(keys, rng.randn(n_keys, d_value).tolist()))
+    for key, value in entries.items():
+        assert_rounds_to(module.lookup(entries, key), value, f"the value under {key}")
+
+
+def test_every_style_is_compared() -> None:
+    assert {path.name for path in OUTSIDE.iterdir() if path.is_dir()} == {*STYLES}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("style", STYLES)
+def test_another_style_gives_what_the_reference_gives(
+    style: str, name: str, seed: int, references: References
+) -> None:
+    case = CASES[name](Rng(seed), references[name])
+    modules = loaded(styled(style), name), references[name]
+    assert_same(*(case.function(module) for module in modules), case.leaves)

@@ -1,0 +1,175 @@
+"""The reference solutions give the numbers that the course works out by hand."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from reference_cases import (
+    PROJECTIONS,
+    SEEDS,
+    References,
+    assert_rounds_to,
+    sizes,
+)
+from torch import Tensor, nn
+
+from grader.testing import Rng
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+ENTRIES = {0: [2, 3], 1: [5, 7], 2: [3, 2]}
+TOKENS = [
+    [0.43, 0.15, 0.89],
+    [0.55, 0.87, 0.66],
+    [0.57, 0.85, 0.64],
+    [0.22, 0.58, 0.33],
+    [0.77, 0.25, 0.10],
+    [0.05, 0.80, 0.55],
+]
+SECOND_TOKEN_SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
+SECOND_TOKEN_WEIGHTS = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
+SECOND_TOKEN_CONTEXT = [0.4419, 0.6515, 0.5683]
+CAUSAL_WEIGHTS = {
+    2: [0.5517, 0.4483, 0, 0, 0, 0],
+    3: [0.3800, 0.3097, 0.3103, 0, 0, 0],
+    6: [0.1935, 0.1663, 0.1666, 0.1542, 0.1666, 0.1529],
+}
+FIRST_HEAD = [
+    [0.2745, 0.6584, 0.2775, 0.8573],
+    [0.8993, 0.0390, 0.9268, 0.7388],
+    [0.7179, 0.7058, 0.9156, 0.4340],
+]
+FIRST_HEAD_PRODUCTS = [
+    [1.3208, 1.1631, 1.2879],
+    [1.1631, 2.2150, 1.8424],
+    [1.2879, 1.8424, 2.0402],
+]
+
+
+def with_zeros(rows: Tensor) -> Tensor:
+    """A row of zeros in front: its score with every query is 0."""
+    return F.pad(rows, (0, 0, 1, 0))
+
+
+def scores_behind(weights: Tensor) -> Tensor:
+    """The scores that softmax made `weights` of, where the first key has the score 0."""
+    return (weights[..., 1:] / weights[..., :1]).log()
+
+
+def show_weights(layer: nn.Module, one_hot: Tensor) -> None:
+    """Make the values `one_hot`, (n_tokens, d_out): the output is then the weights."""
+    layer.W_value.register_forward_hook(lambda *_: one_hot[None])
+
+
+def identity(layer: nn.Module, *names: str) -> None:
+    for name in names:
+        nn.init.eye_(layer.get_submodule(name).weight)
+
+
+def test_a_lookup_blends_or_finds_as_worked_out(references: References) -> None:
+    module = references["dictionary_lookup"]
+    blend = [3.9403, 5.0925]
+    keys, values = torch.eye(3), torch.tensor(list(ENTRIES.values())).float()
+    assert_rounds_to(module.attention(keys[1:2], keys, values)[0], blend, "plain attention")
+    assert_rounds_to(module.lookup(ENTRIES, 1, temp=1.0), blend, "lookup at temp 1")
+    assert_rounds_to(module.lookup(ENTRIES, 1, temp=0.01), [5, 7], "lookup at temp 0.01")
+    assert_rounds_to(module.lookup(ENTRIES, 1), [5, 7], "lookup")
+
+
+def test_three_keys_get_the_worked_scores_and_weights(references: References) -> None:
+    attention = references["dictionary_lookup"].attention
+    s = torch.tensor([[0.4685, 0.9785]])
+    h = torch.tensor([[0.5539, 0.7239], [0.4111, 0.3878], [0.2376, 0.1264]])
+    scores = scores_behind(attention(s, with_zeros(h), torch.eye(4)))
+    assert_rounds_to(scores[0], [0.9678, 0.5721, 0.2350], "the scores")
+    assert_rounds_to(attention(s, h, torch.eye(3))[0], [0.4643, 0.3126, 0.2231], "the weights")
+
+
+def test_plain_attention_among_six_tokens_is_as_worked_out(references: References) -> None:
+    attention, X = references["dictionary_lookup"].attention, torch.tensor(TOKENS)
+    scores = scores_behind(attention(X, with_zeros(X), torch.eye(7)))
+    assert_rounds_to(scores[1], SECOND_TOKEN_SCORES, "row 2 of X Xᵀ")
+    assert_rounds_to(attention(X, X, torch.eye(6))[1], SECOND_TOKEN_WEIGHTS, "its softmax")
+    assert_rounds_to(attention(X, X, X)[1], SECOND_TOKEN_CONTEXT, "its context")
+
+
+def test_causal_attention_without_learning_is_as_worked_out(references: References) -> None:
+    layer = references["causal_attention"].CausalAttention(3, 3, 7, 0.0)
+    identity(layer, *PROJECTIONS)
+    layer.W_query.weight.data *= math.sqrt(3)  # undoes the scale
+    order = torch.tensor([0, 2, 3, 4, 5, 1])  # the second token last: it attends to all
+    x = torch.tensor(TOKENS)[order]
+    assert_rounds_to(layer(x[None])[0, -1], SECOND_TOKEN_CONTEXT, "the context")
+    show_weights(layer, torch.eye(7))
+    scores = scores_behind(layer(with_zeros(x)[None])[0, -1])
+    assert_rounds_to(scores, torch.tensor(SECOND_TOKEN_SCORES)[order].tolist(), "the scores")
+
+
+def test_seed_789_gives_the_worked_causal_weights(references: References) -> None:
+    torch.manual_seed(789)
+    layer = references["causal_attention"].CausalAttention(3, 2, 6, 0.0)
+    show_weights(layer, torch.eye(6))
+    weights = layer(torch.tensor([TOKENS]))[0]
+    for token, row in CAUSAL_WEIGHTS.items():
+        assert_rounds_to(weights[token - 1], row, f"the weights of token {token}")
+
+
+def test_seed_123_gives_the_worked_outputs(references: References) -> None:
+    torch.manual_seed(123)
+    layer = references["causal_attention"].CausalAttention(3, 2, 6, 0.0)
+    expected = [[-0.4519, 0.2216], [-0.5874, 0.0058]]
+    assert_rounds_to(layer(torch.tensor([TOKENS]))[0, :2], expected, "the first two outputs")
+
+
+def test_two_heads_give_the_worked_products(references: References) -> None:
+    layer = references["multi_head_attention"].MultiHeadAttention(8, 8, 4, 0.0, 2, causal=False)
+    identity(layer, *PROJECTIONS, "out_proj")
+    nn.init.zeros_(layer.out_proj.bias)
+    show_weights(layer, torch.eye(4).repeat(1, 2))
+    second_head = Rng(0).randn(3, 4, dtype=torch.float32)
+    x = with_zeros(torch.cat([torch.tensor(FIRST_HEAD), second_head], dim=1))  # (4, 8)
+    weights = layer(x[None])[0, 1:]  # (3, 8), one head's four columns after the other's
+    products = [scores_behind(head) * math.sqrt(4) for head in weights.split(4, dim=1)]
+    assert_rounds_to(products[0], FIRST_HEAD_PRODUCTS, "the first head's products")
+    assert_rounds_to(products[1], (second_head @ second_head.T).tolist(), "the second head's")
+
+
+def count(layer: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in layer.parameters())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_layers_have_as_many_parameters_as_stated(seed: int, references: References) -> None:
+    d_in, num_heads, d_head, d_model, d_ff = sizes(Rng(seed), 5)
+    d_out = num_heads * d_head
+    attention = references["multi_head_attention"].MultiHeadAttention
+    assert count(attention(d_in, d_out, 9, 0.0, num_heads)) == 3 * d_in * d_out + d_out**2 + d_out
+    feed_forward = references["feed_forward"].FeedForward(d_model, d_ff)
+    assert count(feed_forward) == 2 * d_model * d_ff + d_ff + d_model
+
+
+SIGNATURES = {
+    "dictionary_lookup.attention": "Q, K, V, temp=1.0",
+    "dictionary_lookup.lookup": "entries, key, temp=0.01",
+    "masked_softmax.masked_softmax": "X, valid_lens",
+    "causal_attention.CausalAttention": "d_in, d_out, context_length, dropout, qkv_bias=False",
+    "multi_head_attention.MultiHeadAttention": (
+        "d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True"
+    ),
+    "layer_norm.LayerNorm": "d_model, eps=1e-05",
+    "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
+    "transformer_block.TransformerBlock": (
+        "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
+    ),
+}
+
+
+@pytest.mark.parametrize("place", SIGNATURES)
+def test_arguments_and_defaults_are_those_stated(place: str, references: References) -> None:
+    module, _, target = place.partition(".")
+    found = inspect.signature(getattr(references[module], target)).parameters.values()
+    plain = [argument.replace(annotation=inspect.Parameter.empty) for argument in found]
+    assert ", ".join(str(argument) for argument in plain) == SIGNATURES[place]

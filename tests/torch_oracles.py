@@ -1,0 +1,153 @@
+"""What torch itself gives for a call of an exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import torch
+import torch.nn.functional as F
+from reference_cases import (
+    PROJECTIONS,
+    Case,
+    Leaves,
+    assert_same,
+)
+from torch import Tensor, nn
+from torch.func import functional_call
+
+
+def torch_lookup(case: Case, leaves: Leaves) -> Tensor:
+    scale = 1 / case.options["temp"]
+    return F.scaled_dot_product_attention(leaves["Q"], leaves["K"], leaves["V"], scale=scale)
+
+
+def torch_softmax_of_each_row(case: Case, leaves: Leaves) -> Tensor:
+    """F.softmax over the first keys of a row, one row at a time, and zeros behind them."""
+    X = leaves["X"]
+    batch, n_queries, n_keys = X.shape
+    lens = case.options["valid_lens"].view(batch, -1).expand(batch, n_queries).flatten().int()
+    rows = [
+        F.pad(F.softmax(row[:length], dim=-1), (0, n_keys - length))
+        for row, length in zip(X.flatten(0, 1), lens.tolist())
+    ]
+    return torch.stack(rows).view_as(X)
+
+
+def torch_masked_attention(case: Case, leaves: Leaves) -> Tensor:
+    """Attention under a boolean mask, with one-hot keys and values: its output is the weights."""
+    X = leaves["X"]
+    batch, n_queries, n_keys = X.shape
+    lens = case.options["valid_lens"].view(batch, -1, 1).expand(batch, n_queries, 1)
+    one_hot = torch.eye(n_keys, dtype=X.dtype).expand(batch, n_keys, n_keys)
+    mask = torch.arange(n_keys) < lens  # (batch, n_queries, n_keys)
+    return F.scaled_dot_product_attention(X, one_hot, one_hot, attn_mask=mask, scale=1.0)
+
+
+def biases(case: Case, leaves: Leaves, prefix: str = "") -> list[Tensor] | None:
+    """The biases of queries, keys and values, which are there if qkv_bias is True."""
+    if not case.options.get("qkv_bias"):
+        return None
+    return [leaves[f"{prefix}{name}.bias"] for name in PROJECTIONS]
+
+
+def projected(case: Case, leaves: Leaves) -> list[Tensor]:
+    """Queries, keys and values."""
+    weights = [leaves[f"{name}.weight"] for name in PROJECTIONS]
+    given = biases(case, leaves) or [None, None, None]
+    return [F.linear(leaves["x"], weight, bias) for weight, bias in zip(weights, given)]
+
+
+def torch_causal_attention(case: Case, leaves: Leaves) -> Tensor:
+    return F.scaled_dot_product_attention(*projected(case, leaves), is_causal=True)
+
+
+def torch_heads_side_by_side(case: Case, leaves: Leaves) -> Tensor:
+    """One attention for each slice of the columns, then out_proj."""
+    d_head = case.options["d_out"] // case.options["num_heads"]
+    heads = zip(*(tensor.split(d_head, dim=-1) for tensor in projected(case, leaves)))
+    causal = case.options["causal"]
+    outputs = [F.scaled_dot_product_attention(*head, is_causal=causal) for head in heads]
+    output = torch.cat(outputs, dim=-1)  # (batch, n_tokens, d_out)
+    return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
+
+
+def in_projection(case: Case, leaves: Leaves, prefix: str = "") -> Leaves:
+    """W_query, W_key and W_value stacked, under torch's names."""
+    weight = torch.cat([leaves[f"{prefix}{name}.weight"] for name in PROJECTIONS])
+    given = biases(case, leaves, prefix)
+    bias = torch.cat(given) if given else torch.zeros_like(weight[:, 0])
+    return {"in_proj_weight": weight, "in_proj_bias": bias}
+
+
+def hidden(x: Tensor, causal: bool) -> Tensor:
+    """torch's mask, (n_tokens, n_tokens): True where a query must not attend to a key."""
+    every_pair = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+    return every_pair.triu(1) if causal else ~every_pair
+
+
+def torch_multi_head_attention(case: Case, leaves: Leaves) -> Tensor:
+    options, x = case.options, leaves["x"]
+    layer = nn.MultiheadAttention(options["d_out"], options["num_heads"], batch_first=True)
+    out_proj = {name: leaves[name] for name in ("out_proj.weight", "out_proj.bias")}
+    mask = {"attn_mask": hidden(x, options["causal"]), "need_weights": False}
+    return functional_call(layer, in_projection(case, leaves) | out_proj, (x, x, x), mask)[0]
+
+
+def torch_layer_norm(case: Case, leaves: Leaves) -> Tensor:
+    layer = nn.LayerNorm(case.options["d_model"], case.options.get("eps", 1e-5))
+    weights = {"weight": leaves["gamma"], "bias": leaves["beta"]}
+    return functional_call(layer, weights, (leaves["x"],))
+
+
+def torch_sequential(case: Case, leaves: Leaves) -> Tensor:
+    d_model, d_ff = case.options["d_model"], case.options["d_ff"]
+    layers = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model))
+    places = {"linear1": "0", "linear2": "2"}
+    weights = {
+        f"{place}.{kind}": leaves[f"{name}.{kind}"]
+        for name, place in places.items()
+        for kind in ("weight", "bias")
+    }
+    return functional_call(layers, weights, (leaves["x"],))
+
+
+def torch_encoder_layer(case: Case, leaves: Leaves) -> Tensor:
+    names = ("d_model", "num_heads", "d_ff")
+    layer = nn.TransformerEncoderLayer(
+        *(case.options[name] for name in names),
+        dropout=0.0,
+        batch_first=True,
+        norm_first=case.options["norm_first"],
+    )
+    mask = {"src_mask": hidden(leaves["x"], case.options["causal"])}
+    return functional_call(layer, encoder_names(case, leaves), (leaves["x"],), mask)
+
+
+def encoder_names(case: Case, leaves: Leaves) -> Leaves:
+    """A block's parameters under the names that nn.TransformerEncoderLayer gives them."""
+    stacked = in_projection(case, leaves, "attention.")
+    named = {f"self_attn.{name}": tensor for name, tensor in stacked.items()}
+    for kind, ours in (("weight", "gamma"), ("bias", "beta")):
+        named[f"self_attn.out_proj.{kind}"] = leaves[f"attention.out_proj.{kind}"]
+        for n in (1, 2):
+            named[f"linear{n}.{kind}"] = leaves[f"feed_forward.linear{n}.{kind}"]
+            named[f"norm{n}.{kind}"] = leaves[f"norm{n}.{ours}"]
+    return named
+
+
+Oracle = Callable[[Case, Leaves], Tensor]
+ORACLES: dict[str, Oracle] = {
+    "dictionary_lookup": torch_lookup,
+    "masked_softmax": torch_softmax_of_each_row,
+    "causal_attention": torch_causal_attention,
+    "multi_head_attention": torch_heads_side_by_side,
+    "layer_norm": torch_layer_norm,
+    "feed_forward": torch_sequential,
+    "transformer_block": torch_encoder_layer,
+}
+
+
+def prove(case: Case, module: ModuleType, oracle: Oracle) -> None:
+    """`module` gives the values and gradients of torch."""
+    assert_same(case.function(module), lambda leaves: oracle(case, leaves), case.leaves)
