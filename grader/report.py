@@ -73,6 +73,7 @@ class Outcome:
     called: str = ""
     printed: str = ""
     visible: str = "always"
+    consequence: bool = False  # of a mistake that is charged once, whatever it fails
 
     @property
     def is_wrong(self) -> bool:
@@ -117,7 +118,17 @@ class Diagnosis(Explanation):
     first_wrong_step: WrongStep | None = None
     besides: str = ""  # a sentence on what the mistakes leave unexplained
     facts: tuple[str, ...] = ()  # what the answers show, where no mistake explains them
+    repeat: str = ""  # a call that shows the first of them, as a program
     complete: bool = False  # whether the mistakes explain everything that is wrong
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What one mistake costs in points, once; `says` tells what it is."""
+
+    fault: str
+    says: str
+    points: int
 
 
 @dataclass(frozen=True)
@@ -155,6 +166,7 @@ class ExerciseResult:
     idea: str = ""  # what the reference does
     adjustment: Adjustment | None = None
     given_back: int = 0  # of `points`: what checks took for mistakes that are charged once
+    charges: tuple[Charge, ...] = ()  # the mistakes that are charged once, with their prices
 
     @property
     def first_failure(self) -> Outcome | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,25 @@ from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
 
 Diagnose = Callable[..., Diagnosis | None]
+
+
+@pytest.mark.parametrize("name", ["masked_softmax", "layer_norm"])
+def test_the_call_that_shows_a_fact_can_be_run(
+    diagnose: Diagnose, solutions: dict[str, str], tmp_path: Path, name: str
+) -> None:
+    """The report holds a program that repeats the call with the student's own file."""
+    old = {
+        "masked_softmax": "    return weights.masked_fill(~valid, 0.0)",
+        "layer_norm": "        return self.gamma * x_hat + self.beta",
+    }[name]
+    found = diagnose(name, (old, f"{old} + 0.125"))
+    assert (found.faults, bool(found.facts)) == ((), True)
+    (tmp_path / f"{name}.py").write_text(solutions[name], "utf-8")
+    (tmp_path / "repeat.py").write_text(found.repeat, "utf-8")
+    run = subprocess.run(
+        [sys.executable, "repeat.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.startswith("tensor(")
 
 
 # --- the content of a diagnosis -------------------------------------------------------------------

@@ -15,7 +15,7 @@ import click
 from grader.commands.build import stale
 from grader.commands.options import COURSE, progress_bar
 from grader.course.course import Course, Exercise
-from grader.course.faults import Fault, load_faults
+from grader.course.faults import Fault, edited, load_faults
 from grader.course.settings import did_you_mean
 from grader.course.stubs import make_stub
 from grader.errors import CourseError
@@ -185,7 +185,22 @@ class Prover:
         self.proof.caught += 1
         if len(wrong) == 1:
             self.proof.needed.setdefault(wrong[0], []).append(fault.name)
-        return self._fails_otherwise(fault, wrong) or _misnamed(fault, report)
+        return self._fails_otherwise(fault, wrong) or self._misnamed(fault, report)
+
+    def _misnamed(self, fault: Fault, report: Report) -> str:
+        """Return what the diagnosis names instead of this fault alone, or nothing."""
+        diagnosis = report.exercises[0].diagnosis
+        if diagnosis is None:  # its message says what it is
+            return ""
+        found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
+        named = {" with ".join(faults) for faults in found if faults}
+        if named - {fault.like} == {fault.name}:
+            return ""
+        diagnostician = self.grader.diagnostician(self.exercise)
+        if not named and diagnostician and not diagnostician.can_name(fault):
+            return ""
+        others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
+        return f"the diagnosis cannot distinguish it from {others}"
 
     def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
         """Compare the failing tests with those that the fault names; `own_parts` do not count."""
@@ -227,25 +242,18 @@ def _wrong(report: Report) -> list[Outcome]:
     ]
 
 
-def _misnamed(fault: Fault, report: Report) -> str:
-    """Return what the diagnosis names instead of this fault alone, or nothing."""
-    diagnosis = report.exercises[0].diagnosis
-    if diagnosis is None:  # its message says what it is
-        return ""
-    found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
-    named = {" with ".join(faults) for faults in found if faults}
-    if named - {fault.like} == {fault.name}:
-        return ""
-    others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
-    return f"the diagnosis cannot distinguish it from {others}"
-
-
 def _text_problem(fault: Fault, solution: str) -> str:
-    count = solution.count(fault.replace)
-    if not fault.replace or count != 1:
-        return f"its text stands {count} times in solution.py, not once"
-    if fault.apply(solution) == solution:
-        return "it changes nothing"
+    if not all(edit.replace for edit in fault.main_edits):
+        return "it has no text to replace"
+    for form in fault.forms():
+        text = edited(solution, form)
+        if text is None:
+            counts = {edit.replace: solution.count(edit.replace) for edit in form}
+            place = next((text for text, count in counts.items() if count != 1), form[-1].replace)
+            stands = f"its text stands {counts[place]} times in solution.py, not once"
+            return stands if len(form) == 1 else f"{stands}: {place!r}"
+        if text == solution:
+            return "it changes nothing"
     for key in ("says", "hint"):
         if not getattr(fault, key).strip():
             return f"its `{key}` is empty"

@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
-from grader.course.faults import Fault, load_faults
 from grader.errors import GraderError, WorkerLost
 from grader.grading.diagnosis.catalogue import Catalogue
 from grader.grading.diagnosis.probes import load_probes
@@ -132,9 +131,7 @@ class Grader:
             diagnosis = self._diagnosis(exercise, result.tests, examiner)
             view = self._head_view(result, examiner)
             explained = replace(result, diagnosis=diagnosis, head_view=view)
-            if diagnosis is None or not self.course.policy.carry_forward:
-                return explained
-            return charged_once(explained, diagnosis, self._faults(exercise))
+            return charged_once(explained) if self.course.policy.carry_forward else explained
         except GraderError:
             raise
         except Exception as error:  # a mark without its explanation is better than no mark
@@ -160,9 +157,6 @@ class Grader:
         found = diagnostician.diagnose(tests, answers, text)
         diagnostician.catalogue.keep()
         return found
-
-    def _faults(self, exercise: Exercise) -> dict[str, Fault]:
-        return {fault.name: fault for fault in load_faults(exercise)}
 
     def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
         """Return what diagnoses an exercise; None if the course has no probes for it."""

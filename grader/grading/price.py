@@ -6,11 +6,12 @@ answer, an exercise is worth at least its maximum less the prices of its mistake
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from grader.course.faults import Fault
-from grader.report import Diagnosis, ExerciseResult, Explanation
+from grader.course.visibility import SKIPPED_UNTIL
+from grader.report import Charge, ExerciseResult, Explanation, Outcome
 
 
 def price_of(fault: Fault, max_points: int) -> int:
@@ -18,28 +19,58 @@ def price_of(fault: Fault, max_points: int) -> int:
     return fault.costs or max(1, round(max_points / 3))
 
 
-def charged_once(
-    result: ExerciseResult, diagnosis: Diagnosis, faults: Mapping[str, Fault]
-) -> ExerciseResult:
-    """Return the result with the points that echoes of the mistakes took given back.
+def charged_once(result: ExerciseResult) -> ExerciseResult:
+    """Return the result with the points that echoes of its mistakes took given back.
 
     What fails for another reason is charged as before. Of several explanations, the dearest counts.
     """
-    if not diagnosis.faults or not diagnosis.complete:
+    diagnosis = result.diagnosis
+    if diagnosis is None or not diagnosis.faults or not diagnosis.complete:
         return result
-    taken = max(_taken(result, each, faults) for each in (diagnosis, *diagnosis.tie))
-    given_back = max(0, result.max_points - taken - result.points)
-    return replace(result, points=result.points + given_back, given_back=given_back)
+    bills = [_bill(result.tests, each) for each in (diagnosis, *diagnosis.tie)]
+    bill = max(bills, key=lambda bill: bill.total)
+    given_back = result.max_points - bill.total - result.points
+    if given_back < 0:  # the checks take less than the prices
+        return result
+    return replace(
+        result,
+        points=result.points + given_back,
+        given_back=given_back,
+        charges=bill.charges,
+        tests=tuple(
+            replace(test, consequence=True) if test.name in bill.echoes else test
+            for test in result.tests
+        ),
+    )
 
 
-def _taken(result: ExerciseResult, explained: Explanation, faults: Mapping[str, Fault]) -> int:
-    """Return what the mistakes cost, with what failed for other reasons."""
-    echoes = set().union(*(faults[name].fails for name in explained.faults))
-    waiting = {
-        test.name
-        for test in result.tests
-        if test.outcome == "skipped" and any(f'"{name}"' in test.message for name in echoes)
-    }
-    others = (test for test in result.tests if test.name not in echoes | waiting)
-    prices = (price_of(faults[name], result.max_points) for name in explained.faults)
-    return sum(prices) + sum(test.max_points - test.points for test in others)
+@dataclass(frozen=True)
+class _Bill:
+    """What the mistakes of one explanation cost, and the checks that fail because of them."""
+
+    charges: tuple[Charge, ...]
+    echoes: frozenset[str]
+    others: int  # points of the checks that fail for another reason
+
+    @property
+    def total(self) -> int:
+        return sum(charge.points for charge in self.charges) + self.others
+
+
+def _bill(tests: Sequence[Outcome], explained: Explanation) -> _Bill:
+    echoes = _with_skipped(tests, frozenset().union(*explained.tests))
+    lost = {test.name: test.max_points - test.points for test in tests}
+    taken = sum(lost[name] for name in echoes)
+    others = sum(lost.values()) - taken
+    costs = explained.costs
+    if len(costs) == 1:  # the checks may take less than its price
+        costs = (min(costs[0], taken),)
+    named = zip(explained.faults, explained.each, costs, strict=True)
+    return _Bill(tuple(Charge(*each) for each in named), echoes, others)
+
+
+def _with_skipped(tests: Sequence[Outcome], echoes: frozenset[str]) -> frozenset[str]:
+    """Return `echoes` with the tests that are skipped because of one of them."""
+    reasons = {SKIPPED_UNTIL.format(name) for name in echoes}
+    skipped = {test.name for test in tests if test.outcome == "skipped" and test.message in reasons}
+    return echoes if skipped <= echoes else _with_skipped(tests, echoes | skipped)

@@ -1,161 +1,222 @@
 """Probes of causal attention: what tells its mistakes apart."""
 
+import zlib
+
 import torch
 
-from grader.probing import build, gradients, probe, seeded, written
+from grader.probing import Rng, gradients, probe, seeded, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
-D_IN, D_OUT, CONTEXT = 3, 4, 6
+D_IN, D_OUT, CONTEXT = 3, 6, 7
+LAYERS = ("W_query", "W_key", "W_value")
+FLOAT64 = torch.float64
+
+
+def attention(student, rng, *options, dropout=0.0, dtype=FLOAT64, sizes=(D_IN, D_OUT, CONTEXT)):
+    """Return a module in evaluation mode, whose layers have random parameters.
+
+    Parameters that the exercise does not ask for stay as they are.
+    """
+    module = student.CausalAttention(*sizes, dropout, *options).to(dtype)
+    state = {}
+    for name, parameter in module.named_parameters():
+        if name.partition(".")[0] in LAYERS:
+            own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
+            state[name] = own.randn(*parameter.shape, dtype=dtype) * 0.5 + 0.25
+    module.load_state_dict(state, strict=False)
+    return module.eval()
+
+
+def gradients_of(module, x):
+    """Return the output and its gradients; none at all counts as zero."""
+    found = gradients(module, x)
+    for name, parameter in module.named_parameters():
+        if name.partition(".")[0] not in LAYERS:
+            found.pop(f"parameter {name}", None)
+        elif found.get(f"parameter {name}", x) is None:
+            found[f"parameter {name}"] = torch.zeros_like(parameter)
+    return found
+
+
+def shapes_of(module):
+    """Return the shapes of the parameters: of the three layers by name, and of others."""
+    shapes = {name: list(each.shape) for name, each in module.named_parameters()}
+    others = [shapes.pop(name) for name in list(shapes) if name.partition(".")[0] not in LAYERS]
+    return {**shapes, "others": sorted(others)}
+
+
+def spread(student, module, x, draws):
+    """Return the largest and the smallest outputs for many copies of one sentence.
+
+    With enough draws each combination of dropped weights comes up, so that these do not depend on
+    what draws them.
+    """
+    with seeded(student, 3):
+        output = module(x.repeat(draws, 1, 1))
+    return {"largest": output.detach().amax(0), "smallest": output.detach().amin(0)}
 
 
 @probe("values")
 def ordinary(student, rng):
     """Fewer tokens than the context is long."""
-    return build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)(rng.randn(2, 5, D_IN))
+    return attention(student, rng)(rng.randn(2, 5, D_IN))
 
 
 @probe("values")
 def full_context(student, rng):
     """As many tokens as the context is long."""
-    return build(student.CausalAttention, 5, 3, 4, 0.0, rng=rng)(rng.randn(3, 4, 5))
+    return attention(student, rng, sizes=(5, 4, 6))(rng.randn(3, 6, 5))
 
 
 @probe("values")
 def narrow(student, rng):
     """Fewer output than input features."""
-    return build(student.CausalAttention, 7, 2, 9, 0.0, rng=rng)(rng.randn(2, 6, 7) * 0.5)
+    return attention(student, rng, sizes=(7, 2, 9))(rng.randn(5, 6, 7) * 0.5)
 
 
 @probe("square")
 def square(student, rng):
     """Batch, tokens and features of one size."""
-    return build(student.CausalAttention, 4, 4, 4, 0.0, rng=rng)(rng.randn(4, 4, 4))
+    return attention(student, rng, sizes=(4, 4, 4))(rng.randn(4, 4, 4))
 
 
 @probe("options")
 def biases(student, rng):
     """Layers with biases."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, True, rng=rng)
-    return attention(rng.randn(2, 5, D_IN))
+    return attention(student, rng, True)(rng.randn(2, 5, D_IN))
 
 
 @probe("options")
 def dropout_in_evaluation(student, rng):
-    """Evaluation mode with a dropout rate."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.4, rng=rng)
-    with seeded(student, 3):
-        return attention(rng.randn(2, 5, D_IN))
+    """Evaluation mode with a dropout rate of a half."""
+    return spread(student, attention(student, rng, dropout=0.5), rng.randn(1, 3, D_IN), 200)
 
 
 @probe("layers")
 def parameters(student, rng):
     """The shapes of the parameters."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return {name: list(each.shape) for name, each in attention.named_parameters()}
+    return shapes_of(attention(student, rng))
 
 
 @probe("layers")
 def parameters_with_biases(student, rng):
     """The shapes of the parameters with biases."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, True, rng=rng)
-    return {name: list(each.shape) for name, each in attention.named_parameters()}
+    return shapes_of(attention(student, rng, True))
 
 
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of the input and of the parameters."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return gradients(attention, rng.randn(2, 5, D_IN))
+    return gradients_of(attention(student, rng), rng.randn(2, 5, D_IN))
+
+
+@probe("gradient")
+def gradient_in_training(student, rng):
+    """The gradients in training mode without dropout."""
+    return gradients_of(attention(student, rng).train(), rng.randn(2, 5, D_IN))
 
 
 @probe("training")
 def training(student, rng):
     """Training mode without dropout."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng).train()
-    return attention(rng.randn(2, 5, D_IN))
+    return attention(student, rng).train()(rng.randn(2, 5, D_IN))
 
 
 @probe("training")
 def dropped(student, rng):
-    """Training mode with dropout of a quarter."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.25, rng=rng).train()
-    with seeded(student, 5):
-        return attention(rng.randn(2, 5, D_IN))
+    """Training mode with dropout of a half."""
+    module = attention(student, rng, dropout=0.5).train()
+    return spread(student, module, rng.randn(1, 4, D_IN), 400)
 
 
 @probe("training")
-def dropped_more(student, rng):
-    """Training mode with dropout of two thirds."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 2 / 3, rng=rng).train()
-    with seeded(student, 6):
-        return attention(rng.randn(3, 6, D_IN))
+def dropped_less(student, rng):
+    """Training mode with a dropout of 0.3."""
+    module = attention(student, rng, dropout=0.3).train()
+    return spread(student, module, rng.randn(1, 3, D_IN), 800)
+
+
+@probe("training")
+def share_dropped(student, rng):
+    """How often the value of a first token is dropped at a rate of 0.3."""
+    module, x = attention(student, rng, dropout=0.3).train(), rng.randn(1, 2, D_IN)
+    with seeded(student, 5):
+        output = module(x.repeat(800, 1, 1))
+    tenth = (output[:, 0] == 0).double().mean(0) - 0.3  # of each feature
+    return (tenth / 0.2).round()  # 0 for shares from 0.2 to 0.4, so that chance does not matter
 
 
 @probe("extreme scores")
 def large(student, rng):
     """Inputs of a hundred."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return attention(rng.randn(2, 5, D_IN) * 100)
+    return attention(student, rng)(rng.randn(2, 5, D_IN) * 100)
 
 
 @probe("extreme scores")
 def towering_future(student, rng):
     """A last token a thousand times as large as the others."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
     x = rng.randn(2, 5, D_IN)
     x[:, -1] *= 1e3
-    return attention(x)
+    return attention(student, rng)(x)
+
+
+@probe("extreme scores")
+def far_below_zero(student, rng):
+    """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
+    module = attention(student, rng)
+    W_query = rng.randn(D_OUT, D_IN)
+    module.load_state_dict({"W_query.weight": W_query, "W_key.weight": -W_query}, strict=False)
+    scales = torch.tensor([1e2, 1e4, 1e6], dtype=FLOAT64).view(3, 1, 1)
+    return module(rng.randn(3, 4, D_IN) * scales) / scales
 
 
 @probe("single")
 def one_token(student, rng):
     """One token."""
-    attention = build(student.CausalAttention, D_IN, 12, CONTEXT, 0.0, rng=rng)
-    return attention(rng.randn(2, 1, D_IN))
+    return attention(student, rng, sizes=(D_IN, 12, CONTEXT))(rng.randn(2, 1, D_IN))
 
 
 @probe("single")
 def one_item(student, rng):
     """One sentence."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return attention(rng.randn(1, 5, D_IN))
+    return attention(student, rng)(rng.randn(1, 5, D_IN))
+
+
+@probe("single")
+def one_token_alone(student, rng):
+    """One sentence of one token."""
+    return attention(student, rng, sizes=(D_IN, 12, CONTEXT))(rng.randn(1, 1, D_IN))
 
 
 @probe("views")
 def transposed(student, rng):
     """x is a transposed view."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return attention(rng.randn(5, 2, D_IN).transpose(0, 1))
+    return attention(student, rng)(rng.randn(5, 2, D_IN).transpose(0, 1))
 
 
 @probe("dtype")
 def single_precision(student, rng):
     """A module and an input in float32."""
-    attention = build(
-        student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng, dtype=torch.float32
-    )
-    return attention(rng.randn(2, 5, D_IN, dtype=torch.float32))
+    module = attention(student, rng, dtype=torch.float32)
+    return module(rng.randn(2, 5, D_IN, dtype=torch.float32))
 
 
 @probe("dtype")
 def half_precision(student, rng):
     """A module and an input in bfloat16."""
-    attention = build(
-        student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng, dtype=torch.bfloat16
-    )
-    return attention(rng.randn(2, 5, D_IN, dtype=torch.bfloat16))
+    module = attention(student, rng, dtype=torch.bfloat16)
+    return module(rng.randn(2, 5, D_IN, dtype=torch.bfloat16))
 
 
 @probe("writes")
 def argument(student, rng):
     """x after the call."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return written(student, attention, rng.randn(2, 5, D_IN))
+    return written(student, attention(student, rng), rng.randn(2, 5, D_IN))
 
 
 @probe("refusals")
 def too_long(student, rng):
     """One token more than the context is long."""
-    attention = build(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0, rng=rng)
-    return attention(rng.randn(2, CONTEXT + 1, D_IN))
+    output = attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
+    return torch.ones_like(output)  # the values would show other mistakes

@@ -38,7 +38,7 @@ def qkv(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=
 
 
 def assert_right(actual, expected, what):
-    """Raise `Mismatch` unless a value is right, whatever its dtype: a check of its own asks that."""
+    """Raise `Mismatch` unless a value is right, whatever its dtype: another check asks that."""
     if isinstance(actual, Tensor) and actual.is_floating_point():
         actual = actual.to(expected.dtype)
     assert_close(actual, expected, what, rtol=RELATIVE, atol=ABSOLUTE)
@@ -156,7 +156,10 @@ def _assert_each_item(student, reference, Q, K, V, what):
 
 @pytest.mark.points(1)
 def test_arguments_are_left_alone(student, rng):
-    """Q, K, V and the entries are not modified."""
+    """Q, K, V and the entries are not modified.
+
+    Guards: writes that leave the output right, into views as well.
+    """
     names = ("Q", "K", "V", "temp")
     for tensors in (qkv(rng), [tensor.mT.contiguous().mT for tensor in qkv(rng, 2)]):
         for temp in (0.8, 1.0):
@@ -192,7 +195,10 @@ def test_scores_of_any_size(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_gradients(student, reference, rng):
-    """Gradients reach Q, K and V, and are those of what the code computes."""
+    """Gradients reach Q, K and V, and are those of what the code computes.
+
+    Guards: with leading axes and at other temps, too.
+    """
     for leading, temp in (((), 1.0), ((2,), 1.0), ((3, 2), 0.5), ((), 2.0)):
         _assert_gradients(student, reference, qkv(rng, *leading), temp, rng)
 
@@ -256,14 +262,14 @@ def test_misuse(student, rng):
     student.lookup(ENTRIES, 1, 1.0)
     for temp in (-1.0, 0.0, 0):
         calls = {
-            f"attention(Q, K, V, temp={temp})": lambda: student.attention(Q, K, V, temp),
-            f"lookup(entries, 1, temp={temp})": lambda: student.lookup(ENTRIES, 1, temp),
+            f"attention(Q, K, V, temp={temp})": lambda t=temp: student.attention(Q, K, V, t),
+            f"lookup(entries, 1, temp={temp})": lambda t=temp: student.lookup(ENTRIES, 1, t),
         }
         for shown, call in calls.items():
             assert_refused(student, call, shown, *REFUSALS)
     for key in (-1, 3):
         shown = f"lookup(entries, {key}) with the keys 0, 1 and 2"
-        assert_refused(student, lambda: student.lookup(ENTRIES, key), shown, "KeyError")
+        assert_refused(student, lambda k=key: student.lookup(ENTRIES, k), shown, "KeyError")
 
 
 @pytest.mark.points(1)

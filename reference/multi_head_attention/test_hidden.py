@@ -11,7 +11,6 @@ from torch import Tensor
 from grader.errors import Mismatch
 from grader.testing import (
     assert_close,
-    assert_same,
     assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
@@ -86,10 +85,14 @@ def working_context(code):
     return N_TOKENS
 
 
-def assert_own(actual, other, what="the output"):
-    """Raise `Mismatch` unless two answers of the student agree."""
-    expect(isinstance(other, Tensor), "the output is not a tensor")
-    assert_same(actual, other, what, shape=tuple(other.shape))
+def assert_own(actual, other, what="the output", *, shape=()):
+    """Raise `Mismatch` unless two answers of the student are tensors that agree."""
+    expect(isinstance(other, Tensor), f"{what} is not a tensor")
+    shape = shape or tuple(other.shape)
+    found = tuple(other.shape)
+    expect(found == shape, f"{what} has shape {found}, where {shape} is expected")
+    expect(other.isfinite().all(), f"{what} is not finite")
+    assert_close(actual, other, what, atol=ABSOLUTE)
 
 
 def assert_slopes(student, module, x, state, rng):
@@ -171,7 +174,7 @@ def test_not_causal(student, rng):
         output, last = output_of(module, x), output_of(causal, x)
         expect(isinstance(output, Tensor) and isinstance(last, Tensor), "the output is no tensor")
         shape = (BATCH, D_OUT)
-        assert_same(output[:, -1], last[:, -1], "the output for the last token", shape=shape)
+        assert_own(output[:, -1], last[:, -1], "the output for the last token", shape=shape)
         what = "the output for tokens in another order, put back in order,"
         assert_own(output_of(module, x[:, order]), output[:, order], what)
 
@@ -196,16 +199,16 @@ def test_any_size(student, rng):
     output = output_of(module, x)
     expect(isinstance(output, Tensor), "the output is not a tensor")
     whole = (3, CONTEXT, D_OUT)
-    assert_same(output, output_of(longer, x), "the output for a full context", shape=whole)
+    assert_own(output, output_of(longer, x), "the output for a full context", shape=whole)
     alone = output_of(module, x[:1])
-    assert_same(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
+    assert_own(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
     # Whatever the weights are, the mean of two equal values is that value.
     token = rng.randn(3, 1, D_IN)
     twice = output_of(module, token.repeat(1, 2, 1))[:, :1]
     single = output_of(module, token)
-    assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
+    assert_own(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
     alone = output_of(module, token[:1])
-    assert_same(alone, single[:1], "the output for one token alone", shape=(1, 1, D_OUT))
+    assert_own(alone, single[:1], "the output for one token alone", shape=(1, 1, D_OUT))
     # Two equal heads, of which out_proj takes the first, give what one such head gives.
     small = weights_of(rng, d_out=D_HEAD)
     large = {name: torch.cat([small[name]] * 2) for name in small}
@@ -217,7 +220,7 @@ def test_any_size(student, rng):
     for x in (rng.randn(3, N_TOKENS, D_IN), rng.randn(1, N_TOKENS, D_IN)):
         expected = output_of(two, x)[..., :D_HEAD]
         shape = (*x.shape[:2], D_HEAD)
-        assert_same(output_of(one, x), expected, "the output of a single head", shape=shape)
+        assert_own(output_of(one, x), expected, "the output of a single head", shape=shape)
 
 
 @pytest.mark.points(1)
@@ -234,7 +237,7 @@ def test_future_is_invisible(student, rng):
     before, after = output_of(module, x), output_of(module, changed)
     expect(before[:, :3].isfinite().all(), "for an x of scale 1 to 1e6 the output is not finite")
     what, shape = "the output for the tokens before the change", (4, 3, D_OUT)
-    assert_same(after[:, :3], before[:, :3], what, shape=shape)
+    assert_own(after[:, :3], before[:, :3], what, shape=shape)
     expect((after != before).any(), "the output does not depend on x")
 
 

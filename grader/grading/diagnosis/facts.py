@@ -65,16 +65,24 @@ class Compared:
 Fact = Callable[[Compared], str]
 
 
-def facts_of(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Said:
+    """A fact in words, and the smallest probe that shows it."""
+
+    says: str
+    probe: Probe
+
+
+def facts_of(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> tuple[Said, ...]:
     """Return the most telling facts about the answers to the probes `wrong`."""
     found = [*_where_at_all(catalogue, wrong, answers), *_about_calls(catalogue, wrong, answers)]
-    return tuple(dict.fromkeys(found))[:MAX_FACTS]
+    return tuple(found[:MAX_FACTS])
 
 
 # --- over all probes ------------------------------------------------------------------------------
 
 
-def _where_at_all(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[str]:
+def _where_at_all(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[Said]:
     """Say what comes out wrong, if all else is right."""
     known = [probe for probe in catalogue.probes if probe.name in answers]
     is_wrong = {p.name for p in known if not catalogue.is_right(answers[p.name], p)}
@@ -84,22 +92,25 @@ def _where_at_all(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers
         return
     if len(wrong) <= 2 and is_wrong == {probe.name for probe in wrong}:
         calls = " and ".join(f"“{_phrase(probe)}”" for probe in wrong)
-        yield f"Of {len(known)} calls, only {calls} came out wrong."
+        yield Said(f"Of {len(known)} calls, only {calls} came out wrong.", wrong[0])
     else:
         phrases = " and ".join(ASPECTS[aspect] for aspect in aspects)
-        yield f"What came out wrong: {phrases}. Everything else came out right."
+        says = f"What came out wrong: {phrases}. Everything else came out right."
+        yield Said(says, wrong[0])
 
 
-def _about_calls(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[str]:
+def _about_calls(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[Said]:
     """Say what the answers to single calls show, the most telling first."""
-    ranked: dict[str, tuple[int, int, Probe]] = {}
-    for order, probe in enumerate(wrong):
+    ranked: dict[str, list[tuple[int, int, Probe]]] = {}
+    for probe in wrong:
         expected = catalogue.reference.answer(probe)
         for rank, says in _of_one(answers[probe.name], expected, catalogue.axes):
-            ranked.setdefault(says, (rank, order, probe))
+            size = len(expected.numbers) if isinstance(expected, Values) else 0
+            ranked.setdefault(says, []).append((rank, size, probe))
             break
-    for says, (_, _, probe) in sorted(ranked.items(), key=lambda each: each[1][:2]):
-        yield f"{_phrase(probe)}: {says}"
+    for says, shown in sorted(ranked.items(), key=lambda each: each[1][0][0]):
+        probe = min(shown, key=lambda each: each[1])[2]
+        yield Said(f"{_phrase(probe)}: {says}", probe)
 
 
 def _phrase(probe: Probe) -> str:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from grader.course.course import Course, Exercise
 from grader.grading.diagnosis.answers import Answer
 from grader.grading.diagnosis.probes import Probe, answer_of
+from grader.grading.diagnosis.repeat import repeat
 from grader.grading.direct import DirectCode
 from grader.grading.programs import program
 from grader.sandbox.host.proxies import Student
@@ -58,13 +59,23 @@ class Respondent:
         return self._answers[probe.name]
 
     def _ask(self, probe: Probe) -> Any:
-        code = DirectCode(self._program, self._exercise.name, ())
+        code = self._code
         state = torch.random.get_rng_state()
         try:
             with self._program.active():
                 return probe.ask(Student(code), self._seed, self._exercise.name)
         finally:
             torch.random.set_rng_state(state)
+
+    @property
+    def _code(self) -> DirectCode:
+        return DirectCode(self._program, self._exercise.name, ())
+
+    def repeat(self, probe: Probe) -> str:
+        """Return the calls of a probe as a program that a student can run."""
+        with self._program.active():
+            ask = functools.partial(probe.ask, seed=self._seed, exercise=self._exercise.name)
+            return repeat(ask, self._code)
 
     def stages(self, probe: Probe, names: Sequence[str]) -> dict[str, Tensor]:
         """Return the values of the stages `names`, by name, while a probe is answered.

@@ -13,6 +13,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from grader.course.faults import Fault
 from grader.grading.aspects import ASPECTS, EDGES
@@ -59,6 +60,15 @@ class Diagnostician:
             return None
         with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
             return _Search(self.catalogue, answers, text).diagnosis(failed)
+
+    def can_name(self, fault: Fault) -> bool:
+        """Return whether a mistake shows in enough numbers to be named: errors alone are not."""
+        catalogue = self.catalogue
+        return any(
+            finite_differences(each.answer(probe), catalogue.reference.answer(probe)) >= MIN_NUMBERS
+            for each in itertools.islice((c for c in catalogue.singles() if fault in c.faults), 1)
+            for probe in catalogue.probes_in(each.touched)
+        )
 
 
 @dataclass(frozen=True)
@@ -108,15 +118,15 @@ class _Search:
         if not found and self._only_raises():
             return None  # the error of a test tells where it is raised, and what it is
         if not found or len(explained) > MAX_EXPLANATIONS:
-            return Diagnosis((), UNKNOWN, "", facts=self._facts(self._wrong))
+            return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
         first, *others = explained
         return Diagnosis(
             **vars(first),
             tie=tuple(others),
             first_wrong_step=self._first_wrong_step(found[0]),
             besides=self._besides(left),
-            facts=self._facts(left) if left else (),
             complete=not left,
+            **self._facts(left),
         )
 
     def _only_raises(self) -> bool:
@@ -243,8 +253,13 @@ class _Search:
         phrases = [ASPECTS[aspect] for aspect in self._catalogue.aspects(left)]
         return f"This comes out otherwise than asked, too: {'; '.join(phrases)}." if phrases else ""
 
-    def _facts(self, left: int) -> tuple[str, ...]:
-        return facts_of(self._catalogue, self._catalogue.probes_in(left), self._answers)
+    def _facts(self, left: int) -> dict[str, Any]:
+        """Return the facts on some wrong probes, and a call that shows them, as keywords."""
+        found = facts_of(self._catalogue, self._catalogue.probes_in(left), self._answers)
+        if not found:
+            return {}
+        calls = self._catalogue.reference.repeat(found[0].probe)
+        return {"facts": tuple(fact.says for fact in found), "repeat": calls}
 
     def _first_wrong_step(self, fits: Sequence[Fit]) -> WrongStep | None:
         """Return the first stage that the answers prove wrong.

@@ -1,0 +1,26 @@
+# mistake: one_length_for_all_queries
+import torch
+import torch.nn.functional as F
+
+
+def check(X, valid_lens):
+    batch, n_queries, n_keys = X.size()
+    ok = [torch.Size([batch]), torch.Size([batch, n_queries])]
+    if valid_lens.size() not in ok:
+        raise ValueError("wrong shape")
+    if torch.any(valid_lens > n_keys):
+        raise ValueError("too long")
+
+
+def masked_softmax(X, valid_lens):
+    if valid_lens is None:
+        return F.softmax(X, dim=2)
+    check(X, valid_lens)
+    if valid_lens.dim() == 2:
+        valid_lens = valid_lens[:, 0]
+    idx = torch.arange(X.size(2))
+    blocked = (idx >= valid_lens.reshape(-1, 1, 1)).repeat(1, X.size(1), 1)
+    nothing = blocked.all(dim=-1, keepdim=True)
+    extra = torch.zeros_like(X).masked_fill(blocked & ~nothing, float("-inf"))
+    probs = F.softmax(X + extra, dim=2)
+    return probs * ~blocked
