@@ -77,6 +77,7 @@ class StudentFailure(CheckFailure):
 
     loading = False  # whether the failure happened while the student's file was loaded
     called = ""
+    printed = ""  # what code that did not finish printed until then
     operations: Mapping[str, int] = {}
 
     def __init__(

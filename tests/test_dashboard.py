@@ -59,7 +59,11 @@ def result(rng: random.Random, number: int, skill: float) -> ExerciseResult:
         tests.append(Outcome(f"test_{check}", sentence, verdict, points if passed else 0, points))
     failed = [test for test in tests if test.outcome == "failed"]
     fault = rng.choice((0, 0, 0, 1, 1, 2))
-    faults = (f"fault_{fault}",) if rng.random() < 0.8 else ()
+    named = rng.random() < 0.8
+    diagnosis = Diagnosis((), "no known mistake", "")
+    if named:
+        shown = (tuple(test.name for test in failed),)
+        diagnosis = Diagnosis((f"fault_{fault}",), SAYS[fault], "", shown, (SAYS[fault],), (4,))
     return ExerciseResult(
         name=f"exercise_{number}",
         title=EXERCISES[number],
@@ -68,7 +72,7 @@ def result(rng: random.Random, number: int, skill: float) -> ExerciseResult:
         advice="",
         tests=tuple(tests),
         unfinished=unfinished,
-        diagnosis=Diagnosis(faults, SAYS[fault], "") if failed and not unfinished else None,
+        diagnosis=diagnosis if failed and not unfinished else None,
     )
 
 
@@ -285,6 +289,23 @@ def test_a_mistake_unfolds_to_who_made_it(open_page: OpenPage, summary: Summary)
     assert first.locator("li").last.inner_text() == f"and {len(mistake.who) - PAGE} more"
     first.get_by_role("button", name="Show them in the table").click()
     assert f"of {len(mistake.who)} (2,000" in showing(page)
+
+
+def test_mistakes_are_sorted_by_points_or_students(open_page: OpenPage, summary: Summary) -> None:
+    page = open_page()
+    titles = page.locator(".mistakes > li")
+
+    def shown() -> list[tuple[str, str]]:
+        found = titles.evaluate_all("all => all.map(li => [li.id, li.dataset.students])")
+        return [tuple(each) for each in found]
+
+    by_points = [(f"mistake-{at}", str(len(m.who))) for at, m in enumerate(summary.mistakes)]
+    assert shown() == by_points
+    assert summary.mistakes[0].points >= summary.mistakes[1].points > 0
+    page.get_by_role("button", name="students", exact=True).click()
+    assert shown() == sorted(by_points, key=lambda each: -int(each[1]))
+    page.get_by_role("button", name="points lost").click()
+    assert shown() == by_points
 
 
 def test_each_exercise_unfolds_to_its_checks(open_page: OpenPage, summary: Summary) -> None:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from grader.classroom.statistics import ClassTally, spread
-from grader.report import Adjustment, Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
+from grader.report import (
+    Adjustment,
+    Charge,
+    Diagnosis,
+    ExerciseResult,
+    Mark,
+    Outcome,
+    Person,
+    Report,
+)
 from grader.reports.summary import Summary
 
 WORDS: dict[str, Any] = {"+": "passed", "-": "failed", "s": "skipped", "e": "error"}
@@ -196,23 +206,63 @@ def test_without_variance_or_students_there_is_no_discrimination(verdicts: list[
         assert one.tests[0].discrimination is None
 
 
-def test_the_most_common_mistakes_come_first_with_who_made_them() -> None:
-    def wrong(*faults: str, name: str = "one") -> ExerciseResult:
-        return exercise("-", name=name, diagnosis=Diagnosis(faults, " and ".join(faults), ""))
+def wrong(**prices: int) -> Diagnosis:
+    """A diagnosis of mistakes with these prices, each shown by the first test."""
+    shown = (("test_0",),) * len(prices)
+    return Diagnosis(
+        tuple(prices),
+        "",
+        "",
+        shown,
+        tuple(f"It is {name}." for name in prices),
+        (*prices.values(),),
+    )
 
+
+def charged(**prices: int) -> ExerciseResult:
+    """An exercise of 8 points in which each of these mistakes was charged once."""
+    charges = tuple(Charge(name, "", points) for name, points in prices.items())
+    points = 8 - sum(prices.values())
+    return exercise("--", 4, points=points, diagnosis=wrong(**prices), charges=charges)
+
+
+def test_mistakes_are_ranked_by_the_points_that_they_cost() -> None:
     found = counted(
-        report("s001", wrong("no_scale")),
+        report("s001", charged(no_scale=1)),
         report("s002", exercise("+")),
-        report("s003", wrong("no_scale", "wrong_axis"), wrong("no_scale", name="two")),
-        report("s004", wrong("no_scale")),
-        report("s005", wrong()),
+        report("s003", charged(no_scale=1, wrong_axis=5)),
+        report("s004", exercise("-", diagnosis=wrong())),
     ).mistakes
-    assert [(m.exercise, m.faults, m.who) for m in found] == [
-        ("one", "no_scale", (0, 3)),
-        ("one", "no_scale + wrong_axis", (2,)),
-        ("two", "no_scale", (2,)),
+    assert [(m.exercise, m.fault, m.who, m.points) for m in found] == [
+        ("one", "wrong_axis", (2,), 5),
+        ("one", "no_scale", (0, 2), 2),
     ]
-    assert found[1].says == "no_scale and wrong_axis"
+    assert found[0].says == "It is wrong_axis."
+
+
+def test_mistakes_that_cost_the_same_are_ranked_by_students() -> None:
+    found = counted(
+        report("s001", charged(late=4)),
+        report("s002", charged(early=2)),
+        report("s003", charged(early=2)),
+    ).mistakes
+    assert [(m.fault, len(m.who)) for m in found] == [("early", 2), ("late", 1)]
+
+
+def test_a_mistake_that_is_not_charged_once_costs_what_its_checks_take() -> None:
+    found = counted(
+        report("s001", exercise("--", 4, diagnosis=wrong(no_scale=1))),
+        report("s002", charged(no_scale=1)),
+    ).mistakes
+    assert [(m.fault, m.points) for m in found] == [("no_scale", 4 + 1)]
+
+
+def test_a_tie_counts_for_its_first_explanation() -> None:
+    dearer = wrong(other=6)
+    tied = replace(wrong(no_scale=1), tie=(dearer,))
+    result = replace(charged(other=6), diagnosis=tied)
+    (found,) = counted(report("s001", result)).mistakes
+    assert (found.fault, found.points) == ("no_scale", 1)
 
 
 def test_circumstances_show_where_students_differ() -> None:

@@ -29,13 +29,22 @@ BINS = 10  # of the histogram
 _NOT_GRADED: tuple[State, ...] = ("not graded",)
 
 
+@dataclasses.dataclass
+class _MistakeTally:
+    """Who made a mistake so far, and the points that it cost them."""
+
+    says: str
+    who: list[int] = dataclasses.field(default_factory=list)
+    points: int = 0
+
+
 class ClassTally:
     """The running counts of a class, from which its `Summary` is made."""
 
     def __init__(self) -> None:
         self._exercises: dict[str, _ExerciseTally] = {}
         self._students: list[StudentRow] = []
-        self._mistakes: dict[tuple[str, str], tuple[str, list[int]]] = {}
+        self._mistakes: dict[tuple[str, str], _MistakeTally] = {}
         self._circumstances: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, report: Report, page: str) -> None:
@@ -44,16 +53,27 @@ class ClassTally:
             if result.name not in self._exercises:
                 self._exercises[result.name] = _ExerciseTally(result)
             self._exercises[result.name].add(result, report.points)
-            self._count_mistake(result)
+            self._count_mistakes(result)
         for name, value in _circumstances(report):
             self._circumstances[name][value] += 1
         self._students.append(self._row(report, page))
 
-    def _count_mistake(self, result: ExerciseResult) -> None:
+    def _count_mistakes(self, result: ExerciseResult) -> None:
+        """Count each mistake of an exercise for itself; of a tie, those of the first explanation.
+
+        A tie is charged for its dearest explanation, but counts for its first.
+        """
         diagnosis = result.diagnosis
-        if diagnosis is not None and diagnosis.faults:
-            key = (result.name, " + ".join(diagnosis.faults))
-            self._mistakes.setdefault(key, (diagnosis.says, []))[1].append(len(self._students))
+        if diagnosis is None:
+            return
+        charged = {charge.fault: charge.points for charge in result.charges}
+        costs = dict(zip(diagnosis.faults, diagnosis.costs))
+        for fault, says, tests in zip(diagnosis.faults, diagnosis.each, diagnosis.tests):
+            taken = sum(t.max_points - t.points for t in result.tests if t.name in tests)
+            lost = charged.get(fault, costs[fault]) if charged else taken
+            tally = self._mistakes.setdefault((result.name, fault), _MistakeTally(says))
+            tally.who.append(len(self._students))
+            tally.points += lost
 
     def _row(self, report: Report, page: str) -> StudentRow:
         graded = {result.name: result for result in report.exercises}
@@ -80,7 +100,10 @@ class ClassTally:
     ) -> Summary:
         """Return the summary of the class so far."""
         students = tuple(self._padded(student) for student in self._students)
-        mistakes = [Mistake(*key, says, tuple(who)) for key, (says, who) in self._mistakes.items()]
+        mistakes = [
+            Mistake(*key, each.says, tuple(each.who), each.points)
+            for key, each in self._mistakes.items()
+        ]
         conditions = self._circumstances.items()
         return Summary(
             title=title,
@@ -89,7 +112,7 @@ class ClassTally:
             students=students,
             histogram=histogram(students),
             spread=spread([student.points for student in students]),
-            mistakes=tuple(sorted(mistakes, key=lambda mistake: -len(mistake.who))),
+            mistakes=tuple(sorted(mistakes, key=lambda each: (-each.points, -len(each.who)))),
             missing=missing or {},
             similar=tuple(similar),
             circumstances={name: tuple(values.most_common()) for name, values in conditions},

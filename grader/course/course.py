@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from grader.course.policy import CourseSettings, Policy, check_names, make_policy
+from grader.course.policy import MUTED, CourseSettings, Policy, check_names, make_policy
 from grader.course.settings import Count, Seconds, did_you_mean, read_settings
 from grader.errors import CourseError, RequestError
 
@@ -63,6 +63,7 @@ class PublicCourse(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     points: Count
     exercises: tuple[Exercise, ...]
+    mute_imports: tuple[str, ...] = MUTED
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Course:
     suites: Literal["hidden", "public"]
     points: int = 0
     policy: Policy = field(default_factory=Policy)
+    mute_imports: tuple[str, ...] = MUTED  # packages that do nothing in student code
 
     @property
     def reference(self) -> Path:
@@ -137,6 +139,8 @@ class Course:
                 paths += [self[needed].folder / file for file in ("solution.py", "stand_in.py")]
         if not self.policy.carry_forward:
             yield b"every failed check is charged\0"
+        if self.mute_imports != MUTED:
+            yield f"muted: {', '.join(self.mute_imports)}\0".encode()
         for path in paths:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()
@@ -170,7 +174,10 @@ def load_course(root: Path) -> Course:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
     except CourseError as error:
         raise CourseError(error.message, "download the course again") from None
-    return Course(public.title, root, public.exercises, "public", public.points)
+    return Course(
+        *(public.title, root, public.exercises, "public", public.points),
+        mute_imports=public.mute_imports,
+    )
 
 
 def _load_reference(root: Path) -> Course:
@@ -183,4 +190,7 @@ def _load_reference(root: Path) -> Course:
     for exercise in exercises:
         check_names(exercise.requires, names, f"{exercise.folder / 'exercise.toml'}: requires")
     policy = make_policy(settings, names, str(path))
-    return Course(settings.title, root, tuple(exercises), "hidden", settings.points, policy)
+    return Course(
+        *(settings.title, root, tuple(exercises), "hidden", settings.points, policy),
+        mute_imports=settings.mute_imports,
+    )

@@ -47,6 +47,14 @@ class Marking(Struct, frozen=True, forbid_unknown_fields=True):
     carry_forward: bool = True
 
 
+# Packages that draw, show progress or belong to a notebook: no exercise needs what they compute.
+MUTED = (
+    *("matplotlib", "mpl_toolkits", "pylab", "seaborn", "plotly", "tqdm", "IPython", "ipywidgets"),
+    *("google.colab", "torch.utils.tensorboard", "tensorboard", "torchinfo", "torchsummary"),
+    *("torchviz", "wandb"),
+)
+
+
 class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of `course.toml`. `points` is the maximum; the other keys make up the policy."""
 
@@ -58,6 +66,7 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
     show: Show = Show()
     marking: Marking = Marking()
+    mute_imports: tuple[str, ...] = MUTED
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypeVar, get_args
 
 from grader.course.policy import Policy, When
-from grader.report import Diagnosis, ExerciseResult, Explanation, Outcome, Report
+from grader.report import Charge, Diagnosis, ExerciseResult, Explanation, Outcome, Report
 
 E = TypeVar("E", bound=Explanation)
 HIDDEN_SENTENCE = "A check that this course does not show."
@@ -39,10 +39,15 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
     sentences = {
         test.name: HIDDEN_SENTENCE if test.visible == "never" else test.sentence for test in tests
     }
+    diagnosis = _visible_diagnosis(exercise.diagnosis, shown, failed) if explained else None
+    priced = _names(diagnosis, exercise.charges)
+    if not priced:
+        tests = tuple(replace(test, consequence=False) for test in tests)
     return replace(
         exercise,
         tests=tuple(_redacted(_with_reason(test, sentences), past_due) for test in tests),
-        diagnosis=_visible_diagnosis(exercise.diagnosis, shown, failed) if explained else None,
+        diagnosis=diagnosis,
+        charges=exercise.charges if priced else (),
         head_view=exercise.head_view if explained else None,
         idea=exercise.idea if _allows(policy.show.get("idea", "always"), past_due) else "",
     )
@@ -63,6 +68,13 @@ def _visible_diagnosis(
     if failed <= shown:
         return replace(visible, tie=tie)
     return replace(visible, tie=tie, besides="", facts=())  # they may be about a hidden test
+
+
+def _names(diagnosis: Diagnosis | None, charges: Collection[Charge]) -> bool:
+    """Return whether what is shown of a diagnosis names the mistakes that are charged."""
+    charged = {charge.fault for charge in charges}
+    explanations = (diagnosis, *diagnosis.tie) if diagnosis else ()
+    return any(charged == set(each.faults) for each in explanations)
 
 
 def _supported(explanation: E, shown: set[str]) -> E | None:

@@ -76,7 +76,8 @@ class SandboxExaminer:
         limits = TimeLimits(exercise.call_seconds, exercise.exercise_seconds)
         all_forbidden = {each: self._course[each].forbidden for each in files}
         forbidden = exercise.forbidden, all_forbidden
-        subject = Subject(exercise.name, name, sources, limits, *forbidden)
+        muted = self._course.mute_imports
+        subject = Subject(exercise.name, name, sources, limits, *forbidden, muted)
         return RemoteCode(self.connection, subject)
 
     def reference(self, item: pytest.Item) -> ModuleType:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError, WorkerLost
-from grader.grading.diagnosis.catalogue import Catalogue
+from grader.grading.diagnosis.catalogue import catalogue_of
 from grader.grading.diagnosis.probes import load_probes
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.examiner import SandboxExaminer
@@ -163,7 +163,7 @@ class Grader:
         if self.course.suites != "hidden" or not load_probes(exercise):
             return None
         if exercise.name not in self._diagnosticians:
-            catalogue = Catalogue(self.course, exercise, self.probe_seed, keep=self.keep_answers)
+            catalogue = catalogue_of(self.course, exercise, self.probe_seed, keep=self.keep_answers)
             self._diagnosticians[exercise.name] = Diagnostician(catalogue)
         return self._diagnosticians[exercise.name]
 

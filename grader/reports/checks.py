@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.report import ExerciseResult, Explanation, Outcome, Report, first_failure
+from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, checks_line, sum_line
 
+GIVEN_BACK_NAME = "given_back"  # no test has this name: those of tests begin with "test"
 STAGES = {"always": 0, "after_due": 1, "never": 2}  # of visibility, the earliest first
 
 
@@ -26,12 +28,26 @@ class Check:
 
 
 def checks(report: Report) -> Iterator[Check]:
-    """Yield the checks of every exercise; a single failed one for an exercise without tests."""
+    """Yield the checks of every exercise; a single failed one for an exercise without tests.
+
+    The points of all checks add up to those of the report: if a mistake is charged once, the last
+    check of its exercise gives the points back.
+    """
     for place, exercise in enumerate(report.exercises, 1):
         taken: Counter[str] = Counter()
         for index, test in enumerate(exercise.tests or [_not_graded(exercise)], 1):
             name = unique(test.sentence or test.name, taken)
             yield Check(f"{place}.{index}", name, exercise, test, _details(exercise, test))
+        if exercise.given_back:
+            number = f"{place}.{len(exercise.tests) + 1}"
+            yield Check(number, unique(GIVEN_BACK, taken), exercise, *_given_back(exercise))
+
+
+def _given_back(result: ExerciseResult) -> tuple[Outcome, str]:
+    """Return a check without a maximum that gives points back, no more visible than any other."""
+    visible = max((test.visible for test in result.tests), key=STAGES.__getitem__)
+    line = Outcome(GIVEN_BACK_NAME, GIVEN_BACK, "passed", result.given_back, 0, visible=visible)
+    return line, "\n".join(filter(None, [sum_line(result), checks_line(result)]))
 
 
 def _not_graded(result: ExerciseResult) -> Outcome:
@@ -57,7 +73,9 @@ def amount(value: float) -> str:
 def _details(result: ExerciseResult, test: Outcome) -> str:
     if test.outcome == "passed":
         return ""
-    return "\n".join(filter(None, [test.message, *_explained(result, test), *_placed(test)]))
+    after = CONSEQUENCE if test.consequence else ""
+    said = [test.message, *_explained(result, test), *_placed(test), after]
+    return "\n".join(filter(None, said))
 
 
 def _explained(result: ExerciseResult, test: Outcome) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pygments.lexers import PythonLexer
 
 from grader.report import Frame, Report
 from grader.reports import charts
+from grader.reports.charges import CONSEQUENCE, checks_line, sum_line
 from grader.reports.checks import amount
 from grader.reports.text import describe_state
 
@@ -46,8 +47,12 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     made.filters.update(md=_markdown, fence=_fenced, zip=zip)
-    functions = (describe_state, content_policy, amount, coloured, code_style)
+    functions = (
+        *(describe_state, content_policy, amount, coloured, code_style),
+        *(sum_line, checks_line),
+    )
     made.globals.update({each.__name__: each for each in functions}, charts=charts)
+    made.globals["consequence"] = CONSEQUENCE
     return made
 
 

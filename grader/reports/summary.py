@@ -65,7 +65,7 @@ class TestSummary:
 class ExerciseSummary:
     """The results of one exercise.
 
-    `states` counts students by state; `mean` is the mean of the tests' points, before adjustments;
+    `states` counts students by state; `mean` is the mean of the points, before adjustments;
     `unknown` counts wrong solutions that match no known mistake.
     """
 
@@ -82,12 +82,18 @@ class ExerciseSummary:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A diagnosed mistake. `who` holds the indices in `Summary.students` of those who made it."""
+    """A diagnosed mistake.
+
+    `who` holds the indices in `Summary.students` of those who made it, alone or with others.
+    `points` is what it cost them together, before lateness and weights: its price where it was
+    charged once, else what the failed checks that show it are worth.
+    """
 
     exercise: str
-    faults: str
+    fault: str
     says: str
     who: tuple[int, ...]
+    points: int
 
 
 @dataclass(frozen=True)
@@ -120,9 +126,10 @@ class Summary:
     """Everything that the class page shows.
 
     `max_points` is the most that any student could earn. `histogram` counts students by tenth of
-    their maximum. `spread` is None if no student was graded. `missing` are the students of the
-    roster who submitted nothing, by their ids. `circumstances` are the conditions of the grading,
-    such as the seed: by name, each value with its number of students.
+    their maximum. `spread` is None if no student was graded. `mistakes` begins with those that cost
+    the most points. `missing` are the students of the roster who submitted nothing, by their ids.
+    `circumstances` are the conditions of the grading, such as the seed: by name, each value with
+    its number of students.
     """
 
     title: str

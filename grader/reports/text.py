@@ -9,7 +9,8 @@ from typing import Any
 
 from click import style
 
-from grader.report import Diagnosis, Excerpt, ExerciseResult, Frame, Outcome, Report, WrongStep
+from grader.report import Excerpt, ExerciseResult, Frame, Outcome, Report, WrongStep
+from grader.reports.charges import checks_line, sum_line
 
 WIDTH = 79
 SCREEN = 24  # lines
@@ -112,7 +113,8 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
         yield TextBlock(3, tuple(_wrapped(result.advice, 4)))
     step = diagnosis.first_wrong_step if diagnosis else None
     yield TextBlock(6 if step else 1, tuple(_wrapped(test.message, 4)))
-    yield TextBlock(2, tuple(_diagnosed(diagnosis)))
+    yield TextBlock(2, tuple(_diagnosed(result)))
+    yield TextBlock(3, tuple(_wrapped(checks_line(result), 4)))
     if step:
         yield TextBlock(2, tuple(_wrapped(f"First wrong step: {step.says}", 4)))
     full, few = (tuple(_values(step or test, rows)) for rows in (MANY, FEW))
@@ -126,12 +128,17 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     yield TextBlock(1, (hint if costs else "    This check is worth no points.",))
 
 
-def _diagnosed(diagnosis: Diagnosis | None) -> Iterator[str]:
+def _diagnosed(result: ExerciseResult) -> Iterator[str]:
+    """Yield the mistakes, as a sum of their prices if they have any, and the facts."""
+    diagnosis, priced = result.diagnosis, sum_line(result)
     if diagnosis is None:
         return
-    yield from _wrapped(f"→ {diagnosis.says}", 4, fg="yellow" if diagnosis.faults else None)
+    says = priced if priced and not diagnosis.tie else diagnosis.says
+    yield from _wrapped(f"→ {says}", 4, fg="yellow" if diagnosis.faults else None)
     for other in diagnosis.tie:
         yield from _wrapped(f"→ or: {other.says}", 4, fg="yellow")
+    if priced and diagnosis.tie:
+        yield from _wrapped(priced, 4)
     for sentence in filter(None, (diagnosis.besides, *diagnosis.facts)):
         yield from _wrapped(f"• {sentence}", 4)
 

@@ -21,6 +21,12 @@ class Reap(msgspec.Struct, tag="reap", frozen=True):
     grace: float = 0.0
 
 
+class Interrupt(msgspec.Struct, tag="interrupt", frozen=True):
+    """Have worker `pid` tell its host where its code is. The answer is the pid."""
+
+    pid: int
+
+
 class Share(msgspec.Struct, tag="share", frozen=True):
     """Take orders from another host too, through the socket that is sent along. No answer."""
 
@@ -33,6 +39,6 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode_order = msgspec.msgpack.Decoder(Fork | Reap | Share).decode
+decode_order = msgspec.msgpack.Decoder(Fork | Reap | Interrupt | Share).decode
 decode_pid = msgspec.msgpack.Decoder(int).decode
 decode_ended = msgspec.msgpack.Decoder(Ended).decode

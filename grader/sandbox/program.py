@@ -1,33 +1,43 @@
 """A program: source texts that import each other, loaded as modules in a namespace of their own.
 
 It loads a student's files in the worker and the reference solutions in the host, so imports work
-the same way in both. Nothing is read from disk and `sys.path` is not touched.
+the same way in both. Nothing is read from disk and `sys.path` is not touched. A package that is
+not installed fails where it is used, not where it is imported.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import linecache
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec, spec_from_loader
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from grader.sandbox.absent import Muted, importer
 from grader.sandbox.cells import BROKEN, CELL, NOTEBOOK
 from grader.sandbox.source import drop_script
 from grader.sandbox.wire import Source
 
 
 class Program(MetaPathFinder, Loader):
-    """An importer for the modules of one program, whose texts are `sources` by module name."""
+    """An importer for the modules of one program, whose texts are `sources` by module name.
 
-    def __init__(self, sources: Mapping[str, Source]) -> None:
+    The packages `muted` do nothing in it, whether they are installed or not.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], muted: Collection[str] = ()) -> None:
         self.sources = sources
+        # As in a notebook, where every magic does nothing here.
+        shell = {"get_ipython": Muted()}
+        importing = {"__import__": importer(sources, muted, self._is_guarded)}
+        self._builtins = {**vars(builtins), **shell, **importing}
         self._modules: dict[str, ModuleType] = {}
         self._outside: dict[str, ModuleType | None] = {}
         self._depth = 0
@@ -89,13 +99,20 @@ class Program(MetaPathFinder, Loader):
         """Compile and run one module's text."""
         source = self.sources[module.__name__]
         module.__file__ = source.file
+        module.__dict__["__builtins__"] = self._builtins
         lines = source.text.splitlines(keepends=True)
         linecache.cache[source.file] = (len(source.text), None, lines, source.file)
         if not source.file.endswith(NOTEBOOK):
             exec(_compiled(source.text, source.file), module.__dict__)
             return
-        module.__dict__["get_ipython"] = _NoShell
         module.__dict__[BROKEN] = list(_run_cells(source, module.__dict__))
+
+    def _is_guarded(self, frame: FrameType) -> bool:
+        """Return whether the line that a frame of this program is at handles a failed import."""
+        for source in self.sources.values():
+            if source.file == frame.f_code.co_filename:
+                return frame.f_lineno in _guarded_lines(source.text)
+        return True
 
 
 @functools.lru_cache(maxsize=512)
@@ -106,6 +123,25 @@ def _compiled(text: str, file: str) -> CodeType:
     tree = ast.parse(text, file)
     drop_script(tree)
     return compile(tree, file, "exec", dont_inherit=True)
+
+
+@functools.lru_cache(maxsize=8)
+def _guarded_lines(text: str) -> frozenset[int]:
+    """Return the lines in the body of a `try` with handlers, or in a `with`, of a source.
+
+    The cells of a notebook that do not parse make it one without such lines.
+    """
+    try:
+        nodes = [*ast.walk(ast.parse(text))]
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    guards = [
+        n for n in nodes if isinstance(n, ast.With) or (isinstance(n, ast.Try) and n.handlers)
+    ]
+    inner = (statement for guard in guards for statement in guard.body)
+    return frozenset(
+        line for each in inner for line in range(each.lineno, (each.end_lineno or 0) + 1)
+    )
 
 
 def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
@@ -120,10 +156,3 @@ def _run_cells(source: Source, namespace: dict[str, Any]) -> Iterator[str]:
         except Exception as error:
             number = lines[start].removeprefix(CELL)
             yield f"cell {number} raised {type(error).__name__}: {str(error)[:200]}"
-
-
-class _NoShell:
-    """The result of `get_ipython()` in a notebook's code: every magic does nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: None

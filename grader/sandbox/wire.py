@@ -126,6 +126,7 @@ class Load(msgspec.Struct, tag="load", frozen=True):
     program: str
     main: str
     sources: dict[str, Source]
+    muted: list[str] = []  # packages that do nothing when the program imports them
 
 
 class Search(msgspec.Struct, tag="search", frozen=True):

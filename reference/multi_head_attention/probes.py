@@ -1,18 +1,69 @@
 """Probes of multi-head attention: what tells its mistakes apart."""
 
+import zlib
+
 import torch
 
-from grader.probing import build, gradients, probe, seeded, written
+from grader.probing import Rng, gradients, probe, seeded, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
 D_IN, D_OUT, CONTEXT, HEADS = 5, 12, 6, 3
+LAYERS = ("W_query", "W_key", "W_value", "out_proj")
+FLOAT64 = torch.float64
 
 
-def attention(student, rng, *, dropout=0.0, heads=HEADS, dtype=torch.float64, **options):
-    """Return a module of the usual sizes."""
+def attention(student, rng, *, dropout=0.0, heads=HEADS, d_out=D_OUT, dtype=FLOAT64, **options):
+    """Return a module in evaluation mode, whose layers have random parameters.
+
+    Parameters that the exercise does not ask for stay as they are.
+    """
     made = student.MultiHeadAttention
-    return build(made, D_IN, D_OUT, CONTEXT, dropout, heads, rng=rng, dtype=dtype, **options)
+    module = made(D_IN, d_out, CONTEXT, dropout, heads, **options).to(dtype)
+    state = {}
+    for name, parameter in module.named_parameters():
+        if name.partition(".")[0] in LAYERS:
+            own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
+            state[name] = own.randn(*parameter.shape, dtype=dtype) * 0.5 + 0.25
+    module.load_state_dict(state, strict=False)
+    return module.eval()
+
+
+def gradients_of(module, x):
+    """Return the output and its gradients; none at all counts as zero."""
+    found = gradients(module, x)
+    for name, parameter in module.named_parameters():
+        if name.partition(".")[0] not in LAYERS:
+            found.pop(f"parameter {name}", None)
+        elif found.get(f"parameter {name}", x) is None:
+            found[f"parameter {name}"] = torch.zeros_like(parameter)
+    return found
+
+
+def shapes_of(module):
+    """Return the shapes of the parameters: of the four layers by name, and of others."""
+    shapes = {name: list(each.shape) for name, each in module.named_parameters()}
+    others = [shapes.pop(name) for name in list(shapes) if name.partition(".")[0] not in LAYERS]
+    return {**shapes, "others": sorted(others)}
+
+
+def without_out_proj(module, size=D_OUT):
+    """Return a module after its out_proj was made to change nothing."""
+    identity = torch.eye(size, dtype=FLOAT64)
+    state = {"out_proj.weight": identity, "out_proj.bias": torch.zeros_like(identity[0])}
+    module.load_state_dict(state, strict=False)
+    return module
+
+
+def spread(student, module, x, draws):
+    """Return the largest and the smallest outputs for many copies of one sentence.
+
+    With enough draws each combination of dropped weights comes up, so that these do not depend on
+    what draws them.
+    """
+    with seeded(student, 3):
+        output = module(x.repeat(draws, 1, 1))
+    return {"largest": output.detach().amax(0), "smallest": output.detach().amin(0)}
 
 
 @probe("values")
@@ -24,7 +75,7 @@ def ordinary(student, rng):
 @probe("values")
 def full_context(student, rng):
     """As many tokens as the context is long."""
-    return attention(student, rng)(rng.randn(3, CONTEXT, D_IN))
+    return attention(student, rng)(rng.randn(4, CONTEXT, D_IN))
 
 
 @probe("values")
@@ -36,14 +87,19 @@ def four_heads(student, rng):
 @probe("square")
 def square(student, rng):
     """Batch, tokens and heads of one size."""
-    module = build(student.MultiHeadAttention, 4, 16, 4, 0.0, 4, rng=rng)
-    return module(rng.randn(4, 4, 4))
+    return attention(student, rng, heads=4, d_out=16)(rng.randn(4, 4, D_IN))
 
 
 @probe("options")
 def not_causal(student, rng):
     """Without the causal mask."""
     return attention(student, rng, causal=False)(rng.randn(2, 4, D_IN))
+
+
+@probe("options")
+def causal(student, rng):
+    """With the causal mask by name."""
+    return attention(student, rng, causal=True)(rng.randn(2, 4, D_IN))
 
 
 @probe("options")
@@ -55,42 +111,38 @@ def biases(student, rng):
 @probe("options")
 def not_causal_with_biases(student, rng):
     """Biases, without the causal mask."""
-    module = attention(student, rng, qkv_bias=True, causal=False)
-    return module(rng.randn(2, 4, D_IN))
+    return attention(student, rng, qkv_bias=True, causal=False)(rng.randn(2, 4, D_IN))
 
 
 @probe("options")
 def dropout_in_evaluation(student, rng):
-    """Evaluation mode with a dropout rate."""
-    module = attention(student, rng, dropout=0.4)
-    with seeded(student, 3):
-        return module(rng.randn(2, 4, D_IN))
+    """Evaluation mode with a dropout rate of a half, one head."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.5))
+    return spread(student, module, rng.randn(1, 3, D_IN), 200)
 
 
 @probe("layers")
 def parameters(student, rng):
     """The shapes of the parameters."""
-    module = attention(student, rng)
-    return {name: list(each.shape) for name, each in module.named_parameters()}
+    return shapes_of(attention(student, rng))
 
 
 @probe("layers")
 def parameters_with_biases(student, rng):
     """The shapes of the parameters with biases."""
-    module = attention(student, rng, qkv_bias=True)
-    return {name: list(each.shape) for name, each in module.named_parameters()}
+    return shapes_of(attention(student, rng, qkv_bias=True))
 
 
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of the input and of the parameters."""
-    return gradients(attention(student, rng), rng.randn(2, 4, D_IN))
+    return gradients_of(attention(student, rng), rng.randn(2, 4, D_IN))
 
 
 @probe("gradient")
 def gradient_not_causal(student, rng):
-    """The gradients without the causal mask."""
-    return gradients(attention(student, rng, causal=False), rng.randn(2, 4, D_IN))
+    """The gradients without the causal mask, in training mode."""
+    return gradients_of(attention(student, rng, causal=False).train(), rng.randn(2, 4, D_IN))
 
 
 @probe("training")
@@ -101,18 +153,29 @@ def training(student, rng):
 
 @probe("training")
 def dropped(student, rng):
-    """Training mode with dropout of a quarter."""
-    module = attention(student, rng, dropout=0.25).train()
-    with seeded(student, 5):
-        return module(rng.randn(2, 4, D_IN))
+    """Training mode with dropout of a half, one head."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.5)).train()
+    return spread(student, module, rng.randn(1, 4, D_IN), 400)
 
 
 @probe("training")
-def dropped_more(student, rng):
-    """Training mode with dropout of two thirds, without the causal mask."""
-    module = attention(student, rng, dropout=2 / 3, causal=False).train()
-    with seeded(student, 6):
-        return module(rng.randn(3, 6, D_IN))
+def dropped_less(student, rng):
+    """Training mode with a dropout of 0.3, one head, without the causal mask."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.3, causal=False)).train()
+    return spread(student, module, rng.randn(1, 3, D_IN), 800)
+
+
+@probe("training")
+def share_dropped(student, rng):
+    """How often the value of a first token is dropped at a rate of 0.3, one head."""
+    module, x = (
+        without_out_proj(attention(student, rng, heads=1, dropout=0.3)),
+        rng.randn(1, 2, D_IN),
+    )
+    with seeded(student, 5):
+        output = module.train()(x.repeat(800, 1, 1))
+    above = (output[:, 0] == 0).double().mean(0) - 0.3  # of each feature
+    return (above / 0.2).round()  # 0 for shares from 0.2 to 0.4, so that chance does not matter
 
 
 @probe("extreme scores")
@@ -129,6 +192,16 @@ def towering_future(student, rng):
     return module(x)
 
 
+@probe("extreme scores")
+def far_below_zero(student, rng):
+    """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
+    module = without_out_proj(attention(student, rng))
+    W_query = rng.randn(D_OUT, D_IN)
+    module.load_state_dict({"W_query.weight": W_query, "W_key.weight": -W_query}, strict=False)
+    scales = torch.tensor([1e2, 1e4, 1e6], dtype=FLOAT64).view(3, 1, 1)
+    return module(rng.randn(3, 4, D_IN) * scales) / scales
+
+
 @probe("single")
 def one_token(student, rng):
     """One token."""
@@ -139,6 +212,12 @@ def one_token(student, rng):
 def one_item(student, rng):
     """One sentence."""
     return attention(student, rng)(rng.randn(1, 4, D_IN))
+
+
+@probe("single")
+def one_token_alone(student, rng):
+    """One sentence of one token."""
+    return attention(student, rng)(rng.randn(1, 1, D_IN))
 
 
 @probe("single")
@@ -161,14 +240,14 @@ def transposed(student, rng):
 
 @probe("dtype")
 def single_precision(student, rng):
-    """float32."""
+    """A module and an input in float32."""
     module = attention(student, rng, dtype=torch.float32)
     return module(rng.randn(2, 4, D_IN, dtype=torch.float32))
 
 
 @probe("dtype")
 def half_precision(student, rng):
-    """bfloat16."""
+    """A module and an input in bfloat16."""
     module = attention(student, rng, dtype=torch.bfloat16)
     return module(rng.randn(2, 4, D_IN, dtype=torch.bfloat16))
 
@@ -182,18 +261,18 @@ def argument(student, rng):
 @probe("refusals")
 def too_long(student, rng):
     """One token more than the context is long."""
-    return attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
+    output = attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
+    return torch.ones_like(output)  # the values would show other mistakes
 
 
 @probe("refusals")
 def too_long_not_causal(student, rng):
     """One token too many, without the causal mask."""
-    module = attention(student, rng, causal=False)
-    return module(rng.randn(2, CONTEXT + 1, D_IN))
+    output = attention(student, rng, causal=False)(rng.randn(2, CONTEXT + 1, D_IN))
+    return torch.ones_like(output)
 
 
 @probe("refusals")
 def heads_do_not_divide(student, rng):
     """Five heads for twelve features."""
-    module = attention(student, rng, heads=5)
-    return module(rng.randn(2, 4, D_IN))
+    return shapes_of(student.MultiHeadAttention(D_IN, 12, CONTEXT, 0.0, 5, qkv_bias=True))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 Path = tuple[tuple[str, int | None], ...]  # fields from the module down to a node
@@ -91,53 +92,68 @@ def mutants(text: str, pairs: int, seed: int = 0) -> list[Mutant]:
     Each compiles, and differs as text from the original and from the others.
     """
     tree = _without_docstrings(ast.parse(text))
-    edits = list(_edits(tree))
-    seen = {ast.unparse(tree)}
-    found = [
-        Mutant(each, 1) for edit in edits if (each := _applied(tree, (edit,))) and _is_new(each, seen)
-    ]
-    chosen = random.Random(seed)
-    for _ in range(20 * pairs):
-        if len(found) and sum(m.order == 2 for m in found[-pairs:]) >= pairs:
-            break
-        pair = chosen.sample(edits, 2)
-        each = _applied(tree, pair) if _are_apart(*pair) else ""
-        if each and _is_new(each, seen):
-            found.append(Mutant(each, 2))
-    return found
+    edits, seen = list(_edits(tree)), {ast.unparse(tree)}
+    found = list(_made(tree, ((edit,) for edit in edits), seen))
+    drawn = random.Random(seed)
+    twos = ((drawn.choice(edits), drawn.choice(edits)) for _ in range(20 * pairs))
+    return [*found, *itertools.islice(_made(tree, twos, seen), pairs)]
 
 
-def _is_new(text: str, seen: set[str]) -> bool:
-    if text in seen:
-        return False
-    seen.add(text)
+def sample(text: str, count: int, seed: int = 0) -> list[Mutant]:
+    """Return `count` mutants drawn by `seed`; each fifth has two edits."""
+    tree = _without_docstrings(ast.parse(text))
+    edits, seen = list(_edits(tree)), {ast.unparse(tree)}
+    drawn = random.Random(seed)
+    some = (drawn.choices(edits, k=2 if n % 5 == 4 else 1) for n in range(20 * count))
+    return list(itertools.islice(_made(tree, some, seen), count))
+
+
+def _made(
+    tree: ast.Module, chosen: Iterable[Sequence[Edit]], seen: set[str]
+) -> Iterator[Mutant]:
+    """Yield the mutants with each of the `chosen` edits that are not in `seen` yet."""
+    for edits in chosen:
+        text = _applied(tree, edits) if _are_apart(*edits) else ""
+        if text and text not in seen:
+            seen.add(text)
+            yield Mutant(text, len(edits))
+
+
+def _are_apart(first: Edit, *others: Edit) -> bool:
+    """Return whether no node of the edits contains another."""
+    for other in others:
+        shorter = min(len(first.path), len(other.path))
+        if first.path[:shorter] == other.path[:shorter]:
+            return False
     return True
-
-
-def _are_apart(a: Edit, b: Edit) -> bool:
-    """Return whether neither node contains the other."""
-    shorter = min(len(a.path), len(b.path))
-    return a.path[:shorter] != b.path[:shorter]
 
 
 def _applied(tree: ast.Module, edits: Sequence[Edit]) -> str:
     """Return the text of the tree with edits; nothing if it is not Python."""
-    changed = copy.deepcopy(tree)
-    for edit in edits:
-        *above, (field, index) = edit.path
-        node: ast.AST = changed
-        for name, place in above:
-            node = getattr(node, name) if place is None else getattr(node, name)[place]
-        if index is None:
-            setattr(node, field, copy.deepcopy(edit.by))
-        else:
-            getattr(node, field)[index] = copy.deepcopy(edit.by)
+    before = [_exchanged(tree, edit.path, edit.by) for edit in edits]
     try:
-        text = ast.unparse(ast.fix_missing_locations(changed))
+        text = ast.unparse(ast.fix_missing_locations(tree))
         compile(text, "mutant", "exec")
     except (SyntaxError, ValueError):
         return ""
+    finally:
+        for edit, node in zip(edits, before):
+            _exchanged(tree, edit.path, node)
     return text
+
+
+def _exchanged(tree: ast.Module, path: Path, by: ast.AST) -> ast.AST:
+    """Put a node in the place `path` of the tree; return the one that was there."""
+    *above, (field, index) = path
+    node: ast.AST = tree
+    for name, place in above:
+        node = getattr(node, name) if place is None else getattr(node, name)[place]
+    found: ast.AST = getattr(node, field) if index is None else getattr(node, field)[index]
+    if index is None:
+        setattr(node, field, by)
+    else:
+        getattr(node, field)[index] = by
+    return found
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.course.course import Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
@@ -21,9 +22,13 @@ from grader.grading.diagnosis.respondent import Respondent
 from grader.report import WrongStep
 from grader.sandbox.source import Unsearchable, forbidden_calls
 
+MAX_CATALOGUES = 64  # that one process keeps
 MAX_LITERALS = 12  # numbers of a student's file that are tried where a mistake leaves one open
 MAX_TEXT = 200_000  # characters of the file that are searched for them
 LITERAL = re.compile(r"(?<![\w.])(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,3})?")
+
+
+_CATALOGUES: dict[tuple[Path, str, int, bool], Catalogue] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,16 @@ class Candidate:
         if probe.name not in self._steps:
             self._steps[probe.name] = self._catalogue.compare_stages(self.program, probe)
         return self._steps[probe.name]
+
+
+def catalogue_of(course: Course, exercise: Exercise, seed: int, *, keep: bool = False) -> Catalogue:
+    """Return the catalogue of an exercise, with what it has worked out in this process."""
+    key = exercise.folder, course.hashes[exercise.name], seed, keep
+    if key not in _CATALOGUES:
+        while len(_CATALOGUES) >= MAX_CATALOGUES:
+            _CATALOGUES.pop(next(iter(_CATALOGUES)))
+        _CATALOGUES[key] = Catalogue(course, exercise, seed, keep=keep)
+    return _CATALOGUES[key]
 
 
 class Catalogue:

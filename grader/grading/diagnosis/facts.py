@@ -149,6 +149,8 @@ def _of_values(
             yield 1, "{} is {}, not {}.".format(_name(place), *names)
             return
         named = axes[len(axes) - got.value.dim() :] if got.value.dim() <= len(axes) else ()
+        if wanted.dtype == torch.bool:  # yes or no: that the call came out wrong says it all
+            continue
         if _name(place) != "the output":
             named = ()
         tolerance = TOLERANCE.get(wanted.dtype, (CLOSE, CLOSE))  # type: ignore[call-overload]

@@ -48,7 +48,6 @@ class Probe:
         return self.function(student, Rng(seed_of_test(seed, exercise, name)))
 
 
-@functools.lru_cache(maxsize=64)
 def load_probes(exercise: Exercise) -> tuple[Probe, ...]:
     """Return the probes of an exercise in the order of their aspects; none without the file."""
     module = _module(exercise)
@@ -66,12 +65,16 @@ def load_axes(exercise: Exercise) -> tuple[str, ...]:
     return tuple(getattr(_module(exercise), "AXES", ()))
 
 
-@functools.lru_cache(maxsize=64)
 def _module(exercise: Exercise) -> object:
     path = exercise.folder / FILE
     if not exercise.folder.name or not path.is_file():
         return SimpleNamespace()
-    return Program({"probes": Source(str(path), exercise.read(FILE))}).load("probes")
+    return _loaded(str(path), exercise.read(FILE))
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(path: str, text: str) -> object:
+    return Program({"probes": Source(path, text)}).load("probes")
 
 
 def _sentence(function: Callable[..., Any]) -> str:

@@ -228,6 +228,18 @@
     if (who.length > PAGE) list.append(make("li", `and ${count(who.length - PAGE)} more`, "soft"));
   }
 
+  function orderMistakes(by) {
+    const key = (item) => (by === "students" ? -item.dataset.students : Number(item.dataset.at));
+    const items = [...document.querySelectorAll(".mistakes > li")];
+    items.sort((a, b) => key(a) - key(b) || a.dataset.at - b.dataset.at);
+    const lists = [...document.querySelectorAll(".mistakes")];
+    const first = lists[0].childElementCount;
+    lists[0].append(...items.slice(0, first));
+    if (lists[1]) lists[1].append(...items.slice(first));
+    $("order").querySelectorAll("button").forEach((button) =>
+      button.setAttribute("aria-pressed", String(button.dataset.order === by)));
+  }
+
   // --- the keyboard --------------------------------------------------------------------------
 
   function turn(by) {
@@ -280,6 +292,9 @@
     details.addEventListener("toggle", () => unfold(details)));
   document.querySelectorAll("button[data-only]").forEach((button) =>
     button.addEventListener("click", () => showOnly(Object.fromEntries(new URLSearchParams(button.dataset.only)))));
+  document.querySelectorAll("button[data-order]").forEach((button) =>
+    button.addEventListener("click", () => orderMistakes(button.dataset.order)));
+  if (mistakes.length) $("order").hidden = mistakes.length < 2;
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", () => recall() && show());
   const recalled = recall();

@@ -16,6 +16,9 @@ from grader.sandbox.source import Use, may_name
 
 MAX_PRINTED = 8000  # characters of a test's print output that are kept
 LOST = "your code is no longer running"
+# Of the time of a call: what calls of the same name have once one of them did not finish, each and
+# all together. So an endless loop costs one time limit, and not one for each check.
+AGAIN, ALL_AGAIN = 0.04, 0.4
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Subject:
     limits: TimeLimits = TimeLimits()
     forbidden: tuple[str, ...] = ()  # patterns of the names that the exercise forbids
     all_forbidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise
+    muted: tuple[str, ...] = ()  # packages that do nothing when the program imports them
 
 
 class WorkerConnection:
@@ -56,6 +60,8 @@ class WorkerConnection:
         self._loaded: dict[tuple[str, str], wire.Handle] = {}
         self._broken: dict[tuple[str, str], StudentFailure] = {}
         self._seconds_left: dict[str, float] = {}  # by exercise
+        self._late: set[tuple[str, str]] = set()  # exercises and calls that did not finish
+        self._seconds_again: dict[str, float] = {}  # that such calls took again, by exercise
         self._worked_until = time.process_time()
         self._loss = ""  # why this test lost its worker
         self._seed = 0
@@ -189,7 +195,8 @@ class WorkerConnection:
     def _load_program(self, subject: Subject) -> wire.Handle:
         sources = dict(subject.sources)
         self._is_unused = False
-        request = wire.Load(self.next_id(), subject.program, subject.exercise, sources)
+        muted = list(subject.muted)
+        request = wire.Load(self.next_id(), subject.program, subject.exercise, sources, muted)
         try:
             reply = self.ask(subject, request)
         except StudentFailure as failure:
@@ -200,8 +207,8 @@ class WorkerConnection:
             raise StudentFailure("Protocol", "your code interfered with the grader")
         return reply.value
 
-    def ask(self, subject: Subject, request: Any) -> wire.Reply:
-        """Return the worker's reply to `request`. Raises `StudentFailure`."""
+    def ask(self, subject: Subject, request: Any, name: str = "") -> wire.Reply:
+        """Return the worker's reply to `request`, which calls `name`. Raises `StudentFailure`."""
         if self._transport is None:
             raise StudentFailure("Crash", self._loss or LOST)
         limits = subject.limits
@@ -211,10 +218,13 @@ class WorkerConnection:
             raise StudentFailure("Timeout", message)
         self._has_quiet_calls = False
         self.called = self.called or isinstance(request, wire.Call)
+        seconds = min(left, self._seconds_for(subject, name))
         start = time.monotonic()
         try:
-            answer = self._transport.request(request, min(limits.call_seconds, left))
+            answer = self._transport.request(request, seconds)
         except BaseException as error:
+            if isinstance(error, StudentFailure):
+                self._note_late(subject, name, error, time.monotonic() - start)
             self.lost = error if isinstance(error, WorkerLost) else None
             self._loss = error.message if isinstance(error, StudentFailure) else LOST
             self.close()
@@ -222,12 +232,39 @@ class WorkerConnection:
         finally:
             self._charge(subject, time.monotonic() - start)
             self._own_seconds()  # those of the request are in what was charged
-        room = MAX_PRINTED - sum(map(len, self.printed))
-        if answer.printed and room > 0:
-            self.printed.append(answer.printed[:room])
+        self._add_printed(answer.printed)
         if isinstance(answer, wire.Failure):
             raise _failure(answer)
         return answer
+
+    def _add_printed(self, text: str) -> None:
+        room = MAX_PRINTED - sum(map(len, self.printed))
+        if text and room > 0:
+            self.printed.append(text[:room])
+
+    def _seconds_for(self, subject: Subject, name: str) -> float:
+        """Return the seconds that a call of `name` may take. Raises `StudentFailure` if none."""
+        limit = subject.limits.call_seconds
+        if (subject.exercise, name) not in self._late:
+            return limit
+        if self._seconds_again.get(subject.exercise, 0.0) >= limit * ALL_AGAIN:
+            what = f"an earlier call of `{name}`" if name else "an earlier call"
+            raise StudentFailure("Timeout", f"{what} did not finish within {limit:g} seconds")
+        return limit * AGAIN
+
+    def _note_late(
+        self, subject: Subject, name: str, failure: StudentFailure, seconds: float
+    ) -> None:
+        """Note a call that did not finish, and what it printed."""
+        if failure.kind != "Timeout":
+            return
+        self._add_printed(failure.printed)
+        exercise, call = subject.exercise, (subject.exercise, name)
+        if call in self._late:
+            self._seconds_again[exercise] = self._seconds_again.get(exercise, 0.0) + seconds
+            limit = f"; an earlier call had not finished within {subject.limits.call_seconds:g}"
+            failure.message += limit
+        self._late.add(call)
 
     def _own_seconds(self) -> float:
         """Return the seconds that this process has computed since it was asked last.
@@ -248,6 +285,8 @@ class WorkerConnection:
         self.close()
         self.lost = None
         self._seconds_left.pop(exercise, None)
+        self._seconds_again.pop(exercise, None)
+        self._late = {(each, name) for each, name in self._late if each != exercise}
 
     def close(self) -> None:
         """End the worker, if there is one."""

@@ -12,15 +12,18 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from grader.errors import InternalError, StudentFailure, WorkerLost
+from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.confinement.layers import Unconfined
 from grader.sandbox.control import Ended
 from grader.sandbox.host.zygote import CONTROL_SECONDS, Zygote, cannot_confine
 
+MAX_LINE = 80  # characters of a line of code in a message
 CHUNK = 1 << 18  # bytes for one send or receive
 STEP = 0.1  # seconds; the socket's timeout is set again only when it changes by a step
 BEAT = 0.5  # seconds that one wait for a worker takes at most
 STANDSTILL = 1.0  # seconds beyond a beat, after which this process must have stood still
+PLACE_SECONDS = 0.3  # that a worker has to tell where its code is, when its answer is late
 GRACE = 0.2  # seconds that a worker which hung up has to end, so that its exit status is known
 # Signals by which a system or a person ends processes. What a program does wrong raises others.
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -100,9 +103,9 @@ class Worker:
             if answer.id != request.id or self._buffer:
                 raise wire.Malformed("an answer that no request asked for")
         except TimeoutError:
+            place = self._place()
             self.close()
-            message = f"your code did not finish within {seconds:g} seconds"
-            raise StudentFailure("Timeout", message) from None
+            raise _late(seconds, place) from None
         except (EOFError, OSError) as error:
             raise self._failure_of(error) from None
         except wire.Malformed as error:
@@ -110,6 +113,16 @@ class Worker:
             message = f"your code interfered with the grader's connection: {error}"
             raise StudentFailure("Protocol", message) from None
         return answer
+
+    def _place(self) -> wire.Failure | None:
+        """Return where the code of a worker is that is late, if the worker can still tell."""
+        self._buffer = b""
+        try:
+            self._zygote.interrupt(self.pid)
+            answer = self._receive(time.monotonic() + PLACE_SECONDS)
+        except (OSError, EOFError, WorkerLost, wire.Malformed):
+            return None
+        return answer if isinstance(answer, wire.Failure) and answer.kind == "Timeout" else None
 
     def _send(self, data: bytes, end: float) -> None:
         sent = self._until(end, functools.partial(self._socket.send, data))
@@ -195,6 +208,19 @@ class Worker:
         self._closed = True
         self._socket.close()
         return self._zygote.reap(self.pid, grace)
+
+
+def _late(seconds: float, place: wire.Failure | None) -> StudentFailure:
+    """Return the failure of code that did not finish, with the place where it was."""
+    message = f"your code did not finish within {seconds:g} seconds"
+    failure = StudentFailure("Timeout", message)
+    if place is not None and place.frames:
+        frames = tuple(Frame(f.file, f.line, f.source, f.column, f.function) for f in place.frames)
+        line = frames[-1].source.strip()
+        line = line if len(line) <= MAX_LINE else line[:MAX_LINE] + "…"
+        failure = StudentFailure("Timeout", f"{message}; it was at `{line}`", frames)
+    failure.printed = place.printed if place else ""
+    return failure
 
 
 def _layers_of(hello: wire.Answer) -> tuple[str, ...]:

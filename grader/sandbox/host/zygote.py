@@ -102,6 +102,13 @@ class Zygote:
             socket.send_fds(self._control, [control.encode(order)], [theirs.fileno()])
         return ours
 
+    def interrupt(self, pid: int) -> None:
+        """Have worker `pid` send the place where its code is."""
+        if self._control is not None:
+            with contextlib.suppress(OSError, EOFError):  # ending the worker will notice
+                self._control.sendall(control.encode(control.Interrupt(pid)))
+                control.decode_pid(self._answer())
+
     def reap(self, pid: int, grace: float) -> control.Ended | None:
         """End worker `pid` within `grace` seconds; return how, or None if the zygote is gone."""
         if self._control is None:

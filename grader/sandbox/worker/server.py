@@ -6,8 +6,8 @@ import ctypes
 import difflib
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from types import ModuleType
+from collections.abc import Iterable, Iterator, Mapping
+from types import FrameType, ModuleType
 from typing import Any
 
 import msgspec
@@ -110,6 +110,12 @@ class Server:
         """Return a new handle for an object, which counts as one of the program of `module`."""
         return self._keep(thing, self._resolve(module)[1]).id
 
+    def place_of(self, frame: FrameType | None) -> wire.Failure:
+        """Return where in the student's files `frame` is, and what was printed until then."""
+        stack = [pair for pair in traceback.walk_stack(frame)][::-1]
+        frames = _own_frames(stack, self._own_texts())
+        return wire.Failure(0, "Timeout", [], "", frames, self._printed.take())
+
     def leave(self) -> None:
         """Stop `import` from finding the modules of the active program."""
         if self._active is not None:
@@ -126,7 +132,7 @@ class Server:
     def _load(self, request: wire.Load) -> wire.Reply:
         program = self._programs.get(request.program)
         if program is None:
-            program = self._programs[request.program] = Program(request.sources)
+            program = self._programs[request.program] = Program(request.sources, request.muted)
         self._activate(program)
         module = program.load(request.main)
         self._modules[self._next] = (module, program)
@@ -234,11 +240,14 @@ class Server:
         return wire.Reply(request.id, grads=found, operations=self._seen(), printed=printed)
 
     def _failure(self, number: int, error: BaseException) -> wire.Failure:
-        sources = [s for program in self._programs.values() for s in program.sources.values()]
-        own = {source.file: source.text for source in sources if source.own}
         kind, mro = type(error).__name__[:80], [base.__name__[:80] for base in type(error).__mro__]
-        message, frames = _message(error), _own_frames(error, own)
+        message, frames = _message(error), _frames_of(error, self._own_texts())
         return wire.Failure(number, kind, mro, message, frames, self._printed.take(), self._seen())
+
+    def _own_texts(self) -> dict[str, str]:
+        """Return the texts of the student's own files by file."""
+        sources = [s for program in self._programs.values() for s in program.sources.values()]
+        return {source.file: source.text for source in sources if source.own}
 
 
 def _uses(source: wire.Source, patterns: list[str]) -> wire.Value:
@@ -324,17 +333,27 @@ def _message(error: BaseException) -> str:
         return "(its message cannot be shown)"
 
 
-def _own_frames(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
-    """Return the frames of the error in the files of `own`, innermost last."""
-    frames = []
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        file, function = frame.f_code.co_filename, frame.f_code.co_name[:80]
-        if file in own:
-            frames.append(wire.WireFrame(file, line, _line(own[file], line), 0, function))
+def _own_frames(
+    stack: Iterable[tuple[FrameType, int]], own: Mapping[str, str]
+) -> list[wire.WireFrame]:
+    """Return the frames in the files of `own`, innermost last: the first one and the last ones."""
+    found = [(frame, line) for frame, line in stack if frame.f_code.co_filename in own]
+    if len(found) > MAX_FRAMES:
+        found = [found[0], *found[1 - MAX_FRAMES :]]
+    return [
+        wire.WireFrame(file, line, _line(own[file], line), 0, frame.f_code.co_name[:80])
+        for frame, line in found
+        for file in [frame.f_code.co_filename]
+    ]
+
+
+def _frames_of(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
+    """Return the frames of an error, and the place of a syntax error as one more."""
+    frames = _own_frames(traceback.walk_tb(error.__traceback__), own)
     if isinstance(error, SyntaxError) and error.filename is not None and error.filename in own:
         line, column, file = error.lineno or 1, error.offset or 0, error.filename
         frames.append(wire.WireFrame(file, line, _line(own[file], line), column))
-    return frames[-MAX_FRAMES:]
+    return frames
 
 
 def _line(text: str, line: int) -> str:

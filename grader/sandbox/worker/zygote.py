@@ -29,6 +29,7 @@ from grader.sandbox.worker.server import Server
 
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
+INTERRUPT = signal.SIGUSR1  # tells a worker to send the place where its code is
 CONNECTION = 3  # the descriptor of a worker's socket to its host; all above it are closed
 Hosts = dict[socket.socket, set[int]]  # the pids of each host's workers
 
@@ -36,6 +37,8 @@ Hosts = dict[socket.socket, set[int]]  # the pids of each host's workers
 def _serve_requests(connection: socket.socket) -> None:
     server = Server()
     reader = connection.makefile("rb")
+    # The host asks for it when an answer is late. It is an answer like any other: not trusted.
+    signal.signal(INTERRUPT, lambda _, frame: connection.sendall(_framed(server.place_of(frame))))
     while header := reader.read(wire.HEADER.size):
         request = wire.decode_request(reader.read(wire.body_length(header)))
         if (answer := server.answer(request)) is not None:
@@ -102,6 +105,11 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
                     hosts[host].remove(pid)
                     ended = control.Ended(*quota.end(pid, grace))
                 host.sendall(control.encode(ended))
+            case control.Interrupt(pid):
+                if pid in hosts[host]:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, INTERRUPT)
+                host.sendall(control.encode(pid))
             case control.Share():
                 hosts[socket.socket(fileno=fds[0])] = set()
     except ConnectionError:

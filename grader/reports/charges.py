@@ -1,0 +1,40 @@
+"""The sentences on mistakes that are charged once: what each costs, and how the points add up."""
+
+from __future__ import annotations
+
+from grader.report import ExerciseResult
+
+CONSEQUENCE = "a consequence of the mistake above, charged once"
+GIVEN_BACK = "A mistake is charged once."
+ALL_ELSE = "All else is as it should be."
+OTHERS = "Other checks fail, too."
+
+
+def sum_line(result: ExerciseResult) -> str:
+    """Return the points of an exercise as a sum, with its mistakes; empty without prices.
+
+    Several prices are repeated behind what they are for: "12 − 3 − 1: This. (3) That. (1)"
+    """
+    if not result.charges:
+        return ""
+    items = [(each.points, each.says) for each in result.charges]
+    others = result.max_points - result.points - sum(points for points, _ in items)
+    if others > 0:
+        items.append((others, OTHERS))
+    sums = " − ".join(map(str, [result.max_points, *(points for points, _ in items)]))
+    several = len(items) > 1
+    said = [f"{says} ({points})" if several else says for points, says in items]
+    if all(test.consequence for test in result.tests if test.outcome != "passed"):
+        said.append(ALL_ELSE)
+    return f"{sums}: {' '.join(said)}"
+
+
+def checks_line(result: ExerciseResult) -> str:
+    """Return what the checks give and what is given back; empty if nothing is."""
+    if not result.given_back:
+        return ""
+    checks = result.points - result.given_back
+    return (
+        f"{checks} of {result.max_points} points by the checks, "
+        f"+ {result.given_back} because a mistake is charged once"
+    )

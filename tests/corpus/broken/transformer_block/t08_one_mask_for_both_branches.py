@@ -1,0 +1,27 @@
+# exercise: transformer_block
+# promise: dropout is applied to the outputs of attention and feed_forward (both outputs share one mask)
+import torch
+import torch.nn.functional as F
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads, causal=causal)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.rate = dropout
+        self.norm_first = norm_first
+
+    def forward(self, x: Tensor) -> Tensor:
+        keep = F.dropout(torch.ones_like(x), self.rate, self.training)
+        if self.norm_first:
+            x = x + keep * self.attention(self.norm1(x))
+            return x + keep * self.feed_forward(self.norm2(x))
+        x = self.norm1(x + keep * self.attention(x))
+        return self.norm2(x + keep * self.feed_forward(x))

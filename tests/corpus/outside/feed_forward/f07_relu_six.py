@@ -1,0 +1,17 @@
+# exercise: feed_forward
+# mistake: ReLU6, which cuts the hidden units at 6
+# true: right for small inputs; hidden units above 6 are cut
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.p = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = F.relu6(self.linear1(x))
+        return self.linear2(F.dropout(hidden, self.p, self.training))

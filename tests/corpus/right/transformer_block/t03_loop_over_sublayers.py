@@ -1,0 +1,28 @@
+# exercise: transformer_block
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads, causal=causal)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.drop1 = nn.Dropout(dropout)
+        self.drop2 = nn.Dropout(dropout)
+        self.norm_first = norm_first
+
+    def forward(self, x: Tensor) -> Tensor:
+        stages = [(self.attention, self.norm1, self.drop1), (self.feed_forward, self.norm2, self.drop2)]
+        for layer, norm, drop in stages:
+            shortcut = x
+            if self.norm_first:
+                x = norm(x)
+            x = shortcut + drop(layer(x))
+            if not self.norm_first:
+                x = norm(x)
+        return x
