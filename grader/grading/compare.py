@@ -13,7 +13,7 @@ from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.report import Difference, Excerpt, printable
-from grader.sandbox.host.proxies import Remote, type_name
+from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 
 TOLERANCE = {  # dtype: (relative, absolute)
     torch.float64: (1e-6, 1e-8),
@@ -21,6 +21,7 @@ TOLERANCE = {  # dtype: (relative, absolute)
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (3e-2, 1e-2),
 }
+DIGITS, MAX_DIGITS = 4, 16  # after the point; more where two numbers would look the same
 ROWS, COLUMNS = 6, 6  # the size of the part of a tensor that a report shows
 
 
@@ -112,7 +113,8 @@ def _assert_values(
     non_finite = wrong & ~actual.isfinite()
     is_finite = not non_finite.any()
     first = tuple((wrong if is_finite else non_finite).nonzero()[0].tolist())
-    got, want = _number(actual[first].item()), _number(expected[first].item())
+    pair = actual[first].item(), expected[first].item()
+    got, want = (_number(value, _digits([pair])) for value in pair)
     count, total = int(wrong.sum()), wrong.numel()
     place = f" at {list(first)}" if first else ""
     summary = f"{what} is {got}{place}, where {want} is expected"
@@ -142,7 +144,8 @@ def expect(condition: object, message: str) -> None:
 def _fail(
     aspect: Any, summary: str, expected: Any, actual: Any, near: tuple[int, ...] = ()
 ) -> None:
-    parts = excerpt(expected, near), excerpt(actual, near)
+    digits = _digits_of(expected, actual, near)
+    parts = excerpt(expected, near, digits), excerpt(actual, near, digits)
     raise Mismatch(summary, Difference(aspect, summary, *parts))
 
 
@@ -159,16 +162,40 @@ def describe(value: Any) -> str:
     if isinstance(value, str):
         return f"a string ({value[:40]!r})"
     name = type_name(value) if isinstance(value, Remote) else type(value).__name__
+    if name == ARRAY:
+        return "a NumPy array"
     return f"an object of type {name}"
 
 
-def excerpt(value: Any, near: tuple[int, ...] = ()) -> Excerpt:
+def _digits_of(expected: Any, actual: Any, near: tuple[int, ...]) -> int:
+    """Return the digits with which both values at `near`, the first that differ, look different."""
+    if not (isinstance(expected, Tensor) and isinstance(actual, Tensor)):
+        return DIGITS
+    if expected.shape != actual.shape or len(near) != expected.dim() or not expected.numel():
+        return DIGITS
+    return _digits([(expected[near].item(), actual[near].item())])
+
+
+def _digits(pairs: list[tuple[Any, Any]]) -> int:
+    """Return the number of digits with which the numbers of each pair print differently."""
+    return next(
+        (
+            digits
+            for digits in range(DIGITS, MAX_DIGITS)
+            if all(a == b or _number(a, digits) != _number(b, digits) for a, b in pairs)
+        ),
+        MAX_DIGITS,
+    )
+
+
+def excerpt(value: Any, near: tuple[int, ...] = (), digits: int = DIGITS) -> Excerpt:
     """Return the part of `value` around the index `near` that a report shows."""
     if not isinstance(value, Tensor):
         return Excerpt(text=describe(value) if not isinstance(value, str) else value[:200])
     at, window = _window(value.detach(), near)
     numbers = window.tolist()
-    return Excerpt(_grid(numbers), tuple(value.shape), _dtype(value), at, printable(numbers, ".6g"))
+    values = printable(numbers, f".{max(6, digits + 2)}g")
+    return Excerpt(_grid(numbers, digits), tuple(value.shape), _dtype(value), at, values)
 
 
 def _window(value: Tensor, near: tuple[int, ...]) -> tuple[tuple[int, ...], Tensor]:
@@ -187,19 +214,20 @@ def _window(value: Tensor, near: tuple[int, ...]) -> tuple[tuple[int, ...], Tens
     return tuple(at), window
 
 
-def _grid(numbers: Any) -> str:
+def _grid(numbers: Any, digits: int) -> str:
     if not isinstance(numbers, list):
-        return _number(numbers)
+        return _number(numbers, digits)
     rows = numbers if numbers and isinstance(numbers[0], list) else [numbers]
-    cells = [[_number(number) for number in row] for row in rows]
+    cells = [[_number(number, digits) for number in row] for row in rows]
     width = max((len(cell) for row in cells for cell in row), default=0)
     return "\n".join("  ".join(cell.rjust(width) for cell in row) for row in cells)
 
 
-def _number(value: Any) -> str:
+def _number(value: Any, digits: int = DIGITS) -> str:
     if isinstance(value, int | str) or not math.isfinite(value):
         return str(value)
-    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e4 else f"{value:.3g}"
+    is_usual = value == 0 or 1e-3 <= abs(value) < 1e4
+    return f"{value:.{digits}f}" if is_usual else f"{value:.{digits - 1}g}"
 
 
 def _shape(value: Tensor) -> str:

@@ -15,6 +15,8 @@ from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.submissions.notebook import cell_of
 from grader.submissions.submission import Submission
 
+MAX_LINE = 100  # characters of a line of code in a message
+NEAR = 300  # characters of a line of code that are shown before the column that matters
 AROUND = 4  # lines of the student's code shown before and after the line that failed
 # Their messages are shown as they are, without the name of an exception.
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}
@@ -88,6 +90,11 @@ def _explained_check(failed: Outcome, error: CheckFailure, submission: Submissio
         colon = ": " if error.message else ""
         message = clean(f"your code raised {error.kind}{colon}{error.message}")
     where = _placed(error.frames[-1], submission) if error.frames else None
+    if error.loading and len(error.frames) > 1:  # `where` says nothing of what set it off
+        first = _placed(error.frames[0], submission)
+        source = first.source.strip()
+        source = source if len(source) <= MAX_LINE else source[:MAX_LINE] + "…"
+        message += f" (set off by {first.file}:{first.line}, `{source}`)"
     kind, called = clean(error.kind), clean(error.called)
     return replace(failed, message=message, kind=kind, where=where, called=called)
 
@@ -101,8 +108,19 @@ def _placed(frame: Frame, submission: Submission) -> Frame:
         cell, line = cell_of(submission.files.get(name, ""), line)
         path = f"{path}, cell {cell}"
     start, around = line - len(before) if after else 0, "\n".join(map(clean, before + after))
-    source, function = clean(frame.source), clean(frame.function)
-    return Frame(clean(path), line, source, frame.column, function, around, start)
+    function, (source, column) = clean(frame.function), _near(frame.source, frame.column)
+    return Frame(clean(path), line, source, column, function, around, start)
+
+
+def _near(source: str, column: int) -> tuple[str, int]:
+    """Return the part of a line of code around a column that fits a report, and its column there.
+
+    A tab counts as one column, so it becomes one blank.
+    """
+    indent = len(source) - len(source.lstrip())
+    if (cut := column - NEAR) > max(indent, 0):
+        source, column = f"{source[:indent]}…{source[cut:]}", column - cut + indent + 1
+    return clean(source.replace("\t", " ")), column
 
 
 def _around(text: str, line: int) -> tuple[list[str], list[str]]:

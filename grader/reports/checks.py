@@ -104,7 +104,7 @@ def _may_show(explanation: Explanation, test: Outcome, stages: Mapping[str, int]
 
 def _placed(test: Outcome) -> Iterator[str]:
     if test.called:
-        yield f"called as {test.called}"
+        yield f"the call: {test.called}"
     if where := test.where:
         yield f"{where.file}:{where.line}: {where.source.strip()}"
     if test.printed:

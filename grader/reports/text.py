@@ -15,7 +15,7 @@ from grader.reports.charges import checks_line, sum_line
 WIDTH = 79
 SCREEN = 24  # lines
 MANY, FEW = 6, 2  # rows of a tensor
-PRINTED = 6  # lines of a test's output
+PRINTED, FEW_PRINTED = 6, 2  # lines of a test's output
 BAR = 10  # cells of an exercise's bar
 PUBLIC = "Graded by the public tests that came with this copy; the hidden tests decide the points."
 
@@ -120,9 +120,11 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     full, few = (tuple(_values(step or test, rows)) for rows in (MANY, FEW))
     yield TextBlock(5, full, TextBlock(4, few))
     if test.called:
-        yield TextBlock(7, tuple(_wrapped(f"called as {test.called}", 4)))
+        yield TextBlock(7, tuple(_wrapped(f"the call: {test.called}", 4)))
     yield TextBlock(3, tuple(_place(test.where)))
-    yield TextBlock(8, tuple(_printed(test.printed)))
+    # Whoever prints something wants to see it, even on a small screen.
+    full, few = (tuple(_printed(test.printed, lines)) for lines in (PRINTED, FEW_PRINTED))
+    yield TextBlock(6, full, TextBlock(2, few))
     hint = style(f"    grader hint {result.name}", dim=True)
     costs = test.max_points or not result.passed
     yield TextBlock(1, (hint if costs else "    This check is worth no points.",))
@@ -190,10 +192,10 @@ def _place(where: Frame | None) -> Iterator[str]:
         yield " " * (6 + caret) + "^"
 
 
-def _printed(text: str) -> Iterator[str]:
+def _printed(text: str, most: int) -> Iterator[str]:
     if text:
         yield "    your code printed:"
-        yield from _first_lines(text, PRINTED, "more lines: --format html shows them")
+        yield from _first_lines(text, most, "more lines: --format html shows them")
 
 
 def _closing(report: Report) -> Iterator[str]:

@@ -23,6 +23,8 @@ from grader.sandbox.host.connection import Subject, WorkerConnection
 
 MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
+MAX_SHOWN = 8  # numbers of a tensor of whole numbers that a message shows
+ARRAY = "ndarray"  # NumPy's type
 CALLED_BACK = "unseen.callbacks"
 # How code hides operations, by the name that the watch gives it.
 HIDING = {
@@ -124,12 +126,16 @@ class RemoteCode:
         self.connection, self.subject, self.forbidden = connection, subject, subject.forbidden
         self._counts: OperationCounts | None = None
         self._written: tuple[Tensor, ...] | None = None  # those that calls may write into
+        self._last: Callable[[], str] = str  # returns the last call in words
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function that calls `name` of the student's module in the worker."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return self.call(self.connection.load(self.subject).id, name, args, kwargs)
+            made = self.call(self.connection.load(self.subject).id, name, args, kwargs)
+            if isinstance(made, Remote):  # most likely of the class `name`
+                made.__made__ = _call_in_words, name, args, kwargs
+            return made
 
         call.__name__ = name
         return call
@@ -155,10 +161,10 @@ class RemoteCode:
             return ""
         return "all" if self._counts.kernels else "functions"
 
-    def _ask(self, request: Any) -> wire.Reply:
-        """Return the reply to a request that may be watched."""
+    def _ask(self, request: Any, name: str = "") -> wire.Reply:
+        """Return the reply to a request that may be watched, and calls `name`."""
         try:
-            reply = self.connection.ask(self.subject, request)
+            reply = self.connection.ask(self.subject, request, name)
         except StudentFailure as failure:
             if self._counts is not None:
                 self._counts.add(failure.operations)
@@ -182,6 +188,7 @@ class RemoteCode:
 
         A stub's `NotImplementedError` and a file that does not load never count.
         """
+        self._last = str
         try:
             yield
             self.connection.ask(self.subject, wire.Sync(self.connection.next_id()))
@@ -190,7 +197,9 @@ class RemoteCode:
             if stub or failure.loading or not set(kinds) & set(failure.mro):
                 raise
         else:
-            raise Mismatch(f"nothing was raised, where {' or '.join(kinds)} is expected")
+            call = f" by {words}" if (words := self._last()) else ""
+            kind = " or ".join(kinds)
+            raise Mismatch(f"nothing was raised{call}, where {kind} is expected")
 
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call."""
@@ -200,19 +209,31 @@ class RemoteCode:
         """Call the method `name` of a handle in the worker without waiting for an answer."""
         self.connection.send_quiet(self._request(target, name, args, {}, quiet=True)[0])
 
-    def call(self, target: int, name: str | None, args: Any, kwargs: Any, label: str = "") -> Any:
+    def call(
+        self,
+        target: int,
+        name: str | None,
+        args: Any,
+        kwargs: Any,
+        callee: Callable[[], str] = str,
+        kind: str = "",
+    ) -> Any:
         """Call a handle in the worker, or its method `name`; return the unpacked result.
 
-        `label` names a call without `name` in messages. Raises `StudentFailure`.
+        `callee` names a call without `name` in messages, and `kind` is the type that is called.
+        Raises `StudentFailure`, and `Mismatch` for an array of NumPy.
         """
         request, tensors = self._request(target, name, args, kwargs)
+        self._last = lambda: _call_in_words(name or callee(), args, kwargs)
         try:
-            reply = self._ask(request)
+            reply = self._ask(request, name or kind)
         except StudentFailure as failure:
-            failure.called = _call_in_words(name or label, args, kwargs)
+            failure.called = self._last()
             raise
         if self._written is not None:
             _write_back(reply.changed, tensors, self._written)
+        if isinstance(reply.value, wire.Handle) and reply.value.type_name == ARRAY:
+            raise Mismatch("your code returned a NumPy array; return a torch tensor")
         return self._result(reply.value, request.id, tensors)
 
     def _request(
@@ -271,7 +292,7 @@ class RemoteCode:
     def get(self, target: int, name: str) -> Any:
         """Return an attribute of an object in the worker."""
         request = wire.Get(self.connection.next_id(), target, name, self._watch)
-        return self._unpack(self._ask(request).value, _tensor)
+        return self._unpack(self._ask(request, name).value, _tensor)
 
     def inspect(self, target: int) -> list[wire.StateEntry]:
         """Return the parameters and buffers of a module in the worker."""
@@ -282,7 +303,7 @@ class RemoteCode:
         """Return the gradients of the input tensors of call `call`, given those of its outputs."""
         packed = [wire.pack_tensor(grad) for grad in grads]
         request = wire.Backward(self.connection.next_id(), call, packed, self._watch)
-        reply = self._ask(request)
+        reply = self._ask(request, "backward")
         return [None if grad is None else _tensor(grad) for grad in reply.grads]
 
 
@@ -312,6 +333,8 @@ class _RemoteCall(torch.autograd.Function):
 class Remote:
     """An object that lives in the worker."""
 
+    __made__: tuple[Any, ...] = ()  # what words the call that made it, and its arguments
+
     def __init__(self, code: RemoteCode, handle: wire.Handle) -> None:
         self.__code__, self.__handle__ = code, handle
 
@@ -320,7 +343,13 @@ class Remote:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the object in the worker."""
-        return self.__code__.call(self.__handle__.id, None, args, kwargs, self.__handle__.type_name)
+        kind = self.__handle__.type_name
+        return self.__code__.call(self.__handle__.id, None, args, kwargs, self.__forward__, kind)
+
+    def __forward__(self) -> str:
+        """Return what a call of this object calls, as its author wrote it."""
+        word, *call = self.__made__ or (str, self.__handle__.type_name)
+        return f"{word(*call)}.forward" if self.__made__ else word(*call)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -422,6 +451,8 @@ def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
 
     def part(value: Any) -> str:
         if isinstance(value, Tensor):
+            if value.numel() <= MAX_SHOWN and not value.is_floating_point():
+                return str(value.tolist())
             return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
         text = repr(value)
         return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "…"

@@ -1,0 +1,588 @@
+"""A second judge: whether a text does what the reference does, on far more calls than a suite asks.
+
+For each exercise a function below draws calls: sizes (equal ones and ones too), dtypes, lengths,
+flags, modes, gradients, arguments afterwards, misuse. What the statement leaves open is no
+difference: the kind and the text of an error, the order in which layers are made, how a mask is
+kept, which of the right random draws a dropout makes. Everything runs in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.course.course import Course, Exercise
+from grader.grading.diagnosis.answers import Failed
+from grader.grading.diagnosis.probes import load_probes
+from grader.grading.diagnosis.respondent import Respondent
+from grader.grading.programs import program
+from grader.grading.rng import Rng
+from grader.probing import build, gradients
+from grader.sandbox.program import Program
+
+DRAWS, PROBE_SEEDS = 60, 20
+SECONDS = 30.0  # for one text; one that takes longer differs
+RANDOM_DRAWS = 2000  # of a dropout, where two programs draw in another order
+LIMIT = 5.0  # standard errors between two means of as many draws
+# Between what is computed in float64: a softmax in float32 that is cast back is right.
+RELATIVE, ABSOLUTE = 1e-6, 1e-5
+COARSE = {torch.float64: (1e-6, 1e-5), torch.float32: (1e-3, 1e-3)}  # others: 0.06
+LOW = (torch.float32, torch.bfloat16)
+
+Question = tuple[str, Callable[[], Any]]  # what is asked, in words, and the call
+REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Random:
+    """An answer that depends on torch's generator: what to call for one more draw of it."""
+
+    draw: Callable[[], Tensor]
+
+
+class Judge:
+    """Compares texts of one exercise with its reference; the reference answers once."""
+
+    def __init__(
+        self, course: Course, exercise: Exercise, draws: int = DRAWS, seeds: int = PROBE_SEEDS
+    ) -> None:
+        self._course, self._exercise = course, exercise
+        self._draws, self._seeds = draws, seeds
+        self._reference = self._module(exercise.read("solution.py"))
+        self._expected: dict[int, list[Any]] = {}
+        self._respondents: dict[int, Respondent] = {}
+
+    def _module(self, text: str) -> Program:
+        files = {name: self._course[name].read("solution.py") for name in self._course.names}
+        _, sources = program(self._course, self._exercise, {**files, self._exercise.name: text})
+        return Program(sources)
+
+    def difference(self, text: str) -> str:
+        """Return the first call on which `text` differs from the reference; "" if none does."""
+        warnings.simplefilter("ignore")
+        try:
+            with _deadline(SECONDS):
+                return self._by_calls(text) or self._by_probes(text)
+        except TimeoutError:
+            return f"it takes more than {SECONDS:.0f} s"
+
+    def _by_calls(self, text: str) -> str:
+        made = self._module(text)
+        try:
+            module = made.load(self._exercise.name)
+        except Exception as error:
+            return f"importing it raises {type(error).__name__}: {error}"
+        for number in range(self._draws):
+            with made.active():
+                questions = CALLS[self._exercise.name](module, Rng(number))
+                try:
+                    for (what, call), expected in zip(questions, self._answers(number)):
+                        if problem := _compared(_answer(call), expected):
+                            return f"draw {number}: {what}: {problem}"
+                except TimeoutError:
+                    raise
+                except Exception as error:
+                    return f"draw {number}: {type(error).__name__}: {error}"
+        return ""
+
+    def _answers(self, number: int) -> list[Any]:
+        """Return the reference's answers to the calls of one draw."""
+        if number not in self._expected:
+            with self._reference.active():
+                module = self._reference.load(self._exercise.name)
+                questions = CALLS[self._exercise.name](module, Rng(number))
+                self._expected[number] = [_answer(call) for _, call in questions]
+        return self._expected[number]
+
+    def _by_probes(self, text: str) -> str:
+        for seed in range(self._seeds):
+            theirs = self._respondent(text, seed)
+            if seed not in self._respondents:
+                self._respondents[seed] = self._respondent(self._exercise.read("solution.py"), seed)
+            for probe in load_probes(self._exercise):
+                if probe.aspect == "training":  # may draw in another order; the calls ask this
+                    continue
+                ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)
+                if isinstance(ours, Failed) and isinstance(answer, Failed):
+                    continue
+                if not ours.same(answer):
+                    return f"probe {probe.name}, seed {seed}"
+        return ""
+
+    def _respondent(self, text: str, seed: int) -> Respondent:
+        return Respondent(self._course, self._exercise, text, seed, {})
+
+
+@contextlib.contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` if the block takes longer; needs the main thread."""
+
+    def late(number: int, frame: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def _answer(call: Callable[[], Any]) -> Any:
+    """Return what a call gives, or that it was refused."""
+    try:
+        return call()
+    except TimeoutError:
+        raise
+    except Exception:
+        return REFUSED
+
+
+def _compared(actual: Any, expected: Any) -> str:
+    """Return how an answer differs from the expected one; nothing if it does not."""
+    if isinstance(expected, Random):
+        return _compared_draws(actual, expected)
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict):
+            return f"{_said(actual)}, not {_said(expected)}"
+        for key in {**expected, **actual}:
+            if problem := _compared(actual.get(key), expected.get(key)):
+                return f"{key}: {problem}"
+        return ""
+    if isinstance(expected, Tensor) or isinstance(actual, Tensor):
+        return _compared_tensors(actual, expected)
+    return "" if actual == expected else f"{_said(actual)}, not {_said(expected)}"
+
+
+def _compared_tensors(actual: Any, expected: Any) -> str:
+    # No gradient is a gradient of zeros.
+    if actual is None and isinstance(expected, Tensor):
+        actual = torch.zeros_like(expected)
+    if expected is None and isinstance(actual, Tensor):
+        expected = torch.zeros_like(actual)
+    if not isinstance(actual, Tensor) or not isinstance(expected, Tensor):
+        return f"{_said(actual)}, not {_said(expected)}"
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"{_said(actual)}, not {_said(expected)}"
+    if actual.is_meta or expected.is_meta:
+        return "" if actual.is_meta == expected.is_meta else "another device"
+    relative, absolute = COARSE.get(expected.dtype, (0.06, 0.06))
+    a, b = actual.detach().double(), expected.detach().double()
+    close = ((a - b).abs() <= absolute + relative * b.abs()) | (a == b) | (a.isnan() & b.isnan())
+    if close.all():
+        return ""
+    place = tuple((~close).nonzero()[0].tolist())
+    return f"{a[place]:.6g}, not {b[place]:.6g}, at {place} of {_said(expected)}"
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a {value.dtype} tensor {tuple(value.shape)}"
+    return repr(value)[:80]
+
+
+def _compared_draws(actual: Any, expected: Random) -> str:
+    """Compare what one seed gives, and means and products of many draws if that differs."""
+    if not isinstance(actual, Random):
+        return f"{_said(actual)}, not a tensor"
+    first = []
+    for answer in (actual, expected):
+        torch.manual_seed(0)
+        first.append(_answer(answer.draw))
+    if not _compared(*first):
+        return ""
+    if not all(isinstance(each, Tensor) for each in first) or first[0].shape != first[1].shape:
+        return f"in training {_said(first[0])}, not {_said(first[1])}"
+    if first[0].dtype != first[1].dtype:
+        return f"in training {_said(first[0])}, not {_said(first[1])}"
+    means, errors = zip(_moments(actual), _moments(expected))
+    apart = (means[0] - means[1]).abs()
+    allowed = LIMIT * (errors[0] ** 2 + errors[1] ** 2).sqrt() + 1e-6 + 1e-4 * means[1].abs()
+    return "" if (apart <= allowed).all() else "in training other means over many draws"
+
+
+def _moments(answer: Random) -> tuple[Tensor, Tensor]:
+    """Return means of the numbers, of being 0 and of products of two, with standard errors."""
+    drawn = torch.stack(
+        [answer.draw().detach().double().flatten()[:24] for _ in range(RANDOM_DRAWS)]
+    )  # (draws, numbers)
+    centred = drawn - drawn.mean(0)
+    products = (centred[:, :, None] * centred[:, None, :]).flatten(1)  # (draws, numbers²)
+    all_of_them = torch.cat([drawn, (drawn == 0).double(), products], dim=1)
+    return all_of_them.mean(0), all_of_them.std(0) / RANDOM_DRAWS**0.5
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+def _one_of(rng: Rng, *values: Any) -> Any:
+    return values[int(rng.randint(0, len(values), 1))]
+
+
+def _size(rng: Rng, most: int = 6) -> int:
+    return int(rng.randint(1, most + 1, 1))
+
+
+def _sizes(rng: Rng, count: int) -> list[int]:
+    """Return sizes from 1 to 6; sometimes all equal, sometimes one is 1."""
+    sizes = [_size(rng) for _ in range(count)]
+    kind = _one_of(rng, "any", "any", "equal", "one")
+    if kind == "equal":
+        sizes = [sizes[0]] * count
+    if kind == "one":
+        sizes[int(rng.randint(0, count, 1))] = 1
+    return sizes
+
+
+def _drawn(rng: Rng, *shape: int) -> Tensor:
+    """Return float64 numbers: ordinary, large, small, shifted, many equal, or all 0."""
+    kind = _one_of(rng, "any", "any", "any", "large", "huge", "small", "shifted", "rounded", "zero")
+    x = rng.randn(*shape)
+    factor = {"large": 40.0, "huge": 1e4, "small": 1e-2, "zero": 0.0}.get(kind, 1.0)
+    if kind == "shifted":
+        return x + _one_of(rng, -3.0, 10.0)
+    return (x * factor).round() if kind == "rounded" else x * factor
+
+
+def _strided(x: Tensor) -> Tensor:
+    """Return the same numbers in memory that is not contiguous."""
+    return x.transpose(0, -1).contiguous().transpose(0, -1) if x.dim() > 1 else x
+
+
+def _afterwards(call: Callable[..., Any], *inputs: Any) -> dict[str, Tensor]:
+    """Return the arguments after a call on contiguous and on strided copies of them."""
+    found = {}
+    for kind, change in (("plain", Tensor.clone), ("strided", lambda x: _strided(x.clone()))):
+        given = [change(value) if isinstance(value, Tensor) else value for value in inputs]
+        call(*given)
+        for place, value in enumerate(given):
+            if isinstance(value, Tensor):
+                found[f"{kind} argument {place}"] = value
+    return found
+
+
+def _low(call: Callable[..., Any], dtype: torch.dtype, *inputs: Any) -> Any:
+    """Return the output on inputs of another dtype."""
+    return call(*[
+        value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+        for value in inputs
+    ])
+
+
+def _function(call: Callable[..., Any], rng: Rng, *inputs: Any) -> Iterator[Question]:
+    """Ask a function: values, gradients, dtypes, views, arguments afterwards."""
+    yield "values and gradients", lambda: gradients(call, *inputs)
+    yield "values", lambda: call(*inputs)
+    strided = [_strided(v) if isinstance(v, Tensor) else v for v in inputs]
+    yield "views", lambda: gradients(call, *strided)
+    yield "views without gradients", lambda: call(*strided)
+    yield "arguments", lambda: _afterwards(call, *inputs)
+    ordinary = all(v.abs().max() < 5 for v in inputs if isinstance(v, Tensor))
+    if ordinary:  # where rounding decides little
+        for dtype in (*LOW, torch.float16):
+            yield f"{dtype}", functools.partial(_low, call, dtype, *inputs)
+
+
+def _layer(
+    make: Callable[[], Any], rng: Rng, shape: tuple[int, ...], *, rate: float = 0.0
+) -> Iterator[Question]:
+    """Ask a layer: parameters, values, gradients, modes, dtypes, devices, arguments afterwards."""
+    x, seed = _drawn(rng, *shape), Rng(rng.seed)
+
+    def built(dtype: torch.dtype = torch.float64) -> Any:
+        return build(make, rng=seed, dtype=dtype)
+
+    yield "parameters", lambda: {
+        name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}" for name, p in make().named_parameters()
+    }
+    yield "a new layer", lambda: _initial(make())
+    yield "values and gradients", lambda: gradients(built(), x)
+    yield "values", lambda: built()(x)
+    yield "again", lambda: _again(built(), x)
+    yield "views", lambda: gradients(built(), _strided(x))
+    yield "arguments", lambda: _afterwards(built(), x)
+    yield "arguments in training", lambda: _afterwards(built().train(), x)
+    yield "state", lambda: _parameters_after(built().train(), x)
+    for index, dtype in enumerate((torch.float64, *LOW)):
+        small = rng.randn(*shape).to(dtype)
+        yield f"to {dtype}", functools.partial(_converted, make, seed, dtype, small)
+        if index:
+            yield f"to {dtype} in training", functools.partial(
+                _trained_type, make, seed, dtype, small
+            )
+    yield "meta", lambda: make().to("meta")(torch.empty(shape, device="meta"))
+    yield "a copy", lambda: copy.deepcopy(built())(x)
+    if rate in (0.0, 1.0):
+        yield "training", lambda: gradients(built().train(), x)
+    else:
+        y = rng.randn(*shape)
+
+        def draws(place: str) -> Random:
+            layer = built().train()
+            layer(y)
+            return Random(lambda: gradients(layer, y)[place])
+
+        yield "training", lambda: draws("output")
+        yield "gradients in training", lambda: draws("input 0")
+
+
+def _initial(layer: nn.Module) -> dict[str, Any]:
+    """Return the parameters that have no random numbers to begin with."""
+    return {n: p.detach() for n, p in layer.named_parameters() if n.endswith(("gamma", "beta"))}
+
+
+def _again(layer: nn.Module, x: Tensor) -> Tensor:
+    layer(x.flip(-1))
+    layer.train()(x[..., :1, :]) if x.dim() > 1 else layer.train()(x)
+    output: Tensor = layer.eval()(x)
+    return output
+
+
+def _parameters_after(layer: nn.Module, x: Tensor) -> dict[str, Any]:
+    layer(x)
+    return {name: p.detach().clone() for name, p in layer.named_parameters()}
+
+
+def _converted(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) -> Any:
+    return build(make, rng=rng, dtype=torch.float32).to(dtype)(x)
+
+
+def _trained_type(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) -> str:
+    output = build(make, rng=rng, dtype=torch.float32).to(dtype).train()(x)
+    return f"{output.dtype} {tuple(output.shape)} {bool(output.isfinite().all())}"
+
+
+def _rate(rng: Rng) -> float:
+    return float(_one_of(rng, 0.0, 0.0, 0.3, 0.6, 0.8, 1.0))
+
+
+# --- the exercises --------------------------------------------------------------------------------
+
+
+def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw calls of `attention` and of `lookup`."""
+    n_queries, n_keys, d_key, d_value, *leading = _sizes(rng, 6)
+    leading = leading[: int(rng.randint(0, 3, 1))]
+    Q, K = _drawn(rng, *leading, n_queries, d_key), _drawn(rng, *leading, n_keys, d_key)
+    V = _drawn(rng, *leading, n_keys, d_value)
+    temp = _one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
+    yield from _function(module.attention, rng, Q, K, V)
+    yield from _function(functools.partial(module.attention, temp=temp), rng, Q, K, V)
+    yield "temp without a name", lambda: module.attention(Q, K, V, temp)
+    for wrong in (0, 0.0, -1, -1e-6, -0.5, -1e4):
+        yield f"temp {wrong}", functools.partial(module.attention, Q, K, V, wrong)
+    keys = (rng.permutation(30)[: _size(rng)] - 12).tolist()
+    whole = _one_of(rng, True, False)
+    rows = (rng.randn(len(keys), d_value) * _one_of(rng, 1.0, 9.0, 1e3)).tolist()
+    entries = {k: [round(v) if whole else v for v in row] for k, row in zip(keys, rows)}
+    for key in keys:
+        yield f"lookup of {key}", functools.partial(module.lookup, entries, key)
+        yield f"lookup of {key} at temp", functools.partial(module.lookup, entries, key, temp)
+        yield f"lookup of {key}, named", functools.partial(
+            module.lookup, entries=entries, key=key, temp=0.4
+        )
+    for key in {50, -1, 0, 1, len(keys)} - {*keys}:
+        yield f"lookup of {key}, which is not there", functools.partial(module.lookup, entries, key)
+    for wrong in (0, -1, -1e-3):
+        yield f"lookup at temp {wrong}", functools.partial(module.lookup, entries, keys[0], wrong)
+    yield "entries", lambda: {
+        "after": (module.lookup(entries, keys[0]), list(entries.items()))[1] == list(
+            zip(keys, entries.values())
+        ),
+        "rows": [list(row) for row in entries.values()],
+    }
+
+
+def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw scores, and lengths of each kind."""
+    batch, n_queries, n_keys = _sizes(rng, 3)
+    X = _drawn(rng, batch, n_queries, n_keys)
+    kind = _one_of(rng, "none", "batch", "batch", "query", "query")
+    shape = {"none": (), "batch": (batch,), "query": (batch, n_queries)}[kind]
+    lens = None if kind == "none" else rng.randint(0, n_keys + 1, *shape)
+    if lens is not None:
+        lens = lens.to(_one_of(rng, torch.int64, torch.int32, torch.float32, torch.float64))
+        if lens.is_floating_point() and _one_of(rng, True, False):
+            lens = (lens - 0.5).clamp(min=0)
+    call = (lambda x: module.masked_softmax(x, lens))  # lengths have no gradient
+    yield from _function(call, rng, X)
+    yield "named", lambda: module.masked_softmax(X=X, valid_lens=lens)
+    if lens is None:
+        return
+    padded = torch.arange(n_keys) >= lens.reshape(batch, -1, 1)
+    for more in (1e3, 1e8, torch.inf):
+        yield f"padding {more} larger", functools.partial(call, X + padded * 1.0 * min(more, 1e8))
+    yield "all scores far below 0", functools.partial(call, X - 1e7)
+    yield "the sum in one dtype", lambda: call(X.float()).sum(-1)
+    yield "lengths afterwards", lambda: _afterwards(module.masked_softmax, X, lens)
+    yield "lengths as a view", lambda: module.masked_softmax(X, _strided(lens))
+    for amount in (1, 0.5, 100):
+        far = lens.double().clone()
+        far.view(-1)[int(rng.randint(0, far.numel(), 1))] = n_keys + amount
+        yield f"a length of n_keys + {amount}", functools.partial(module.masked_softmax, X, far)
+    long = torch.full(shape, n_keys + 1)
+    yield "every length too long", lambda: module.masked_softmax(X, long)
+    for wrong in _wrong_shapes(batch, n_queries, n_keys):
+        yield f"lengths of shape {wrong}", functools.partial(
+            module.masked_softmax, X, torch.ones(wrong, dtype=torch.int64)
+        )
+
+
+def _wrong_shapes(batch: int, n_queries: int, n_keys: int) -> Iterator[tuple[int, ...]]:
+    shapes = (
+        *((batch + 1,), (n_queries,), (n_keys,), (batch, n_keys), (n_queries, batch), (batch, 1)),
+        *((batch, n_queries + 1), (batch + 1, n_queries), (batch, n_queries, 1), (1,), ()),
+        *((1, n_queries), (batch, n_queries, n_keys), (batch, 1, n_queries), (batch * n_queries,)),
+    )
+    yield from (s for s in shapes if s not in ((batch,), (batch, n_queries)))
+
+
+def causal_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw layers and tokens, up to the context's length and beyond."""
+    batch, n_tokens, d_in, d_out, more = _sizes(rng, 5)
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = _one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}, {"qkv_bias": True})
+    make = functools.partial(module.CausalAttention, d_in, d_out, context, rate, **options)
+    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_in, context)
+
+
+def _tokens(
+    make: Callable[[], Any], rng: Rng, batch: int, n_tokens: int, d_in: int, context: int
+) -> Iterator[Question]:
+    """Ask a layer about changed later tokens, all numbers of tokens, and too many."""
+    seed = Rng(rng.seed)
+    x = rng.randn(batch, n_tokens, d_in)
+    for far in (1e3, 1e6):
+        changed = x.clone()
+        changed[:, n_tokens // 2 :] += far
+        yield f"later tokens {far} larger", functools.partial(_called, make, seed, changed)
+    for count in range(1, context + 4):
+        tokens = rng.randn(_size(rng, 3), count, d_in)
+        yield f"{count} of {context} tokens", functools.partial(_called, make, seed, tokens)
+        if count > context:
+            yield f"{count} of {context} tokens in training", functools.partial(
+                _called, make, seed, tokens, training=True
+            )
+    long = rng.randn(1, 10 * context + 7, d_in)
+    yield "far too many tokens", functools.partial(_called, make, seed, long)
+
+
+def _called(make: Callable[[], Any], rng: Rng, x: Tensor, *, training: bool = False) -> Any:
+    """Return the output; in training only that there is one."""
+    output = build(make, rng=rng).train(training)(x)
+    return "an output" if training else output
+
+
+def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw layers, heads and tokens, causal or not."""
+    batch, n_tokens, d_in, num_heads, d_head, more = (min(s, 4) for s in _sizes(rng, 6))
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = dict(_one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
+    options |= _one_of(rng, {}, {"causal": True}, {"causal": False}, {"causal": False})
+    d_out = num_heads * d_head
+    make = functools.partial(
+        module.MultiHeadAttention, d_in, d_out, context, rate, num_heads, **options
+    )
+    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_in, context)
+    for heads, width in ((num_heads + 1, d_out), (5, 7), (d_out + 1, d_out), (4, 6), (6, 4), (2, 1)):
+        if width % heads:
+            yield f"{heads} heads for {width}", functools.partial(
+                _made, module.MultiHeadAttention, d_in, width, context, rate, heads, **options
+            )
+
+
+def _made(make: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    make(*args, **kwargs)
+    return "a layer"
+
+
+def layer_norm(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw eps, leading axes, and features far from 0 or all equal."""
+    d_model, *leading = _sizes(rng, 4)
+    leading = leading[: 1 + int(rng.randint(0, 3, 1))]
+    options = _one_of(rng, {}, {}, {"eps": 0.1}, {"eps": 0.5}, {"eps": 1e-8}, {"eps": 2.0})
+    make = functools.partial(module.LayerNorm, d_model, **options)
+    shape = (*leading, d_model)
+    yield from _layer(make, rng, shape)
+    for offset in (1e3, 1000000.3):
+        for scale in (0.3, 1.0):
+            far = rng.randn(*shape) * scale + offset
+            yield f"features near {offset}", functools.partial(_called, make, Rng(rng.seed), far)
+            if offset < 1e4:
+                yield f"gradients near {offset}", functools.partial(
+                    _gradients, make, Rng(rng.seed), far
+                )
+    flat = rng.randn(*leading, 1).expand(shape).contiguous()
+    yield "equal features", lambda: _gradients(make, Rng(rng.seed), flat)
+    yield "small features", lambda: _gradients(make, Rng(rng.seed), rng_small)
+    rng_small = rng.randn(*shape) * 3e-3
+    if len(options):
+        yield "eps without a name", lambda: build(
+            module.LayerNorm, d_model, options["eps"], rng=Rng(rng.seed)
+        )(rng_small)
+
+
+def _gradients(make: Callable[[], Any], rng: Rng, x: Tensor) -> Any:
+    return gradients(build(make, rng=rng), x)
+
+
+def feed_forward(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw widths, leading axes and rates."""
+    d_model, d_ff, *leading = _sizes(rng, 5)
+    leading = leading[: 1 + int(rng.randint(0, 3, 1))]
+    rate = _rate(rng)
+    make = functools.partial(module.FeedForward, d_model, d_ff, rate)
+    if rate == 0.0:
+        make = functools.partial(module.FeedForward, d_model, d_ff)
+    yield from _layer(make, rng, (*leading, d_model), rate=rate)
+    yield "named", lambda: build(
+        module.FeedForward, d_model=d_model, d_ff=d_ff, dropout=0.2, rng=Rng(rng.seed)
+    )(torch.ones(2, d_model, dtype=torch.float64))
+
+
+def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw widths, heads, flags and tokens."""
+    batch, n_tokens, num_heads, d_head, d_ff, more = (min(s, 4) for s in _sizes(rng, 6))
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = dict(_one_of(rng, {}, {"norm_first": True}, {"norm_first": False}))
+    options |= _one_of(rng, {}, {"causal": True}, {"causal": False})
+    if rate or _one_of(rng, True, False):
+        options["dropout"] = rate
+    d_model = num_heads * d_head
+    make = functools.partial(
+        module.TransformerBlock, d_model, num_heads, d_ff, context, **options
+    )
+    yield from _layer(make, rng, (batch, n_tokens, d_model), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_model, context)
+    if "dropout" in options:
+        flags = options.get("norm_first", True), options.get("causal", True)
+        places = d_model, num_heads, d_ff, context, rate, *flags
+        x = rng.randn(batch, n_tokens, d_model)
+        yield "arguments by place", functools.partial(
+            _called, functools.partial(module.TransformerBlock, *places), Rng(rng.seed), x
+        )
+
+
+CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
+    call.__name__: call
+    for call in (
+        *(dictionary_lookup, masked_softmax, causal_attention, multi_head_attention),
+        *(layer_norm, feed_forward, transformer_block),
+    )
+}
