@@ -266,7 +266,9 @@ def test_ties_are_told_as_such() -> None:
         SECRETS, tests=(("test_open",),), tie=(replace(SECRETS.tie[0], tests=(("test_open",),)),)
     )
     seen = report(replace(HIDING.exercises[0], diagnosis=tied))
-    assert to_results(seen)["tests"][0]["output"] == "OPEN\n→ MISTAKE\n→ or: TIE"
+    assert to_results(seen)["tests"][0]["output"] == (
+        "OPEN\n→ MISTAKE\n→ or: TIE\nFirst wrong step: STEP"
+    )
 
 
 # --- Classroom 50 ---------------------------------------------------------------------------------

@@ -480,7 +480,7 @@ def test_a_diagnosis_that_rests_on_hidden_tests_is_in_no_view(form: str) -> None
     assert STEP.says not in page
 
 
-def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
+def test_a_diagnosis_rests_on_the_tests_that_are_shown() -> None:
     seen = replace(DIAGNOSIS, tests=(("test_x", "test_seen"),))
     tests = outcome(visible="after_due"), outcome(name="test_seen")
     before = for_student(
@@ -490,7 +490,7 @@ def test_a_step_from_a_hidden_tests_inputs_is_not_shown() -> None:
     assert (found.says, found.tests, found.first_wrong_step) == (
         DIAGNOSIS.says,
         (("test_seen",),),
-        None,
+        STEP,  # it comes from a probe, not from a test
     )
     after = for_student(diagnosed(*tests, diagnosis=seen), Policy(due=NOW - timedelta(days=1)), NOW)
     assert after.exercises[0].diagnosis == seen

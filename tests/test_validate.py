@@ -138,6 +138,53 @@ def test_a_break_in_the_content_is_named_by_file(
     assert problem in said.out + said.err
 
 
+PRICES = [
+    (
+        "costs = 2",
+        "weight_ignored: it costs 2 points, and the cheapest check that it fails takes 3",
+    ),
+    ("costs = 9", "weight_ignored: it costs 9 points, and the exercise is worth 8"),
+]
+
+
+@pytest.mark.parametrize(("costs", "problem"), PRICES)
+def test_a_price_is_between_its_check_and_the_exercise(
+    cli: Cli, tiny_copy: Path, costs: str, problem: str
+) -> None:
+    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    path.write_text(
+        path.read_text().replace('name = "weight_ignored"', f'name = "weight_ignored"\n{costs}')
+    )
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 1
+    assert problem in " ".join(said.out.split())
+
+
+def test_every_form_of_a_fault_is_graded(cli: Cli, tiny_copy: Path) -> None:
+    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    harmless = 'variants = [[{ replace = "return x * factor", by = "return factor * x" }]]'
+    path.write_text(
+        path.read_text().replace('name = "factor_capped"', f'name = "factor_capped"\n{harmless}')
+    )
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 1
+    told = " ".join(said.out.split())
+    assert "factor_capped: in the form 'return factor * x' it earns all points" in told
+
+
+def test_what_each_fault_costs_is_printed(cli: Cli, tiny_copy: Path) -> None:
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--prices", "--course", tiny_copy)
+    assert said.code == 0, said.out
+    rows = [line.split() for line in said.out.splitlines()]
+    assert ["fault", "checks", "price", "points", "lost"] in rows
+    assert ["factor_capped", "2", "3", "2"] in rows
+    assert ["weight_ignored", "3", "3", "3"] in rows
+    assert "factor_capped" not in cli("validate", "--course", tiny_copy).out
+
+
 def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: Path) -> None:
     path = tiny_copy / "reference" / "scale" / "faults.toml"
     path.write_text(

@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 
 from grader.commands.options import COURSE, short_path
 from grader.course.course import PUBLIC_COURSE, Course
+from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
 from grader.errors import RequestError
 from grader.files import keep_copy
@@ -116,6 +117,8 @@ def _public_course(course: Course) -> str:
     for fields in exercises:
         del fields["folder"]
     public = {"title": course.title, "points": course.points, "exercises": exercises}
+    if course.mute_imports != MUTED:
+        public["mute_imports"] = course.mute_imports
     return json.dumps(public, indent=1) + "\n"
 
 

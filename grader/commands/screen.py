@@ -40,7 +40,7 @@ class Session:
     hint: str = ""
     problem: str = ""
     just_passed: str = ""
-    grading: bool = False
+    stale: set[str] = field(default_factory=set)  # exercises whose grading was interrupted
     on_exercise: Callable[[Session, str], None] = lambda session, name: None
 
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
@@ -58,12 +58,14 @@ class Session:
             or (name in needs and name not in self.results)
             or found.files.get(name) != self.submission.files.get(name)
             or found.problems.get(name) != self.submission.problems.get(name)
-        }
+        } | self.stale
         chosen = tuple(name for name in needs if needs[name] & changed)
         self.submission, self.problem = found, ""
         if chosen:
             first = not self.results
+            self.stale = set(chosen)
             self._grade(chosen)
+            self.stale = set()
             self._select([] if everything or first else [n for n in chosen if n in changed])
         return chosen
 
@@ -71,16 +73,14 @@ class Session:
     def passed(self) -> bool:
         """Whether every exercise passes as it is now."""
         graded = [self.results.get(name) for name in self.request.names]
-        return not self.grading and all(result and result.passed for result in graded)
+        return not self.stale and all(result and result.passed for result in graded)
 
     def _grade(self, names: Sequence[str]) -> None:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
-        self.grading = True
         grading = self.grader.grade(
             self.submission, names, self.seed, lambda name: self.on_exercise(self, name)
         )
-        self.grading = False
         report = for_student(grading.report, self.request.course.policy)
         self.results |= {result.name: result for result in report.exercises}
         remember(self.request.course, self.submission, report)

@@ -6,7 +6,8 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,14 @@ import click
 from grader.commands.build import stale
 from grader.commands.options import COURSE, progress_bar
 from grader.course.course import Course, Exercise
-from grader.course.faults import Fault, edited, load_faults
+from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.settings import did_you_mean
 from grader.course.stubs import make_stub
 from grader.errors import CourseError
+from grader.grading.outcomes import points_of
+from grader.grading.price import price_of
 from grader.grading.session import with_grader
-from grader.report import Outcome, Report
+from grader.report import Diagnosis, Outcome, Report
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
@@ -41,22 +44,38 @@ GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
     metavar="N",
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
+@click.option("--prices", is_flag=True, help="Print what each fault costs, too.")
 @COURSE
-def validate(names: tuple[str, ...], seed: int, course: Course) -> int:
+def validate(names: tuple[str, ...], seed: int, prices: bool, course: Course) -> int:
     """Prove that the course's content is right.
 
-    References score all points, stubs none; every fault is rejected by its
-    hidden suite and can be distinguished from the others; edits match once; hints,
-    points and generated files are in order; runs repeat bit for bit.
+    References score all points, stubs none; every fault in every form is rejected
+    by its hidden suite and can be distinguished from the others; edits match once;
+    hints, points, prices and generated files are in order; runs repeat bit for bit.
     """
     chosen = [course[name].name for name in names] or list(course.names)
     with progress_bar(len(chosen)) as on_exercise:
         proofs = validate_course(course, chosen, seed, on_exercise)
+    if prices:
+        click.echo("\n".join(price_table(proofs)) + "\n")
     click.echo(table(proofs))
     problems = [problem for proof in proofs for problem in proof.problems]
     for problem in problems:
         click.echo(click.style("✗ ", fg="red") + problem)
     return 1 if problems else 0
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a fault costs: its failed checks, its price, and all points lost in each form of it."""
+
+    fault: str
+    checks: int
+    price: int
+    charged: tuple[int, ...]
+
+
+NO_PRICE = Price("fault", 0, 0, ())
 
 
 @dataclass
@@ -70,6 +89,7 @@ class Proof:
     needed: dict[str, list[str]] = field(
         default_factory=dict
     )  # test → faults that it alone rejects
+    prices: list[Price] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -177,7 +197,8 @@ class Prover:
 
     def _fault(self, fault: Fault) -> str:
         """Grade the solution with a fault; return what is wrong with the fault's own keys."""
-        report = self.grade(fault.apply(self.solution))
+        main, *forms = fault.forms()
+        report = self.grade(edited(self.solution, main) or self.solution)
         if report.points == report.max_points:
             self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
             return ""
@@ -185,22 +206,60 @@ class Prover:
         self.proof.caught += 1
         if len(wrong) == 1:
             self.proof.needed.setdefault(wrong[0], []).append(fault.name)
-        return self._fails_otherwise(fault, wrong) or self._misnamed(fault, report)
+        return (
+            self._fails_otherwise(fault, wrong)
+            or self._misnamed(fault, main, report)
+            or self._mispriced(fault)
+            or self._forms(fault, forms, report)
+        )
 
-    def _misnamed(self, fault: Fault, report: Report) -> str:
+    def _misnamed(self, fault: Fault, form: Sequence[Edit], report: Report) -> str:
         """Return what the diagnosis names instead of this fault alone, or nothing."""
         diagnosis = report.exercises[0].diagnosis
         if diagnosis is None:  # its message says what it is
             return ""
-        found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
-        named = {" with ".join(faults) for faults in found if faults}
+        named = _named(diagnosis)
         if named - {fault.like} == {fault.name}:
             return ""
         diagnostician = self.grader.diagnostician(self.exercise)
-        if not named and diagnostician and not diagnostician.can_name(fault):
+        if not named and diagnostician and not diagnostician.can_name(fault, form):
             return ""
         others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
         return f"the diagnosis cannot distinguish it from {others}"
+
+    def _mispriced(self, fault: Fault) -> str:
+        """Return what is wrong with the price of a fault, or nothing."""
+        most, price = self.exercise.points, price_of(fault, self.exercise.points)
+        worth = {item.name: points_of(item) for item in self.items}
+        stated = min(filter(None, (worth[name] for name in fault.fails)), default=0)
+        if price < stated:
+            says = f"it costs {price} points, and the cheapest check that it fails takes {stated}"
+            return f"{says}; set `costs`"
+        return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
+
+    def _forms(self, fault: Fault, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
+        """Grade the other forms of a fault; return what is wrong with the first that is wrong."""
+        reports = [main]
+        for form in forms:
+            report = self.grade(edited(self.solution, form) or self.solution)
+            if problem := self._form_problem(fault, form, report):
+                made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
+                return f"in the form {textwrap.shorten(made, 100)!r} {problem}"
+            reports.append(report)
+        lost = sorted({report.max_points - report.points for report in reports})
+        checks = main.max_points - sum(test.points for test in main.exercises[0].tests)
+        price = price_of(fault, self.exercise.points)
+        self.proof.prices.append(Price(fault.name, checks, price, tuple(lost)))
+        return ""
+
+    def _form_problem(self, fault: Fault, form: Sequence[Edit], report: Report) -> str:
+        """Return why a form of a fault is not proven; a tie with another mistake is no problem."""
+        if report.points == report.max_points:
+            return "it earns all points"
+        diagnosis = report.exercises[0].diagnosis
+        if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
+            return ""
+        return self._misnamed(fault, form, report)
 
     def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
         """Compare the failing tests with those that the fault names; `own_parts` do not count."""
@@ -242,6 +301,12 @@ def _wrong(report: Report) -> list[Outcome]:
     ]
 
 
+def _named(diagnosis: Diagnosis) -> set[str]:
+    """Return the names of every explanation of a diagnosis."""
+    found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
+    return {" with ".join(faults) for faults in found if faults}
+
+
 def _text_problem(fault: Fault, solution: str) -> str:
     if not all(edit.replace for edit in fault.main_edits):
         return "it has no text to replace"
@@ -258,6 +323,17 @@ def _text_problem(fault: Fault, solution: str) -> str:
         if not getattr(fault, key).strip():
             return f"its `{key}` is empty"
     return ""
+
+
+def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
+    """Yield the lines of a table of what each fault costs."""
+    width = max(len(price.fault) for proof in proofs for price in (*proof.prices, NO_PRICE))
+    yield f"  {'fault':<{width}}  checks  price  points lost"
+    for proof in proofs:
+        yield f"  {proof.exercise.name}, {proof.exercise.points} points"
+        for each in proof.prices:
+            lost = "–".join(map(str, dict.fromkeys((min(each.charged), max(each.charged)))))
+            yield f"  {each.fault:<{width}}  {each.checks:>6}  {each.price:>5}  {lost:>11}"
 
 
 def table(proofs: Sequence[Proof]) -> str:

@@ -34,6 +34,24 @@ SETTLE_MS = 20  # an editor that saves in several steps is done by then
 SAVED, REDRAW = "saved", "redraw"
 OTHER_SCREEN, OWN_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 HOME = "\x1b[H\x1b[2J"
+QUIT = "q"
+
+
+class Interrupted(KeyboardInterrupt):
+    """The student saved again or quits, so nobody waits for the present results any more."""
+
+
+class _Events(queue.SimpleQueue[str]):
+    """Saves and keys for the loop; `urgent` after one that need not wait for results."""
+
+    def __init__(self) -> None:
+        self.urgent = False
+
+    def check(self) -> None:
+        """Raise `Interrupted` after an urgent event."""
+        if self.urgent:
+            self.urgent = False
+            raise Interrupted
 
 
 def watch(request: CheckRequest, zygote: Zygote, seed: int | None, *, manual: bool) -> bool:
@@ -52,31 +70,40 @@ def watch(request: CheckRequest, zygote: Zygote, seed: int | None, *, manual: bo
 
 
 def _loop(session: Session, *, manual: bool) -> bool:
-    events: queue.SimpleQueue[str] = queue.SimpleQueue()
+    events = _Events()
     keys = not manual and sys.stdin.isatty()
     with _terminal(events, keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
-        session.on_exercise = lambda _, name: show(
-            f"{screen(session, terminal_height() - 3)}\n\n  checking {name} …"
-        )
+
+        def on_exercise(_: Session, name: str) -> None:
+            events.check()
+            show(f"{screen(session, terminal_height() - 3)}\n\n  checking {name} …")
+
+        session.on_exercise = on_exercise
+        session.grader.zygote.on_wait = events.check
         show("  checking …\n")
-        session.refresh()
         with _listening(session, events, manual=manual, keys=keys):
-            event = ""
-            while event != "q":
+            event = SAVED
+            while event != QUIT:
+                with contextlib.suppress(Interrupted):
+                    _handle(event, session)
                 show(screen(session, terminal_height() - 1))
                 event = events.get()
-                if event == SAVED:
-                    session.refresh()
-                elif event in KEYS:
-                    session.press(event)
-                elif event != REDRAW:
-                    session.problem = event
+                events.urgent = False  # what is handled now interrupts nothing
     click.echo("\n".join(head(session)))
     return session.passed
 
 
+def _handle(event: str, session: Session) -> None:
+    if event == SAVED:
+        session.refresh()
+    elif event in KEYS:
+        session.press(event)
+    elif event != REDRAW:
+        session.problem = event
+
+
 @contextlib.contextmanager
-def _terminal(events: queue.SimpleQueue[str], *, keys: bool) -> Iterator[Callable[[str], None]]:
+def _terminal(events: _Events, *, keys: bool) -> Iterator[Callable[[str], None]]:
     """Use the whole screen, and read keys without Enter; restore the terminal at the end."""
     whole = sys.stdout.isatty()
 
@@ -124,9 +151,7 @@ def _terminal(events: queue.SimpleQueue[str], *, keys: bool) -> Iterator[Callabl
 
 
 @contextlib.contextmanager
-def _listening(
-    session: Session, events: queue.SimpleQueue[str], *, manual: bool, keys: bool
-) -> Iterator[None]:
+def _listening(session: Session, events: _Events, *, manual: bool, keys: bool) -> Iterator[None]:
     """Turn saved files and keys into events in the block."""
     over = threading.Event()
     saves = partial(_saves, session.request.folders, events, over)
@@ -145,7 +170,7 @@ def _listening(
                 listener.join()
 
 
-def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: threading.Event) -> None:
+def _saves(folders: Sequence[Path], events: _Events, over: threading.Event) -> None:
     """Report saves; begin anew when a folder is replaced by another of the same name."""
     try:
         while not over.is_set():
@@ -163,6 +188,7 @@ def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: thread
             ):
                 if seen or not listening:  # the first time, for what was saved before we listened
                     events.put(SAVED)
+                events.urgent = events.urgent or bool(seen)
                 listening = True
                 if [folder.stat().st_ino for folder in folders] != places:
                     break
@@ -170,7 +196,7 @@ def _saves(folders: Sequence[Path], events: queue.SimpleQueue[str], over: thread
         events.put(f"saves are no longer noticed ({error}): press r, or use --watch --manual")
 
 
-def _keys(events: queue.SimpleQueue[str], over: threading.Event) -> None:
+def _keys(events: _Events, over: threading.Event) -> None:
     while not over.is_set():
         ready, _, _ = select.select([sys.stdin], [], [], 0.1)
         if not ready:
@@ -179,11 +205,12 @@ def _keys(events: queue.SimpleQueue[str], over: threading.Event) -> None:
         key = "q" if pressed in (b"", b"\x04") else pressed.decode("ascii", "ignore").lower()
         if key in KEYS:
             events.put(key)
+            events.urgent = events.urgent or key == QUIT
 
 
-def _lines(events: queue.SimpleQueue[str]) -> None:
+def _lines(events: _Events) -> None:
     for line in sys.stdin:
         key = line.strip()[:1].lower() or "r"
         if key in KEYS:
             events.put(key)
-    events.put("q")
+    events.put(QUIT)

@@ -67,7 +67,8 @@ def _visible_diagnosis(
     tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
     if failed <= shown:
         return replace(visible, tie=tie)
-    return replace(visible, tie=tie, besides="", facts=())  # they may be about a hidden test
+    # The rest may be about a hidden test.
+    return replace(visible, tie=tie, besides="", facts=(), repeat="")
 
 
 def _names(diagnosis: Diagnosis | None, charges: Collection[Charge]) -> bool:

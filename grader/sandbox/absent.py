@@ -84,7 +84,7 @@ class MissingModule:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
     __call__ = __iter__ = __enter__ = __exit__ = __bool__ = __len__ = __contains__ = _raise
-    __setattr__ = __setitem__ = __mro_entries__ = _raise  # type: ignore[assignment]
+    __setattr__ = __setitem__ = __mro_entries__ = _raise
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _raise
     __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __pow__ = __neg__ = _raise
     __float__ = __int__ = __index__ = __instancecheck__ = __subclasscheck__ = _raise
@@ -112,12 +112,13 @@ class Muted:
         pass
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else kwargs.get("iterable")
-        if len(args) == 1 and not kwargs and isinstance(first, FunctionType | type):
-            return first
-        if vars(self)["_name"] == "trange" and isinstance(first, int):
-            return Muted(range(*(arg for arg in args[:3] if isinstance(arg, int))))
-        return Muted(first if hasattr(first, "__iter__") and not isinstance(first, str) else ())
+        """Return a `Muted` that iterates over the first argument; a decorated function itself."""
+        items: Any = args[0] if args else kwargs.get("iterable")
+        if len(args) == 1 and not kwargs and isinstance(items, FunctionType | type):
+            return items
+        if vars(self)["_name"] == "trange" and isinstance(items, int):
+            items = range(*(arg for arg in args[:3] if isinstance(arg, int)))
+        return Muted(items if hasattr(items, "__iter__") and not isinstance(items, str) else ())
 
     def __iter__(self) -> Iterator[Any]:
         count = _unpacked(sys._getframe(1))

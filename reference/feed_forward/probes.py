@@ -54,6 +54,12 @@ def parameters(student, rng):
     return {name: list(each.shape) for name, each in module.named_parameters()}
 
 
+@probe("layers")
+def values_of_parameters(student, rng):
+    """The parameters under their names, filled with numbers."""
+    return dict(build(student.FeedForward, D_MODEL, D_FF, rng=rng).state_dict())
+
+
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of the input and of the parameters."""
@@ -62,7 +68,7 @@ def gradient(student, rng):
 
 @probe("training")
 def training(student, rng):
-    """Training mode without dropout."""
+    """Training mode with the default rate."""
     return build(student.FeedForward, D_MODEL, D_FF, rng=rng).train()(rng.randn(2, 5, D_MODEL))
 
 
@@ -130,3 +136,11 @@ def argument(student, rng):
     return written(
         student, build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL)
     )
+
+
+@probe("writes")
+def argument_without_gradients(student, rng):
+    """x after a call without gradients."""
+    net = build(student.FeedForward, D_MODEL, D_FF, rng=rng)
+    with torch.no_grad():
+        return written(student, net, rng.randn(2, 5, D_MODEL))

@@ -20,5 +20,6 @@ class FeedForward(nn.Module):
         # --- solution
         hidden = torch.relu(self.linear1(x))  # (..., d_ff)
         hidden = self.dropout(hidden)  # (..., d_ff)
-        return self.linear2(hidden)  # (..., d_model)
+        output = self.linear2(hidden)  # (..., d_model)
+        return output
         # --- end

@@ -71,23 +71,28 @@ def training(student, rng):
 
 @probe("extreme scores")
 def far_from_zero(student, rng):
-    """Features around a million."""
-    module = build(student.LayerNorm, 6, rng=rng)
-    return module(rng.randn(2, 5, 6) + 1e6)
+    """Features around 2^40: whole numbers, so that every sum is exact."""
+    module = build(student.LayerNorm, 8, 0.1, rng=rng)
+    return module(2.0**40 + rng.randint(-9, 10, 2, 5, 8).double())
+
+
+def halves(rng):
+    """Return tokens with equal features, whose mean is exact."""
+    return (rng.randint(-9, 10, 2, 5, 1) / 2.0).double().repeat(1, 1, 6)
 
 
 @probe("extreme scores")
 def constant(student, rng):
     """Features that are all equal."""
     module = build(student.LayerNorm, 6, rng=rng)
-    return module(rng.randn(2, 5, 1).repeat(1, 1, 6))
+    return module(halves(rng))
 
 
 @probe("extreme scores")
 def gradient_of_constant(student, rng):
     """The gradients where features are all equal."""
     module = build(student.LayerNorm, 6, rng=rng)
-    return gradients(module, rng.randn(2, 5, 1).repeat(1, 1, 6))
+    return gradients(module, halves(rng))
 
 
 @probe("extreme scores")
@@ -101,12 +106,6 @@ def tiny(student, rng):
 def one_token(student, rng):
     """One token of one sentence."""
     return build(student.LayerNorm, 12, 0.1, rng=rng)(rng.randn(1, 1, 12))
-
-
-@probe("single")
-def vector(student, rng):
-    """One token without leading axes."""
-    return build(student.LayerNorm, 12, 0.1, rng=rng)(rng.randn(12))
 
 
 @probe("views")
@@ -135,3 +134,11 @@ def argument(student, rng):
     """x after the call."""
     module = build(student.LayerNorm, 6, 0.1, rng=rng)
     return written(student, module, rng.randn(2, 5, 6))
+
+
+@probe("writes")
+def argument_without_gradients(student, rng):
+    """x after a call without gradients."""
+    module = build(student.LayerNorm, 6, 0.1, rng=rng)
+    with torch.no_grad():
+        return written(student, module, rng.randn(2, 5, 6))

@@ -61,6 +61,12 @@ def post_norm_not_causal(student, rng):
 
 
 @probe("options")
+def chosen_order(student, rng):
+    """Pre-norm with norm_first=True."""
+    return block(student, rng, norm_first=True)(rng.randn(2, 4, D_MODEL))
+
+
+@probe("options")
 def dropout_in_evaluation(student, rng):
     """Evaluation mode with a dropout rate."""
     module = block(student, rng, dropout=0.4)
@@ -73,6 +79,12 @@ def parameters(student, rng):
     """The shapes of the parameters."""
     module = block(student, rng)
     return {name: list(each.shape) for name, each in module.named_parameters()}
+
+
+@probe("layers")
+def values_of_parameters(student, rng):
+    """The parameters under their names, filled with numbers."""
+    return dict(block(student, rng).named_parameters())
 
 
 @probe("gradient")
@@ -158,6 +170,20 @@ def half_precision(student, rng):
 def argument(student, rng):
     """x after the call."""
     return written(student, block(student, rng), rng.randn(2, 4, D_MODEL))
+
+
+@probe("writes")
+def argument_in_post_norm(student, rng):
+    """x after the call, post-norm."""
+    return written(student, block(student, rng, norm_first=False), rng.randn(2, 4, D_MODEL))
+
+
+@probe("writes")
+def argument_without_gradients(student, rng):
+    """x after a call without gradients."""
+    module = block(student, rng)
+    with torch.no_grad():
+        return written(student, module, rng.randn(2, 4, D_MODEL))
 
 
 @probe("refusals")

@@ -15,7 +15,7 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -30,8 +30,8 @@ from grader.grading.rng import Rng
 from grader.probing import build, gradients
 from grader.sandbox.program import Program
 
-DRAWS, PROBE_SEEDS = 60, 20
-SECONDS = 30.0  # for one text; one that takes longer differs
+DRAWS, PROBE_SEEDS = 30, 20
+SECONDS = 60.0  # of CPU time for one text; one that takes longer differs
 RANDOM_DRAWS = 2000  # of a dropout, where two programs draw in another order
 LIMIT = 5.0  # standard errors between two means of as many draws
 # Between what is computed in float64: a softmax in float32 that is cast back is right.
@@ -130,13 +130,13 @@ def _deadline(seconds: float) -> Iterator[None]:
     def late(number: int, frame: object) -> None:
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -302,42 +302,41 @@ def _layer(
 ) -> Iterator[Question]:
     """Ask a layer: parameters, values, gradients, modes, dtypes, devices, arguments afterwards."""
     x, seed = _drawn(rng, *shape), Rng(rng.seed)
+    layer = functools.cache(lambda: build(make, rng=seed))
 
-    def built(dtype: torch.dtype = torch.float64) -> Any:
-        return build(make, rng=seed, dtype=dtype)
+    def trained() -> Any:
+        return layer().train()
 
     yield "parameters", lambda: {
         name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}" for name, p in make().named_parameters()
     }
     yield "a new layer", lambda: _initial(make())
-    yield "values and gradients", lambda: gradients(built(), x)
-    yield "values", lambda: built()(x)
-    yield "again", lambda: _again(built(), x)
-    yield "views", lambda: gradients(built(), _strided(x))
-    yield "arguments", lambda: _afterwards(built(), x)
-    yield "arguments in training", lambda: _afterwards(built().train(), x)
-    yield "state", lambda: _parameters_after(built().train(), x)
-    for index, dtype in enumerate((torch.float64, *LOW)):
+    yield "values and gradients", lambda: gradients(layer().eval(), x)
+    yield "values", lambda: layer().eval()(x)
+    yield "views", lambda: gradients(layer().eval(), _strided(x))
+    yield "arguments", lambda: _afterwards(layer().eval(), x)
+    yield "arguments in training", lambda: _afterwards(trained(), x)
+    yield "parameters afterwards", lambda: {
+        name: p.detach().clone() for name, p in layer().named_parameters()
+    }
+    yield "training and fewer tokens, then evaluation", lambda: _again(layer(), x)
+    for dtype in (torch.float64, *LOW):
         small = rng.randn(*shape).to(dtype)
         yield f"to {dtype}", functools.partial(_converted, make, seed, dtype, small)
-        if index:
-            yield f"to {dtype} in training", functools.partial(
-                _trained_type, make, seed, dtype, small
-            )
     yield "meta", lambda: make().to("meta")(torch.empty(shape, device="meta"))
-    yield "a copy", lambda: copy.deepcopy(built())(x)
+    yield "a copy", lambda: copy.deepcopy(layer().eval())(x)
     if rate in (0.0, 1.0):
-        yield "training", lambda: gradients(built().train(), x)
+        yield "training", lambda: gradients(trained(), x)
     else:
         y = rng.randn(*shape)
+        for place in ("output", "input 0"):
+            yield f"{place} in training", functools.partial(_draws, trained, y, place)
 
-        def draws(place: str) -> Random:
-            layer = built().train()
-            layer(y)
-            return Random(lambda: gradients(layer, y)[place])
 
-        yield "training", lambda: draws("output")
-        yield "gradients in training", lambda: draws("input 0")
+def _draws(trained: Callable[[], Any], x: Tensor, place: str) -> Random:
+    layer = trained()
+    layer(x)
+    return Random(lambda: gradients(layer, x)[place])
 
 
 def _initial(layer: nn.Module) -> dict[str, Any]:
@@ -346,24 +345,18 @@ def _initial(layer: nn.Module) -> dict[str, Any]:
 
 
 def _again(layer: nn.Module, x: Tensor) -> Tensor:
-    layer(x.flip(-1))
-    layer.train()(x[..., :1, :]) if x.dim() > 1 else layer.train()(x)
+    layer.train()(x[..., :1, :])
     output: Tensor = layer.eval()(x)
     return output
 
 
-def _parameters_after(layer: nn.Module, x: Tensor) -> dict[str, Any]:
-    layer(x)
-    return {name: p.detach().clone() for name, p in layer.named_parameters()}
-
-
 def _converted(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) -> Any:
-    return build(make, rng=rng, dtype=torch.float32).to(dtype)(x)
-
-
-def _trained_type(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) -> str:
-    output = build(make, rng=rng, dtype=torch.float32).to(dtype).train()(x)
-    return f"{output.dtype} {tuple(output.shape)} {bool(output.isfinite().all())}"
+    """Return the output after `.to(dtype)`, and of what type it is in training."""
+    layer = build(make, rng=rng, dtype=torch.float32).to(dtype)
+    output = layer(x)
+    in_training = layer.train()(x)
+    finite = bool(in_training.isfinite().all())
+    return {"output": output, "training": f"{in_training.dtype} {in_training.shape} {finite}"}
 
 
 def _rate(rng: Rng) -> float:
@@ -465,26 +458,23 @@ def _tokens(
     make: Callable[[], Any], rng: Rng, batch: int, n_tokens: int, d_in: int, context: int
 ) -> Iterator[Question]:
     """Ask a layer about changed later tokens, all numbers of tokens, and too many."""
-    seed = Rng(rng.seed)
+    layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
     x = rng.randn(batch, n_tokens, d_in)
     for far in (1e3, 1e6):
         changed = x.clone()
         changed[:, n_tokens // 2 :] += far
-        yield f"later tokens {far} larger", functools.partial(_called, make, seed, changed)
-    for count in range(1, context + 4):
+        yield f"later tokens {far} larger", functools.partial(_called, layer, changed)
+    for count in {1, 2, context, context + 1, context + 2, 10 * context + 7}:
         tokens = rng.randn(_size(rng, 3), count, d_in)
-        yield f"{count} of {context} tokens", functools.partial(_called, make, seed, tokens)
-        if count > context:
-            yield f"{count} of {context} tokens in training", functools.partial(
-                _called, make, seed, tokens, training=True
-            )
-    long = rng.randn(1, 10 * context + 7, d_in)
-    yield "far too many tokens", functools.partial(_called, make, seed, long)
+        yield f"{count} of {context} tokens", functools.partial(_called, layer, tokens)
+        yield f"{count} of {context} tokens in training", functools.partial(
+            _called, layer, tokens, training=True
+        )
 
 
-def _called(make: Callable[[], Any], rng: Rng, x: Tensor, *, training: bool = False) -> Any:
+def _called(layer: Callable[[], Any], x: Tensor, *, training: bool = False) -> Any:
     """Return the output; in training only that there is one."""
-    output = build(make, rng=rng).train(training)(x)
+    output = layer().train(training)(x)
     return "an output" if training else output
 
 
@@ -520,26 +510,24 @@ def layer_norm(module: ModuleType, rng: Rng) -> Iterator[Question]:
     make = functools.partial(module.LayerNorm, d_model, **options)
     shape = (*leading, d_model)
     yield from _layer(make, rng, shape)
-    for offset in (1e3, 1000000.3):
-        for scale in (0.3, 1.0):
-            far = rng.randn(*shape) * scale + offset
-            yield f"features near {offset}", functools.partial(_called, make, Rng(rng.seed), far)
-            if offset < 1e4:
-                yield f"gradients near {offset}", functools.partial(
-                    _gradients, make, Rng(rng.seed), far
-                )
+    layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
+    for offset, scale in ((1e3, 0.3), (1e3, 1.0), (1000000.3, 0.3), (1000000.3, 1.0)):
+        far = rng.randn(*shape) * scale + offset
+        yield f"features near {offset}", functools.partial(_called, layer, far)
+        if offset < 1e4:
+            yield f"gradients near {offset}", functools.partial(_gradients, layer, far)
     flat = rng.randn(*leading, 1).expand(shape).contiguous()
-    yield "equal features", lambda: _gradients(make, Rng(rng.seed), flat)
-    yield "small features", lambda: _gradients(make, Rng(rng.seed), rng_small)
-    rng_small = rng.randn(*shape) * 3e-3
+    small = rng.randn(*shape) * 3e-3
+    yield "equal features", lambda: gradients(layer().eval(), flat)
+    yield "small features", lambda: gradients(layer().eval(), small)
     if len(options):
         yield "eps without a name", lambda: build(
             module.LayerNorm, d_model, options["eps"], rng=Rng(rng.seed)
-        )(rng_small)
+        )(small)
 
 
-def _gradients(make: Callable[[], Any], rng: Rng, x: Tensor) -> Any:
-    return gradients(build(make, rng=rng), x)
+def _gradients(layer: Callable[[], Any], x: Tensor) -> Any:
+    return gradients(layer().eval(), x)
 
 
 def feed_forward(module: ModuleType, rng: Rng) -> Iterator[Question]:
@@ -575,7 +563,7 @@ def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
         places = d_model, num_heads, d_ff, context, rate, *flags
         x = rng.randn(batch, n_tokens, d_model)
         yield "arguments by place", functools.partial(
-            _called, functools.partial(module.TransformerBlock, *places), Rng(rng.seed), x
+            _called, lambda: build(module.TransformerBlock, *places, rng=Rng(rng.seed)), x
         )
 
 

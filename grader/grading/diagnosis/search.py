@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.course.faults import Fault
+from grader.course.faults import Edit, Fault
 from grader.grading.aspects import ASPECTS, EDGES
 from grader.grading.diagnosis.answers import Failed, finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
@@ -61,12 +61,15 @@ class Diagnostician:
         with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
             return _Search(self.catalogue, answers, text).diagnosis(failed)
 
-    def can_name(self, fault: Fault) -> bool:
-        """Return whether a mistake shows in enough numbers to be named: errors alone are not."""
+    def can_name(self, fault: Fault, form: Sequence[Edit]) -> bool:
+        """Return whether a form of a mistake shows in enough numbers: errors alone do not."""
         catalogue = self.catalogue
+        same = (
+            each for each in catalogue.singles() if (each.faults, each.edits) == ((fault,), form)
+        )
         return any(
             finite_differences(each.answer(probe), catalogue.reference.answer(probe)) >= MIN_NUMBERS
-            for each in itertools.islice((c for c in catalogue.singles() if fault in c.faults), 1)
+            for each in itertools.islice(same, 1)
             for probe in catalogue.probes_in(each.touched)
         )
 

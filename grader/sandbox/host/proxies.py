@@ -7,6 +7,7 @@ values and returns plain values. Autograd works across calls.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -24,7 +25,7 @@ from grader.sandbox.host.connection import Subject, WorkerConnection
 MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
 MAX_SHOWN = 8  # numbers of a tensor of whole numbers that a message shows
-ARRAY = "ndarray"  # NumPy's type
+ARRAY, METHOD = "ndarray", "method"  # names of types: NumPy's array, and a bound method
 CALLED_BACK = "unseen.callbacks"
 # How code hides operations, by the name that the watch gives it.
 HIDING = {
@@ -133,8 +134,8 @@ class RemoteCode:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             made = self.call(self.connection.load(self.subject).id, name, args, kwargs)
-            if isinstance(made, Remote):  # most likely of the class `name`
-                made.__made__ = _call_in_words, name, args, kwargs
+            if isinstance(made, Remote) and type_name(made) == name:
+                made.__made__ = functools.partial(_call_in_words, name, args, kwargs)
             return made
 
         call.__name__ = name
@@ -333,7 +334,7 @@ class _RemoteCall(torch.autograd.Function):
 class Remote:
     """An object that lives in the worker."""
 
-    __made__: tuple[Any, ...] = ()  # what words the call that made it, and its arguments
+    __made__: Callable[[], str] | None = None  # returns where it comes from, as code
 
     def __init__(self, code: RemoteCode, handle: wire.Handle) -> None:
         self.__code__, self.__handle__ = code, handle
@@ -344,17 +345,23 @@ class Remote:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the object in the worker."""
         kind = self.__handle__.type_name
-        return self.__code__.call(self.__handle__.id, None, args, kwargs, self.__forward__, kind)
+        return self.__code__.call(self.__handle__.id, None, args, kwargs, self.__callee__, kind)
 
-    def __forward__(self) -> str:
-        """Return what a call of this object calls, as its author wrote it."""
-        word, *call = self.__made__ or (str, self.__handle__.type_name)
-        return f"{word(*call)}.forward" if self.__made__ else word(*call)
+    def __callee__(self) -> str:
+        """Return what a call of this object calls, as code: of a module, its `forward`."""
+        if self.__made__ is None:
+            return self.__handle__.type_name
+        made = self.__made__()
+        return made if self.__handle__.type_name == METHOD else f"{made}.forward"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self.__code__.get(self.__handle__.id, name)
+        value = self.__code__.get(self.__handle__.id, name)
+        if isinstance(value, Remote):
+            owner = self.__made__ or (lambda: self.__handle__.type_name)
+            value.__made__ = lambda: f"{owner()}.{name}"
+        return value
 
     def train(self, mode: bool = True) -> Remote:
         """Switch to training mode, or to evaluation mode with `mode=False`."""

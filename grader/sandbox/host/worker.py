@@ -133,15 +133,16 @@ class Worker:
     def _until(self, end: float, transfer: Callable[[], T]) -> T:
         """Return what a send or receive returns; wait for it in beats, until `end` at most.
 
-        A beat that takes much longer than it may shows that this process stood still, and most
-        likely the worker too. Raises `TimeoutError` at the `end`, `WorkerLost` after a standstill.
+        After each beat, the zygote's `on_wait` may raise. A beat that takes much longer than it
+        may shows that this process stood still, and most likely the worker too. Raises
+        `TimeoutError` at the `end`, `WorkerLost` after a standstill.
         """
         while (left := end - (begun := time.monotonic())) > 0:
             beat = self._set_timeout(left)
             try:
                 return transfer()
             except BlockingIOError:
-                pass
+                self._zygote.on_wait()
             finally:
                 if (late := time.monotonic() - begun - beat) > STANDSTILL:
                     raise WorkerLost(f"the machine stood still for {late:.0f} seconds")

@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from grader.errors import InternalError, RequestError
@@ -38,6 +39,7 @@ class Zygote:
         self._control = control
         self._is_shared = control is not None
         self.has_died = False  # by itself; then the answers of its last workers are void
+        self.on_wait: Callable[[], None] = lambda: None  # while a worker computes; may raise
         if control is not None:
             control.settimeout(CONTROL_SECONDS)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import itertools
+import linecache
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -22,7 +24,16 @@ from grader.sandbox.worker.adopt import adopt
 from grader.sandbox.worker.operations import OperationWatch
 from grader.sandbox.worker.output import CapturedOutput
 
-MAX_FRAMES = 6  # innermost frames of an error that are sent
+MAX_FRAMES = 6  # frames of an error that are sent
+# Beginnings of lines that are no Python, and what a line is that has one.
+STRAY = {
+    "<<<<<<< ": "is a mark that git left where two versions conflict: keep one of them",
+    ">>>>>>> ": "is a mark that git left where two versions conflict: keep one of them",
+    "```": "is a mark of a chat or a page around the code: remove it",
+    "!": "is a command for a notebook: remove it",
+    "%": "is a command for a notebook: remove it",
+}
+LONG_LINE = 70  # characters of a line of code that a report shows as a whole
 MAX_USES = 20  # of forbidden names in one source that are sent
 
 
@@ -112,8 +123,8 @@ class Server:
 
     def place_of(self, frame: FrameType | None) -> wire.Failure:
         """Return where in the student's files `frame` is, and what was printed until then."""
-        stack = [pair for pair in traceback.walk_stack(frame)][::-1]
-        frames = _own_frames(stack, self._own_texts())
+        places = [_Place(each, line, each.f_lasti) for each, line in traceback.walk_stack(frame)]
+        frames = _own_frames(places[::-1], self._own_texts())
         return wire.Failure(0, "Timeout", [], "", frames, self._printed.take())
 
     def leave(self) -> None:
@@ -323,7 +334,7 @@ def _state_entries(module: nn.Module) -> Iterator[wire.StateEntry]:
 def _message(error: BaseException) -> str:
     try:
         if isinstance(error, SyntaxError):  # its place is sent as a frame
-            return str(error.msg)[: wire.MAX_TEXT]
+            return f"{error.msg}{_stray_line(error)}"[: wire.MAX_TEXT]
         if isinstance(error, ModuleNotFoundError):
             return f"{error}; only installed packages and the course's exercises can be imported"
         if isinstance(error, PermissionError | FileNotFoundError):
@@ -333,23 +344,50 @@ def _message(error: BaseException) -> str:
         return "(its message cannot be shown)"
 
 
-def _own_frames(
-    stack: Iterable[tuple[FrameType, int]], own: Mapping[str, str]
-) -> list[wire.WireFrame]:
-    """Return the frames in the files of `own`, innermost last: the first one and the last ones."""
-    found = [(frame, line) for frame, line in stack if frame.f_code.co_filename in own]
+def _stray_line(error: SyntaxError) -> str:
+    """Return which line does not belong in a Python file, if one of `STRAY` explains the error."""
+    lines = linecache.getlines(error.filename or "")
+    for number, line in enumerate(lines[: error.lineno], start=1):
+        for start, sentence in STRAY.items():
+            # A notebook's command is one only where the error is; a text may have such a line.
+            if line.lstrip().startswith(start) and (len(start) > 1 or number == error.lineno):
+                return f"; line {number} {sentence}"
+    return ""
+
+
+class _Place(NamedTuple):
+    """Where a frame is: its line and its instruction."""
+
+    frame: FrameType
+    line: int
+    instruction: int
+
+    def in_source(self, text: str) -> wire.WireFrame:
+        """Return this place in the text of its file; a long line gets a column."""
+        code, source, column = self.frame.f_code, _line(text, self.line), 0
+        if len(source) > LONG_LINE and self.instruction >= 0:
+            positions = itertools.islice(code.co_positions(), self.instruction // 2, None)
+            line, _, start, _ = next(positions, (None, None, None, None))
+            if line == self.line and start is not None:  # `start` counts bytes
+                column = len(source.encode("utf-8")[:start].decode("utf-8", "ignore")) + 1
+        return wire.WireFrame(code.co_filename, self.line, source, column, code.co_name[:80])
+
+
+def _own_frames(stack: Iterable[_Place], own: Mapping[str, str]) -> list[wire.WireFrame]:
+    """Return the places in the files of `own`, innermost last: the first one and the last ones."""
+    found = [place for place in stack if place.frame.f_code.co_filename in own]
     if len(found) > MAX_FRAMES:
         found = [found[0], *found[1 - MAX_FRAMES :]]
-    return [
-        wire.WireFrame(file, line, _line(own[file], line), 0, frame.f_code.co_name[:80])
-        for frame, line in found
-        for file in [frame.f_code.co_filename]
-    ]
+    return [place.in_source(own[place.frame.f_code.co_filename]) for place in found]
 
 
 def _frames_of(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
     """Return the frames of an error, and the place of a syntax error as one more."""
-    frames = _own_frames(traceback.walk_tb(error.__traceback__), own)
+    places, trace = [], error.__traceback__
+    while trace is not None:
+        places.append(_Place(trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
+        trace = trace.tb_next
+    frames = _own_frames(places, own)
     if isinstance(error, SyntaxError) and error.filename is not None and error.filename in own:
         line, column, file = error.lineno or 1, error.offset or 0, error.filename
         frames.append(wire.WireFrame(file, line, _line(own[file], line), column))

@@ -1,0 +1,197 @@
+"""`make mutants`: mutants of every reference, and what becomes of each, as a table.
+
+    python tests/mutants/table.py [--write] [--each] [--only EXERCISE] [--every N]
+
+A mutant is killed if a hidden test that is worth points fails on it. What survives goes to a second
+judge, which asks far more: it finds the mutant equivalent, or the suite has accepted a wrong
+program. `--each` prints the accepted ones as diffs, `--every N` tries each N-th mutant, `--write`
+keeps the table in docs/suites.md. The exit code is 1 if a mutant was accepted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE.parent), str(ROOT)]
+
+from mutants.mutator import Mutant, mutants, plain  # noqa: E402
+from pages import keep  # noqa: E402
+
+from grader.course.course import Course, load_course  # noqa: E402
+from grader.grading.session import with_grader  # noqa: E402
+from grader.sandbox.host.zygote import Zygote  # noqa: E402
+from grader.submissions.submission import Submission  # noqa: E402
+
+if TYPE_CHECKING:
+    import pytest
+    from mutants.judge import Judge
+
+    from grader.grading.grader import Grader
+
+PAIRS = 150  # mutants of the second order, for each exercise
+SEED = 7
+PROCESSES = 2
+CHUNK = 250  # mutants that one process examines at a time
+FATES = ("killed", "equivalent", "accepted")
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What became of a mutant: one of FATES, and the test or the call that shows it."""
+
+    exercise: str
+    mutant: Mutant
+    fate: str
+    how: str
+
+
+def examine(
+    course: Course,
+    name: str,
+    chosen: Sequence[Mutant],
+    zygote: Zygote,
+    **thoroughness: int,
+) -> list[Examined]:
+    """Grade mutants of one exercise, and judge those that earn all points.
+
+    `thoroughness` is that of the judge: `draws` and `seeds`.
+    """
+
+    def body(grader: Grader) -> list[Examined]:
+        from mutants.judge import Judge  # imports torch, after the zygote has started
+
+        suite = _Suite(grader, name)
+        judge = Judge(course, course[name], **thoroughness)
+        return [_examined(suite, judge, name, mutant) for mutant in chosen]
+
+    return with_grader(course, [name], zygote, body)
+
+
+def _examined(suite: _Suite, judge: Judge, name: str, mutant: Mutant) -> Examined:
+    if test := suite.first_failure(mutant.text):
+        return Examined(name, mutant, "killed", test)
+    difference = judge.difference(mutant.text)
+    return Examined(name, mutant, "accepted" if difference else "equivalent", difference)
+
+
+class _Suite:
+    """The hidden tests of one exercise, one at a time: those that killed most come first."""
+
+    def __init__(self, grader: Grader, name: str) -> None:
+        self._grader, self._name = grader, name
+        self._items: list[pytest.Item] = list(grader.suite.items[name])
+        self._kills = dict.fromkeys(self._items, 0)
+        course = grader.course
+        self._solutions = {each: course[each].read("solution.py") for each in course.names}
+
+    def first_failure(self, text: str) -> str:
+        """Return the name of a test worth points that fails on `text`; nothing if all pass."""
+        from grader.grading.examiner import SandboxExaminer, secrecy_of
+        from grader.sandbox.host.connection import WorkerConnection
+        from grader.sandbox.host.worker import Worker
+
+        suite = self._grader.suite
+        submission = Submission("mutant", {**self._solutions, self._name: text})
+        # A worker sees tests of one secrecy only, so that those of another need a second one.
+        order = sorted(self._items, key=lambda item: (secrecy_of(item), -self._kills[item]))
+        with closing(WorkerConnection(lambda: Worker(self._grader.zygote))) as connection:
+            examiner = SandboxExaminer(suite.references, submission, connection, SEED)
+            for item in order:
+                suite.items[self._name] = [item]
+                (outcome,) = suite.run(examiner, self._name)
+                if outcome.is_wrong and outcome.max_points:
+                    self._kills[item] += 1
+                    return outcome.name
+        return ""
+
+
+def diff(course: Course, each: Examined) -> str:
+    """Return how a mutant differs from the reference, in lines."""
+    before = plain(course[each.exercise].read("solution.py")).splitlines()
+    lines = difflib.unified_diff(before, each.mutant.text.splitlines(), lineterm="", n=1)
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
+
+
+def rows(examined: Sequence[Examined]) -> Iterator[str]:
+    """Yield the table of docs/suites.md."""
+    yield "| exercise | mutants | killed | equivalent | accepted |"
+    yield "|---|--:|--:|--:|--:|"
+    names = list(dict.fromkeys(each.exercise for each in examined))
+    for name in names:
+        yield _row(f"`{name}`", [each for each in examined if each.exercise == name])
+    yield _row("together", examined)
+
+
+def _row(label: str, examined: Sequence[Examined]) -> str:
+    counts = (sum(each.fate == fate for each in examined) for fate in FATES)
+    return f"| {label} | {len(examined):,} | {' | '.join(f'{count:,}' for count in counts)} |"
+
+
+def _examined_apart(name: str, every: int, start: int, step: int) -> list[Examined]:
+    """Examine each `step`-th mutant of an exercise, in a process of its own."""
+    course = load_course(ROOT)
+    chosen = mutants(course[name].read("solution.py"), PAIRS)[::every][start::step]
+    with Zygote() as zygote:
+        return examine(course, name, chosen, zygote)
+
+
+def _all_examined(course: Course, names: Sequence[str], every: int) -> Iterator[list[Examined]]:
+    """Yield what became of some mutants, again and again, until all are examined."""
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, mp_context=fresh) as pool:
+        jobs = []
+        for name in names:
+            count = len(mutants(course[name].read("solution.py"), PAIRS)[::every])
+            parts = max(1, count // CHUNK)
+            jobs += [
+                pool.submit(_examined_apart, name, every, start, parts) for start in range(parts)
+            ]
+        print(f"{len(jobs)} parts", flush=True)
+        for job in as_completed(jobs):
+            yield job.result()
+
+
+def main() -> int:
+    """Measure and print; return 0 if no mutant was accepted."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write the table to docs/suites.md")
+    parser.add_argument("--each", action="store_true", help="print the accepted mutants as diffs")
+    parser.add_argument("--only", metavar="EXERCISE", help="only the mutants of one exercise")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th mutant")
+    arguments = parser.parse_args()
+    course, start = load_course(ROOT), time.perf_counter()
+    names = [arguments.only] if arguments.only else list(course.names)
+    examined: list[Examined] = []
+    for part in _all_examined(course, names, arguments.every):
+        examined += part
+        accepted = [each for each in part if each.fate == "accepted"]
+        spent = time.perf_counter() - start
+        print(
+            f"{spent:6.0f} s  {len(examined):6,} mutants, {len(accepted)} accepted "
+            f"in the last {len(part)} of {part[0].exercise}",
+            flush=True,
+        )
+        for each in accepted if arguments.each else ():
+            print(f"\n{each.exercise}: {each.how}\n{diff(course, each)}", flush=True)
+    examined.sort(key=lambda each: names.index(each.exercise))
+    table = "\n".join(rows(examined))
+    print(f"\n{table}\n")
+    if arguments.write:
+        keep(ROOT / "docs" / "suites.md", "mutants", table + "\n")
+    return 1 if any(each.fate == "accepted" for each in examined) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
