@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 from commandline import Grade
+from msgspec.structs import replace
 
-from grader.course.course import Course, load_course
-from grader.course.faults import load_faults
+from grader.course.course import Course, Exercise, load_course
+from grader.course.faults import Fault, load_faults
+from grader.grading import grader
+from grader.grading.diagnosis import catalogue
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
 
@@ -96,11 +99,20 @@ def test_two_mistakes_at_once_are_both_named(diagnose: Diagnose) -> None:
     assert len(found.tests) == 2
 
 
-def test_mistakes_that_give_the_same_answers_are_a_tie(diagnose: Diagnose) -> None:
-    found = diagnose("masked_softmax", ("scores = X.masked_fill(~valid, -torch.inf)", "scores = X"))
+def test_mistakes_that_give_the_same_answers_are_a_tie(
+    diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_twins(exercise: Exercise) -> tuple[Fault, ...]:
+        faults = load_faults(exercise)
+        return (*faults, *(replace(fault, name=f"twin_of_{fault.name}") for fault in faults))
+
+    monkeypatch.setattr(catalogue, "load_faults", with_twins)
+    monkeypatch.setattr(grader, "load_faults", with_twins)
+    monkeypatch.setattr(catalogue, "_CATALOGUES", {})
+    found = diagnose("causal_attention", ("self.scale = d_out**-0.5", "self.scale = 1.0"))
     assert [found.faults, *(other.faults for other in found.tie)] == [
-        ("masked_after_softmax",),
-        ("filled_copy_discarded",),
+        ("no_scale",),
+        ("twin_of_no_scale",),
     ]
 
 

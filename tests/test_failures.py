@@ -217,7 +217,7 @@ def test_the_line_that_set_an_error_off_is_named(grade_tiny: GradeTiny) -> None:
     test = failed(result, "test_twice")
     assert test.where is not None
     assert test.where.source.strip() == "return x @ factor"
-    assert "(set off by scale.py:19, `scale(3, 4)`)" in test.message
+    assert "(set off by scale.py:18, `scale(3, 4)`); put what only tries the" in test.message
 
 
 # --- printing -------------------------------------------------------------------------------------

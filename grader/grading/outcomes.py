@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.submissions.notebook import cell_of
 from grader.submissions.submission import Submission
 
+DEFINES = ("import ", "from ", "class ", "def ", "async ", "@")  # lines that a file needs
+SCRIPT = 'put what only tries the code under `if __name__ == "__main__":`'
 MAX_LINE = 100  # characters of a line of code in a message
 NEAR = 300  # characters of a line of code that are shown before the column that matters
 AROUND = 4  # lines of the student's code shown before and after the line that failed
@@ -90,13 +93,22 @@ def _explained_check(failed: Outcome, error: CheckFailure, submission: Submissio
         colon = ": " if error.message else ""
         message = clean(f"your code raised {error.kind}{colon}{error.message}")
     where = _placed(error.frames[-1], submission) if error.frames else None
-    if error.loading and len(error.frames) > 1:  # `where` says nothing of what set it off
-        first = _placed(error.frames[0], submission)
-        source = first.source.strip()
-        source = source if len(source) <= MAX_LINE else source[:MAX_LINE] + "…"
-        message += f" (set off by {first.file}:{first.line}, `{source}`)"
+    if error.loading and error.frames:
+        message += _set_off_by(error.frames, submission)
     kind, called = clean(error.kind), clean(error.called)
     return replace(failed, message=message, kind=kind, where=where, called=called)
+
+
+def _set_off_by(frames: Sequence[Frame], submission: Submission) -> str:
+    """Return what to add to an error while a file was loaded, whose last frame is shown anyway."""
+    first, says = _placed(frames[0], submission), ""
+    source = first.source.strip()
+    if len(frames) > 1:
+        line = source if len(source) <= MAX_LINE else source[:MAX_LINE] + "…"
+        says = f" (set off by {first.file}:{first.line}, `{line}`)"
+    if first.function == "<module>" and not source.startswith(DEFINES):
+        says += f"; {SCRIPT}"
+    return says
 
 
 def _placed(frame: Frame, submission: Submission) -> Frame:
