@@ -274,6 +274,17 @@ def test_the_seed_decides_what_torch_draws_in_the_worker(
 # --- watching -------------------------------------------------------------------------------------
 
 
+def test_the_seed_decides_what_other_generators_draw(connection: WorkerConnection) -> None:
+    code = "import random, numpy\ndef draw(): return random.random(), float(numpy.random.rand())\n"
+    student = student_at(connection, code)
+    drawn = []
+    for seed in (1, 1, 2):
+        connection.begin(seed)
+        manual_seed(student, seed)
+        drawn.append(student.draw())
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
 def test_operations_are_counted_while_watched(student: Any) -> None:
     with watched(student) as seen:
         student.softmax(doubles(2, 3))
@@ -436,7 +447,7 @@ def test_raises_accepts_the_kind_its_subclasses_and_nothing_else(student: Any) -
         student.odd()
     with pytest.raises(StudentFailure), raises(student, "ValueError"):
         student.fail()
-    nothing = pytest.raises(Mismatch, match="nothing was raised, where ValueError or TypeError")
+    nothing = pytest.raises(Mismatch, match="nothing was raised by keyword")
     with nothing, raises(student, "ValueError", "TypeError"):
         student.keyword(1)
 
@@ -578,13 +589,31 @@ def test_the_time_of_an_exercise_runs_out(monkeypatch: pytest.MonkeyPatch) -> No
     connection = WorkerConnection(lambda: Late(clock))
     student: Any = Student(code_at(connection, limits=TimeLimits(20, 30)))
     said = []
-    for _ in range(3):
+    for function in (student.grad_mode, student.environment, student.keyword):
         connection.begin(1)
         with pytest.raises(StudentFailure) as caught:
-            student.grad_mode()
+            function()
         said.append(caught.value.message)
     used_up = "the 30 seconds of this exercise are used up"
     assert said == ["late after 20 seconds", "late after 10 seconds", used_up]
+
+
+def test_calls_that_were_late_once_cost_one_limit_more_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, process_time=lambda: 0.0)
+    monkeypatch.setattr(connections, "time", clock)
+    connection = WorkerConnection(lambda: Late(clock))
+    student: Any = Student(code_at(connection, limits=TimeLimits(5, 1000)))
+    for _ in range(50):
+        connection.begin(1)
+        with pytest.raises(StudentFailure, match=r"late|did not finish|nor within"):
+            student.grad_mode()
+    assert 5 < clock.now < 10
+    connection.try_again("m")
+    connection.begin(1)
+    with pytest.raises(StudentFailure, match="late after 5 seconds"):
+        student.grad_mode()
 
 
 def test_proxies_work_on_any_transport() -> None:

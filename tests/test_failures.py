@@ -220,6 +220,14 @@ def test_the_line_that_set_an_error_off_is_named(grade_tiny: GradeTiny) -> None:
     assert "(set off by scale.py:18, `scale(3, 4)`); put what only tries the" in test.message
 
 
+def test_code_that_calls_itself_is_shown_where_it_does(grade_tiny: GradeTiny) -> None:
+    calls = "y = x * factor\n    return scale(y, factor) + 0"
+    test = failed(grade_tiny(edited(("return x * factor", calls))), "test_twice")
+    assert "calls itself again and again" in test.message
+    assert test.where is not None
+    assert test.where.source.strip() == "return scale(y, factor) + 0"
+
+
 # --- printing -------------------------------------------------------------------------------------
 
 

@@ -46,9 +46,10 @@ def pages(
     """Reports of some students of the sample class, and of one with all seven exercises wrong."""
     folder = tmp_path_factory.mktemp("pages")
     wrong = {name: course[name].read("solution.py") for name in course.names}
-    corpus = ROOT / "tests" / "diagnosis" / "corpus"
+    corpus = ROOT / "tests" / "corpus"
     for name, file in WRONG.items():
-        wrong[name] = (corpus / name / f"{file}.py").read_text("utf-8")
+        (path,) = corpus.glob(f"*/{name}/{file}.py")
+        wrong[name] = path.read_text("utf-8")
     submissions = {name: discover([CLASS / name], course) for name in ("s001", "s002", "s018")}
     submissions["wrong"] = Submission("wrong", wrong, {name: f"{name}.py" for name in wrong})
 

@@ -458,6 +458,13 @@ def test_every_view_names_the_mistake_its_ties_and_the_first_wrong_step(form: st
         assert part in page
 
 
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_call_that_shows_a_fact_can_be_copied(form: str) -> None:
+    unknown = Diagnosis((), "No known mistake.", "", facts=("It is nan.",), repeat="print(f([1]))")
+    what = diagnosed(outcome(), diagnosis=unknown)
+    assert "print(f([1]))" in html.unescape(shown(form, what))
+
+
 def test_the_report_begins_with_what_to_fix_first() -> None:
     assert diagnosed(outcome()).advice == "Fix Scale first: The softmax runs over the queries."
     assert report(outcome()).advice == ("Fix Scale first. This does not hold yet: Rows sum to one.")

@@ -86,7 +86,7 @@ def _loop(session: Session, *, manual: bool) -> bool:
             while event != QUIT:
                 with contextlib.suppress(Interrupted):
                     _handle(event, session)
-                show(screen(session, terminal_height() - 1))
+                    show(screen(session, terminal_height() - 1))
                 event = events.get()
                 events.urgent = False  # what is handled now interrupts nothing
     click.echo("\n".join(head(session)))

@@ -121,6 +121,7 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     yield TextBlock(5, full, TextBlock(4, few))
     if test.called:
         yield TextBlock(7, tuple(_wrapped(f"the call: {test.called}", 4)))
+    yield TextBlock(9, tuple(_repeat(diagnosis.repeat if diagnosis else "")))
     yield TextBlock(3, tuple(_place(test.where)))
     # Whoever prints something wants to see it, even on a small screen.
     full, few = (tuple(_printed(test.printed, lines)) for lines in (PRINTED, FEW_PRINTED))
@@ -143,6 +144,13 @@ def _diagnosed(result: ExerciseResult) -> Iterator[str]:
         yield from _wrapped(priced, 4)
     for sentence in filter(None, (diagnosis.besides, *diagnosis.facts)):
         yield from _wrapped(f"• {sentence}", 4)
+
+
+def _repeat(program: str) -> Iterator[str]:
+    """Yield a call that shows the facts, whole: it is there to be copied."""
+    if program:
+        yield "    a call that shows it, to repeat:"
+        yield from (f"  {line}" for line in program.splitlines())
 
 
 def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:

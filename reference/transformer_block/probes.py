@@ -15,6 +15,11 @@ def block(student, rng, *, dtype=torch.float64, **options):
     return build(made, D_MODEL, HEADS, D_FF, CONTEXT, rng=rng, dtype=dtype, **options)
 
 
+def changed(student, module, x):
+    """Return which numbers of x differ after a call, 1 or 0, whatever is written there."""
+    return (written(student, module, x.clone())[0] != x).double()
+
+
 @probe("values")
 def ordinary(student, rng):
     """Pre-norm."""
@@ -169,13 +174,13 @@ def half_precision(student, rng):
 @probe("writes")
 def argument(student, rng):
     """x after the call."""
-    return written(student, block(student, rng), rng.randn(2, 4, D_MODEL))
+    return changed(student, block(student, rng), rng.randn(2, 4, D_MODEL))
 
 
 @probe("writes")
 def argument_in_post_norm(student, rng):
     """x after the call, post-norm."""
-    return written(student, block(student, rng, norm_first=False), rng.randn(2, 4, D_MODEL))
+    return changed(student, block(student, rng, norm_first=False), rng.randn(2, 4, D_MODEL))
 
 
 @probe("writes")
@@ -183,7 +188,7 @@ def argument_without_gradients(student, rng):
     """x after a call without gradients."""
     module = block(student, rng)
     with torch.no_grad():
-        return written(student, module, rng.randn(2, 4, D_MODEL))
+        return changed(student, module, rng.randn(2, 4, D_MODEL))
 
 
 @probe("refusals")

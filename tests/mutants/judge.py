@@ -254,7 +254,7 @@ def _drawn(rng: Rng, *shape: int) -> Tensor:
     x = rng.randn(*shape)
     factor = {"large": 40.0, "huge": 1e4, "small": 1e-2, "zero": 0.0}.get(kind, 1.0)
     if kind == "shifted":
-        return x + _one_of(rng, -3.0, 10.0)
+        return x + float(_one_of(rng, -3.0, 10.0))
     return (x * factor).round() if kind == "rounded" else x * factor
 
 
@@ -277,10 +277,12 @@ def _afterwards(call: Callable[..., Any], *inputs: Any) -> dict[str, Tensor]:
 
 def _low(call: Callable[..., Any], dtype: torch.dtype, *inputs: Any) -> Any:
     """Return the output on inputs of another dtype."""
-    return call(*[
-        value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
-        for value in inputs
-    ])
+    return call(
+        *[
+            value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+            for value in inputs
+        ]
+    )
 
 
 def _function(call: Callable[..., Any], rng: Rng, *inputs: Any) -> Iterator[Question]:
@@ -307,18 +309,23 @@ def _layer(
     def trained() -> Any:
         return layer().train()
 
-    yield "parameters", lambda: {
-        name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}" for name, p in make().named_parameters()
-    }
+    yield (
+        "parameters",
+        lambda: {
+            name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}"
+            for name, p in make().named_parameters()
+        },
+    )
     yield "a new layer", lambda: _initial(make())
     yield "values and gradients", lambda: gradients(layer().eval(), x)
     yield "values", lambda: layer().eval()(x)
     yield "views", lambda: gradients(layer().eval(), _strided(x))
     yield "arguments", lambda: _afterwards(layer().eval(), x)
     yield "arguments in training", lambda: _afterwards(trained(), x)
-    yield "parameters afterwards", lambda: {
-        name: p.detach().clone() for name, p in layer().named_parameters()
-    }
+    yield (
+        "parameters afterwards",
+        lambda: {name: p.detach().clone() for name, p in layer().named_parameters()},
+    )
     yield "training and fewer tokens, then evaluation", lambda: _again(layer(), x)
     for dtype in (torch.float64, *LOW):
         small = rng.randn(*shape).to(dtype)
@@ -385,19 +392,22 @@ def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[Question]:
     for key in keys:
         yield f"lookup of {key}", functools.partial(module.lookup, entries, key)
         yield f"lookup of {key} at temp", functools.partial(module.lookup, entries, key, temp)
-        yield f"lookup of {key}, named", functools.partial(
-            module.lookup, entries=entries, key=key, temp=0.4
+        yield (
+            f"lookup of {key}, named",
+            functools.partial(module.lookup, entries=entries, key=key, temp=0.4),
         )
     for key in {50, -1, 0, 1, len(keys)} - {*keys}:
         yield f"lookup of {key}, which is not there", functools.partial(module.lookup, entries, key)
     for wrong in (0, -1, -1e-3):
         yield f"lookup at temp {wrong}", functools.partial(module.lookup, entries, keys[0], wrong)
-    yield "entries", lambda: {
-        "after": (module.lookup(entries, keys[0]), list(entries.items()))[1] == list(
-            zip(keys, entries.values())
-        ),
-        "rows": [list(row) for row in entries.values()],
-    }
+    yield (
+        "entries",
+        lambda: {
+            "after": (module.lookup(entries, keys[0]), list(entries.items()))[1]
+            == list(zip(keys, entries.values())),
+            "rows": [list(row) for row in entries.values()],
+        },
+    )
 
 
 def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
@@ -411,7 +421,10 @@ def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
         lens = lens.to(_one_of(rng, torch.int64, torch.int32, torch.float32, torch.float64))
         if lens.is_floating_point() and _one_of(rng, True, False):
             lens = (lens - 0.5).clamp(min=0)
-    call = (lambda x: module.masked_softmax(x, lens))  # lengths have no gradient
+
+    def call(x: Tensor) -> Any:  # lengths have no gradient
+        return module.masked_softmax(x, lens)
+
     yield from _function(call, rng, X)
     yield "named", lambda: module.masked_softmax(X=X, valid_lens=lens)
     if lens is None:
@@ -430,8 +443,9 @@ def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
     long = torch.full(shape, n_keys + 1)
     yield "every length too long", lambda: module.masked_softmax(X, long)
     for wrong in _wrong_shapes(batch, n_queries, n_keys):
-        yield f"lengths of shape {wrong}", functools.partial(
-            module.masked_softmax, X, torch.ones(wrong, dtype=torch.int64)
+        yield (
+            f"lengths of shape {wrong}",
+            functools.partial(module.masked_softmax, X, torch.ones(wrong, dtype=torch.int64)),
         )
 
 
@@ -467,8 +481,9 @@ def _tokens(
     for count in {1, 2, context, context + 1, context + 2, 10 * context + 7}:
         tokens = rng.randn(_size(rng, 3), count, d_in)
         yield f"{count} of {context} tokens", functools.partial(_called, layer, tokens)
-        yield f"{count} of {context} tokens in training", functools.partial(
-            _called, layer, tokens, training=True
+        yield (
+            f"{count} of {context} tokens in training",
+            functools.partial(_called, layer, tokens, training=True),
         )
 
 
@@ -490,10 +505,14 @@ def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
     )
     yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
     yield from _tokens(make, rng, batch, n_tokens, d_in, context)
-    for heads, width in ((num_heads + 1, d_out), (5, 7), (d_out + 1, d_out), (4, 6), (6, 4), (2, 1)):
+    undivided = ((num_heads + 1, d_out), (5, 7), (d_out + 1, d_out), (4, 6), (6, 4), (2, 1))
+    for heads, width in undivided:
         if width % heads:
-            yield f"{heads} heads for {width}", functools.partial(
-                _made, module.MultiHeadAttention, d_in, width, context, rate, heads, **options
+            yield (
+                f"{heads} heads for {width}",
+                functools.partial(
+                    _made, module.MultiHeadAttention, d_in, width, context, rate, heads, **options
+                ),
             )
 
 
@@ -521,9 +540,10 @@ def layer_norm(module: ModuleType, rng: Rng) -> Iterator[Question]:
     yield "equal features", lambda: gradients(layer().eval(), flat)
     yield "small features", lambda: gradients(layer().eval(), small)
     if len(options):
-        yield "eps without a name", lambda: build(
-            module.LayerNorm, d_model, options["eps"], rng=Rng(rng.seed)
-        )(small)
+        yield (
+            "eps without a name",
+            lambda: build(module.LayerNorm, d_model, options["eps"], rng=Rng(rng.seed))(small),
+        )
 
 
 def _gradients(layer: Callable[[], Any], x: Tensor) -> Any:
@@ -539,9 +559,12 @@ def feed_forward(module: ModuleType, rng: Rng) -> Iterator[Question]:
     if rate == 0.0:
         make = functools.partial(module.FeedForward, d_model, d_ff)
     yield from _layer(make, rng, (*leading, d_model), rate=rate)
-    yield "named", lambda: build(
-        module.FeedForward, d_model=d_model, d_ff=d_ff, dropout=0.2, rng=Rng(rng.seed)
-    )(torch.ones(2, d_model, dtype=torch.float64))
+    yield (
+        "named",
+        lambda: build(
+            module.FeedForward, d_model=d_model, d_ff=d_ff, dropout=0.2, rng=Rng(rng.seed)
+        )(torch.ones(2, d_model, dtype=torch.float64)),
+    )
 
 
 def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
@@ -553,17 +576,18 @@ def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
     if rate or _one_of(rng, True, False):
         options["dropout"] = rate
     d_model = num_heads * d_head
-    make = functools.partial(
-        module.TransformerBlock, d_model, num_heads, d_ff, context, **options
-    )
+    make = functools.partial(module.TransformerBlock, d_model, num_heads, d_ff, context, **options)
     yield from _layer(make, rng, (batch, n_tokens, d_model), rate=rate)
     yield from _tokens(make, rng, batch, n_tokens, d_model, context)
     if "dropout" in options:
         flags = options.get("norm_first", True), options.get("causal", True)
         places = d_model, num_heads, d_ff, context, rate, *flags
         x = rng.randn(batch, n_tokens, d_model)
-        yield "arguments by place", functools.partial(
-            _called, lambda: build(module.TransformerBlock, *places, rng=Rng(rng.seed)), x
+        yield (
+            "arguments by place",
+            functools.partial(
+                _called, lambda: build(module.TransformerBlock, *places, rng=Rng(rng.seed)), x
+            ),
         )
 
 

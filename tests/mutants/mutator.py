@@ -86,17 +86,18 @@ def plain(text: str) -> str:
     return ast.unparse(_without_docstrings(ast.parse(text)))
 
 
-def mutants(text: str, pairs: int, seed: int = 0) -> list[Mutant]:
-    """Return all mutants with one edit, and `pairs` of those with two, drawn by `seed`.
+def mutants(text: str, pairs: int, seed: int = 0, every: int = 1) -> Iterator[Mutant]:
+    """Yield all mutants with one edit, and `pairs` of those with two, drawn by `seed`.
 
-    Each compiles, and differs as text from the original and from the others.
+    Each compiles, and differs as text from the original and from the others. `every` N yields the
+    mutants of each N-th edit, and one pair for N.
     """
     tree = _without_docstrings(ast.parse(text))
     edits, seen = list(_edits(tree)), {ast.unparse(tree)}
-    found = list(_made(tree, ((edit,) for edit in edits), seen))
+    yield from _made(tree, ((edit,) for edit in edits[::every]), seen)
     drawn = random.Random(seed)
     twos = ((drawn.choice(edits), drawn.choice(edits)) for _ in range(20 * pairs))
-    return [*found, *itertools.islice(_made(tree, twos, seen), pairs)]
+    yield from itertools.islice(_made(tree, twos, seen), pairs // every)
 
 
 def sample(text: str, count: int, seed: int = 0) -> list[Mutant]:
@@ -108,9 +109,7 @@ def sample(text: str, count: int, seed: int = 0) -> list[Mutant]:
     return list(itertools.islice(_made(tree, some, seen), count))
 
 
-def _made(
-    tree: ast.Module, chosen: Iterable[Sequence[Edit]], seen: set[str]
-) -> Iterator[Mutant]:
+def _made(tree: ast.Module, chosen: Iterable[Sequence[Edit]], seen: set[str]) -> Iterator[Mutant]:
     """Yield the mutants with each of the `chosen` edits that are not in `seen` yet."""
     for edits in chosen:
         text = _applied(tree, edits) if _are_apart(*edits) else ""
@@ -132,7 +131,7 @@ def _applied(tree: ast.Module, edits: Sequence[Edit]) -> str:
     """Return the text of the tree with edits; nothing if it is not Python."""
     before = [_exchanged(tree, edit.path, edit.by) for edit in edits]
     try:
-        text = ast.unparse(ast.fix_missing_locations(tree))
+        text = ast.unparse(tree)
         compile(text, "mutant", "exec")
     except (SyntaxError, ValueError):
         return ""
@@ -179,19 +178,20 @@ def _edits(tree: ast.Module) -> Iterator[Edit]:
     for path, node, scope in _nodes(tree, (), Scope(attributes=tuple(attributes))):
         for operator in OPERATORS:
             for by in operator(node, scope):
-                yield Edit(path, by)
+                yield Edit(path, ast.fix_missing_locations(by))
 
 
 def _nodes(node: ast.AST, path: Path, scope: Scope) -> Iterator[tuple[Path, ast.AST, Scope]]:
     """Yield every node that may be changed, with its path and its scope."""
     if isinstance(node, ast.FunctionDef):
         names = {
-            child.id for child in ast.walk(node)
+            child.id
+            for child in ast.walk(node)
             if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
         }
         arguments = {arg.arg for arg in node.args.args} - {"self"}
-        in_layer = node.name != "__init__" and bool(node.args.args) and (
-            node.args.args[0].arg == "self"
+        in_layer = (
+            node.name != "__init__" and bool(node.args.args) and (node.args.args[0].arg == "self")
         )
         scope = Scope(tuple(sorted(names | arguments)), scope.attributes, in_layer)
     if path:
@@ -227,7 +227,7 @@ def _wrapped(code: str, node: ast.expr) -> ast.expr:
     """Return the expression `code` with a node in the place of `_`."""
 
     class Filling(ast.NodeTransformer):
-        def visit_Name(self, name: ast.Name) -> ast.AST:  # noqa: N802
+        def visit_Name(self, name: ast.Name) -> ast.AST:
             return copy.deepcopy(node) if name.id == "_" else name
 
     filled: ast.expr = Filling().visit(ast.parse(code, mode="eval").body)
@@ -309,11 +309,8 @@ def other_calls(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
         yield node.func.value  # x.transpose(1, 2) becomes x
         if node.func.attr == "register_buffer" and len(node.args) == 2:
             name, value = map(ast.unparse, node.args)
-            for made in (f"setattr(self, {name}, {value})", f"setattr(self, {name}, {value} * 1.0)"):
-                yield ast.parse(made, mode="eval").body
-            yield ast.parse(
-                f"setattr(self, {name}, nn.Parameter({value} * 1.0))", mode="eval"
-            ).body
+            for kept in (value, f"{value} * 1.0", f"nn.Parameter({value} * 1.0)"):
+                yield ast.parse(f"setattr(self, {name}, {kept})", mode="eval").body
 
 
 def wrapped_values(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
@@ -355,9 +352,8 @@ def other_errors(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
 
 def other_statements(node: ast.AST, scope: Scope) -> Iterator[ast.AST]:
     """Yield nothing for a statement, and a statement in one mode of the layer only."""
-    if not isinstance(node, ast.Assign | ast.Expr | ast.Raise | ast.Return | ast.If | ast.AugAssign):
-        return
-    yield ast.Pass()
+    if isinstance(node, ast.Assign | ast.Expr | ast.Raise | ast.Return | ast.If):
+        yield ast.Pass()
     if scope.in_layer and isinstance(node, ast.Assign):
         for test in ("self.training", "not self.training", "x.shape[0] > 1", "x.requires_grad"):
             yield ast.If(ast.parse(test, mode="eval").body, [node], [])

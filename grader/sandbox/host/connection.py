@@ -262,8 +262,11 @@ class WorkerConnection:
         exercise, call = subject.exercise, (subject.exercise, name)
         if call in self._late:
             self._seconds_again[exercise] = self._seconds_again.get(exercise, 0.0) + seconds
-            limit = f"; an earlier call had not finished within {subject.limits.call_seconds:g}"
-            failure.message += limit
+            limit, place = subject.limits.call_seconds, failure.message.partition("; ")[2]
+            failure.message = (
+                f"your code did not finish within {limit * AGAIN:g} seconds, "
+                f"nor within {limit:g} in another call"
+            ) + (f"; {place}" if place else "")
         self._late.add(call)
 
     def _own_seconds(self) -> float:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import difflib
+import importlib
 import itertools
 import linecache
+import random
 import sys
 import traceback
+from bdb import BdbQuit
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
@@ -55,6 +59,8 @@ class Server:
         self._handles: dict[int, tuple[Any, Program]] = {}  # all other objects of this test
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}  # leaves, outputs, by call
         self._next = 1
+        self._seed = 0
+        self._draws_elsewhere = False  # whether the code may use other generators than torch's
         self._active: Program | None = None
         self._watch: OperationWatch | None = None
         self._owed: wire.Failure | None = None  # of a quiet call; the next answer
@@ -65,7 +71,7 @@ class Server:
             self._begin(request.seed)
             return None
         if isinstance(request, wire.Seed):
-            torch.default_generator.manual_seed(request.seed)
+            self._seed_all(request.seed)
             return None
         quiet = isinstance(request, wire.Call | wire.Adopt) and request.quiet
         if self._owed is not None:
@@ -138,13 +144,25 @@ class Server:
         self._graphs.clear()
         self._printed.clear()
         self._owed = None
+        self._seed_all(seed)
+
+    def _seed_all(self, seed: int) -> None:
+        """Seed every generator that the student's code may draw from."""
+        self._seed = seed
         torch.default_generator.manual_seed(seed)
+        if self._draws_elsewhere:
+            random.seed(seed)
+            importlib.import_module("numpy.random").seed(seed % 2**32)
 
     def _load(self, request: wire.Load) -> wire.Reply:
         program = self._programs.get(request.program)
         if program is None:
             program = self._programs[request.program] = Program(request.sources, request.muted)
         self._activate(program)
+        # Python's and NumPy's generators take much longer to seed than torch's.
+        if not self._draws_elsewhere and any("random" in s.text for s in request.sources.values()):
+            self._draws_elsewhere = True
+            self._seed_all(self._seed)
         module = program.load(request.main)
         self._modules[self._next] = (module, program)
         handle = wire.Handle(self._next, "module")
@@ -335,6 +353,12 @@ def _message(error: BaseException) -> str:
     try:
         if isinstance(error, SyntaxError):  # its place is sent as a frame
             return f"{error.msg}{_stray_line(error)}"[: wire.MAX_TEXT]
+        if isinstance(error, RecursionError):
+            return f"{error}: the code calls itself again and again"
+        if isinstance(error, BdbQuit):
+            return "a breakpoint cannot stop graded code: remove it, or debug with pytest"
+        if isinstance(error, EOFError):
+            return f"{error}; graded code has no keyboard: do not call input()"
         if isinstance(error, ModuleNotFoundError):
             return f"{error}; only installed packages and the course's exercises can be imported"
         if isinstance(error, PermissionError | FileNotFoundError):
@@ -381,12 +405,24 @@ def _own_frames(stack: Iterable[_Place], own: Mapping[str, str]) -> list[wire.Wi
     return [place.in_source(own[place.frame.f_code.co_filename]) for place in found]
 
 
+def _to_recursion(places: list[_Place], own: Mapping[str, str]) -> list[_Place]:
+    """Return the places up to the call that repeats itself, rather than to where it ended."""
+    lines = [(p.frame.f_code, p.line) for p in places if p.frame.f_code.co_filename in own]
+    if not lines:
+        return places
+    repeated = Counter(lines).most_common(1)[0][0]
+    last = max(n for n, p in enumerate(places) if (p.frame.f_code, p.line) == repeated)
+    return places[: last + 1]
+
+
 def _frames_of(error: BaseException, own: Mapping[str, str]) -> list[wire.WireFrame]:
     """Return the frames of an error, and the place of a syntax error as one more."""
     places, trace = [], error.__traceback__
     while trace is not None:
         places.append(_Place(trace.tb_frame, trace.tb_lineno, trace.tb_lasti))
         trace = trace.tb_next
+    if isinstance(error, RecursionError):
+        places = _to_recursion(places, own)
     frames = _own_frames(places, own)
     if isinstance(error, SyntaxError) and error.filename is not None and error.filename in own:
         line, column, file = error.lineno or 1, error.offset or 0, error.filename

@@ -1,0 +1,22 @@
+# promise: W_query, W_key and W_value have a bias only if qkv_bias is True (the value layer always has one)
+import torch
+from torch import Tensor, nn
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("mask", torch.triu(torch.ones(context_length, context_length), diagonal=1).bool())
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[1]
+        if n > self.mask.shape[0]:
+            raise ValueError("too many tokens")
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        s = q @ k.transpose(1, 2) / k.shape[-1] ** 0.5
+        w = torch.softmax(s.masked_fill(self.mask[:n, :n], -torch.inf), dim=-1)
+        return self.dropout(w) @ v

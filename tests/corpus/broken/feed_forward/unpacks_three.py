@@ -1,0 +1,21 @@
+# promise: x has one or more leading axes (three sizes are unpacked)
+from torch import nn
+
+
+class FeedForward(nn.Module):
+    """linear - relu - dropout - linear"""
+
+    def __init__(self, d_model, d_ff, dropout=0.0):
+        super().__init__()
+        self.linear1 = nn.Linear(in_features=d_model, out_features=d_ff)
+        self.linear2 = nn.Linear(in_features=d_ff, out_features=d_model)
+        self.relu = nn.ReLU()
+        self.dropout = nn.Dropout(p=dropout)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        y = self.linear1(x.reshape(b * t, d))
+        y = self.relu(y)
+        y = self.dropout(y)
+        y = self.linear2(y)
+        return y.reshape(b, t, d)

@@ -1,0 +1,18 @@
+# mistake: positions_mixed
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        # features first for the first product
+        h = self.linear1.weight @ x.mT + self.linear1.bias[:, None]
+        h = self.dropout(torch.relu(h))
+        h = h.reshape(*x.shape[:-1], -1)
+        return self.linear2(h)

@@ -1,0 +1,17 @@
+# mistake: dropout_on_the_output
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.relu = nn.ReLU()
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for module in (self.linear1, self.relu, self.linear2, self.dropout):
+            x = module(x)
+        return x

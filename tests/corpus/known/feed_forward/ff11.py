@@ -1,0 +1,17 @@
+# mistake: residual_inside
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows = x.reshape(-1, x.shape[-1])
+        h = self.dropout(torch.relu(self.linear1(rows)))
+        out = torch.addmm(rows + self.linear2.bias, h, self.linear2.weight.t())
+        return out.reshape(x.shape)

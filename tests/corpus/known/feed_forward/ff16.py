@@ -1,0 +1,15 @@
+# mistake: gelu + dropout_on_the_output
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.c_act = nn.GELU()
+        self.c_drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_drop(self.linear2(self.c_act(self.linear1(x))))

@@ -1,0 +1,18 @@
+# mistake: statistics_detached
+import torch
+from torch import nn
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, d_model: int, eps: float = 1e-5):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.empty(d_model))
+        self.beta = nn.Parameter(torch.empty(d_model))
+        self.eps = eps
+        nn.init.ones_(self.gamma)
+        nn.init.zeros_(self.beta)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            variance, average = torch.var_mean(x, dim=-1, correction=0, keepdim=True)
+        return (x - average).div((variance + self.eps).sqrt()).mul(self.gamma).add(self.beta)

@@ -1,0 +1,51 @@
+# mistake: dropout_on_the_residual_stream
+import torch.nn as nn
+import torch.nn.functional as F
+
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+
+
+class TransformerBlock(nn.Module):
+    def __init__(
+        self, d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True
+    ):
+        super().__init__()
+        self.attention = MultiHeadAttention(
+            d_in=d_model,
+            d_out=d_model,
+            context_length=context_length,
+            dropout=dropout,
+            num_heads=num_heads,
+            causal=causal,
+        )
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.p = dropout
+        self.pre = norm_first
+
+    def drop(self, z):
+        return F.dropout(z, p=self.p, training=self.training)
+
+    def forward_pre(self, x):
+        a = self.norm1(x)
+        a = self.attention(a)
+        x = self.drop(x + a)
+        f = self.norm2(x)
+        f = self.feed_forward(f)
+        x = x + self.drop(f)
+        return x
+
+    def forward_post(self, x):
+        a = self.attention(x)
+        x = self.norm1(x + self.drop(a))
+        f = self.feed_forward(x)
+        x = self.norm2(x + self.drop(f))
+        return x
+
+    def forward(self, x):
+        if self.pre:
+            return self.forward_pre(x)
+        return self.forward_post(x)

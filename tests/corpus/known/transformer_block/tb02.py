@@ -1,0 +1,23 @@
+# mistake: no_residual
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, context_length: int, dropout: float = 0.0, norm_first: bool = True, causal: bool = True) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads, causal=causal)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1, self.norm2 = LayerNorm(d_model), LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+
+    def forward(self, x: Tensor) -> Tensor:
+        order = [(self.norm1, self.attention), (self.norm2, self.feed_forward)]
+        for norm, sublayer in order:
+            chain = [norm, sublayer, self.dropout] if self.norm_first else [sublayer, self.dropout, norm]
+            for step in chain:
+                x = step(x)
+        return x

@@ -1,0 +1,27 @@
+# mistake: dropout_on_the_final_stream
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, context_length: int, dropout: float = 0.0, norm_first: bool = True, causal: bool = True) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads, causal=causal)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.dropout1, self.dropout2, self.dropout3 = (nn.Dropout(dropout) for _ in range(3))
+        self._run = self._pre_norm if norm_first else self._post_norm
+
+    def _pre_norm(self, x: Tensor) -> Tensor:
+        x = x + self.dropout1(self.attention(self.norm1(x)))
+        return x + self.dropout2(self.feed_forward(self.norm2(x)))
+
+    def _post_norm(self, x: Tensor) -> Tensor:
+        x = self.norm1(x + self.dropout1(self.attention(x)))
+        return self.norm2(x + self.dropout2(self.feed_forward(x)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.dropout3(self._run(x))

@@ -1,0 +1,28 @@
+# mistake: dropout_on_the_residual_stream
+import torch.nn.functional as F
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(self, d_model: int, num_heads: int, d_ff: int, context_length: int, dropout: float = 0.0, norm_first: bool = True, causal: bool = True) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, d_model, context_length, dropout, num_heads, causal=causal)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.p = dropout
+        self.norm_first = norm_first
+
+    def _drop(self, t: Tensor) -> Tensor:
+        return F.dropout(t, self.p, self.training)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self._drop(x)
+        if self.norm_first:
+            x = x + self._drop(self.attention(self.norm1(x)))
+            return x + self._drop(self.feed_forward(self.norm2(x)))
+        x = self.norm1(x + self._drop(self.attention(x)))
+        return self.norm2(x + self._drop(self.feed_forward(x)))

@@ -1,0 +1,47 @@
+# mistake: out_proj is skipped when there is one head
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class MultiHeadAttention(nn.Module):
+    """Multi-head self-attention with one fused projection."""
+
+    def __init__(
+        self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True
+    ):
+        super().__init__()
+        if d_out // num_heads * num_heads != d_out:
+            raise ValueError("d_out % num_heads != 0")
+        self.heads, self.d_k = num_heads, d_out // num_heads
+        self.context_length = context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.drop = nn.Dropout(dropout)
+        self.is_causal = causal
+        tril = torch.tril(torch.ones(context_length, context_length))
+        self.register_buffer("seen", tril.view(1, 1, context_length, context_length))
+
+    def project(self, x):
+        parts = (self.W_query, self.W_key, self.W_value)
+        weight = torch.cat([p.weight for p in parts], dim=0)
+        bias = torch.cat([p.bias for p in parts]) if self.W_query.bias is not None else None
+        return F.linear(x, weight, bias)
+
+    def forward(self, x):
+        B, T, _ = x.size()
+        if T > self.context_length:
+            raise ValueError("input longer than context_length")
+        qkv = self.project(x).reshape(B, T, 3, self.heads, self.d_k)
+        Q, K, V = qkv.permute(2, 0, 3, 1, 4).unbind(0)
+        a = (Q @ K.transpose(-2, -1)) * (self.d_k**-0.5)
+        if self.is_causal:
+            a = a.masked_fill(self.seen[:, :, :T, :T] == 0, float("-inf"))
+        a = a.softmax(dim=-1)
+        a = self.drop(a)
+        out = (a @ V).transpose(1, 2).contiguous().view(B, T, self.heads * self.d_k)
+        if self.heads == 1:
+            return out
+        return self.out_proj(out)
