@@ -38,10 +38,11 @@ if (
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("attacks", "kills", "cluster", "validate", "dashboard", "pages", "fuzz_trees", "diagnosis"),
-    *("fuzz_more", "examples", "lost_slots", "stopping", "environment", "project", "watch"),
-    *("lost_workers", "reports", "boundary", "build", "bad_input", "evasions", "reader", "regrade"),
-    *("full_disk", "fuzz", "fuzz_files", "batch", "power", "seeds", "check", "broken_rows"),
+    *("attacks", "validate", "cluster", "kills", "dashboard", "pages", "fuzz_trees", "diagnosis"),
+    *("examples", "confine", "fuzz_more", "stopping", "environment", "lost_workers", "outside"),
+    *("lost_slots", "project", "watch", "reports", "boundary", "build", "bad_input", "evasions"),
+    *("reader", "regrade", "full_disk", "fuzz", "fuzz_files", "batch", "power", "doctor", "seeds"),
+    *("check", "broken_rows"),
 )
 
 

@@ -28,7 +28,7 @@ from grader.reports import render
 from grader.submissions.layouts import Attempt, collect
 from grader.submissions.layouts.attempt import AttemptPart
 from grader.submissions.reader import messages
-from grader.submissions.reader.host import ReadingFailed
+from grader.submissions.reader.exchange import ReadingFailed
 from grader.submissions.submission import accepted
 
 TINY = Path(__file__).parent / "tiny"

@@ -15,7 +15,8 @@ from classroom import Instant, events, hand_in, marks, report_of, rows
 from commandline import Cli
 
 from grader.sandbox.confinement import landlock
-from grader.submissions.reader.host import ReaderTemplate, ReadingImpossible
+from grader.submissions.reader.exchange import ReadingImpossible
+from grader.submissions.reader.host import ReaderTemplate
 from grader.submissions.reader.messages import ReadingRefused
 
 TINY = Path(__file__).parent / "tiny"

@@ -19,6 +19,8 @@ from commandline import Cli, Said
 from dask_processes import Dask
 
 from grader.classroom.workers import cluster as clusters
+from grader.classroom.workers import remote_workers, scheduler, tasks
+from grader.course.course import Course
 
 MANY = 24
 FEW = {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 7)}
@@ -30,7 +32,7 @@ OnCluster = Callable[..., Said]
 @pytest.fixture
 def dask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Dask]:
     """A scheduler without workers, and a coordinator that looks after them often."""
-    monkeypatch.setattr(clusters, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(remote_workers, "CHECK_SECONDS", 0.1)
     monkeypatch.setattr(clusters, "CLOSE_SECONDS", 2.0)
     folder = tmp_path / "dask"
     folder.mkdir()
@@ -116,7 +118,7 @@ def test_the_marks_are_those_of_a_local_run_though_a_worker_dies_half_way(
 def test_a_submission_that_ends_workers_is_given_up_and_flagged(
     dask: Dask, on_cluster: OnCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "ENDINGS", 0)
+    monkeypatch.setattr(tasks, "ENDINGS", 0)
     hand_in(tmp_path / "class", {"s002/scale.py": "# ends the worker"})
     for _ in range(4):
         dask.start_worker(kinds.answers_at_once)
@@ -150,8 +152,8 @@ def test_a_worker_that_cannot_grade_is_named_and_costs_nobody_a_try(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(clusters, "VERSIONS_SECONDS", 3.0)
-    monkeypatch.setattr(clusters, "UNABLE_SECONDS", 0.3)
+    monkeypatch.setattr(remote_workers, "VERSIONS_SECONDS", 3.0)
+    monkeypatch.setattr(remote_workers, "UNABLE_SECONDS", 0.3)
     dask.start_worker(kind)
     dask.await_workers(1)
     said = on_cluster()
@@ -227,8 +229,8 @@ def test_another_process_at_the_address_of_a_worker_prepares_as_well(
 def test_the_jobs_of_a_silent_worker_go_to_others(
     dask: Dask, on_cluster: OnCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "SILENT_SECONDS", 2.0)
-    monkeypatch.setattr(clusters, "EMPTY_SECONDS", 0.2)
+    monkeypatch.setattr(remote_workers, "SILENT_SECONDS", 2.0)
+    monkeypatch.setattr(remote_workers, "EMPTY_SECONDS", 0.2)
     silent = dask.start_worker(kinds.stops)
     dask.await_workers(1)
     said_so: list[str] = []
@@ -262,8 +264,8 @@ def test_the_jobs_of_a_worker_that_lives_and_never_answers_go_to_others(
 def test_a_cluster_without_workers_says_so_rarely_and_waits_for_one(
     dask: Dask, on_cluster: OnCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "EMPTY_SECONDS", 0.2)
-    monkeypatch.setattr(clusters, "REPEAT_SECONDS", 0.5)
+    monkeypatch.setattr(remote_workers, "EMPTY_SECONDS", 0.2)
+    monkeypatch.setattr(remote_workers, "REPEAT_SECONDS", 0.5)
     said_so: list[str] = []
     monkeypatch.setattr(clusters, "_write_error", said_so.append)
     helping = once(lambda: len(said_so) == 2, lambda: dask.start_worker(kinds.answers_at_once))
@@ -283,20 +285,20 @@ def test_a_scheduler_that_ends_ends_the_run_and_the_same_command_goes_on(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(clusters, "SECONDS", 3)
-    log, scheduler = tmp_path / "log.jsonl", dask.scheduler
+    monkeypatch.setattr(scheduler, "SECONDS", 3)
+    log, doomed = tmp_path / "log.jsonl", dask.scheduler
     worker = dask.start_worker(kinds.grades_one_and_hangs)
-    assert scheduler.pid is not None
+    assert doomed.pid is not None
     ending = once(
         lambda: log.exists() and '"graded"' in log.read_text(),
-        lambda: os.kill(scheduler.pid or 0, number),
+        lambda: os.kill(doomed.pid or 0, number),
     )
     said = on_cluster()
     ending.join()
     assert said.code == 2, said.err
     assert f"the scheduler at {dask.address} does not answer any more" in said.err
     assert "what was graded is kept" in said.err
-    for process in (scheduler, worker):
+    for process in (doomed, worker):
         dask.end(process)
     dask.start_scheduler()
     dask.start_worker(kinds.answers_at_once)
@@ -308,7 +310,7 @@ def test_a_scheduler_that_ends_ends_the_run_and_the_same_command_goes_on(
 def test_a_scheduler_that_is_not_there_is_named(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters, "SECONDS", 0.2)
+    monkeypatch.setattr(scheduler, "SECONDS", 0.2)
     folder, out = hand_in(tmp_path / "class", FEW), tmp_path / "out"
     away = "tcp://127.0.0.1:9"
     said = cli("batch", folder, "--course", TINY, "--out", out, "--cluster", away)
@@ -331,7 +333,7 @@ def test_a_course_on_a_worker_is_for_its_user_alone_and_removed(
 
 
 def test_closing_waits_for_a_silent_cluster_no_longer_than_it_may(
-    monkeypatch: pytest.MonkeyPatch, tiny_course: clusters.Course
+    monkeypatch: pytest.MonkeyPatch, tiny_course: Course
 ) -> None:
     never, asked = threading.Event(), threading.Event()
 
@@ -348,7 +350,7 @@ def test_closing_waits_for_a_silent_cluster_no_longer_than_it_may(
             asked.set()
             never.wait()
 
-    monkeypatch.setattr(clusters, "Client", Silent)
+    monkeypatch.setattr(scheduler, "Client", Silent)
     monkeypatch.setattr(clusters, "CLOSE_SECONDS", 0.05)
     clusters.Cluster(tiny_course, "confined", "tcp://127.0.0.1:9").close()
     assert asked.is_set()

@@ -24,7 +24,8 @@ from grader.submissions.layouts import Attempt, FoundAttempts, find_attempts
 from grader.submissions.layouts.attempt import RESERVED
 from grader.submissions.layouts.collection import read_attempt
 from grader.submissions.reader import messages
-from grader.submissions.reader.host import ReaderTemplate, ReadingImpossible
+from grader.submissions.reader.exchange import ReadingImpossible
+from grader.submissions.reader.host import ReaderTemplate
 
 SECRET = "'nobody may read this'"
 OWN = re.compile(r"'own [0-9]+'")

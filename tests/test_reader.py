@@ -25,7 +25,8 @@ from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, AttemptPart, attempt, collect
 from grader.submissions.opening import MAX_ENTRIES
 from grader.submissions.reader import host, messages
-from grader.submissions.reader.host import ReaderTemplate, ReadingLimits
+from grader.submissions.reader.exchange import ReadingLimits
+from grader.submissions.reader.host import ReaderTemplate
 from grader.submissions.submission import Submission, discover
 
 TINY = Path(__file__).parent / "tiny"

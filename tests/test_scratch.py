@@ -92,12 +92,14 @@ def test_a_link_to_elsewhere_is_removed_and_not_followed(place: Path) -> None:
 def test_what_a_dead_run_left_goes_at_the_next_start(place: Path) -> None:
     code = (
         "import os, signal\nfrom grader.scratch import ScratchFolder\n"
-        "(ScratchFolder('test').path / 'file').touch()\nos.kill(os.getpid(), signal.SIGKILL)\n"
+        "folder = ScratchFolder('test').path\n(folder / 'closed').mkdir()\n"
+        "(folder / 'closed' / 'file').touch()\n(folder / 'closed').chmod(0)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     environment = os.environ | {"TMPDIR": str(place)}
     ended = subprocess.run([sys.executable, "-c", code], env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL
-    assert len(list(place.glob("grader-test-*/file"))) == 1
+    assert len(list(place.glob("grader-test-*/closed"))) == 1
     start(place)
     assert not list(place.iterdir())
 

@@ -63,6 +63,8 @@ def signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("only the main thread of a process handles signals")
     known = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:  # also one that these tests were started to ignore
+        signal.signal(number, signal.SIG_DFL)
     stop_on_signals()
     yield
     for number, handler in known.items():
@@ -95,6 +97,15 @@ def test_a_stored_result_is_told_though_a_signal_comes_in_between(
 
 
 @pytest.mark.usefixtures("signals")
+def test_a_signal_that_is_ignored_from_the_start_stops_nothing() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    stop_on_signals()
+    os.kill(os.getpid(), signal.SIGHUP)
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.usefixtures("signals")
 def test_a_second_ctrl_c_does_not_wait_for_the_step_that_hangs() -> None:
     told = []
 
@@ -108,36 +119,6 @@ def test_a_second_ctrl_c_does_not_wait_for_the_step_that_hangs() -> None:
     with pytest.raises(KeyboardInterrupt):
         hang()
     assert told == ["goes on"]
-
-
-def test_folders_of_runs_that_were_killed_are_removed_at_the_next_start(tmp_path: Path) -> None:
-    make = "from grader.scratch import ScratchFolder\nfolder = ScratchFolder('zip')\n"
-    fill = "(folder.path / 'a').mkdir()\n(folder.path / 'a' / 'b.txt').write_text('b')\n"
-    close = "(folder.path / 'a').chmod(0)\n"
-    command = [sys.executable, "-c"]
-    variables = {**os.environ, "TMPDIR": str(tmp_path)}
-    lives = subprocess.Popen(
-        [*command, f"{make}print(folder.path, flush=True)\ninput()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=variables,
-    )
-    assert lives.stdout is not None
-    owned = Path(lives.stdout.readline().decode().strip())
-    killed = f"{make}{fill}{close}import os\nos.kill(os.getpid(), 9)"
-    assert subprocess.run([*command, killed], env=variables, check=False).returncode == -9
-    others = [tmp_path / name for name in ("grader-notes", "grader-zip-mine", "other")]
-    for folder in others:
-        folder.mkdir()
-    (tmp_path / f"grader-zip-{'0' * 16}").symlink_to(others[0])
-    assert len(list(tmp_path.iterdir())) == 6
-    subprocess.run([*command, f"{make}folder.close()"], env=variables, check=True)
-    left = {path.name for path in tmp_path.iterdir() if not path.is_symlink()}
-    assert left == {owned.name, *(folder.name for folder in others)}
-    lives.kill()
-    lives.communicate()
-    subprocess.run([*command, f"{make}folder.close()"], env=variables, check=True)
-    assert not owned.exists()
 
 
 def test_ctrl_c_while_a_report_is_written_loses_nothing(

@@ -26,6 +26,7 @@ from zipfile import ZipFile, ZipInfo
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.notes import left_out, printable_text
 from grader.submissions.opening import MAX_ENTRIES, NotOpened, open_file
+from grader.submissions.reader.sharing import require_own_reader
 
 CODE = (".py", NOTEBOOK)  # suffixes of the files that can be graded
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".7z", ".rar", ".xz", ".bz2")
@@ -123,6 +124,7 @@ def unpack(
     The archive is opened in the folder `within` (see `open_file`), or else in its own folder. The
     notes on each part are also added to `part_notes`, by its path.
     """
+    require_own_reader()
     try:
         stream = open_file(archive, within or archive.parent, limits.archive)
         with _GuardedReader(stream, limits) as guarded, ZipFile(guarded) as opened:

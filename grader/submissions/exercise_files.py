@@ -16,6 +16,7 @@ from grader.submissions.archives import CODE
 from grader.submissions.notebook import UnreadableNotebook, read_notebook
 from grader.submissions.notes import MAX_NOTES, left_out, printable_name, shortened
 from grader.submissions.opening import NotOpened, OwnFolder, read_file, refusal
+from grader.submissions.reader.sharing import require_own_reader
 
 MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 8 * 1024 * 1024  # a notebook also holds outputs and pictures
@@ -191,6 +192,7 @@ def _defined_in(file: Path, within: Path, course: Course, notes: list[str]) -> d
     """Return the file for every exercise of which it defines something."""
     if file.suffix not in CODE:
         return {}
+    require_own_reader()
     code = read_code(file, within)
     if code.problem:
         notes.append(code.problem)

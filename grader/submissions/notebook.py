@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from grader.sandbox.cells import CELL
+from grader.submissions.reader.sharing import require_own_reader
 
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
 # IPython reads a whole cell again for each piece of its own syntax, `/f` and `,f` and `x = %f` as
@@ -29,6 +30,7 @@ class UnreadableNotebook(Exception):
 
 def read_notebook(data: bytes) -> str:
     """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`."""
+    require_own_reader()
     try:
         sources = _sources(json.loads(data.decode("utf-8-sig")))
         if sum(len(source.encode()) for source in sources) > MAX_CODE:

@@ -28,6 +28,8 @@ _ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 IS_A_LINK, NOT_REGULAR = "is a link", "is not a regular file"
 HAS_NO_NAME = "has no name that can be opened"
 
+_linkless_root: Path | None = None  # below it, nothing is ever opened through a link
+
 
 class NotOpened(Exception):
     """A file or folder must not be opened; the message continues its name: "is a link"."""
@@ -122,6 +124,16 @@ def _refusal_of(found: os.stat_result, *, is_given: bool) -> str:
     return "is a hard link (hand in a copy)" if found.st_nlink > 1 and not is_given else ""
 
 
+def follow_no_link_below(root: Path) -> None:
+    """Open nothing through a link below `root`, from now on until this process ends.
+
+    That is for a process that may read all of a class: `within` is then the folder of a student,
+    which could become a link to another's at any time.
+    """
+    global _linkless_root
+    _linkless_root = root
+
+
 class OwnFolder:
     """The folder of one submission, which lists a limited number of files and folders in all."""
 
@@ -154,6 +166,8 @@ class OwnFolder:
 
 def _open(path: Path, within: Path, flags: int) -> int:
     """Return a descriptor of `path`, which is reached from `within` without following a link."""
+    if _linkless_root is not None and _is_in(path, _linkless_root):
+        within = _linkless_root
     try:
         if path == within:
             return os.open(path, flags)
@@ -185,10 +199,14 @@ def _open_below(within: Path, names: Sequence[str], flags: int) -> int:
 
 def _names_below(path: Path, within: Path) -> tuple[str, ...]:
     """Return the names that lead from `within` to `path`; raise `ValueError` if none do."""
-    above = within.parts
-    if path.parts[: len(above)] != above:
+    if not _is_in(path, within):
         raise ValueError(f"{path} is not in {within}")
-    return path.parts[len(above) :]
+    return path.parts[len(within.parts) :]
+
+
+def _is_in(path: Path, within: Path) -> bool:
+    above = within.parts
+    return path.parts[: len(above)] == above
 
 
 def _is_through_link(path: Path, within: Path) -> bool:

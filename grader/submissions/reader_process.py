@@ -1,10 +1,11 @@
-"""The template process of readers: it forks a reader for every job.
+"""The template process of readers: it forks a reader when it is told to.
 
     python -I -m grader.submissions.reader_process FD ROOT
 
 Orders come through the socket FD. ROOT holds the readers' private folders. A reader waits for its
-confinement, confines itself, does one job, sends one message and ends. The template reads nothing
-that a student wrote, and imports no torch.
+confinement, confines itself, does one job, sends one message and ends; a class reader does the same
+job for one attempt after the other, and runs no parser. The template reads nothing that a student
+wrote, and imports no torch.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from grader.errors import RequestError
 from grader.sandbox.confinement.layers import Confinement, confine, die_with, prepare
 from grader.submissions.archives import CLASS, UnreadableArchive, unpack
 from grader.submissions.notes import printable_text, shortened
+from grader.submissions.opening import follow_no_link_below
 from grader.submissions.reader import messages
+from grader.submissions.reader.sharing import OwnReaderRequired, share_this_process
 from grader.submissions.submission import ReadFiles, read_submission
 
 CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
@@ -168,7 +171,7 @@ def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
             confined = _confined(confinement, private, parent)
             connection.sendall(messages.frame(confined))
             if not confined.fault:
-                connection.sendall(messages.frame(_answer_one(_receive_frame(connection), private)))
+                _do_jobs(connection, private)
                 code = 0
     finally:
         os._exit(code)
@@ -185,10 +188,32 @@ def _confined(confinement: Confinement, private: Path, parent: int) -> messages.
     )
 
 
-def _answer_one(data: bytes, private: Path) -> messages.Answer:
+def _do_jobs(connection: socket.socket, private: Path) -> None:
+    """Do one job or, if it is to read plainly, one after the other of that kind."""
+    job = messages.decode_job(_receive_frame(connection))
+    if not isinstance(job, messages.ReadPlainly):
+        connection.sendall(messages.frame(_answer_one(job, private)))
+        return
+    follow_no_link_below(_path(job.root))
+    share_this_process()
+    while True:
+        connection.sendall(messages.frame(_read_plainly(job)))
+        job = messages.decode_plain_job(_receive_frame(connection))
+
+
+def _read_plainly(job: messages.ReadPlainly) -> messages.PlainlyRead:
+    """Read an attempt of a class; whoever is told of a problem has had a reader of their own."""
+    with contextlib.suppress(OwnReaderRequired):
+        read = answer(job.attempt)
+        if isinstance(read, messages.FilesRead) and not read.problems:
+            return messages.PlainlyRead(job.number, read)
+    return messages.PlainlyRead(job.number)
+
+
+def _answer_one(job: messages.Job, private: Path) -> messages.Answer:
     had_transformer = "IPython" in sys.modules
     try:
-        answered = answer(messages.decode_job(data))
+        answered = answer(job)
     except MemoryError:
         most = resource.getrlimit(resource.RLIMIT_AS)[0] >> 20
         return messages.ReadingRefused(f"reading it takes more than {most} MiB of memory")

@@ -17,13 +17,8 @@ from grader.submissions.archives import ZIP_AGAIN, UnreadableArchive, is_zip, un
 from grader.submissions.exercise_files import digest_of, find_exercise_files, read_code
 from grader.submissions.notes import printable_name, shortened
 from grader.submissions.reader import messages
-from grader.submissions.reader.host import (
-    NONSENSE,
-    ReadingFailed,
-    ReadingImpossible,
-    exercise_names,
-    readers,
-)
+from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
+from grader.submissions.reader.host import NONSENSE, exercise_names, readers
 
 PLAIN_FILES = "hand in the exercise files as plain .py files"
 TOO_LONG = f"the exercise files are together longer than {messages.MAX_TEXTS >> 20} MiB"

@@ -33,6 +33,7 @@ from attacks.world import (
     free_port,
     listening,
     secrets_in_environment,
+    still_run,
 )
 
 from grader.classroom import publishing
@@ -166,7 +167,7 @@ class Watcher:
         found.traces += self.world.traces() + listening(self.spare)
         strays = children(os.getpid()) - self._known
         if strays and self._known:
-            found.traces.append(f"{len(strays)} processes still run")
+            found.traces += still_run(strays)
             end_all(strays)
         self._known = self._known or children(os.getpid())
 
@@ -284,8 +285,7 @@ def _note_class(watcher: Watcher, names: Sequence[str], running: Set[int]) -> No
     expected |= {publishing.GRADES, publishing.RESULTS, publishing.DASHBOARD, FILE, LOCK}
     stray = {path.name for path in out.glob("**/*") if path.is_file()} - expected
     strays = [f"left {name} among the reports" for name in sorted(stray)]
-    strays += [f"{len(running)} processes still run"] if running else []
-    next(iter(watcher.evidence.values())).traces += strays
+    next(iter(watcher.evidence.values())).traces += strays + still_run(running)
     text = (out / publishing.GRADES).read_text("utf-8")
     for line in text.splitlines():
         cells = (next(csv.reader([line], delimiter=end), []) for end in ",;\t")

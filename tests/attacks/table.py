@@ -26,6 +26,8 @@ from attacks.corpus import Attack, load  # noqa: E402
 from attacks.world import Evidence  # noqa: E402
 from pages import keep  # noqa: E402
 
+from grader.submissions.reader.host import readers  # noqa: E402
+
 PAGE = HERE.parent.parent / "docs" / "security.md"
 REMAINS = "remains"  # the family of what is known to be possible, told in the page
 
@@ -87,7 +89,9 @@ def _in_words(found: Evidence | None) -> str:
     told = [f"secrets: {', '.join(sorted(secrets))}"] if secrets else []
     sent = ["a way out over the network"] if any("network" in text for text in found.loot) else []
     left = ["left files"] if any(text.startswith("left") for text in found.traces) else []
-    lasting = [re.sub(r"^\d+ ", "", text) for text in found.traces if not text.startswith("left")]
+    lasting = [
+        re.sub(r"^\d+ |:.*", "", text) for text in found.traces if not text.startswith("left")
+    ]
     harm = [re.sub(r" (with|took) [\d.]+ \w+.*", "", text) for text in found.harm]
     return "; ".join([*points, *told, *sent, *left, *lasting, *harm]) or "nothing"
 
@@ -103,6 +107,7 @@ def main() -> int:
     start = time.perf_counter()
     with TemporaryDirectory(prefix="attacks-") as folder:
         mine = ours.run(Path(folder), attacks)
+    readers().close()  # or else it ends a moment after this process, as a child of whoever adopts
     spent = time.perf_counter() - start
     naive: dict[str, Evidence] = {}
     if not options.ours:

@@ -9,7 +9,7 @@ import shutil
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -207,7 +207,17 @@ def children(pid: int) -> set[int]:
     return found
 
 
-def end_all(pids: set[int]) -> None:
+def still_run(pids: Set[int]) -> list[str]:
+    """Say which of these processes run, by their command lines."""
+    commands = []
+    for pid in sorted(pids):
+        with suppress(OSError):  # it has ended meanwhile
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            commands.append(f"{pid} {command.strip()}")
+    return [f"{len(pids)} processes still run: {'; '.join(commands)}"] if pids else []
+
+
+def end_all(pids: Set[int]) -> None:
     """End processes and wait until they are gone."""
     for pid in pids:
         with suppress(OSError):

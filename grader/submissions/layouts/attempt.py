@@ -61,7 +61,7 @@ class Attempt:
 
     `student` is unique in the class and usable as a file name. `number` counts the student's
     attempts from 1, the oldest. `submitted` has a time zone. `late` is True only if the platform
-    says so. `notes` are shown in the student's report.
+    says so. `notes` are shown in the student's report. `root` is the folder of the class.
     """
 
     student: str
@@ -71,6 +71,7 @@ class Attempt:
     submitted: datetime | None = None
     late: bool = False
     notes: tuple[str, ...] = ()
+    root: Path | None = None
 
 
 @dataclass(frozen=True)

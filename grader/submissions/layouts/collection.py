@@ -19,12 +19,9 @@ from grader.submissions.layouts.attempt import CLUTTER, Attempt, AttemptPart
 from grader.submissions.notes import left_out, printable_name, shortened
 from grader.submissions.opening import Entry, NotOpened, OwnFolder, open_file, refusal
 from grader.submissions.reader import messages
-from grader.submissions.reader.host import (
-    ReadingFailed,
-    ReadingImpossible,
-    exercise_names,
-    readers,
-)
+from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
+from grader.submissions.reader.host import exercise_names, readers
+from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.submission import (
     PLAIN_FILES,
     ReadFiles,
@@ -61,7 +58,7 @@ def attempt_folder(attempt: Attempt, notes: list[str] | None = None) -> Iterator
 
 
 def collect(attempt: Attempt, course: Course) -> Submission:
-    """Return the attempt's submission, read by a reader of its own.
+    """Return the attempt's submission, as a reader reads it.
 
     If it cannot be read, every exercise has the reason. Raises `RequestError` if this machine is
     the reason, such as a full disk.
@@ -73,7 +70,8 @@ def collect(attempt: Attempt, course: Course) -> Submission:
     student = os.fsencode(attempt.student)
     job = messages.ReadAttempt(exercise_names(course), student, parts, attempt.notes)
     try:
-        answer = readers().ask(job, messages.FilesRead, [part.path for part in attempt.parts])
+        paths = [part.path for part in attempt.parts]
+        answer = readers().ask(job, messages.FilesRead, paths, root=attempt.root)
         return replace(accepted(answer, course), name=attempt.student)
     except ReadingImpossible as error:
         reason = str(error)
@@ -259,6 +257,7 @@ def _cannot_be_read(error: OSError) -> str:
     """Return why a file is left out; raise the error if it is this machine's."""
     if error.errno in MACHINE_ERRORS:
         raise error
+    require_own_reader()
     return f"cannot be read ({error.strerror})"
 
 

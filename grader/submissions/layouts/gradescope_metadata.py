@@ -20,13 +20,9 @@ from grader.submissions.layouts.attempt import UNKNOWN
 from grader.submissions.notes import printable_text
 from grader.submissions.opening import NotOpened, read_file
 from grader.submissions.reader import messages
-from grader.submissions.reader.host import (
-    NONSENSE,
-    ReadingFailed,
-    ReadingImpossible,
-    ReadingLimits,
-    readers,
-)
+from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible, ReadingLimits
+from grader.submissions.reader.host import NONSENSE, readers
+from grader.submissions.reader.sharing import require_own_reader
 
 METADATA = "submission_metadata.yml"
 MAX_BYTES = 64 * 1024 * 1024  # the file also holds the results of all submissions
@@ -76,6 +72,7 @@ def parse(path: Path) -> dict[str, SubmissionMetadata]:
 
     Only a reader calls this: it parses what students have written.
     """
+    require_own_reader()
     try:
         data = read_file(path, path.parent, MAX_BYTES)
         _refuse_deep(data)

@@ -24,12 +24,8 @@ from grader.submissions.layouts.attempt import (
 )
 from grader.submissions.notes import LEFT_OUT, printable_name, shortened
 from grader.submissions.reader import messages
-from grader.submissions.reader.host import (
-    ReadingFailed,
-    ReadingImpossible,
-    ReadingLimits,
-    readers,
-)
+from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible, ReadingLimits
+from grader.submissions.reader.host import readers
 
 # The first layout that recognises a folder reads it; `plain` recognises every folder.
 _LAYOUTS: dict[str, ModuleType] = {
@@ -131,13 +127,16 @@ def find_attempts(
         reasons = "".join(f"; {one.what} {one.why}" for one in listing.left_out[:3])
         raise RequestError(f"{printable_name(str(folder))} holds no submissions{reasons}", EXPECTED)
     attempts.sort(key=lambda attempt: (attempt.student, attempt.number))
-    noted = tuple(_with_notes(attempt, notes) for attempt in attempts)
-    return FoundAttempts(name, noted, listing.left_out)
+    found = tuple(
+        replace(attempt, root=folder, notes=(*attempt.notes, *_notes_on(attempt, notes)))
+        for attempt in attempts
+    )
+    return FoundAttempts(name, found, listing.left_out)
 
 
-def _with_notes(attempt: Attempt, notes: Mapping[Path, tuple[str, ...]]) -> Attempt:
-    own = [note for part in attempt.parts for note in notes.get(part.path, ())]
-    return replace(attempt, notes=(*attempt.notes, *own)) if own else attempt
+def _notes_on(attempt: Attempt, notes: Mapping[Path, tuple[str, ...]]) -> Iterator[str]:
+    for part in attempt.parts:
+        yield from notes.get(part.path, ())
 
 
 def _layout_of(listing: Listing) -> str:

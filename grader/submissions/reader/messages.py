@@ -77,6 +77,17 @@ class ReadAttempt(msgspec.Struct, tag="attempt", frozen=True):
     notes: tuple[str, ...]
 
 
+class ReadPlainly(msgspec.Struct, tag="plainly", frozen=True):
+    """Read one attempt of the class in `root` without a parser. The answer is a `PlainlyRead`.
+
+    The same reader may then get the next such job, with the next number, and no other job.
+    """
+
+    number: int
+    root: bytes
+    attempt: ReadAttempt
+
+
 class ReadPaths(msgspec.Struct, tag="paths", frozen=True):
     """Read the submission in these paths, relative to a folder. The answer is a `FilesRead`."""
 
@@ -129,6 +140,13 @@ class FilesRead(msgspec.Struct, tag="files", frozen=True):
     paths: dict[Name, FilePath]
     problems: dict[Name, Words]
     notes: Notes
+
+
+class PlainlyRead(msgspec.Struct, frozen=True):
+    """The answer to the job of this number; without files, it takes a reader of its own."""
+
+    number: int
+    files: FilesRead | None = None
 
 
 class PartNotes(msgspec.Struct, frozen=True):
@@ -187,7 +205,9 @@ decode_confinement = msgspec.msgpack.Decoder(Confinement).decode
 decode_started = msgspec.msgpack.Decoder(ReaderStarted).decode
 decode_stopped = msgspec.msgpack.Decoder(ReaderStopped).decode
 decode_confined = msgspec.msgpack.Decoder(ReaderConfined).decode
-decode_job = msgspec.msgpack.Decoder(Job).decode
+decode_job = msgspec.msgpack.Decoder(Job | ReadPlainly).decode
+decode_plain_job = msgspec.msgpack.Decoder(ReadPlainly).decode
+decode_plainly_read = msgspec.msgpack.Decoder(PlainlyRead).decode
 decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 

@@ -1,0 +1,81 @@
+"""A reader that serves a class: one attempt after the other, as long as all of it is plain files.
+
+Such a reader never runs a parser on what a student wrote, so it is the same process after an
+attempt as before. It only ever brings good news: whatever needs a parser, has a problem, or takes
+too long is read again by a reader of its own, which alone decides what a student is told.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from grader.errors import InternalError
+from grader.submissions.reader import messages
+from grader.submissions.reader.exchange import (
+    Reader,
+    ReadingLimits,
+    answer_body,
+    confinement,
+    hand_over,
+    started,
+)
+
+MAX_SERVED = 200  # attempts; then whatever has grown in a reader goes with it
+LIMITS = ReadingLimits(seconds=2.0)  # the time is for each attempt, the CPU time for all together
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class ClassReader:
+    """A reader that may read all that is in `root`, the folder of a class."""
+
+    def __init__(self, reader: Reader, root: Path) -> None:
+        self.reader, self._root = reader, root
+        self.pid: int | None = None
+        self._served = 0
+        # As long as this is open, no other folder can be taken for the one that it may read.
+        try:
+            self._held = os.open(root, _FOLDER)
+        except OSError:
+            reader.connection.close()
+            raise
+
+    def may_serve(self, root: Path) -> bool:
+        """Return whether it may read one more attempt of the class in `root`."""
+        if root != self._root or self._served >= MAX_SERVED:
+            return False
+        try:
+            return os.path.samestat(os.stat(root), os.fstat(self._held))
+        except OSError:
+            return False
+
+    def read(self, attempt: messages.ReadAttempt) -> messages.FilesRead | None:
+        """Return what the attempt holds, or None if that takes a reader of its own.
+
+        Raises an error of any kind if this reader cannot be used any more.
+        """
+        connection = self.reader.connection
+        if self.pid is None:
+            self._start()
+        self._served += 1
+        job = messages.ReadPlainly(self._served, os.fsencode(self._root), attempt)
+        connection.settimeout(LIMITS.seconds)
+        connection.sendall(messages.frame(job))
+        if (body := answer_body(connection, LIMITS)) is None:
+            raise EOFError("the reader has ended")
+        answer = messages.decode_plainly_read(body)
+        if answer.number != self._served:
+            raise InternalError("a reader has answered another request", "run the command again")
+        return answer.files
+
+    def _start(self) -> None:
+        hello = started(self.reader.connection)
+        if hello.fault:
+            raise OSError(hello.fault)
+        self.pid = hello.pid
+        hand_over(self.reader.connection, confinement(LIMITS, [self._root]))
+
+    def close(self) -> None:
+        """Close what this process holds of it; the template ends it."""
+        self.reader.connection.close()
+        os.close(self._held)

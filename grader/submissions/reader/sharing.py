@@ -1,0 +1,36 @@
+"""What a reader that serves a whole class leaves to a reader that serves one attempt.
+
+That is every parser of strangers' bytes, and whatever ends in a problem of the attempt. Whatever
+runs a parser calls `require_own_reader` first. Other code that compiles or imports something, such
+as a codec, is stopped by Python itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+PARSING = {"compile", "import", "marshal.loads", "pickle.find_class"}  # events of Python
+
+_is_shared = False
+
+
+class OwnReaderRequired(BaseException):
+    """This needs a reader of its own. Not an `Exception`: parsers' callers catch all of these."""
+
+
+def share_this_process() -> None:
+    """Make `require_own_reader` raise from now on, until this process ends."""
+    global _is_shared
+    _is_shared = True
+    sys.addaudithook(_refuse_parsing)
+
+
+def require_own_reader() -> None:
+    """Raise `OwnReaderRequired` if this process serves more than one attempt."""
+    if _is_shared:
+        raise OwnReaderRequired
+
+
+def _refuse_parsing(event: str, _: tuple[object, ...]) -> None:
+    if event in PARSING:
+        raise OwnReaderRequired
