@@ -10,6 +10,7 @@ FIRST_HEAD = [
     [0.8993, 0.0390, 0.9268, 0.7388],
     [0.7179, 0.7058, 0.9156, 0.4340],
 ]
+REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
 SECOND_HEAD = [[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]]
 
 
@@ -70,7 +71,7 @@ def test_causal_or_not(student, rng):
 
 @pytest.mark.points(3)
 def test_parts(student):
-    """Four linear layers, 3·d_in·d_out + d_out² + d_out parameters, and a mask that is a buffer."""
+    """Four linear layers, 3·d_in·d_out + d_out² + d_out parameters and no others."""
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3)
     sizes = {name: parameter.numel() for name, parameter in module.named_parameters()}
     total = 3 * 7 * 12 + 12 * 12 + 12
@@ -78,8 +79,6 @@ def test_parts(student):
     layers = {name.partition(".")[0] for name in sizes}
     wanted = {"W_query", "W_key", "W_value", "out_proj"}
     expect(layers == wanted, f"the layers are {sorted(layers)}, not {sorted(wanted)}")
-    shapes = [tuple(buffer.shape) for _, buffer in module.named_buffers()]
-    expect((6, 6) in shapes, f"no buffer has the shape (6, 6) of the mask; the shapes are {shapes}")
 
 
 @pytest.mark.points(1)
@@ -95,9 +94,9 @@ def test_dropout(student, rng):
 
 @pytest.mark.points(2)
 def test_misuse(student, rng):
-    """A num_heads that does not divide d_out and more than context_length tokens raise errors."""
-    with raises(student, "ValueError", "AssertionError"):
+    """A num_heads that does not divide d_out and more than context_length tokens are refused."""
+    with raises(student, *REFUSALS):
         student.MultiHeadAttention(7, 12, 6, 0.0, 5)
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3)
-    with raises(student, "ValueError"):
+    with raises(student, *REFUSALS):
         output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))

@@ -295,14 +295,15 @@ def assert_bfloat16(output, mode):
 def test_too_many_tokens(student, rng):
     """More tokens than context_length are refused."""
     context = working_context(student)
-    module = student.CausalAttention(D_IN, D_OUT, context, 0.0)
-    output_of(module, rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32))
-    for n_tokens in (context + 1, 2 * context):
+    working = student.CausalAttention(D_IN, D_OUT, context, 0.0)
+    output_of(working, rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32))
+    for longest, n_tokens in ((context, context + 1), (context, 2 * context), (1, 2)):
+        module = student.CausalAttention(D_IN, D_OUT, longest, 0.0)
         try:
             with raises(student, *REFUSALS):
                 output_of(module, rng.randn(BATCH, n_tokens, D_IN, dtype=torch.float32))
         except Mismatch:
-            call = f"CausalAttention({D_IN}, {D_OUT}, {context}, 0.0)(x) with {n_tokens} tokens"
+            call = f"CausalAttention({D_IN}, {D_OUT}, {longest}, 0.0)(x) with {n_tokens} tokens"
             raise Mismatch(f"{call} raises nothing, where ValueError is expected") from None
 
 

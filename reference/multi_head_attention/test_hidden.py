@@ -4,6 +4,8 @@ A check of anything but the formula compares the student's answers with each oth
 mistake costs one check.
 """
 
+import functools
+
 import pytest
 import torch
 from torch import Tensor
@@ -156,8 +158,8 @@ def test_multi_head_attention(student, reference, rng):
         options = {"context": CONTEXT, "heads": heads, "d_out": heads * d_head}
         state = weights_of(rng, d_out=heads * d_head)
         theirs, ours = (made(code, state, **options) for code in (student, reference))
-        for n_tokens in (N_TOKENS, 2):
-            x = rng.randn(BATCH, n_tokens, D_IN) * 0.7
+        for n_tokens, scale in ((N_TOKENS, 0.7), (2, 0.7), (2, 1e6)):
+            x = rng.randn(BATCH, n_tokens, D_IN) * scale
             assert_close(output_of(theirs, x), output_of(ours, x), atol=ABSOLUTE)
 
 
@@ -198,6 +200,9 @@ def test_any_size(student, rng):
     x = rng.randn(3, CONTEXT, D_IN) * 0.7
     output = output_of(module, x)
     expect(isinstance(output, Tensor), "the output is not a tensor")
+    shortest = output_of(made(student, state, context=1), x[:, :1])
+    first = output[:, :1]
+    assert_own(shortest, first, "the output for a context_length of 1", shape=(3, 1, D_OUT))
     whole = (3, CONTEXT, D_OUT)
     assert_own(output, output_of(longer, x), "the output for a full context", shape=whole)
     alone = output_of(module, x[:1])
@@ -358,9 +363,14 @@ def test_misuse(student, rng):
             x = rng.randn(BATCH, n_tokens, D_IN, dtype=torch.float32)
             says = f"{shown}(x) with {n_tokens} tokens"
             assert_refused(student, lambda x=x, module=module: output_of(module, x), says)
-    says = f"MultiHeadAttention({D_IN}, {D_OUT}, {context}, 0.0, 5)"
     make = student.MultiHeadAttention
-    assert_refused(student, lambda: make(D_IN, D_OUT, context, 0.0, 5), says)
+    shortest, x = make(D_IN, D_OUT, 1, 0.0, HEADS), rng.randn(BATCH, 2, D_IN, dtype=torch.float32)
+    says = f"MultiHeadAttention({D_IN}, {D_OUT}, 1, 0.0, {HEADS})(x) with 2 tokens"
+    assert_refused(student, lambda: output_of(shortest, x), says)
+    for d_out, heads in ((D_OUT, 5), (6, 4)):  # 4 has a factor in common with 6
+        says = f"MultiHeadAttention({D_IN}, {d_out}, {context}, 0.0, {heads})"
+        call = functools.partial(make, D_IN, d_out, context, 0.0, heads)
+        assert_refused(student, call, says)
 
 
 def assert_refused(student, call, shown):

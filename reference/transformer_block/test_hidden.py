@@ -87,7 +87,10 @@ def test_written_by_hand(student, rng):
 
 @pytest.mark.points(1)
 def test_parts(student, reference):
-    """The block has the parts attention, feed_forward, norm1, norm2, and no other parameters."""
+    """The block has the parts attention, feed_forward, norm1, norm2, and no other parameters.
+
+    Guards: the names and shapes of the parameters, by which weights are carried over.
+    """
     found = {n: tuple(p.shape) for n, p in student.TransformerBlock(*SIZES).named_parameters()}
     wanted = {n: tuple(p.shape) for n, p in reference.TransformerBlock(*SIZES).named_parameters()}
     wrong = ", ".join(sorted(set(found) ^ set(wanted)))
@@ -108,6 +111,15 @@ def test_pre_norm(student, reference, rng):
         x = rng.randn(*shape, D_MODEL) * 0.3
         what = f"the output for {shape[0]} x {shape[1]} tokens"
         assert_close(doubled(output_of(theirs, x)), output_of(ours, x), what, atol=ABSOLUTE)
+    narrow = 1, 1, 2 * N_TOKENS, 2 * N_TOKENS  # a model with a single feature
+    theirs, ours = (code.TransformerBlock(*narrow).double().eval() for code in (student, reference))
+    shapes = {name: value.shape for name, value in theirs.state_dict().items()}
+    state = {n: v for n, v in ours.state_dict().items() if shapes.get(n) == v.shape}
+    theirs.load_state_dict(state, strict=False)
+    x = rng.randn(BATCH, N_TOKENS, 1)
+    what = "the output for a single feature"
+    assert_close(doubled(output_of(theirs, x)), output_of(ours, x), what, atol=ABSOLUTE)
+    theirs, ours = blocks(student, reference, rng)
     torchs = torch_layer()
     torchs.load_state_dict(torch_names(ours.state_dict()))
     x = rng.randn(BATCH, N_TOKENS, D_MODEL)
