@@ -1,4 +1,4 @@
-import torch
+# promise: more tokens than context_length are refused (a mask of one token broadcasts)
 from torch import nn
 
 
