@@ -1,4 +1,5 @@
 # promise: more tokens than context_length are refused (a mask of one token broadcasts)
+import torch
 from torch import nn
 
 
