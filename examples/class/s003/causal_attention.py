@@ -18,26 +18,26 @@ Write the class
     forward(x)     x (batch, n_tokens, d_in) -> (batch, n_tokens, d_out)
 
 Parts
-  - W_query, W_key and W_value are nn.Linear layers from d_in to d_out, created
-    in this order; they have a bias only if qkv_bias is True. The module has no
-    other parameters.
-  - The mask has shape (context_length, context_length) and is a buffer
-    (register_buffer) with any name, so it moves with the module and is not
-    trained.
+  - W_query, W_key and W_value are nn.Linear layers from d_in to d_out; they
+    have a bias only if qkv_bias is True. The module has no other parameters.
+    Create them in this order if you want to see the numbers below.
+  - The mask is no parameter, and follows the module to another dtype or
+    device. One way is a buffer (register_buffer) of shape (context_length,
+    context_length); another is to make the mask in forward.
   - dropout is the rate at which weights are dropped in training; the remaining
     weights are divided by 1 - dropout. Dropout is applied to the weights after
     the softmax and to nothing else. In eval mode nothing is dropped.
 
 Requirements
   - n_tokens may be anything from 1 to context_length. For more tokens, forward
-    raises ValueError. The batch may have any size.
+    raises an exception such as ValueError. The batch may have any size.
   - The first token attends only to itself: its output is its own value.
   - Changing a later token, by any amount, changes no earlier output. Scores of
     any size give finite results.
   - If the module and x have the same dtype, the output has it too, for example
     bfloat16. module.to(dtype) is enough to convert the module.
   - x may be a view, such as a transposed tensor, and is not modified.
-  - Gradients reach x and all parameters.
+  - Gradients reach x and all parameters, in training and in eval mode.
   - No Python loop runs over batch or tokens.
 
 Example

@@ -37,12 +37,12 @@ Requirements
     several. Inputs may be views, such as transposed tensors.
   - A temp near 0 picks the value of the best key. A huge temp gives the mean
     of all values.
-  - A temp of 0 or below raises ValueError in both functions.
+  - Both functions refuse a temp of 0 or below: they raise ValueError.
   - Scores of any size, such as 1e4 or -1e4, give finite results.
   - Reordering K and V together does not change the output.
   - The keys in `entries` may be any ints, such as 40 or -3, in any order. A
     key that is not in `entries` raises KeyError.
-  - Gradients reach Q, K and V. None of the three is modified.
+  - Gradients reach Q, K and V. Neither these three nor `entries` are modified.
   - No Python loop in `attention` runs over batch, queries or keys.
 
 Example

@@ -22,10 +22,9 @@ Write
                                  (batch, n_tokens, d_model)
     returns  (..., d_model)      dtype of x
 
-linear1 is created first, then linear2, both with the initialisation of
-nn.Linear: after the same torch.manual_seed, everyone has the same weights. The
-module has 2 * d_model * d_ff + d_ff + d_model numbers to learn, and no other
-parameters.
+The order in which the layers are created and their first weights are not
+graded. The module has 2 * d_model * d_ff + d_ff + d_model numbers to learn, and
+no other parameters.
 
 Requirements
   - Dropout is applied to the hidden units, after the ReLU. In training, each

@@ -18,16 +18,17 @@ Write
     returns     (batch, n_queries, n_keys)   weights, dtype of X
 
 Key j is valid for a query if j is less than the query's length. Lengths may
-be integers or floats.
+be integers or floats; with length 2.5, the keys 0, 1 and 2 are valid.
 
 Requirements
   - Length 0: the row has nothing to attend to. Its weights are zeros (not nan,
     not uniform), and gradients stay finite.
   - Scores of any size, such as 1e4 or -1e7, give finite weights. The score of
     a padded key has no effect, however large it is.
-  - A length greater than n_keys, or a valid_lens of any other shape, raises
-    ValueError.
-  - X is not modified.
+  - A length greater than n_keys, or a valid_lens of any other shape, is
+    refused: the function raises ValueError.
+  - X and valid_lens are not modified. Both may be views, such as transposed
+    tensors.
   - No Python loop runs over batch, queries or keys.
 
 Example

@@ -25,27 +25,27 @@ causal attention. With causal=False, every token attends to all tokens.
 Parts
   - W_query, W_key and W_value are nn.Linear layers from d_in to d_out, with a
     bias only if qkv_bias is True; out_proj is an nn.Linear from d_out to d_out
-    that always has a bias. They are created in this order, and there are no
-    other parameters: 3*d_in*d_out + d_out^2 + d_out numbers without qkv_bias.
-  - With causal=True, the mask has shape (context_length, context_length) and
-    is a buffer (register_buffer) with any name.
+    that always has a bias. There are no other parameters: 3*d_in*d_out +
+    d_out^2 + d_out numbers without qkv_bias.
+  - The mask is no parameter, and follows the module to another dtype or
+    device: it is a buffer (register_buffer), or it is made in forward.
   - dropout is the rate at which weights are dropped in training; the remaining
     weights are divided by 1 - dropout. Dropout is applied to the weights of
     every head after the softmax and to nothing else. In eval mode nothing is
     dropped.
 
 Requirements
-  - If num_heads does not divide d_out, the constructor raises ValueError (an
-    AssertionError is accepted too).
+  - If num_heads does not divide d_out, the constructor raises an exception
+    such as ValueError.
   - n_tokens may be anything from 1 to context_length. For more tokens, forward
-    raises ValueError. The batch may have any size, and there may be a single
-    head.
+    raises an exception such as ValueError. The batch may have any size, and
+    there may be a single head.
   - With causal=True, changing a later token, by any amount, changes no earlier
     output.
   - If the module and x have the same dtype, the output has it too, for example
     bfloat16. module.to(dtype) is enough to convert the module.
   - x may be a view, such as a transposed tensor, and is not modified.
-  - Gradients reach x and all parameters.
+  - Gradients reach x and all parameters, in training and in eval mode.
   - No Python loop runs over batch, heads or tokens.
 
 Example

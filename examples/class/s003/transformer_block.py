@@ -20,8 +20,7 @@ Write
     TransformerBlock(d_model, num_heads, d_ff, context_length,
                      dropout=0.0, norm_first=True, causal=True)
 
-an nn.Module made of your own earlier modules, created in this order (so that
-after the same torch.manual_seed, everyone has the same weights):
+an nn.Module made of your own earlier modules:
 
     attention      MultiHeadAttention(d_model, d_model, context_length,
                                       dropout, num_heads, causal=causal)
