@@ -530,10 +530,21 @@ def test_weights_and_extra_credit(cli: Cli, instant: Instant, tmp_path: Path, pa
     assert (line["scale"], line["shift"], line["max_points"]) == ("4", "2", "4")
 
 
+PROBES = '''
+from grader.probing import probe
+
+@probe("values")
+def thrice(student, rng):
+    """A factor of 3."""
+    return student.scale(rng.randn(2, 3), 3.0)
+'''
+
+
 def test_students_see_what_the_course_shows(
     cli: Cli, handed_in: Path, tmp_path: Path, tiny_copy: Path
 ) -> None:
     settings = tiny_copy / "reference" / "course.toml"
+    (tiny_copy / "reference" / "scale" / "probes.py").write_text(PROBES)
     base = 'title = "A tiny course"\npoints = 8\n'
     wrong = tmp_path / "out" / "reports" / "s003.json"
     shown: dict[str, Any] = {}

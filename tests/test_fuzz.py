@@ -345,11 +345,16 @@ class Pipe:
 
     def __init__(self, ended: Ended | None = RUNS_ON) -> None:
         ours, self.theirs = socket.socketpair()
+        self.interrupted: list[int] = []
         self.reaped: list[int] = []
         self._ended = ended
         self.fork = lambda: (ours, 1)
+        self.on_wait = lambda: None
         self.worker = Worker(self)  # type: ignore[arg-type]
         self.theirs.sendall(wire.frame(Reply(0, wire.WireList(["none"]))))
+
+    def interrupt(self, pid: int) -> None:
+        self.interrupted.append(pid)
 
     def reap(self, pid: int, grace: float) -> Ended | None:
         self.reaped.append(pid)
@@ -360,6 +365,7 @@ class Pipe:
             self.worker.request(wire.Sync(1), seconds)
         assert self.reaped == [1]
         self.theirs.close()
+        assert self.interrupted == [1] * (caught.value.kind == "Timeout")
         return caught.value.kind
 
 

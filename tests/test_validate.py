@@ -18,6 +18,29 @@ from grader.submissions.submission import Submission
 
 MIN_FAULTS = 85
 
+PROBES = '''"""Probes."""
+
+from grader.probing import build, gradients, probe
+
+
+@probe("values")
+def thrice(student, rng):
+    """A factor of 3."""
+    return student.scale(rng.randn(3, 7), 3.0)
+
+
+@probe("refusals")
+def negative(student, rng):
+    """A negative factor."""
+    return student.scale(rng.randn(3, 7), -1.0)
+
+
+@probe("gradient")
+def gradient(student, rng):
+    """The gradients of the module."""
+    return gradients(build(student.Scale, 7, rng=rng), rng.randn(3, 7))
+'''
+
 
 @pytest.mark.slow
 def test_the_course_is_proven(cli: Cli, course: Course) -> None:
@@ -186,7 +209,12 @@ def test_what_each_fault_costs_is_printed(cli: Cli, tiny_copy: Path) -> None:
 
 
 def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: Path) -> None:
-    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    folder = tiny_copy / "reference" / "scale"
+    (folder / "probes.py").write_text(PROBES)
+    cli("build", "--course", tiny_copy)
+    alone = cli("validate", "--course", tiny_copy)
+    assert "cannot distinguish" not in alone.out
+    path = folder / "faults.toml"
     path.write_text(
         path.read_text()
         + '\n[[fault]]\nname = "capped_again"\nfails = ["test_thrice"]\n'

@@ -158,6 +158,9 @@ def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygo
 
 
 def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work: AtWork) -> None:
+    def interrupt(session: Session, name: str) -> None:
+        raise KeyboardInterrupt
+
     def work(session: Session) -> None:
         shutil.rmtree(copy / "exercises")
         session.refresh()
@@ -170,7 +173,9 @@ def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work: AtWor
             solve(copy, name)
         session.refresh()
         assert session.passed
-        session.grading = True  # as Ctrl-C leaves it
+        session.on_exercise = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            session.refresh(everything=True)
         assert not session.passed
 
     at_work(work)

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from grader.course.course import Course, Exercise
-from grader.grading.diagnosis.answers import Failed
+from grader.grading.diagnosis.answers import Raised
 from grader.grading.diagnosis.probes import load_probes
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.programs import program
@@ -113,7 +113,7 @@ class Judge:
                 if probe.aspect == "training":  # may draw in another order; the calls ask this
                     continue
                 ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)
-                if isinstance(ours, Failed) and isinstance(answer, Failed):
+                if isinstance(ours, Raised) and isinstance(answer, Raised):
                     continue
                 if not ours.same(answer):
                     return f"probe {probe.name}, seed {seed}"

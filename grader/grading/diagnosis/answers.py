@@ -53,7 +53,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Failed:
+class Raised:
     """An error: of torch or Python with its subject, or one that the code raised by hand."""
 
     kind: str
@@ -129,7 +129,7 @@ class Values:
         return ~(close | (a == b) | (a.isnan() & b.isnan()))
 
 
-Answer = Values | Failed
+Answer = Values | Raised
 
 
 @functools.lru_cache(maxsize=512)
@@ -187,14 +187,14 @@ def _leaves(value: Any, place: tuple[object, ...]) -> Iterator[tuple[tuple[objec
         yield place, value
 
 
-def failure_of(kind: str, message: str, *, by_hand: bool) -> Failed:
+def failure_of(kind: str, message: str, *, by_hand: bool) -> Raised:
     """Return an error as an answer; `by_hand` says that the code itself raised or asserted it."""
     if by_hand:
-        return Failed(kind, "by hand")
+        return Raised(kind, "by hand")
     if kind == "Mismatch":
-        return Failed(kind, "")
+        return Raised(kind, "")
     found = next((name for name, words in SUBJECTS if re.search(words, message, re.I)), "")
-    return Failed("error" if found else kind, found)
+    return Raised("error" if found else kind, found)
 
 
 def finite_differences(answer: Answer, reference: Answer) -> int:

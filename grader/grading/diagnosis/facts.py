@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.grading.aspects import ASPECTS
 from grader.grading.compare import TOLERANCE
-from grader.grading.diagnosis.answers import Answer, Failed, Leaf, Values
+from grader.grading.diagnosis.answers import Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.probes import Answers, Probe
 
 if TYPE_CHECKING:
@@ -119,11 +119,11 @@ def _phrase(probe: Probe) -> str:
 
 def _of_one(answer: Answer, expected: Answer, axes: tuple[str, ...]) -> Iterator[tuple[int, str]]:
     """Yield what one answer shows, with the rank of the fact."""
-    if isinstance(answer, Failed):
+    if isinstance(answer, Raised):
         if isinstance(expected, Values):
             yield len(FACTS) + 2, f"your code {ERRORS.get(answer.subject, 'raises an error')}."
         return
-    if isinstance(expected, Failed):
+    if isinstance(expected, Raised):
         yield 0, "your code returns a value, where the call must be refused."
         return
     yield from _of_values(answer, expected, axes)

@@ -17,7 +17,7 @@ import torch
 from grader import __version__
 from grader.course.course import Course
 from grader.files import STATE, write_whole
-from grader.grading.diagnosis.answers import Answer, Failed, Values
+from grader.grading.diagnosis.answers import Answer, Raised, Values
 
 MAX_BYTES = 32 * 1024**2  # of a file that is read
 Store = dict[str, dict[str, Answer]]  # by the hash of a program, by probe
@@ -62,7 +62,7 @@ def _versions(course: Course, name: str) -> list[str]:
 
 
 def _encoded(answer: Answer) -> Any:
-    if isinstance(answer, Failed):
+    if isinstance(answer, Raised):
         return [answer.kind, answer.subject]
     data = base64.b64encode(bytes(answer.numbers.contiguous().view(torch.uint8).tolist())).decode()
     return {"form": [_plain(part) for part in answer.form], "numbers": data}
@@ -74,7 +74,7 @@ def _plain(part: tuple[Any, ...]) -> list[Any]:
 
 def _decoded(kept: Any) -> Answer:
     if isinstance(kept, list):
-        return Failed(*kept)
+        return Raised(*kept)
     data = bytearray(base64.b64decode(kept["numbers"]))
     empty = torch.empty(0, dtype=torch.float64)
     numbers = torch.frombuffer(data, dtype=torch.float64) if data else empty

@@ -12,7 +12,7 @@ from typing import Any
 from grader.course.course import Exercise
 from grader.errors import CheckFailure, StudentFailure
 from grader.grading.aspects import ASPECTS
-from grader.grading.diagnosis.answers import REFUSALS, Answer, Failed, failure_of, values_of
+from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test, seed_of_worker
 from grader.sandbox.host.proxies import Student, code_of
@@ -96,7 +96,7 @@ def answer_of(ask: Callable[[], Any], *, misuse: bool = False) -> Answer:
     except Exception as error:
         kind, message, line = type(error).__name__, str(error), _last_line(error)
     if misuse:  # whether the code or Python raises it says nothing
-        return Failed("refused" if kind in REFUSALS else kind, "")
+        return Raised("refused" if kind in REFUSALS else kind, "")
     return failure_of(kind, message, by_hand=line.strip().startswith(("raise", "assert")))
 
 

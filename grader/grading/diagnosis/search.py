@@ -17,7 +17,7 @@ from typing import Any
 
 from grader.course.faults import Edit, Fault
 from grader.grading.aspects import ASPECTS, EDGES
-from grader.grading.diagnosis.answers import Failed, finite_differences
+from grader.grading.diagnosis.answers import Raised, finite_differences
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, Probe, ask_all
@@ -136,7 +136,7 @@ class _Search:
         """Return whether errors are all that comes out, at ordinary sizes too."""
         wrong = self._catalogue.probes_in(self._wrong)
         ordinary = self._catalogue.of_aspects([next(iter(ASPECTS))])
-        raises = all(isinstance(self._answers[probe.name], Failed) for probe in wrong)
+        raises = all(isinstance(self._answers[probe.name], Raised) for probe in wrong)
         return raises and not ordinary & ~self._wrong
 
     # --- which mistakes ---------------------------------------------------------------------------
@@ -148,13 +148,15 @@ class _Search:
         """
         if not self._shows_numbers(self._wrong, self._catalogue.reference):
             return [], self._wrong
-        fits = [self._fit(each) for each in self._catalogue.singles(self._text)]
-        fits = [fit for fit in fits if fit.touched]
-        strict = [fit for fit in fits if self._agrees(fit)]
+        singles = list(self._catalogue.singles(self._text))
+        possible = (self._fit(each) for each in singles if not self._is_contradicted(each))
+        strict = [fit for fit in possible if self._agrees(fit)]
         found, left = self._chosen(strict)
-        if left:
-            pairs = [fit for fit in self._pairs(fits) if self._agrees(fit)]
-            found, left = min((found, left), self._chosen(strict + pairs), key=_left)
+        if not left:
+            return found, left
+        fits = [fit for fit in map(self._fit, singles) if fit.touched]
+        pairs = [fit for fit in self._pairs(fits) if self._agrees(fit)]
+        found, left = min((found, left), self._chosen(strict + pairs), key=_left)
         if left & self._principal:  # a mistake of which an edge comes out in another way
             lenient = [fit for fit in fits if self._agrees(fit, self._principal)]
             if not lenient:
@@ -164,6 +166,17 @@ class _Search:
             if _left(others, self._principal) < _left((found, left), self._principal):
                 found, left = others
         return found, left
+
+    def _is_contradicted(self, candidate: Candidate) -> bool:
+        """Return whether a mistake gives a wrong answer that is not the student's.
+
+        Most do so at once, which spares them the other probes.
+        """
+        return any(
+            not candidate.answer(probe).same(self._answers[probe.name])
+            and not self._catalogue.is_right(candidate.answer(probe), probe)
+            for probe in self._catalogue.probes_in(self._known)
+        )
 
     def _fit(self, candidate: Candidate) -> Fit:
         return Fit(candidate, candidate.touched & self._known, self._catalogue, self._answers)

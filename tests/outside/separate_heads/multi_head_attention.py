@@ -27,6 +27,7 @@ class MultiHeadAttention(nn.Module):
         self.d_head = d_out // num_heads
         self.p = dropout
         self.causal = causal
+        self.context_length = context_length
         self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
         self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
@@ -37,14 +38,14 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x):
         batch, n_tokens, _ = x.shape
+        if n_tokens > self.context_length:
+            raise ValueError("more tokens than context_length")
         queries = split_heads(self.W_query(x), self.num_heads)
         keys = split_heads(self.W_key(x), self.num_heads)
         values = split_heads(self.W_value(x), self.num_heads)
 
         scores = torch.bmm(queries, keys.mT) / math.sqrt(self.d_head)
         if self.causal:
-            if n_tokens > self.mask.size(0):
-                raise ValueError("more tokens than context_length")
             scores = scores.masked_fill(self.mask[:n_tokens, :n_tokens] == 0, float("-inf"))
         weights = torch.nan_to_num(F.softmax(scores, dim=-1))
         weights = F.dropout(weights, self.p, self.training)
