@@ -525,4 +525,5 @@ def test_a_comparison_of_two_answers_accepts_only_tensors(course: Course, grade:
         words = text + f"\n\ndef attention(Q, K, V, temp=1.0): return {answer}\n"
         (result,) = grade(course, {"dictionary_lookup": words}, "dictionary_lookup").exercises
         outcomes = {test.name: test.outcome for test in result.tests}
-        assert outcomes["test_order_of_pairs"] != "passed"
+        for name in ("test_temp", "test_leading_axes_and_views"):  # they accept the code's own
+            assert outcomes[name] != "passed", (name, answer)

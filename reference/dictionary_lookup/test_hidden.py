@@ -279,7 +279,7 @@ def test_lookup(student, reference):
     Guards: negative values, ints and floats, lists of one number and a single entry.
     """
     whole = {0: [2, -3, 1], 1: [5, 7, 0], 2: [3, 2, 9]}
-    for entries in (ENTRIES, whole, {0: [2], 1: [-4.5], 2: [7]}, {0: [1.5, -2.0]}):
+    for entries in (ENTRIES, whole, {0: [2], 1: [-4.5], 2: [7]}, {0: [1.5, -2.0]}, {0: [2500]}):
         for key in entries:
             _assert_found(student, reference, entries, key)
             for temp in (1.0, 0.4):
