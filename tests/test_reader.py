@@ -324,6 +324,7 @@ def test_a_template_that_is_killed_is_started_again(tmp_path: Path, tiny_course:
     first = host.readers().pid
     assert first
     os.kill(first, signal.SIGKILL)
+    os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)  # it dies soon, not at once
     assert collect(attempt_in(tmp_path / "s001"), tiny_course).files == {"scale": "x = 1\n"}
     assert host.readers().pid != first
 
