@@ -9,20 +9,20 @@ probes; a diagnosis compares the answers. A probe has no verdict and costs no po
 from __future__ import annotations
 
 import contextlib
+import math
 import zlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.grading.aspects import ASPECTS, EDGES
+from grader.grading.parameters import parameter_shapes, set_parameters
 from grader.grading.rng import Rng
-from grader.sandbox.host import proxies
-from grader.sandbox.host.proxies import Remote, Student, code_of
-from grader.sandbox.worker.adopt import adopt
+from grader.sandbox.host.proxies import Student, code_of
 
 __all__ = ["ASPECTS", "EDGES", "Rng", "build", "gradients", "probe", "seeded", "written"]
 
@@ -72,32 +72,17 @@ def build(
             return attention(rng.randn(2, 5, 3))
     """
     module = made(*args, **kwargs)
-    if isinstance(module, Remote):
-        proxies.adopt_remote(module, _filling(proxies.parameter_shapes(module), rng, dtype))
-    elif isinstance(module, nn.Module):
-        shapes = {name: tuple(p.shape) for name, p in module.named_parameters()}
-        adopt(module, _filling(shapes, rng, dtype))
-    else:
-        raise Mismatch(f"the class gives {type(module).__name__}, where an nn.Module is expected")
+    shapes = parameter_shapes(module)
+    if sum(map(math.prod, shapes.values())) > MAX_PARAMETERS:
+        raise Mismatch("the module has far more parameters than the exercise asks for")
+    set_parameters(module, {n: _filling(n, shape, rng) for n, shape in shapes.items()}, dtype)
     return module
 
 
-def _filling(shapes: dict[str, tuple[int, ...]], rng: Rng, dtype: torch.dtype) -> Tensor:
-    """Return the numbers of all parameters, in the order of their names."""
-    if sum(map(_size, shapes.values())) > MAX_PARAMETERS:
-        raise Mismatch("the module has far more parameters than the exercise asks for")
-    parts = []
-    for name, shape in sorted(shapes.items()):
-        own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
-        parts.append(own.randn(_size(shape)) * 0.5 + 0.25)
-    return torch.cat([*parts, torch.empty(0, dtype=torch.float64)]).to(dtype)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size
+def _filling(name: str, shape: tuple[int, ...], rng: Rng) -> Tensor:
+    """Return the numbers of a parameter."""
+    own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
+    return own.randn(math.prod(shape)) * 0.5 + 0.25
 
 
 def gradients(call: Any, *inputs: Any) -> dict[str, Any]:

@@ -9,33 +9,45 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from grader.errors import CheckFailure, Mismatch, StudentFailure
-from grader.grading.compare import assert_close, assert_same, describe, expect
+from grader.grading.compare import assert_close, assert_same, describe, expect, in_float64
+from grader.grading.diagnosis.answers import REFUSALS
+from grader.grading.parameters import parameter_shapes, set_parameters
 from grader.grading.rng import Rng
+from grader.grading.slopes import assert_slopes
 from grader.sandbox import wire
 from grader.sandbox.host import proxies
-from grader.sandbox.host.proxies import Remote, Student, code_of
-from grader.sandbox.worker.adopt import adopt
+from grader.sandbox.host.proxies import Student, code_of
 
 __all__ = [
     "Rng",
     "assert_close",
+    "assert_depends",
+    "assert_dropped",
+    "assert_dtype",
+    "assert_refused",
+    "assert_right_or_own",
     "assert_same",
     "assert_same_gradients",
+    "assert_slopes",
+    "assert_takes_views",
     "assert_unchanged",
     "assert_vectorised",
     "assert_written_by_hand",
     "expect",
+    "in_float64",
+    "load_parameters",
     "manual_seed",
     "output_of",
+    "parameter_shapes",
     "raises",
     "sharing",
     "twins",
@@ -56,6 +68,27 @@ def raises(student: Student, *kinds: str) -> AbstractContextManager[None]:
                 student.tempered_softmax(torch.ones(2, 3), 0.0)
     """
     return code_of(student).raises(*kinds)
+
+
+def assert_refused(student: Student, call: Callable[[], Any], shown: str, *kinds: str) -> None:
+    """Raise `Mismatch` unless a call, which the message shows, raises one of `kinds`.
+
+    By default, those are all exceptions that refuse: `ValueError`, `AssertionError`,
+    `RuntimeError` and `IndexError`.
+
+    Example::
+
+        def test_refuses_zero(student):
+            \"\"\"A temperature of zero is refused.\"\"\"
+            call = lambda: student.tempered_softmax(torch.ones(2, 3), 0.0)
+            assert_refused(student, call, "tempered_softmax(scores, 0.0)")
+    """
+    kinds = kinds or REFUSALS
+    try:
+        with raises(student, *kinds):
+            call()
+    except Mismatch:
+        raise Mismatch(f"{shown} raises nothing, where {kinds[0]} is expected") from None
 
 
 def manual_seed(student: Student, seed: int) -> None:
@@ -126,6 +159,36 @@ def output_of(module: Any, *args: Any, **kwargs: Any) -> Any:
         return module(*args, **kwargs)
 
 
+def load_parameters(
+    module: Any, state: Mapping[str, Tensor], *, dtype: torch.dtype = torch.float64
+) -> Any:
+    """Return a module in `dtype` and evaluation mode, with those parameters of `state` that it has.
+
+    One of another shape with as many numbers is filled in their order, one with fewer with the
+    first, and the others keep their values: other checks ask for names and shapes.
+
+    Example::
+
+        def test_scales(student):
+            \"\"\"The output is scaled by gamma.\"\"\"
+            norm = load_parameters(student.Norm(2), {"gamma": torch.tensor([3.0, 3.0])})
+            output = norm(torch.tensor([1.0, -1.0], dtype=torch.float64))
+            assert_close(output, torch.tensor([3.0, -3.0], dtype=torch.float64))
+    """
+    shapes = parameter_shapes(module)
+    fitting = {
+        name: state[name].flatten()[: math.prod(shape)].view(shape)
+        for name, shape in shapes.items()
+        if name in state and math.prod(shape) <= state[name].numel()
+    }
+    if len(fitting) == len(shapes):
+        set_parameters(module, fitting, dtype)
+        return module
+    module.to(dtype)
+    module.load_state_dict(fitting, strict=False)
+    return module.eval()
+
+
 def twins(
     student_class: Any,
     reference_class: Any,
@@ -149,29 +212,62 @@ def twins(
     """
     theirs = student_class(*args, **kwargs)
     ours = reference_class(*args, **kwargs)
-    found, wanted = _shapes(theirs), _shapes(ours)
+    found, wanted = parameter_shapes(theirs), parameter_shapes(ours)
     if found != wanted:
         raise Mismatch(f"the parameters are {_listed(found)}, where {_listed(wanted)} are expected")
     count = sum(math.prod(shape) for shape in wanted.values())
     values = (rng.randn(count) * 0.5 + 0.25).to(dtype)
-    adopt(ours, values.clone())
-    if isinstance(theirs, Remote):
-        proxies.adopt_remote(theirs, values)
-    else:
-        adopt(theirs, values)
+    parts = values.split([math.prod(wanted[name]) for name in sorted(wanted)])  # type: ignore[no-untyped-call]
+    for module in (theirs, ours):
+        set_parameters(module, dict(zip(sorted(wanted), parts)), dtype)
     return theirs, ours
-
-
-def _shapes(module: Any) -> dict[str, tuple[int, ...]]:
-    if isinstance(module, nn.Module):
-        return {name: tuple(p.shape) for name, p in module.named_parameters()}
-    if not isinstance(module, Remote):
-        raise Mismatch(f"the class gives {describe(module)}, where an nn.Module is expected")
-    return proxies.parameter_shapes(module)
 
 
 def _listed(parameters: dict[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in parameters.items()) or "none"
+
+
+def assert_right_or_own(
+    actual: Any, right: Tensor, own: Callable[[], Any], what: str = "the output"
+) -> None:
+    """Raise `Mismatch` unless a value is right, or follows from the student's ordinary answers.
+
+    So a mistake in the formula does not fail the checks of its edges as well. `own` is called for
+    what follows, if the value is not right. The dtype does not count: another check asks for it.
+
+    Example::
+
+        def test_a_temperature_scales(student, rng):
+            \"\"\"A temperature does the same as smaller scores.\"\"\"
+            scores = rng.randn(2, 3)  # (n_queries, n_keys)
+            right = torch.softmax(scores / 2, dim=-1)  # (n_queries, n_keys)
+            own = lambda: student.tempered_softmax(scores / 2, 1.0)
+            assert_right_or_own(student.tempered_softmax(scores, 2.0), right, own)
+    """
+    try:
+        assert_close(in_float64(actual), right.double(), what)
+    except Mismatch:
+        expect(isinstance(actual, Tensor) and actual.shape == right.shape, f"{what} is not right")
+        ordinary = own()
+        assert_depends(ordinary)
+        assert_close(actual.double(), ordinary.double(), what)
+
+
+def assert_depends(output: Any) -> None:
+    """Raise `Mismatch` unless an output is a tensor whose numbers, and whose rows, differ.
+
+    Example::
+
+        def test_depends(student, rng):
+            \"\"\"The weights depend on the scores.\"\"\"
+            assert_depends(student.tempered_softmax(rng.randn(2, 3), 0.5))
+    """
+    expect(isinstance(output, Tensor) and output.ndim > 0, "the output is not a tensor with axes")
+    differs = output.numel() < 2 or (output - output.flatten()[0]).abs().max() > 1e-9
+    expect(differs, "all numbers of the output are equal")
+    if output.ndim > 1 and output.shape[-2] > 1:
+        differs = (output - output[..., :1, :]).abs().max() > 1e-9
+        expect(differs, "the output is the same for every query")
 
 
 def assert_same_gradients(
@@ -261,26 +357,99 @@ def _copy(value: Tensor) -> Tensor:
     return value.detach().clone().requires_grad_(value.requires_grad)
 
 
-def assert_vectorised(student: Student, small: Callable[[], Any], large: Callable[[], Any]) -> None:
-    """Raise `Mismatch` if `large` takes more tensor operations than `small`.
+def assert_takes_views(student: Student, module: Any, x: Tensor) -> None:
+    """Raise `Mismatch` if a module writes into `x`, or gives other outputs for views of it.
+
+    `x` has three axes. The module is called in training mode with gradients, and in evaluation mode
+    without.
+
+    Example::
+
+        def test_argument(student, rng):
+            \"\"\"x may be a transposed view, and is not modified.\"\"\"
+            assert_takes_views(student, student.Norm(5).to(torch.float64), rng.randn(2, 3, 5))
+    """
+    assert_unchanged(student, module.train(), x, names=("x",))
+    module.eval()
+
+    def output(value: Tensor) -> Any:
+        return assert_unchanged(student, lambda x: output_of(module, x), value, names=("x",))
+
+    plain = output(x)
+    for first, second in ((1, 2), (0, 1)):
+        view = x.transpose(first, second).contiguous().transpose(first, second)
+        assert_same(output(view), plain, "the output for a transposed view")
+
+
+def assert_dtype(output: Any, dtype: torch.dtype, shown: str) -> None:
+    """Raise `Mismatch` unless the output of a call, which the message shows, has a dtype.
+
+    Example::
+
+        def test_dtype(student, rng):
+            \"\"\"The output has the dtype of the input.\"\"\"
+            x = rng.randn(2, 5, dtype=torch.bfloat16)  # (batch, n_tokens)
+            assert_dtype(student.center(x), torch.bfloat16, "the output for an x in bfloat16")
+    """
+    expect(isinstance(output, Tensor), f"{shown} is {describe(output)}, not a tensor")
+    names = [str(each).removeprefix("torch.") for each in (output.dtype, dtype)]
+    expect(output.dtype == dtype, f"{shown} is {names[0]}, where {names[1]} is expected")
+
+
+def assert_dropped(dropped: Tensor, rate: float, what: str) -> None:
+    """Raise `Mismatch` unless values are dropped at the rate, each on its own.
+
+    `dropped` says where, (draws, ...), with at least 200 draws; no right code ever fails.
+
+    Example::
+
+        def test_drops(student):
+            \"\"\"Each weight is dropped on its own.\"\"\"
+            dropped = student.drop(torch.ones(200, 3), 0.3) == 0  # (draws, n_keys)
+            assert_dropped(dropped, 0.3, "weights")
+    """
+    values = dropped.flatten(1).double()
+    shares = values.mean(0)
+    share = shares.mean().item()
+    says = f"{share:.0%} of the {what} are dropped, where about {rate:.0%} are expected"
+    expect(abs(share - rate) < 0.06, says)
+    uneven = f"some {what} are dropped more often than others, or in all sentences at once"
+    expect((shares - rate).abs().max() < 0.25, uneven)
+    together = torch.corrcoef(values.T).view(shares.numel(), -1).fill_diagonal_(0).abs().max()
+    expect(together < 0.5, f"some {what} of a sentence are always dropped together")
+
+
+def assert_vectorised(
+    student: Student, call: Callable[[], Any], grown: Mapping[str, Callable[[], Any]]
+) -> None:
+    """Raise `Mismatch` if a call takes more tensor operations when one axis grows.
+
+    `grown` holds the same call with more along one axis each, by the name of what there is more of.
 
     Example::
 
         def test_has_no_loop(student, rng):
             \"\"\"No Python loop runs over the batch.\"\"\"
             small, large = rng.randn(2, 5), rng.randn(20, 5)  # (batch, n_tokens)
-            assert_vectorised(student, lambda: student.center(small), lambda: student.center(large))
+            larger = {"sentences": lambda: student.center(large)}
+            assert_vectorised(student, lambda: student.center(small), larger)
     """
-    counts = []
-    for call in (small, large):
-        with watched(student, kernels=False) as seen:
-            call()
-        counts.append(seen.operations)
-    expect(
-        counts[1] <= counts[0],
-        f"{counts[0]} tensor operations became {counts[1]} when the sizes grew: "
-        "replace the Python loop by operations on whole tensors",
-    )
+    few = _operations(student, call)
+    for axis, larger in grown.items():
+        many = _operations(student, larger)
+        if many > few:  # the first call may also have made what is kept for later calls
+            many = _operations(student, larger)
+        expect(
+            many <= few,
+            f"{few} tensor operations became {many} when only the number of {axis} grew: "
+            "replace the Python loop by operations on whole tensors",
+        )
+
+
+def _operations(student: Student, call: Callable[[], Any]) -> int:
+    with watched(student, kernels=False) as seen:
+        call()
+    return seen.operations
 
 
 def assert_written_by_hand(student: Student, *calls: Callable[[], Any]) -> None:

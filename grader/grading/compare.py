@@ -16,7 +16,7 @@ from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 
 TOLERANCE = {  # dtype: (relative, absolute)
-    torch.float64: (1e-6, 1e-8),
+    torch.float64: (1e-6, 1e-5),  # code may compute in float32 and convert back
     torch.float32: (1e-4, 1e-5),
     torch.float16: (1e-2, 1e-3),
     torch.bfloat16: (3e-2, 1e-2),
@@ -37,7 +37,7 @@ def assert_close(
 
     Type, shape, dtype, finiteness and values are checked in this order. `what` names the value in
     the message ("the weights"). `rtol` and `atol` replace the tolerance of the dtype (float64:
-    1e-6 relative, 1e-8 absolute); integers and bools must be equal.
+    1e-6 relative, 1e-5 absolute); integers and bools must be equal.
 
     Example::
 
@@ -64,12 +64,12 @@ def assert_close(
 
 
 def assert_same(
-    actual: Any, other: Any, what: str = "the output", *, shape: tuple[int, ...]
+    actual: Any, other: Any, what: str = "the output", *, shape: tuple[int, ...] = ()
 ) -> None:
     """Raise `Mismatch` unless two answers of the student agree within the tolerance.
 
     Neither is known to be right, so both must be what is asked for: floating-point tensors of
-    `shape`, with finite values.
+    `shape` (by default, that of `other`), with finite values.
 
     Example::
 
@@ -81,6 +81,8 @@ def assert_same(
             assert_same(alone, weights[:1], "the weights", shape=(1, 3))
     """
     for answer in (other, actual):
+        if isinstance(answer, Tensor) and not shape:
+            shape = tuple(answer.shape)
         if not isinstance(answer, Tensor):
             summary = f"{what} is {describe(answer)}, where a tensor is expected"
             _fail("type", summary, torch.zeros(shape), answer)
@@ -139,6 +141,21 @@ def expect(condition: object, message: str) -> None:
     """
     if not condition:
         raise Mismatch(message)
+
+
+def in_float64(output: Any) -> Tensor:
+    """Return an output in float64, where another check asks for its dtype.
+
+    Example::
+
+        def test_centers(student, rng):
+            \"\"\"The mean is taken off.\"\"\"
+            x = rng.randn(2, 5)  # (batch, n_tokens)
+            expected = x - x.mean(-1, keepdim=True)  # (batch, n_tokens)
+            assert_close(in_float64(student.center(x)), expected)
+    """
+    expect(isinstance(output, Tensor), f"the output is {describe(output)}, not a tensor")
+    return output.double()  # type: ignore[no-any-return]
 
 
 def _fail(

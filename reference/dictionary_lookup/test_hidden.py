@@ -4,18 +4,24 @@ One mistake should cost one check. So a check of an edge accepts two answers: th
 one that follows from what the student's own code gives in the ordinary case.
 """
 
+import functools
+
 import pytest
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch
 from grader.testing import (
     assert_close,
+    assert_depends,
+    assert_dtype,
+    assert_refused,
+    assert_right_or_own,
+    assert_slopes,
     assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
     expect,
-    raises,
+    in_float64,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
@@ -23,10 +29,6 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 N_QUERIES, N_KEYS, D_KEY, D_VALUE = 3, 5, 4, 6
 ENTRIES = {0: [2, 3, 1, -4], 1: [5, -7, 0, 6], 2: [3, 2.5, 9, 8]}
 ANY_KEYS = {40: [2.5, -3.0], -3: [5.0, 7.5], 7: [-3.0, 2.0], 1: [0.5, 4.0]}
-REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
-# Code that computes in float32 and converts back is right.
-RELATIVE, ABSOLUTE = 1e-6, 1e-5
-STEP = 1e-2  # for slopes
 
 
 def qkv(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=D_VALUE):
@@ -35,46 +37,6 @@ def qkv(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=
     K = rng.randn(*leading, n_keys, d_key)
     V = rng.randn(*leading, n_keys, d_value)
     return Q, K, V
-
-
-def assert_right(actual, expected, what):
-    """Raise `Mismatch` unless a value is right, whatever its dtype: another check asks that."""
-    if isinstance(actual, Tensor) and actual.is_floating_point():
-        actual = actual.to(expected.dtype)
-    assert_close(actual, expected, what, rtol=RELATIVE, atol=ABSOLUTE)
-
-
-def assert_right_or_own(actual, right, own, what):
-    """Raise `Mismatch` unless a value is right, or is what the student's code gives otherwise.
-
-    `own` returns the student's answer in the ordinary case, which has to depend on the queries.
-    """
-    try:
-        assert_right(actual, right, what)
-    except Mismatch:
-        expect(isinstance(actual, Tensor) and actual.shape == right.shape, f"{what} is not right")
-        ordinary = own()
-        assert_depends(ordinary)
-        assert_right(actual, ordinary.to(right.dtype), what)
-
-
-def assert_depends(output):
-    """Raise `Mismatch` unless an output is a tensor of numbers that are not all the same."""
-    expect(isinstance(output, Tensor) and output.ndim > 0, "the output is not a tensor with axes")
-    differs = output.numel() < 2 or (output - output.flatten()[0]).abs().max() > 1e-9
-    expect(differs, "all numbers of the output are equal")
-    if output.ndim > 1 and output.shape[-2] > 1:
-        differs = (output - output[..., :1, :]).abs().max() > 1e-9
-        expect(differs, "the output is the same for every query")
-
-
-def assert_refused(student, call, shown, *kinds):
-    """Raise `Mismatch` unless a call, which the message shows, raises one of `kinds`."""
-    try:
-        with raises(student, *kinds):
-            call()
-    except Mismatch:
-        raise Mismatch(f"{shown} raises nothing, where {kinds[0]} is expected") from None
 
 
 def looked_up(student, entries, key, temp):
@@ -100,7 +62,7 @@ def test_blend_of_values(student, reference, rng):
     """With the default temp, the output is the plain softmax of the scores times the values."""
     for n_queries, n_keys, d_key, d_value in ((3, 5, 4, 6), (7, 4, 3, 5), (4, 4, 4, 4)):
         Q, K, V = qkv(rng, n_queries=n_queries, n_keys=n_keys, d_key=d_key, d_value=d_value)
-        assert_right(student.attention(Q, K, V), reference.attention(Q, K, V), "the output")
+        assert_close(in_float64(student.attention(Q, K, V)), reference.attention(Q, K, V))
 
 
 @pytest.mark.points(1)
@@ -125,7 +87,7 @@ def test_leading_axes_and_views(student, reference, rng):
 
     Guards: single queries, keys, values and items along the leading axes.
     """
-    for leading in ((2,), (5,), (1,), (2, 7), (1, 1)):
+    for leading in ((2,), (1,), (2, 7), (1, 1)):
         _assert_each_item(student, reference, *qkv(rng, *leading), "the output")
     for size in ("n_queries", "n_keys", "d_key", "d_value"):
         single = qkv(rng, 2, **{size: 1})
@@ -183,14 +145,13 @@ def test_scores_of_any_size(student, reference, rng):
     shifted = Q + torch.tensor([[0, 0, 0, 1e4], [0, 0, 0, 0], [0, 0, 0, -1e4]], dtype=Q.dtype)
     ordinary = student.attention(Q, K, V, 1.0)
     assert_depends(ordinary)
-    is_right = torch.allclose(
-        ordinary.double(), reference.attention(Q, K, V), rtol=RELATIVE, atol=ABSOLUTE
-    )
+    right = reference.attention(Q, K, V)
+    is_right = torch.allclose(ordinary.double(), right, rtol=1e-6, atol=1e-5)
     for queries, temp in ((shifted, 1.0), (Q * 1e4, 1.0), (-1e4 * Q, 1.0), (Q, 1e-4)):
         output = student.attention(queries, K, V, temp)
         expect(isinstance(output, Tensor) and output.isfinite().all(), "the output is not finite")
         if is_right and temp == 1.0:
-            assert_right(output, reference.attention(queries, K, V, temp), "the output")
+            assert_close(output.double(), reference.attention(queries, K, V, temp))
 
 
 @pytest.mark.points(1)
@@ -200,58 +161,25 @@ def test_gradients(student, reference, rng):
     Guards: with leading axes and at other temps, too.
     """
     for leading, temp in (((), 1.0), ((2,), 1.0), ((3, 2), 0.5), ((), 2.0)):
-        _assert_gradients(student, reference, qkv(rng, *leading), temp, rng)
-
-
-def _assert_gradients(student, reference, inputs, temp, rng):
-    theirs, ours = ([tensor.clone().requires_grad_() for tensor in inputs] for _ in range(2))
-    output, right = student.attention(*theirs, temp), reference.attention(*ours, temp)
-    is_tensor = isinstance(output, Tensor) and output.shape == right.shape
-    expect(is_tensor, "the output is not a tensor of the shape that is asked for")
-    expect(output.requires_grad, "no gradient can flow back from the output: its graph was cut")
-    weights = rng.randn(*right.shape)
-
-    def total(result):
-        return (result.double() * weights).sum()
-
-    total(output).backward()
-    total(right).backward()
-    is_right = torch.allclose(output.double(), right, rtol=RELATIVE, atol=ABSOLUTE)
-    for place, name in enumerate("QKV"):
-        gradient, what = theirs[place].grad, f"the gradient of {name}"
-        expect(gradient is not None, f"no gradient reaches {name}")
-        if is_right:
-            assert_right(gradient, ours[place].grad, what)
-            continue
-        # The gradient of another formula than ours: it is the slope of what the code computes.
-        direction, ends = rng.randn(*inputs[place].shape), []
-        for step in (STEP, -STEP):
-            moved = [*inputs]
-            moved[place] = inputs[place] + step * direction
-            ends.append(total(student.attention(*moved, temp)))
-        slope = (ends[0] - ends[1]) / (2 * STEP)
-        assert_close((gradient.double() * direction).sum(), slope, what, rtol=0.05, atol=0.02)
+        inputs = {**dict(zip("QKV", qkv(rng, *leading))), "temp": temp}
+        assert_slopes(student, student.attention, reference.attention, inputs, rng=rng)
 
 
 @pytest.mark.points(1)
 def test_dtypes(student, reference, rng):
     """The output has the dtype of the inputs, also in half precision; `lookup` gives float32."""
     inputs = [tensor * 0.3 for tensor in qkv(rng, 2)]
-    exact, right = student.attention(*inputs, 1.0), reference.attention(*inputs, 1.0)
+    right = exact = reference.attention(*inputs, 1.0)
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         output = student.attention(*(tensor.to(dtype) for tensor in inputs), 1.0)
-        expect(isinstance(output, Tensor), "the output is not a tensor")
-        found = str(output.dtype).removeprefix("torch.")
-        expect(output.dtype == dtype, f"the output is {found} for inputs of {dtype}")
+        assert_dtype(output, dtype, f"the output for inputs of {dtype}")
         assert_depends(output.double())
+        exact = output if dtype == torch.float64 else exact
         near = (output.double() - right).abs().max() < 0.05
         own = exact.shape == output.shape and (output.double() - exact).abs().max() < 0.05
         expect(near or own, f"the output for inputs of {dtype} is another than for float64")
     for entries in (ENTRIES, ANY_KEYS, {0: [2, 3], 1: [5, 7]}):
-        value = student.lookup(entries, 1)
-        expect(isinstance(value, Tensor), "the value that `lookup` returns is not a tensor")
-        found = str(value.dtype).removeprefix("torch.")
-        expect(value.dtype == torch.float32, f"`lookup` returns {found}, not float32")
+        assert_dtype(student.lookup(entries, 1), torch.float32, "the value that `lookup` returns")
 
 
 @pytest.mark.points(1)
@@ -266,7 +194,7 @@ def test_misuse(student, rng):
             f"lookup(entries, 1, temp={temp})": lambda t=temp: student.lookup(ENTRIES, 1, t),
         }
         for shown, call in calls.items():
-            assert_refused(student, call, shown, *REFUSALS)
+            assert_refused(student, call, shown)
     for key in (-1, 3):
         shown = f"lookup(entries, {key}) with the keys 0, 1 and 2"
         assert_refused(student, lambda k=key: student.lookup(ENTRIES, k), shown, "KeyError")
@@ -282,8 +210,8 @@ def test_lookup(student, reference):
     for entries in (ENTRIES, whole, {0: [2], 1: [-4.5], 2: [7]}, {0: [1.5, -2.0]}, {0: [2500]}):
         for key in entries:
             _assert_found(student, reference, entries, key)
-            for temp in (1.0, 0.4):
-                _assert_found(student, reference, entries, key, temp)
+        for temp in (1.0, 0.4):
+            _assert_found(student, reference, entries, key, temp)
 
 
 @pytest.mark.points(1)
@@ -293,7 +221,7 @@ def test_lookup_of_any_keys(student, reference):
     for entries in (ANY_KEYS, backwards, {3: [1.0, 2.0, 3.0], 0: [4.0, 5.0, -6.0]}):
         for key in entries:
             _assert_found(student, reference, entries, key)
-            _assert_found(student, reference, entries, key, 1.0)
+        _assert_found(student, reference, entries, key, 1.0)
 
 
 def _assert_found(student, reference, entries, key, *temp):
@@ -311,19 +239,11 @@ def _assert_found(student, reference, entries, key, *temp):
 @pytest.mark.points(1)
 def test_no_python_loops(student, rng):
     """The number of tensor operations does not grow with batch, queries or keys."""
-    sizes = {"batch": 2, "n_queries": 3, "n_keys": 5}
-    assert_depends(student.attention(*_inputs(rng, **sizes), 1.0))
-    for axis, size in sizes.items():
-        few, many = (_inputs(rng, **sizes | {axis: n}) for n in (size, 3 * size + 1))
-        try:
-            assert_vectorised(
-                student,
-                lambda few=few: student.attention(*few, 1.0),
-                lambda many=many: student.attention(*many, 1.0),
-            )
-        except Mismatch as mismatch:
-            raise Mismatch(f"{mismatch} (the axis that grew: {axis})") from None
 
+    def called(batch=2, n_queries=3, n_keys=5):
+        inputs = qkv(rng, batch, n_queries=n_queries, n_keys=n_keys)
+        return functools.partial(student.attention, *inputs, 1.0)
 
-def _inputs(rng, batch, n_queries, n_keys):
-    return qkv(rng, batch, n_queries=n_queries, n_keys=n_keys)
+    assert_depends(called()())
+    grown = {"batch items": called(batch=7), "queries": called(n_queries=10)}
+    assert_vectorised(student, called(), {**grown, "keys": called(n_keys=16)})

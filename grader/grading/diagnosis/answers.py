@@ -16,9 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.grading.compare import TOLERANCE
+from grader.grading import compare
 from grader.sandbox.host.proxies import Remote
 
+TOLERANCE = {**compare.TOLERANCE, torch.float64: (1e-6, 1e-8)}  # dtype: (relative, absolute)
 NEAR = 20.0  # times the tolerance, for a difference that may be absent with other inputs
 MAX_NUMBERS = 20_000  # of one answer; what is longer differs from everything
 ROUNDING = {  # dtype: (relative, absolute), for operations in another order

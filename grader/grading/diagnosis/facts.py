@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from grader.grading.aspects import ASPECTS
-from grader.grading.compare import TOLERANCE
-from grader.grading.diagnosis.answers import Answer, Leaf, Raised, Values
+from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.probes import Answers, Probe
 
 if TYPE_CHECKING:

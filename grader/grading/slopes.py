@@ -1,0 +1,179 @@
+"""Whether gradients are the slopes of what a program computes, whatever it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.grading.compare import describe, expect, in_float64
+from grader.grading.parameters import set_parameters
+from grader.grading.rng import Rng
+from grader.sandbox.host.proxies import Remote, Student, code_of
+
+STEP = 1e-3
+NO_SLOPE = 1e-3  # the largest number of a slope of what does not depend on what moved
+TOLERANCE = 0.005  # of a slope's norm
+DIRECTIONS = 16  # of which the one that shows every slope best is taken
+
+
+def assert_slopes(
+    student: Student,
+    code: Any,
+    like: Any,
+    inputs: Mapping[str, Any],
+    *,
+    rng: Rng,
+    step: float = STEP,
+) -> None:
+    """Raise `Mismatch` unless gradients are the slopes of what the student's code computes.
+
+    `code` is a function or a module, whose parameters count too, in both modes; the same values
+    are dropped in each call. `inputs` are by name, in order. `like` is the reference's code, with
+    the same parameters. Where the output is as its output, gradients as its gradients are right.
+    Others have to predict how the output changes when an input, or the parameters of a layer, move
+    by `step`.
+
+    Example::
+
+        def test_slopes(student, reference, rng):
+            \"\"\"Gradients reach x and gamma.\"\"\"
+            theirs, ours = twins(student.Norm, reference.Norm, 7, rng=rng)
+            assert_slopes(student, theirs, ours, {"x": rng.randn(2, 5, 7)}, rng=rng)
+    """
+    theirs = _Program(code, inputs, code_of(student).manual_seed)
+    ours = _Program(like, inputs, torch.default_generator.manual_seed)
+    for training in (False, True) if theirs.is_module else (False,):
+        for program in (theirs, ours):
+            program.run(training=training)
+        output, right = theirs.output, ours.output
+        if output.shape == right.shape:
+            upstream = rng.randn(*right.shape)
+            agree = torch.allclose(output.double(), right.double(), rtol=1e-6, atol=1e-5)
+            if agree and _agree(theirs.gradients(upstream), ours.gradients(upstream)):
+                continue
+        _assert_slopes(theirs, rng, step)
+
+
+def _agree(actual: dict[str, Tensor | None], expected: dict[str, Tensor | None]) -> bool:
+    """Return whether gradients are the expected ones."""
+    return actual.keys() == expected.keys() and all(
+        _are_close(actual[name], gradient) for name, gradient in expected.items()
+    )
+
+
+def _are_close(actual: Tensor | None, expected: Tensor | None) -> bool:
+    if actual is None or expected is None:
+        return actual is expected
+    same_shape = actual.shape == expected.shape
+    return same_shape and torch.allclose(actual.double(), expected.double(), rtol=1e-4, atol=1e-5)
+
+
+def _assert_slopes(program: _Program, rng: Rng, step: float) -> None:
+    """Raise `Mismatch` unless the gradients of a program are the slopes of its output."""
+    directions = {name: rng.randn(*value.shape) for name, value in program.values().items()}
+    slopes = {}
+    for group in dict.fromkeys(map(_group, directions)):
+        moves = {name: step * d for name, d in directions.items() if _group(name) == group}
+        ends = [program.moved({n: sign * m for n, m in moves.items()}) for sign in (1, -1)]
+        slope = (ends[0] - ends[1]) / (2 * step)
+        expect(slope.isfinite().all(), "the output is not finite")
+        if slope.abs().max() >= NO_SLOPE:
+            slopes[group] = slope
+    shape = program.output.shape
+    upstreams = [rng.randn(*shape) for _ in range(DIRECTIONS)]
+    upstream = max(
+        upstreams,
+        key=lambda each: min((_along(s, each) / s.norm() for s in slopes.values()), default=0),
+    )
+    gradients = program.gradients(upstream)
+    for group, slope in slopes.items():
+        found = {name: g for name, g in gradients.items() if _group(name) == group}
+        reached = {name: g.double() for name, g in found.items() if g is not None}
+        expect(reached, f"no gradient reaches {group}")
+        finite = all(gradient.isfinite().all() for gradient in reached.values())
+        expect(finite, f"the gradient of {group} is not finite")
+        predicted = sum((g * directions[name]).sum() for name, g in reached.items())
+        difference = predicted - (slope * upstream).sum()
+        says = f"the gradient of {group} is not the slope of the output"
+        expect(difference.abs() < TOLERANCE * slope.norm(), says)
+
+
+def _group(name: str) -> str:
+    """Return the name of the layer that a parameter belongs to; that of an input is its own."""
+    return name.partition(".")[0]
+
+
+def _along(slope: Tensor, upstream: Tensor) -> float:
+    return float((slope * upstream).sum().abs())
+
+
+class _Program:
+    """A function or module with the values of its inputs and parameters."""
+
+    def __init__(self, code: Any, inputs: Mapping[str, Any], seed: Callable[[int], Any]) -> None:
+        self.is_module = isinstance(code, Remote | nn.Module)
+        self._code, self._inputs, self._seed = code, inputs, seed
+        self._moving = {
+            name: value.detach()
+            for name, value in inputs.items()
+            if isinstance(value, Tensor) and value.is_floating_point()
+        }
+        self._training = False
+        self._leaves: dict[str, Tensor] = {}
+        self.output = torch.empty(0)
+
+    def values(self) -> dict[str, Tensor]:
+        """Return what the output may depend on: floating-point inputs, and parameters."""
+        return {**self._moving, **self._parameters()}
+
+    def _parameters(self) -> dict[str, Tensor]:
+        found = self._code.named_parameters() if self.is_module else ()
+        return {name: parameter.detach().clone() for name, parameter in found}
+
+    def run(self, *, training: bool) -> None:
+        """Compute the output with its graph, in a module's mode `training`."""
+        self._training = training
+        self._switch()
+        self._leaves = {n: v.clone().requires_grad_() for n, v in self._moving.items()}
+        self.output = self._call(self._leaves)
+        expect(isinstance(self.output, Tensor), f"the output is {describe(self.output)}")
+        cut = "no gradient can flow back from the output: its graph was cut"
+        expect(self.output.requires_grad, cut)
+
+    def _switch(self) -> None:
+        if self.is_module:
+            self._code.train(self._training)
+
+    def _call(self, moving: Mapping[str, Tensor]) -> Any:
+        self._seed(1)  # the same values are dropped in each call
+        return self._code(*({**self._inputs, **moving}.values()))
+
+    def gradients(self, upstream: Tensor) -> dict[str, Tensor | None]:
+        """Return the gradients of the output's sum, weighted by `upstream`, by name."""
+        if self.is_module:
+            self._code.zero_grad()
+        for leaf in self._leaves.values():
+            leaf.grad = None
+        total = (self.output.double() * upstream).sum()
+        total.backward(retain_graph=True)  # type: ignore[no-untyped-call]
+        found = dict(self._code.named_parameters()) if self.is_module else {}
+        return {name: each.grad for name, each in {**self._leaves, **found}.items()}
+
+    def moved(self, moves: Mapping[str, Tensor]) -> Tensor:
+        """Return the output after the values of `moves` are added to those of the same name."""
+        with torch.no_grad():
+            moving = {n: v + moves[n] if n in moves else v for n, v in self._moving.items()}
+            if moves.keys() <= moving.keys():
+                return in_float64(self._call(moving))
+            before = self._parameters()
+            self._set({n: v + moves[n] if n in moves else v for n, v in before.items()})
+            output = in_float64(self._call(moving))
+            self._set(before)
+            return output
+
+    def _set(self, parameters: Mapping[str, Tensor]) -> None:
+        set_parameters(self._code, parameters)
+        self._switch()
