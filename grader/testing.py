@@ -165,7 +165,8 @@ def load_parameters(
     """Return a module in `dtype` and evaluation mode, with those parameters of `state` that it has.
 
     One of another shape with as many numbers is filled in their order, one with fewer with the
-    first, and the others keep their values: other checks ask for names and shapes.
+    first, and the others keep their values: other checks ask for names and shapes. A buffer counts
+    as a parameter here.
 
     Example::
 
@@ -176,17 +177,25 @@ def load_parameters(
             assert_close(output, torch.tensor([3.0, -3.0], dtype=torch.float64))
     """
     shapes = parameter_shapes(module)
-    fitting = {
+    fitting = _fitting(state, shapes)
+    if shapes and len(fitting) == len(shapes):
+        set_parameters(module, fitting, dtype)
+        return module
+    module.to(dtype)
+    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    module.load_state_dict(_fitting(state, shapes), strict=False)
+    return module.eval()
+
+
+def _fitting(
+    state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Tensor]:
+    """Return what of `state` can be given the shapes of that name."""
+    return {
         name: state[name].flatten()[: math.prod(shape)].view(shape)
         for name, shape in shapes.items()
         if name in state and math.prod(shape) <= state[name].numel()
     }
-    if len(fitting) == len(shapes):
-        set_parameters(module, fitting, dtype)
-        return module
-    module.to(dtype)
-    module.load_state_dict(fitting, strict=False)
-    return module.eval()
 
 
 def twins(
@@ -232,8 +241,8 @@ def assert_right_or_own(
 ) -> None:
     """Raise `Mismatch` unless a value is right, or follows from the student's ordinary answers.
 
-    So a mistake in the formula does not fail the checks of its edges as well. `own` is called for
-    what follows, if the value is not right. The dtype does not count: another check asks for it.
+    So a mistake in the formula does not fail the checks of its edges as well. If the value is not
+    right, `own` is called for what follows. The dtype does not count: another check asks for it.
 
     Example::
 
@@ -249,12 +258,13 @@ def assert_right_or_own(
     except Mismatch:
         expect(isinstance(actual, Tensor) and actual.shape == right.shape, f"{what} is not right")
         ordinary = own()
-        assert_depends(ordinary)
+        is_answer = isinstance(ordinary, Tensor) and (ordinary != 0).any()
+        expect(is_answer, f"{what} is not right")
         assert_close(actual.double(), ordinary.double(), what)
 
 
-def assert_depends(output: Any) -> None:
-    """Raise `Mismatch` unless an output is a tensor whose numbers, and whose rows, differ.
+def assert_depends(output: Any) -> Any:
+    """Return an output; raise `Mismatch` unless it is a tensor whose numbers and rows differ.
 
     Example::
 
@@ -268,6 +278,7 @@ def assert_depends(output: Any) -> None:
     if output.ndim > 1 and output.shape[-2] > 1:
         differs = (output - output[..., :1, :]).abs().max() > 1e-9
         expect(differs, "the output is the same for every query")
+    return output
 
 
 def assert_same_gradients(

@@ -43,7 +43,7 @@ def looked_up(student, entries, key, temp):
     """Return what the student's own attention gives for the one-hot key of `key`."""
     place, K = list(entries).index(key), torch.eye(len(entries))
     V = torch.tensor([[float(number) for number in value] for value in entries.values()])
-    return student.attention(K[place : place + 1], K, V, temp).squeeze(0)
+    return assert_depends(student.attention(K[place : place + 1], K, V, temp).squeeze(0))
 
 
 @pytest.mark.points(0)
@@ -76,7 +76,7 @@ def test_temp(student, reference, rng):
         assert_right_or_own(
             student.attention(Q * scale, K, V, temp=temp),
             reference.attention(Q * scale, K, V, temp=temp),
-            lambda scaled=Q * scale / temp: student.attention(scaled, K, V, 1.0),
+            lambda scaled=Q * scale / temp: assert_depends(student.attention(scaled, K, V, 1.0)),
             f"the output with {temp=}",
         )
 
@@ -101,7 +101,10 @@ def test_leading_axes_and_views(student, reference, rng):
     own = (Q.contiguous(), K.contiguous(), V.contiguous())
     output, right = student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0)
     assert_right_or_own(
-        output, right, lambda: student.attention(*own, 1.0), "the output for transposed Q, K, V"
+        output,
+        right,
+        lambda: assert_depends(student.attention(*own, 1.0)),
+        "the output for transposed Q, K, V",
     )
 
 
@@ -111,7 +114,8 @@ def _assert_each_item(student, reference, Q, K, V, what):
     flat = [tensor.contiguous().flatten(0, -3) for tensor in (Q, K, V)]
 
     def each():
-        return torch.stack([student.attention(*item, 1.0) for item in zip(*flat)]).view(right.shape)
+        items = [student.attention(*item, 1.0) for item in zip(*flat)]
+        return assert_depends(torch.stack(items).view(right.shape))
 
     assert_right_or_own(output, right, each, what)
 

@@ -144,19 +144,19 @@ def test_dropout(student, rng):
     for order, norm_first in ORDERS.items():
         state = random_state(shapes, rng)
         silent = {n: v * 0 if "out_proj" in n or "linear2" in n else v for n, v in state.items()}
-        blocks = {
-            rate: made(student, state, norm_first=norm_first, dropout=rate).train()
-            for rate in (0.0, 0.5, 1.0)
-        }
-        whole = output_of(blocks[0.0], x)
-        assert_same(output_of(blocks[0.5].eval(), x), whole, f"in {order}, the output in eval mode")
-        what = f"in {order}, the output in training at dropout 0, or in eval mode,"
-        assert_same(output_of(blocks[0.0].eval(), x), whole, what)
-        nothing = output_of(load_parameters(blocks[0.0], silent), x)
+        default, half, all_dropped = (
+            made(student, state, norm_first=norm_first, **options).train()
+            for options in ({}, {"dropout": 0.5}, {"dropout": 1.0})
+        )
+        whole = output_of(default, x)
+        assert_same(output_of(half.eval(), x), whole, f"in {order}, the output in eval mode")
+        what = f"in {order}, the output with the default rate, in training or in eval mode,"
+        assert_same(output_of(default.eval(), x), whole, what)
+        nothing = output_of(load_parameters(default, silent), x)
         what = f"in {order}, the output in training at dropout 1"
-        assert_same(output_of(blocks[1.0], x), nothing, what)
+        assert_same(output_of(all_dropped, x), nothing, what)
         what = f"in {order}, the output in training if the sub-layers return zeros"
-        assert_same(output_of(load_parameters(blocks[0.5], silent).train(), x), nothing, what)
+        assert_same(output_of(load_parameters(half, silent).train(), x), nothing, what)
         dropping = student.TransformerBlock(*SIZES, dropout=RATE, norm_first=norm_first)
         for name in ("attention.out_proj", "feed_forward.linear2"):
             dropped = dropped_of(dropping, silent, name, order)
