@@ -55,15 +55,17 @@ def scores(a, b):
 WRONG = (
     SOLUTION.replace("temperature <= 0", "temperature < -1")
     .replace("scores / temperature, dim=-1", "scores * temperature, dim=0")
-    .replace("torch.rand(weights.shape)", "torch.rand(weights.shape, generator=OWN)")
+    .replace("torch.rand(weights.shape)", "torch.rand(weights.shape[1:], generator=OWN)")
     .replace(
         "return x - x.mean(-1, keepdim=True)\n\n\ndef clear_",
         "x -= torch.stack([row.mean() for row in x])[:, None]\n"
-        "    return torch.relu(x.detach().flatten(1))\n\n\ndef clear_",
+        "    return torch.relu(x.detach().flatten(1)).double()\n\n\ndef clear_",
     )
     .replace("x.zero_()", "x = x * 0")
     .replace("torch.bmm(a, b.transpose(1, 2))", "torch.stack([m @ n.T for m, n in zip(a, b)])")
-    .replace("self.gamma * (x", "self.gamma.sum() * (x[..., 1:]")
+    .replace("self.gamma * (x - x.mean(-1, keepdim=True))", "self.gamma.sum() * x.sub_(1)[..., 1:]")
+    .replace("self.gamma = ", "self.beta = self.gamma = ")
+    .replace("torch.ones(d_model)", "torch.ones(1, d_model)")
     + "\n\nOWN = torch.Generator()\n"
 )
 WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]
