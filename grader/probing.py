@@ -9,9 +9,10 @@ probes; a diagnosis compares the answers. A probe has no verdict and costs no po
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from grader.errors import Mismatch
 from grader.grading.aspects import ASPECTS, EDGES
-from grader.grading.parameters import parameter_shapes, set_parameters
+from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.sandbox.host.proxies import Student, code_of
 
@@ -56,9 +57,12 @@ def build(
     *args: Any,
     rng: Rng,
     dtype: torch.dtype = torch.float64,
+    layers: Collection[str] = (),
     **kwargs: Any,
 ) -> Any:
     """Return the module `made(*args, **kwargs)` with random parameters, in evaluation mode.
+
+    With `layers`, the parameters of other layers keep their values.
 
     What a parameter is filled with depends on its name and the seed alone, so that two modules
     with the same parameters compute the same, in whatever order they were made.
@@ -75,14 +79,16 @@ def build(
     shapes = parameter_shapes(module)
     if sum(map(math.prod, shapes.values())) > MAX_PARAMETERS:
         raise Mismatch("the module has far more parameters than the exercise asks for")
-    set_parameters(module, {n: _filling(n, shape, rng) for n, shape in shapes.items()}, dtype)
+    names = [name for name in shapes if not layers or name.partition(".")[0] in layers]
+    give_parameters(module, {name: _filling(name, shapes[name], rng.seed) for name in names}, dtype)
     return module
 
 
-def _filling(name: str, shape: tuple[int, ...], rng: Rng) -> Tensor:
-    """Return the numbers of a parameter."""
-    own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
-    return own.randn(math.prod(shape)) * 0.5 + 0.25
+@functools.lru_cache(maxsize=4096)
+def _filling(name: str, shape: tuple[int, ...], seed: int) -> Tensor:
+    """Return the numbers of a parameter, which many programs are given."""
+    own = Rng(seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
+    return own.randn(*shape) * 0.5 + 0.25
 
 
 def gradients(call: Any, *inputs: Any) -> dict[str, Any]:

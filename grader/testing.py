@@ -20,7 +20,7 @@ from torch import Tensor
 from grader.errors import CheckFailure, Mismatch, StudentFailure
 from grader.grading.compare import assert_close, assert_same, describe, expect, in_float64
 from grader.grading.diagnosis.answers import REFUSALS
-from grader.grading.parameters import parameter_shapes, set_parameters
+from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.grading.slopes import assert_slopes
 from grader.sandbox import wire
@@ -175,26 +175,8 @@ def load_parameters(
             output = norm(torch.tensor([1.0, -1.0], dtype=torch.float64))
             assert_close(output, torch.tensor([3.0, -3.0], dtype=torch.float64))
     """
-    shapes = parameter_shapes(module)
-    fitting = _fitting(state, shapes)
-    if shapes and len(fitting) == len(shapes):
-        set_parameters(module, fitting, dtype)
-        return module
-    module.to(dtype)
-    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
-    module.load_state_dict(_fitting(state, shapes), strict=False)
-    return module.eval()
-
-
-def _fitting(
-    state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
-) -> dict[str, Tensor]:
-    """Return what of `state` can be given the shapes of that name."""
-    return {
-        name: state[name].flatten()[: math.prod(shape)].view(shape)
-        for name, shape in shapes.items()
-        if name in state and math.prod(shape) <= state[name].numel()
-    }
+    give_parameters(module, state, dtype)
+    return module
 
 
 def twins(
@@ -227,7 +209,7 @@ def twins(
     values = (rng.randn(count) * 0.5 + 0.25).to(dtype)
     parts = values.split([math.prod(wanted[name]) for name in sorted(wanted)])  # type: ignore[no-untyped-call]
     for module in (theirs, ours):
-        set_parameters(module, dict(zip(sorted(wanted), parts)), dtype)
+        give_parameters(module, dict(zip(sorted(wanted), parts)), dtype)
     return theirs, ours
 
 

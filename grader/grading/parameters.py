@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,10 +33,36 @@ def parameter_shapes(module: Any) -> dict[str, tuple[int, ...]]:
     raise Mismatch(f"the class gives {describe(module)}, where an nn.Module is expected")
 
 
-def set_parameters(
-    module: Any, values: Mapping[str, Tensor], dtype: torch.dtype = torch.float64
-) -> None:
-    """Set all parameters of a module in one step; it is in `dtype` and evaluation mode then."""
+def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype) -> None:
+    """Give a module those parameters of `state` that it has, in `dtype` and evaluation mode.
+
+    One of another shape with as many numbers is filled in their order, one with fewer with the
+    first, and the others keep their values. A buffer counts as a parameter.
+    """
+    shapes = parameter_shapes(module)
+    fitting = _fitting(state, shapes)
+    if shapes and len(fitting) == len(shapes):
+        _set_all(module, fitting, dtype)
+        return
+    module.to(dtype)
+    shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
+    module.load_state_dict(_fitting(state, shapes), strict=False)
+    module.eval()
+
+
+def _fitting(
+    state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, Tensor]:
+    """Return what of `state` can be given the shapes of that name."""
+    return {
+        name: state[name].flatten()[: math.prod(shape)].view(shape)
+        for name, shape in shapes.items()
+        if name in state and math.prod(shape) <= state[name].numel()
+    }
+
+
+def _set_all(module: Any, values: Mapping[str, Tensor], dtype: torch.dtype) -> None:
+    """Set all parameters of a module in one step, which is much faster."""
     parts = [values[name].to(dtype).flatten() for name in sorted(values)]
     vector = torch.cat([torch.empty(0, dtype=dtype), *parts])
     if isinstance(module, Remote):

@@ -1,10 +1,8 @@
 """Probes of causal attention: what tells its mistakes apart."""
 
-import zlib
-
 import torch
 
-from grader.probing import Rng, gradients, probe, seeded, written
+from grader.probing import build, gradients, probe, seeded, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -18,14 +16,9 @@ def attention(student, rng, *options, dropout=0.0, dtype=FLOAT64, sizes=(D_IN, D
 
     Parameters that the exercise does not ask for stay as they are.
     """
-    module = student.CausalAttention(*sizes, dropout, *options).to(dtype)
-    state = {}
-    for name, parameter in module.named_parameters():
-        if name.partition(".")[0] in LAYERS:
-            own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
-            state[name] = own.randn(*parameter.shape, dtype=dtype) * 0.5 + 0.25
-    module.load_state_dict(state, strict=False)
-    return module.eval()
+    return build(
+        student.CausalAttention, *sizes, dropout, *options, rng=rng, dtype=dtype, layers=LAYERS
+    )
 
 
 def gradients_of(module, x):

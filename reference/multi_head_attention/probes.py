@@ -1,10 +1,8 @@
 """Probes of multi-head attention: what tells its mistakes apart."""
 
-import zlib
-
 import torch
 
-from grader.probing import Rng, gradients, probe, seeded, written
+from grader.probing import build, gradients, probe, seeded, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -18,15 +16,9 @@ def attention(student, rng, *, dropout=0.0, heads=HEADS, d_out=D_OUT, dtype=FLOA
 
     Parameters that the exercise does not ask for stay as they are.
     """
+    sizes = D_IN, d_out, CONTEXT, dropout, heads
     made = student.MultiHeadAttention
-    module = made(D_IN, d_out, CONTEXT, dropout, heads, **options).to(dtype)
-    state = {}
-    for name, parameter in module.named_parameters():
-        if name.partition(".")[0] in LAYERS:
-            own = Rng(rng.seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
-            state[name] = own.randn(*parameter.shape, dtype=dtype) * 0.5 + 0.25
-    module.load_state_dict(state, strict=False)
-    return module.eval()
+    return build(made, *sizes, rng=rng, dtype=dtype, layers=LAYERS, **options)
 
 
 def gradients_of(module, x):

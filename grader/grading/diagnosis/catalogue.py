@@ -40,19 +40,23 @@ class Candidate:
     program: Respondent
     number: str
     _catalogue: Catalogue = field(repr=False)
+    _is_wrong: dict[str, bool] = field(default_factory=dict, repr=False)  # by probe
     _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)
 
     def answer(self, probe: Probe) -> Answer:
         """Return the program's answer to a probe."""
         return self.program.answer(probe)
 
+    def is_wrong(self, probe: Probe) -> bool:
+        """Return whether the program's answer to a probe is not the reference's."""
+        if probe.name not in self._is_wrong:
+            self._is_wrong[probe.name] = not self._catalogue.is_right(self.answer(probe), probe)
+        return self._is_wrong[probe.name]
+
     @functools.cached_property
     def touched(self) -> int:
         """The probes to which the program's answer is wrong, as bits."""
-        catalogue = self._catalogue
-        return catalogue.bits(
-            probe for probe in catalogue.probes if not catalogue.is_right(self.answer(probe), probe)
-        )
+        return self._catalogue.bits(filter(self.is_wrong, self._catalogue.probes))
 
     def first_wrong_step(self, probe: Probe) -> WrongStep | None:
         """Return the first stage that differs from the reference's while a probe is answered."""

@@ -43,6 +43,7 @@ class Respondent:
         _, self._sources = program(course, exercise, {**files, exercise.name: text})
         self._exercise, self._seed, self.text = exercise, seed, text
         self._answers = answers  # by probe, from earlier
+        self._repeats: dict[str, str] = {}  # by probe
 
     @functools.cached_property
     def _program(self) -> Program:
@@ -73,9 +74,11 @@ class Respondent:
 
     def repeat(self, probe: Probe) -> str:
         """Return the calls of a probe as a program that a student can run."""
-        with self._program.active():
-            ask = functools.partial(probe.ask, seed=self._seed, exercise=self._exercise.name)
-            return repeat(ask, self._code)
+        if probe.name not in self._repeats:
+            with self._program.active():
+                ask = functools.partial(probe.ask, seed=self._seed, exercise=self._exercise.name)
+                self._repeats[probe.name] = repeat(ask, self._code)
+        return self._repeats[probe.name]
 
     def stages(self, probe: Probe, names: Sequence[str]) -> dict[str, Tensor]:
         """Return the values of the stages `names`, by name, while a probe is answered.

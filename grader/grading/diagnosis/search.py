@@ -109,6 +109,8 @@ class _Search:
         unclear = [] if not clear else [probe for probe in wrong if probe not in clear]
         self._known = catalogue.bits(probe for probe in known if probe not in unclear)
         self._wrong = catalogue.bits(clear or wrong)
+        names = {probe.name for probe in clear or wrong}
+        self._verdicts = [(p, p.name in names) for p in catalogue.probes_in(self._known)]
         self._principal = catalogue.of_aspects(frozenset(ASPECTS) - EDGES)
 
     def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
@@ -173,9 +175,9 @@ class _Search:
         Most do so at once, which spares them the other probes.
         """
         return any(
-            not candidate.answer(probe).same(self._answers[probe.name])
-            and not self._catalogue.is_right(candidate.answer(probe), probe)
-            for probe in self._catalogue.probes_in(self._known)
+            candidate.is_wrong(probe)
+            and not (is_wrong and candidate.answer(probe).same(self._answers[probe.name]))
+            for probe, is_wrong in self._verdicts
         )
 
     def _fit(self, candidate: Candidate) -> Fit:
