@@ -112,11 +112,12 @@ def validate_course(
 
         with_grader(course, names, zygote, prove_all)
     if set(names) == set(course.names):
-        proofs[-1].problems += _whole_course(course)
+        proofs[-1].problems += whole_course(course)
     return proofs
 
 
-def _whole_course(course: Course) -> list[str]:
+def whole_course(course: Course) -> list[str]:
+    """Return what is wrong with the course as a whole."""
     problems = [
         f"{path.relative_to(course.root)}: not what `grader build` would write"
         for path in stale(course)
