@@ -46,14 +46,14 @@ LONG = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run what takes long first, so that no process is left with it at the end.
 
     The tests of a file share a process, but for those that are `alone`.
     """
     order = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-    for item in items:
+    for item in items if config.pluginmanager.hasplugin("xdist") else ():
         group = item.name if item.get_closest_marker("alone") else item.path.stem
         item.add_marker(pytest.mark.xdist_group(group))
 
