@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants build validate docs deps-system clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants seeds build validate docs deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -24,6 +24,7 @@ help:
 	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
 	@echo "make accuracy  what programs of others earn, and how often their mistakes are named rightly"
 	@echo "make mutants   mutate the references, and see whether the suites notice; half an hour"
+	@echo "make seeds     whether a verdict depends on the seed; an hour"
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
 	@echo "make validate  prove the course's content"
@@ -85,6 +86,9 @@ accuracy: $(DEV)
 
 mutants: $(DEV)
 	$(BIN)/python -W ignore tests/mutants/table.py --write --each
+
+seeds: $(DEV)
+	$(BIN)/python -W ignore tests/corpus/seeds.py
 
 build: $(USE)
 	$(BIN)/grader build

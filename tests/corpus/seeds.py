@@ -1,0 +1,129 @@
+"""`make seeds`: whether a verdict depends on the seed, by which a submission's inputs are drawn.
+
+    python tests/corpus/seeds.py [--every N] [--only EXERCISE]
+
+Each reference and each program of the sets right and public that earns all points has to earn them
+with 200 seeds, and each mistake of the catalogue has to lose points with 50. `--every N` tries each
+N-th program. The exit code is 1 if one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE.parent), str(ROOT)]
+
+from corpus.accuracy import SEED, load  # noqa: E402
+
+from grader.course.course import Course, load_course  # noqa: E402
+from grader.course.faults import load_faults  # noqa: E402
+from grader.grading.session import with_grader  # noqa: E402
+from grader.sandbox.host.zygote import Zygote  # noqa: E402
+from grader.submissions.submission import Submission  # noqa: E402
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Grader
+
+RIGHT, WRONG = 200, 50  # seeds
+PROCESSES = 2
+
+
+@dataclass(frozen=True)
+class Program:
+    """A solution of one exercise that has to earn all points, or has to lose some."""
+
+    exercise: str
+    name: str
+    text: str
+    is_right: bool
+
+    @property
+    def seeds(self) -> range:
+        """The seeds that it is tried with."""
+        return range(SEED, SEED + (RIGHT if self.is_right else WRONG))
+
+
+def programs(course: Course) -> Iterator[Program]:
+    """Yield the references, the corpus of right programs, and every mistake of the catalogue."""
+    for exercise in course.exercises:
+        solution = exercise.read("solution.py")
+        yield Program(exercise.name, "reference", solution, is_right=True)
+        for fault in load_faults(exercise):
+            yield Program(exercise.name, fault.name, fault.apply(solution), is_right=False)
+    for each in load("right", "public"):
+        yield Program(each.exercise, f"{each.set}/{each.name}", each.text, is_right=True)
+
+
+def failures(chosen: list[Program]) -> list[str]:
+    """Return a line for each program whose points depend on the seed."""
+    course = load_course(ROOT)
+
+    def body(grader: Grader) -> list[str]:
+        return [line for each in chosen if (line := _failure(grader, each))]
+
+    with Zygote() as zygote:
+        return with_grader(course, course.names, zygote, body)
+
+
+def _failure(grader: Grader, program: Program) -> str:
+    full = grader.course[program.exercise].points
+    earned = _points(grader, program)
+    first = next(earned)
+    if program.is_right and first != full:
+        return ""  # accuracy.py tells what it loses
+    points = dict(zip(program.seeds, (first, *earned)))
+    wrong = {seed: p for seed, p in points.items() if (p == full) != program.is_right}
+    if not wrong:
+        return ""
+    shown = ", ".join(f"{points}/{full} with {seed}" for seed, points in list(wrong.items())[:5])
+    return f"{program.exercise} {program.name}: {len(wrong)} of {len(program.seeds)} seeds: {shown}"
+
+
+def _points(grader: Grader, program: Program) -> Iterator[int]:
+    """Yield what a program earns with each seed."""
+    from grader.grading.examiner import SandboxExaminer
+    from grader.sandbox.host.connection import WorkerConnection
+    from grader.sandbox.host.worker import Worker
+
+    course = grader.course
+    files = {name: course[name].read("solution.py") for name in course.names}
+    submission = Submission("s001", {**files, program.exercise: program.text})
+    with closing(WorkerConnection(lambda: Worker(grader.zygote))) as connection:
+        for seed in program.seeds:
+            examiner = SandboxExaminer(grader.suite.references, submission, connection, seed)
+            outcomes = grader.suite.run(examiner, program.exercise)
+            yield sum(outcome.points for outcome in outcomes)
+            connection.try_again(program.exercise)
+
+
+def main() -> int:
+    """Try all; return 0 if no verdict depends on the seed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th program")
+    parser.add_argument("--only", metavar="EXERCISE", help="only programs of one exercise")
+    arguments = parser.parse_args()
+    found = list(programs(load_course(ROOT)))[:: arguments.every]
+    found = [each for each in found if arguments.only in (None, each.exercise)]
+    lines: list[str] = []
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, mp_context=fresh) as pool:
+        parts = [found[start : start + 10] for start in range(0, len(found), 10)]
+        for done, job in enumerate(as_completed(pool.submit(failures, part) for part in parts), 1):
+            lines += job.result()
+            print(f"{done * 10:5} of {len(found)} programs, {len(lines)} depend on it", flush=True)
+            print("".join(f"  {line}\n" for line in job.result()), end="", flush=True)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
