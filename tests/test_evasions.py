@@ -498,7 +498,7 @@ def test_no_shown_test_repeats_what_a_secret_one_sent(
 def test_secret(student):
     """A secret."""
     import torch
-    student.scale(torch.full((2,), 4711.0), 2.0)
+    student.scale(torch.full((2,), 47114711.0), 2.0)
 
 
 '''
@@ -514,7 +514,7 @@ def test_secret(student):
     cli("batch", hand_in(tmp_path / "class", texts), "--out", out, "--course", tiny_copy)
     pages = [path.read_text() for path in (out / "reports").glob("s002*")]
     assert pages
-    assert not [page for page in pages if "4711" in page]
+    assert not [page for page in pages if "47114711" in page]
     names = [test["name"] for test in report_of(out, "s001")["exercises"][0]["tests"]]
     assert names.index("hidden") == 1
 
