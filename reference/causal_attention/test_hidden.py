@@ -22,6 +22,7 @@ from grader.testing import (
     expect,
     in_float64,
     load_parameters,
+    manual_seed,
     output_of,
     parameter_shapes,
 )
@@ -83,14 +84,16 @@ def test_written_by_hand(student, rng):
 @pytest.mark.points(3)
 def test_causal_attention(student, reference, rng):
     """The output matches the formula."""
-    for d_in, d_out in ((D_IN, D_OUT), (3, 8)):
+    cases = {(D_IN, D_OUT): (N_TOKENS, 1.0), (3, 8): (N_TOKENS, 1e-6), (5, 6): (2, 1e6)}
+    for (d_in, d_out), (n_tokens, scale) in cases.items():
         options = {"context": CONTEXT, "d_in": d_in, "d_out": d_out}
         state = weights_of(rng, d_in=d_in, d_out=d_out)
-        for n_tokens, scale in ((N_TOKENS, 1.0), (2, 1e6)):
-            state["W_value.weight"] = state["W_value.weight"] * scale
-            theirs, ours = (made(code, state, **options) for code in (student, reference))
-            x = rng.randn(BATCH, n_tokens, d_in)
-            assert_close(output_of(theirs, x), output_of(ours, x), atol=1e-5 * scale)
+        # Large queries or keys and values, but ordinary scores.
+        for name, size in zip(NAMES, (1 / scale, scale, scale)):
+            state[f"{name}.weight"] = state[f"{name}.weight"] * size
+        theirs, ours = (made(code, state, **options) for code in (student, reference))
+        x = rng.randn(BATCH, n_tokens, d_in)
+        assert_close(output_of(theirs, x), output_of(ours, x), atol=1e-5 * max(scale, 1))
 
 
 @pytest.mark.points(2)
@@ -103,7 +106,7 @@ def test_gradients(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_any_size(student, rng):
-    """A batch of any size and 1 to context_length tokens work."""
+    """A batch of any size, 1 to context_length tokens and one output feature work."""
     state = same_weights(rng)
     module, longer = (made(student, state, context=context) for context in (CONTEXT, CONTEXT + 3))
     x = rng.randn(3, CONTEXT, D_IN)
@@ -118,11 +121,14 @@ def test_any_size(student, rng):
     assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
     alone = output_of(module, token[:1])
     assert_same(alone, twice[:1], "the output for one token alone", shape=(1, 1, D_OUT))
+    narrow = made(student, weights_of(rng, d_out=1), d_out=1, context=CONTEXT)
+    found = tuple(in_float64(output_of(narrow, x)).shape)
+    expect(found == (3, CONTEXT, 1), f"the output for a d_out of 1 has shape {found}")
 
 
 @pytest.mark.points(1)
 def test_future_is_invisible(student, rng):
-    """Changing later tokens by any amount changes no earlier output, even for huge scores."""
+    """In both modes, later tokens change no earlier output, whatever the scores are."""
     # Keys are the negative queries, so a token's score with itself is far below 0.
     state = weights_of(rng)
     state["W_key.weight"] = -state["W_query.weight"]
@@ -130,12 +136,22 @@ def test_future_is_invisible(student, rng):
     scales = torch.tensor([1.0, 1e2, 1e3, 1e6], dtype=torch.float64).view(-1, 1, 1)
     x = rng.randn(4, N_TOKENS, D_IN) * scales
     changed = x.clone()
-    changed[:, 3:] += rng.randn(4, N_TOKENS - 3, D_IN) * scales * 10
-    before, after = in_float64(output_of(module, torch.cat([x, changed]))).chunk(2)
-    expect(before[:, :3].isfinite().all(), "for an x of scale 1 to 1e6 the output is not finite")
-    what, shape = "the output for the tokens before the change", (4, 3, D_OUT)
-    assert_same(after[:, :3], before[:, :3], what, shape=shape)
-    expect((after != before).any(), "the output does not depend on x")
+    changed[:, 3:] += rng.randn(4, N_TOKENS - 3, D_IN) * scales * 1e6
+    for training in (False, True):
+        module.train(training)
+        before, after = (in_float64(output_of_seeded(student, module, z)) for z in (x, changed))
+        finite = before[:, :3].isfinite().all()
+        expect(finite, "for an x of scale 1 to 1e6 the output is not finite")
+        what, shape = "the output for the tokens before the change", (4, 3, D_OUT)
+        assert_same(after[:, :3], before[:, :3], what, shape=shape)
+        depends = training or (after != before).any()
+        expect(depends, "the output does not depend on x")
+
+
+def output_of_seeded(student, module, x):
+    """Return the output, with the same weights dropped in each call."""
+    manual_seed(student, 1)
+    return output_of(module, x)
 
 
 @pytest.mark.points(1)

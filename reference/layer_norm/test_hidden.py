@@ -74,6 +74,10 @@ def test_formula(student, reference, rng):
             x = rng.randn(*shape) * 100 + 50
             what = f"the output in {mode} mode for an x of shape {shape}"
             assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
+    x = rng.randn(BATCH, N_TOKENS, 1)
+    found = tuple(in_float64(output_of(student.LayerNorm(1).to(torch.float64), x)).shape)
+    shape = BATCH, N_TOKENS, 1
+    expect(found == shape, f"the output for a single feature has shape {found}, not {shape}")
 
 
 @pytest.mark.points(2)

@@ -115,7 +115,9 @@ class Judge:
                 ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)
                 if isinstance(ours, Raised) and isinstance(answer, Raised):
                     continue
-                if not ours.same(answer):
+                # Of very large numbers, other orders of the same operations give other digits.
+                near = probe.aspect == "extreme scores" and ours.is_near(answer)
+                if not near and not ours.same(answer):
                     return f"probe {probe.name}, seed {seed}"
         return ""
 
