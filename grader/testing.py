@@ -25,7 +25,8 @@ from grader.grading.rng import Rng
 from grader.grading.slopes import assert_slopes
 from grader.sandbox import wire
 from grader.sandbox.host import proxies
-from grader.sandbox.host.proxies import Student, code_of
+from grader.sandbox.host.proxies import Remote, Student, code_of
+from grader.sandbox.worker.adopt import strand
 
 __all__ = [
     "Rng",
@@ -33,6 +34,7 @@ __all__ = [
     "assert_depends",
     "assert_dropped",
     "assert_dtype",
+    "assert_moves",
     "assert_refused",
     "assert_right_or_own",
     "assert_same",
@@ -309,6 +311,29 @@ def assert_takes_views(student: Student, module: Any, x: Tensor) -> None:
     for first, second in ((1, 2), (0, 1)):
         view = x.transpose(first, second).contiguous().transpose(first, second)
         assert_same(output(view), plain, "the output for a transposed view")
+
+
+def assert_moves(module: Any, *inputs: Any) -> None:
+    """Raise `Mismatch` if a module that has not been called does not work on another device.
+
+    A move to a device takes parameters and buffers along, and leaves other tensors behind.
+
+    Example::
+
+        def test_moves(student, rng):
+            \"\"\"No tensor is a plain attribute.\"\"\"
+            assert_moves(student.Norm(5), rng.randn(2, 5).float())
+    """
+    if isinstance(module, Remote):
+        proxies.strand_remote(module)
+    else:
+        strand(module)
+    try:
+        output_of(module, *inputs)
+    except StudentFailure as failure:
+        says = "after a move to another device, the module cannot be called: what is neither a "
+        says += f"parameter nor a buffer stays behind ({failure.kind}: {failure.message})"
+        raise Mismatch(says) from None
 
 
 def assert_dtype(output: Any, dtype: torch.dtype, shown: str) -> None:

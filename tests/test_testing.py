@@ -66,6 +66,8 @@ WRONG = (
     .replace("self.gamma * (x - x.mean(-1, keepdim=True))", "self.gamma.sum() * x.sub_(1)[..., 1:]")
     .replace("self.gamma = ", "self.beta = self.gamma = ")
     .replace("torch.ones(d_model)", "torch.ones(1, d_model)")
+    .replace("super().__init__()", "super().__init__()\n        self.one = torch.ones(d_model)")
+    .replace("return self.gamma.sum() *", "return self.one * self.gamma.sum() *")
     + "\n\nOWN = torch.Generator()\n"
 )
 WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]

@@ -167,6 +167,14 @@ class Adopt(msgspec.Struct, tag="adopt", frozen=True):
     quiet: bool = True
 
 
+class Strand(msgspec.Struct, tag="strand", frozen=True):
+    """Make unusable what a module would leave behind on its device; `quiet` as in `Call`."""
+
+    id: int
+    target: int
+    quiet: bool = True
+
+
 class Get(msgspec.Struct, tag="get", frozen=True):
     """Read an attribute of a handle."""
 
@@ -199,8 +207,10 @@ class Sync(msgspec.Struct, tag="sync", frozen=True):
     id: int
 
 
-Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Get | Backward | Inspect
-Quiet = Begin | Seed | Call | Adopt  # requests without an answer; a `Call` only if it is quiet
+Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Strand | Get | Backward | Inspect
+Quiet = (
+    Begin | Seed | Call | Adopt | Strand
+)  # requests without an answer; a `Call` only if it is quiet
 
 
 # --- answers, worker to host --------------------------------------------------------------------

@@ -13,6 +13,7 @@ from grader.testing import (
     assert_close,
     assert_dropped,
     assert_dtype,
+    assert_moves,
     assert_refused,
     assert_same,
     assert_slopes,
@@ -97,7 +98,7 @@ def test_multi_head_attention(student, reference, rng):
         options = {"context": CONTEXT, "heads": heads, "d_out": heads * d_head}
         state = weights_of(rng, d_out=heads * d_head)
         # Large queries or keys and values, but ordinary scores.
-        for name, size in zip(NAMES, (1 / scale, scale, scale)):
+        for name, size in zip(NAMES, (1 / scale, scale, max(scale, 1))):
             state[f"{name}.weight"] = state[f"{name}.weight"] * size
         theirs, ours = (made(code, state, **options) for code in (student, reference))
         x = rng.randn(BATCH, n_tokens, D_IN) * 0.7
@@ -134,7 +135,7 @@ def test_gradients(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_any_size(student, rng):
-    """A batch of any size, 1 to context_length tokens, a single head and one output feature work."""
+    """A batch of any size, 1 to context_length tokens, one head and one output feature work."""
     state = same_weights(rng)
     module, longer = (made(student, state, context=context) for context in (CONTEXT, CONTEXT + 3))
     x = rng.randn(3, CONTEXT, D_IN) * 0.7
@@ -187,6 +188,18 @@ def test_future_is_invisible(student, rng):
         assert_same(after[:, :3], before[:, :3], what, shape=shape)
         depends = training or (after != before).any()
         expect(depends, "the output does not depend on x")
+    # With huge scores a token attends to the one with the highest alone, and gets its value, which
+    # a sentence of copies of that token shows.
+    huge = {f"{name}.weight": rng.randn(D_OUT, D_IN) * 1e6 for name in NAMES[:2]}
+    module = made(student, {**same_weights(rng), **huge})
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    copies = x.view(-1, 1, D_IN).repeat(1, N_TOKENS, 1)
+    values, output = (in_float64(output_of(module, z)) for z in (copies, x))
+    expect(output.isfinite().all(), "for scores of 1e12 the output is not finite")
+    # The distance to the nearest of the values of all tokens, for each feature of each token.
+    nearest = (output.flatten(0, 1)[:, None] - values[:, 0]).abs().amin(1)
+    alone = nearest.max() < 1e-3
+    expect(alone, "with scores of 1e12, a token attends to more than the one with the highest")
 
 
 def output_of_seeded(student, module, x):
@@ -265,7 +278,9 @@ def test_argument(student, rng):
 
 @pytest.mark.points(1)
 def test_moves(student, rng):
-    """`module.to(dtype)` is enough to move everything to another dtype, such as bfloat16."""
+    """`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16."""
+    fresh = student.MultiHeadAttention(D_IN, D_OUT, working_context(student), 0.0, HEADS)
+    assert_moves(fresh, rng.randn(BATCH, N_TOKENS, D_IN).float())
     state = weights_of(rng)
     x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
     module, narrow = made(student, state), x.to(torch.bfloat16)

@@ -220,7 +220,7 @@ def test_parts_get_the_dropout(student):
         "feed_forward.linear2.bias": torch.zeros(D_MODEL),
     }
     block = load_parameters(block, state).train()
-    output = in_float64(output_of(block, torch.zeros(DRAWS, N_TOKENS, D_MODEL).double()))
+    output = in_float64(output_of(block, torch.zeros(1000, N_TOKENS, D_MODEL).double()))
     # The block drops single features, so a token's largest one shows what is dropped inside. The
     # last token attends to all, with the causal mask or without.
     output = output[:, -1]
@@ -237,7 +237,7 @@ def test_parts_get_the_dropout(student):
         expected = rate / (1 - rate) / count  # the variance of a mean of `count` values
         ratio = inside.var().item() / expected
         expect(ratio > 0.05, f"nothing is dropped inside {name}")
-        expect(0.4 < ratio < 2, f"inside {name}, values are not dropped at the rate {rate}")
+        expect(0.6 < ratio < 1.6, f"inside {name}, values are not dropped at the rate {rate}")
 
 
 def above(half):

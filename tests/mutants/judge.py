@@ -115,8 +115,8 @@ class Judge:
                 ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)
                 if isinstance(ours, Raised) and isinstance(answer, Raised):
                     continue
-                # Of very large numbers, other orders of the same operations give other digits.
-                near = probe.aspect == "extreme scores" and ours.is_near(answer)
+                # Where digits are few, other orders of the same operations give other ones.
+                near = probe.aspect in ("extreme scores", "dtype") and ours.is_near(answer)
                 if not near and not ours.same(answer):
                     return f"probe {probe.name}, seed {seed}"
         return ""

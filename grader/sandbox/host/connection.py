@@ -83,7 +83,7 @@ class WorkerConnection:
         request = wire.Seed(seed)
         self._post(request)
 
-    def send_quiet(self, request: wire.Call | wire.Adopt) -> None:
+    def send_quiet(self, request: wire.Call | wire.Adopt | wire.Strand) -> None:
         """Send a call without waiting; if it fails, the next answer is its failure."""
         self.called = self.called or isinstance(request, wire.Call)
         self._has_quiet_calls = True

@@ -1,6 +1,9 @@
-"""Setting an `nn.Module`'s parameters, dtype and mode in one step, on either side."""
+"""What is done to an `nn.Module` in one step, on either side of the boundary."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -21,3 +24,24 @@ def adopt(module: nn.Module, values: Tensor) -> None:
         if buffer.is_floating_point():
             buffer.data = buffer.data.to(dtype)
     module.eval()
+
+
+def strand(module: nn.Module) -> None:
+    """Make unusable what a move to another device leaves behind: tensors that are plain attributes.
+
+    Parameters and buffers move with their module, and what `forward` makes is not there yet.
+    """
+    for part in module.modules():
+        registered = (part._parameters, part._buffers, part._modules)
+        for value in vars(part).values():
+            for tensor in () if any(value is each for each in registered) else _tensors(value):
+                tensor.data = tensor.new_empty(0)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Yield a tensor, or those that a list, tuple or dict holds."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        items = value.values() if isinstance(value, dict) else value
+        yield from (item for item in items if isinstance(item, Tensor))

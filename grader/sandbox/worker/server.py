@@ -24,7 +24,7 @@ from grader.sandbox import wire
 from grader.sandbox.cells import BROKEN
 from grader.sandbox.program import Program
 from grader.sandbox.source import Unsearchable, forbidden_calls
-from grader.sandbox.worker.adopt import adopt
+from grader.sandbox.worker.adopt import adopt, strand
 from grader.sandbox.worker.operations import OperationWatch
 from grader.sandbox.worker.output import CapturedOutput
 
@@ -73,7 +73,7 @@ class Server:
         if isinstance(request, wire.Seed):
             self._seed_all(request.seed)
             return None
-        quiet = isinstance(request, wire.Call | wire.Adopt) and request.quiet
+        quiet = isinstance(request, wire.Call | wire.Adopt | wire.Strand) and request.quiet
         if self._owed is not None:
             if quiet:
                 return None  # still owed to the next request that has an answer
@@ -101,6 +101,9 @@ class Server:
                 return self._call(request)
             case wire.Adopt():
                 adopt(self.held(request.target), wire.unpack_tensor(request.values))
+                return wire.Reply(id=request.id)
+            case wire.Strand():
+                strand(self.held(request.target))
                 return wire.Reply(id=request.id)
             case wire.Search():
                 found = [_uses(s, request.patterns[name]) for name, s in request.sources.items()]
