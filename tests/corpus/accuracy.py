@@ -116,7 +116,7 @@ def measure(course: Course, programs: Sequence[Program], zygote: Zygote) -> list
     def body(grader: Grader) -> list[Graded]:
         return [_graded(grader, program, correct) for program in programs]
 
-    return with_grader(course, course.names, zygote, body)
+    return with_grader(course, course.names, zygote, body, keep_answers=True)
 
 
 def _graded(grader: Grader, program: Program, correct: dict[str, str]) -> Graded:

@@ -23,6 +23,7 @@ from grader.report import WrongStep
 from grader.sandbox.source import Unsearchable, forbidden_calls
 
 MAX_CATALOGUES = 64  # that one process keeps
+MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
 MAX_LITERALS = 12  # numbers of a student's file that are tried where a mistake leaves one open
 MAX_TEXT = 200_000  # characters of the file that are searched for them
 LITERAL = re.compile(r"(?<![\w.])(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[eE][+-]?\d{1,3})?")
@@ -98,9 +99,9 @@ class Catalogue:
         return Respondent(self._course, self.exercise, text, self.seed, answers)
 
     def keep(self) -> None:
-        """Keep the answers for the next check, if they are kept and there are new ones."""
+        """Keep the answers for the next check, if they are kept and there are many new ones."""
         count = sum(map(len, self._answers.values()))
-        if self._keeps and count != self._count:
+        if self._keeps and count > MANY_MORE * self._count:
             self._count = count
             save_answers(self._course, self.exercise.name, self._answers)
 
