@@ -237,7 +237,7 @@ def test_parts_get_the_dropout(student):
         expected = rate / (1 - rate) / count  # the variance of a mean of `count` values
         ratio = inside.var().item() / expected
         expect(ratio > 0.05, f"nothing is dropped inside {name}")
-        expect(0.6 < ratio < 1.6, f"inside {name}, values are not dropped at the rate {rate}")
+        expect(0.6 < ratio < 1.8, f"inside {name}, values are not dropped at the rate {rate}")
 
 
 def above(half):
