@@ -199,7 +199,7 @@ def test_dropout(student, rng):
     inverse = torch.linalg.pinv(x[0] @ state["W_value.weight"].T)
     plain, output, nothing = (
         in_float64(output_of(made(student, state, dropout=rate, d_out=d_out).train(), x[:draws]))
-        for rate, draws in ((0.0, 2), (RATE, DRAWS), (1.0, 2))
+        for rate, draws in ((0.0, 2), (RATE, DRAWS), (1.0, 1))
     )
     expect(output.isfinite().all(), "the output in training is not finite")
     weights, seen = plain[0] @ inverse, output @ inverse

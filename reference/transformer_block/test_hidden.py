@@ -152,9 +152,9 @@ def test_dropout(student, rng):
         assert_same(output_of(half.eval(), x), whole, f"in {order}, the output in eval mode")
         what = f"in {order}, the output with the default rate, in training or in eval mode,"
         assert_same(output_of(default.eval(), x), whole, what)
-        nothing = output_of(load_parameters(default, silent), x)
+        nothing = in_float64(output_of(load_parameters(default, silent), x))
         what = f"in {order}, the output in training at dropout 1"
-        assert_same(output_of(all_dropped, x), nothing, what)
+        assert_same(output_of(all_dropped, x[:1]), nothing[:1], what)
         what = f"in {order}, the output in training if the sub-layers return zeros"
         assert_same(output_of(load_parameters(half, silent).train(), x), nothing, what)
         dropping = student.TransformerBlock(*SIZES, dropout=RATE, norm_first=norm_first)
