@@ -1,3 +1,4 @@
+# promise: the mask moves with the module to another device (it is a plain attribute)
 import torch
 from torch import nn
 
