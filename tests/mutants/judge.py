@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from grader.course.course import Course, Exercise
-from grader.grading.diagnosis.answers import Raised
+from grader.grading.diagnosis.answers import Answer, Raised, Values
 from grader.grading.diagnosis.probes import load_probes
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.programs import program
@@ -115,14 +115,20 @@ class Judge:
                 ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)
                 if isinstance(ours, Raised) and isinstance(answer, Raised):
                     continue
-                # Where digits are few, other orders of the same operations give other ones.
-                near = probe.aspect in ("extreme scores", "dtype") and ours.is_near(answer)
-                if not near and not ours.same(answer):
+                if not ours.same(answer) and not _is_rounding(probe.aspect, ours, answer):
                     return f"probe {probe.name}, seed {seed}"
         return ""
 
     def _respondent(self, text: str, seed: int) -> Respondent:
         return Respondent(self._course, self._exercise, text, seed, {})
+
+
+def _is_rounding(aspect: str, ours: Answer, theirs: Answer) -> bool:
+    """Return whether other orders of the same operations can give these digits, where few count."""
+    if aspect == "dtype":
+        return ours.is_near(theirs)
+    same_form = isinstance(ours, Values) and isinstance(theirs, Values) and ours.form == theirs.form
+    return aspect == "extreme scores" and same_form and not ours.differing(theirs, factor=1e3).any()
 
 
 @contextlib.contextmanager
