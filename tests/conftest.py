@@ -50,6 +50,7 @@ LONG = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run what takes long first, so that no process is left with it at the end.
 

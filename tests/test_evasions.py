@@ -166,7 +166,7 @@ HARMLESS = {
     "formats": "print(x); print(f'{x.sum():.3f}', self.gamma, repr(x.double()), x > 0)",
     "reads numbers": "float(x.sum()), int(x.sum()), bool(x.sum() > 0), x.tolist(), x.sum().item()",
     "indexes": (
-        "x[..., 0]; x[x > 0]; x[..., torch.tensor([0])]; x[None, ..., -1:]; x[..., [0, 1]]\n"
+        "x[..., 0]; x[x > 0]; x[..., torch.tensor([0])]; x[None, ..., -1:]; x[..., [0, 0]]\n"
         "        y = x.clone(); y[..., 0] = 1; y[y > 0] = 0; y[..., :1] += x[..., :1]"
     ),
     "maps": "torch.vmap(lambda r: r - r.mean())(x); torch.func.vmap(torch.sum)(x)",
