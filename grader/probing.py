@@ -28,6 +28,7 @@ from grader.sandbox.host.proxies import Student, code_of
 __all__ = ["ASPECTS", "EDGES", "Rng", "build", "gradients", "probe", "seeded", "written"]
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
+MAX_KEPT = 1_000  # numbers of one parameter that are kept
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,16 +80,23 @@ def build(
     shapes = parameter_shapes(module)
     if sum(map(math.prod, shapes.values())) > MAX_PARAMETERS:
         raise Mismatch("the module has far more parameters than the exercise asks for")
-    names = [name for name in shapes if not layers or name.partition(".")[0] in layers]
-    give_parameters(module, {name: _filling(name, shapes[name], rng.seed) for name in names}, dtype)
+    state = {
+        # A student decides how large parameters are, and what is kept must stay small.
+        name: (_kept_filling if math.prod(shape) <= MAX_KEPT else _filling)(name, shape, rng.seed)
+        for name, shape in shapes.items()
+        if not layers or name.partition(".")[0] in layers
+    }
+    give_parameters(module, state, dtype)
     return module
 
 
-@functools.lru_cache(maxsize=4096)
 def _filling(name: str, shape: tuple[int, ...], seed: int) -> Tensor:
-    """Return the numbers of a parameter, which many programs are given."""
+    """Return the numbers of a parameter."""
     own = Rng(seed ^ zlib.crc32(name.encode("utf-8", "surrogatepass")))
     return own.randn(*shape) * 0.5 + 0.25
+
+
+_kept_filling = functools.lru_cache(maxsize=4096)(_filling)  # many programs are given the same
 
 
 def gradients(call: Any, *inputs: Any) -> dict[str, Any]:

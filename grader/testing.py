@@ -313,8 +313,8 @@ def assert_takes_views(student: Student, module: Any, x: Tensor) -> None:
         assert_same(output(view), plain, "the output for a transposed view")
 
 
-def assert_moves(module: Any, *inputs: Any) -> None:
-    """Raise `Mismatch` if a module that has not been called does not work on another device.
+def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
+    """Raise `Mismatch` if the module that `make` returns works, but not on another device.
 
     A move to a device takes parameters and buffers along, and leaves other tensors behind.
 
@@ -322,8 +322,10 @@ def assert_moves(module: Any, *inputs: Any) -> None:
 
         def test_moves(student, rng):
             \"\"\"No tensor is a plain attribute.\"\"\"
-            assert_moves(student.Norm(5), rng.randn(2, 5).float())
+            assert_moves(lambda: student.Norm(5), rng.randn(2, 5).float())
     """
+    output_of(make(), *inputs)  # what fails here has nothing to do with devices
+    module = make()
     if isinstance(module, Remote):
         proxies.strand_remote(module)
     else:
@@ -369,7 +371,7 @@ def assert_dropped(dropped: Tensor, rate: float, what: str) -> None:
     says = f"{share:.0%} of the {what} are dropped, where about {rate:.0%} are expected"
     expect(abs(share - rate) < 0.06, says)
     uneven = f"some {what} are dropped more often than others, or in all sentences at once"
-    expect((shares - rate).abs().max() < 0.25, uneven)
+    expect((shares - rate).abs().max() < 0.2, uneven)
     together = torch.corrcoef(values.T).view(shares.numel(), -1).fill_diagonal_(0).abs().max()
     expect(together < 0.5, f"some {what} of a sentence are always dropped together")
 

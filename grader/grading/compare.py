@@ -80,9 +80,9 @@ def assert_same(
             alone = student.tempered_softmax(scores[:1], 0.5)  # (1, n_keys)
             assert_same(alone, weights[:1], "the weights", shape=(1, 3))
     """
+    if isinstance(other, Tensor):
+        shape = shape or tuple(other.shape)
     for answer in (other, actual):
-        if isinstance(answer, Tensor) and not shape:
-            shape = tuple(answer.shape)
         if not isinstance(answer, Tensor):
             summary = f"{what} is {describe(answer)}, where a tensor is expected"
             _fail("type", summary, torch.zeros(shape), answer)

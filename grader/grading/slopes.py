@@ -16,6 +16,7 @@ STEP = 1e-3
 NO_SLOPE = 1e-3  # the largest number of a slope of what does not depend on what moved
 TOLERANCE = 0.005  # of a slope's norm
 DIRECTIONS = 16  # of which the one that shows every slope best is taken
+MOST = 100  # times the numbers that are asked for: what is larger is not looked at
 
 
 def assert_slopes(
@@ -48,6 +49,8 @@ def assert_slopes(
         for program in (theirs, ours):
             program.run(training=training)
         output, right = theirs.output, ours.output
+        too_large = f"the output has shape {tuple(output.shape)}, far larger than asked"
+        expect(output.numel() <= MOST * right.numel(), too_large)
         if output.shape == right.shape:
             upstream = rng.randn(*right.shape)
             agree = torch.allclose(output.double(), right.double(), rtol=1e-6, atol=1e-5)

@@ -208,9 +208,8 @@ class Sync(msgspec.Struct, tag="sync", frozen=True):
 
 
 Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Strand | Get | Backward | Inspect
-Quiet = (
-    Begin | Seed | Call | Adopt | Strand
-)  # requests without an answer; a `Call` only if it is quiet
+# Requests without an answer; a `Call` only if it is quiet.
+Quiet = Begin | Seed | Call | Adopt | Strand
 
 
 # --- answers, worker to host --------------------------------------------------------------------

@@ -228,8 +228,9 @@ def test_argument(student, rng):
 @pytest.mark.points(1)
 def test_moves(student, rng):
     """`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16."""
-    fresh = student.CausalAttention(D_IN, D_OUT, working_context(student), 0.0)
-    assert_moves(fresh, rng.randn(BATCH, N_TOKENS, D_IN).float())
+    sizes = D_IN, D_OUT, working_context(student), 0.0
+    make = functools.partial(student.CausalAttention, *sizes)
+    assert_moves(make, rng.randn(BATCH, N_TOKENS, D_IN).float())
     state = weights_of(rng)
     x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
     module, narrow = made(student, state), x.to(torch.bfloat16)

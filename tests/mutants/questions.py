@@ -1,0 +1,401 @@
+"""The calls that the judge of mutants asks of an exercise, drawn at random.
+
+A function for each exercise draws sizes (equal ones and ones too), dtypes, lengths, flags, modes,
+gradients, arguments afterwards, misuse.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from grader.grading.rng import Rng
+from grader.probing import build, gradients
+
+LOW = (torch.float32, torch.bfloat16)
+Question = tuple[str, Callable[[], Any]]  # what is asked, in words, and the call
+
+
+@dataclass(frozen=True)
+class Random:
+    """An answer that depends on torch's generator: what to call for one more draw of it."""
+
+    draw: Callable[[], Tensor]
+
+
+def _one_of(rng: Rng, *values: Any) -> Any:
+    return values[int(rng.randint(0, len(values), 1))]
+
+
+def _size(rng: Rng, most: int = 6) -> int:
+    return int(rng.randint(1, most + 1, 1))
+
+
+def _sizes(rng: Rng, count: int) -> list[int]:
+    """Return sizes from 1 to 6; sometimes all equal, sometimes one is 1."""
+    sizes = [_size(rng) for _ in range(count)]
+    kind = _one_of(rng, "any", "any", "equal", "one")
+    if kind == "equal":
+        sizes = [sizes[0]] * count
+    if kind == "one":
+        sizes[int(rng.randint(0, count, 1))] = 1
+    return sizes
+
+
+def _drawn(rng: Rng, *shape: int) -> Tensor:
+    """Return float64 numbers: ordinary, large, small, shifted, many equal, or all 0."""
+    kind = _one_of(rng, "any", "any", "any", "large", "huge", "small", "shifted", "rounded", "zero")
+    x = rng.randn(*shape)
+    factor = {"large": 40.0, "huge": 1e4, "small": 1e-2, "zero": 0.0}.get(kind, 1.0)
+    if kind == "shifted":
+        return x + float(_one_of(rng, -3.0, 10.0))
+    return (x * factor).round() if kind == "rounded" else x * factor
+
+
+def _strided(x: Tensor) -> Tensor:
+    """Return the same numbers in memory that is not contiguous."""
+    return x.transpose(0, -1).contiguous().transpose(0, -1) if x.dim() > 1 else x
+
+
+def _afterwards(call: Callable[..., Any], *inputs: Any) -> dict[str, Tensor]:
+    """Return the arguments after a call on contiguous and on strided copies of them."""
+    found = {}
+    for kind, change in (("plain", Tensor.clone), ("strided", lambda x: _strided(x.clone()))):
+        given = [change(value) if isinstance(value, Tensor) else value for value in inputs]
+        call(*given)
+        for place, value in enumerate(given):
+            if isinstance(value, Tensor):
+                found[f"{kind} argument {place}"] = value
+    return found
+
+
+def _low(call: Callable[..., Any], dtype: torch.dtype, *inputs: Any) -> Any:
+    """Return the output on inputs of another dtype."""
+    return call(
+        *[
+            value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
+            for value in inputs
+        ]
+    )
+
+
+def _function(call: Callable[..., Any], rng: Rng, *inputs: Any) -> Iterator[Question]:
+    """Ask a function: values, gradients, dtypes, views, arguments afterwards."""
+    yield "values and gradients", lambda: gradients(call, *inputs)
+    yield "values", lambda: call(*inputs)
+    strided = [_strided(v) if isinstance(v, Tensor) else v for v in inputs]
+    yield "views", lambda: gradients(call, *strided)
+    yield "views without gradients", lambda: call(*strided)
+    yield "arguments", lambda: _afterwards(call, *inputs)
+    ordinary = all(v.abs().max() < 5 for v in inputs if isinstance(v, Tensor))
+    if ordinary:  # where rounding decides little
+        for dtype in (*LOW, torch.float16):
+            yield f"{dtype}", functools.partial(_low, call, dtype, *inputs)
+
+
+def _layer(
+    make: Callable[[], Any], rng: Rng, shape: tuple[int, ...], *, rate: float = 0.0
+) -> Iterator[Question]:
+    """Ask a layer: parameters, values, gradients, modes, dtypes, devices, arguments afterwards."""
+    x, seed = _drawn(rng, *shape), Rng(rng.seed)
+    layer = functools.cache(lambda: build(make, rng=seed))
+
+    def trained() -> Any:
+        return layer().train()
+
+    yield (
+        "parameters",
+        lambda: {
+            name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}"
+            for name, p in make().named_parameters()
+        },
+    )
+    yield "a new layer", lambda: _initial(make())
+    yield "values and gradients", lambda: gradients(layer().eval(), x)
+    yield "values", lambda: layer().eval()(x)
+    yield "views", lambda: gradients(layer().eval(), _strided(x))
+    yield "arguments", lambda: _afterwards(layer().eval(), x)
+    yield "arguments in training", lambda: _afterwards(trained(), x)
+    yield (
+        "parameters afterwards",
+        lambda: {name: p.detach().clone() for name, p in layer().named_parameters()},
+    )
+    yield "training and fewer tokens, then evaluation", lambda: _again(layer(), x)
+    for dtype in (torch.float64, *LOW):
+        small = rng.randn(*shape).to(dtype)
+        yield f"to {dtype}", functools.partial(_converted, make, seed, dtype, small)
+    yield "meta", lambda: make().to("meta")(torch.empty(shape, device="meta"))
+    yield "a copy", lambda: copy.deepcopy(layer().eval())(x)
+    if rate in (0.0, 1.0):
+        yield "training", lambda: gradients(trained(), x)
+    else:
+        y = rng.randn(*shape)
+        for place in ("output", "input 0"):
+            yield f"{place} in training", functools.partial(_draws, trained, y, place)
+
+
+def _draws(trained: Callable[[], Any], x: Tensor, place: str) -> Random:
+    layer = trained()
+    layer(x)
+    return Random(lambda: gradients(layer, x)[place])
+
+
+def _initial(layer: nn.Module) -> dict[str, Any]:
+    """Return the parameters that have no random numbers to begin with."""
+    return {n: p.detach() for n, p in layer.named_parameters() if n.endswith(("gamma", "beta"))}
+
+
+def _again(layer: nn.Module, x: Tensor) -> Tensor:
+    layer.train()(x[..., :1, :])
+    output: Tensor = layer.eval()(x)
+    return output
+
+
+def _converted(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) -> Any:
+    """Return the output after `.to(dtype)`, and of what type it is in training."""
+    layer = build(make, rng=rng, dtype=torch.float32).to(dtype)
+    output = layer(x)
+    in_training = layer.train()(x)
+    finite = bool(in_training.isfinite().all())
+    return {"output": output, "training": f"{in_training.dtype} {in_training.shape} {finite}"}
+
+
+def _rate(rng: Rng) -> float:
+    return float(_one_of(rng, 0.0, 0.0, 0.3, 0.6, 0.8, 1.0))
+
+
+# --- the exercises --------------------------------------------------------------------------------
+
+
+def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw calls of `attention` and of `lookup`."""
+    n_queries, n_keys, d_key, d_value, *leading = _sizes(rng, 6)
+    leading = leading[: int(rng.randint(0, 3, 1))]
+    Q, K = _drawn(rng, *leading, n_queries, d_key), _drawn(rng, *leading, n_keys, d_key)
+    V = _drawn(rng, *leading, n_keys, d_value)
+    temp = _one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
+    yield from _function(module.attention, rng, Q, K, V)
+    yield from _function(functools.partial(module.attention, temp=temp), rng, Q, K, V)
+    yield "temp without a name", lambda: module.attention(Q, K, V, temp)
+    for wrong in (0, 0.0, -1, -1e-6, -0.5, -1e4):
+        yield f"temp {wrong}", functools.partial(module.attention, Q, K, V, wrong)
+    keys = (rng.permutation(30)[: _size(rng)] - 12).tolist()
+    whole = _one_of(rng, True, False)
+    rows = (rng.randn(len(keys), d_value) * _one_of(rng, 1.0, 9.0, 1e3)).tolist()
+    entries = {k: [round(v) if whole else v for v in row] for k, row in zip(keys, rows)}
+    for key in keys:
+        yield f"lookup of {key}", functools.partial(module.lookup, entries, key)
+        yield f"lookup of {key} at temp", functools.partial(module.lookup, entries, key, temp)
+        yield (
+            f"lookup of {key}, named",
+            functools.partial(module.lookup, entries=entries, key=key, temp=0.4),
+        )
+    for key in {50, -1, 0, 1, len(keys)} - {*keys}:
+        yield f"lookup of {key}, which is not there", functools.partial(module.lookup, entries, key)
+    for wrong in (0, -1, -1e-3):
+        yield f"lookup at temp {wrong}", functools.partial(module.lookup, entries, keys[0], wrong)
+    yield (
+        "entries",
+        lambda: {
+            "after": (module.lookup(entries, keys[0]), list(entries.items()))[1]
+            == list(zip(keys, entries.values())),
+            "rows": [list(row) for row in entries.values()],
+        },
+    )
+
+
+def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw scores, and lengths of each kind."""
+    batch, n_queries, n_keys = _sizes(rng, 3)
+    X = _drawn(rng, batch, n_queries, n_keys)
+    kind = _one_of(rng, "none", "batch", "batch", "query", "query")
+    shape = {"none": (), "batch": (batch,), "query": (batch, n_queries)}[kind]
+    lens = None if kind == "none" else rng.randint(0, n_keys + 1, *shape)
+    if lens is not None:
+        lens = lens.to(_one_of(rng, torch.int64, torch.int32, torch.float32, torch.float64))
+        if lens.is_floating_point() and _one_of(rng, True, False):
+            lens = (lens - 0.5).clamp(min=0)
+
+    def call(x: Tensor) -> Any:  # lengths have no gradient
+        return module.masked_softmax(x, lens)
+
+    yield from _function(call, rng, X)
+    yield "named", lambda: module.masked_softmax(X=X, valid_lens=lens)
+    if lens is None:
+        return
+    padded = torch.arange(n_keys) >= lens.reshape(batch, -1, 1)
+    for more in (1e3, 1e8, torch.inf):
+        yield f"padding {more} larger", functools.partial(call, X + padded * 1.0 * min(more, 1e8))
+    yield "all scores far below 0", functools.partial(call, X - 1e7)
+    yield "the sum in one dtype", lambda: call(X.float()).sum(-1)
+    yield "lengths afterwards", lambda: _afterwards(module.masked_softmax, X, lens)
+    yield "lengths as a view", lambda: module.masked_softmax(X, _strided(lens))
+    for amount in (1, 0.5, 100):
+        far = lens.double().clone()
+        far.view(-1)[int(rng.randint(0, far.numel(), 1))] = n_keys + amount
+        yield f"a length of n_keys + {amount}", functools.partial(module.masked_softmax, X, far)
+    long = torch.full(shape, n_keys + 1)
+    yield "every length too long", lambda: module.masked_softmax(X, long)
+    for wrong in _wrong_shapes(batch, n_queries, n_keys):
+        yield (
+            f"lengths of shape {wrong}",
+            functools.partial(module.masked_softmax, X, torch.ones(wrong, dtype=torch.int64)),
+        )
+
+
+def _wrong_shapes(batch: int, n_queries: int, n_keys: int) -> Iterator[tuple[int, ...]]:
+    shapes = (
+        *((batch + 1,), (n_queries,), (n_keys,), (batch, n_keys), (n_queries, batch), (batch, 1)),
+        *((batch, n_queries + 1), (batch + 1, n_queries), (batch, n_queries, 1), (1,), ()),
+        *((1, n_queries), (batch, n_queries, n_keys), (batch, 1, n_queries), (batch * n_queries,)),
+    )
+    yield from (s for s in shapes if s not in ((batch,), (batch, n_queries)))
+
+
+def causal_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw layers and tokens, up to the context's length and beyond."""
+    batch, n_tokens, d_in, d_out, more = _sizes(rng, 5)
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = _one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}, {"qkv_bias": True})
+    make = functools.partial(module.CausalAttention, d_in, d_out, context, rate, **options)
+    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_in, context)
+
+
+def _tokens(
+    make: Callable[[], Any], rng: Rng, batch: int, n_tokens: int, d_in: int, context: int
+) -> Iterator[Question]:
+    """Ask a layer about changed later tokens, all numbers of tokens, and too many."""
+    layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
+    x = rng.randn(batch, n_tokens, d_in)
+    for far in (1e3, 1e6):
+        changed = x.clone()
+        changed[:, n_tokens // 2 :] += far
+        yield f"later tokens {far} larger", functools.partial(_called, layer, changed)
+    for count in {1, 2, context, context + 1, context + 2, 10 * context + 7}:
+        tokens = rng.randn(_size(rng, 3), count, d_in)
+        yield f"{count} of {context} tokens", functools.partial(_called, layer, tokens)
+        yield (
+            f"{count} of {context} tokens in training",
+            functools.partial(_called, layer, tokens, training=True),
+        )
+
+
+def _called(layer: Callable[[], Any], x: Tensor, *, training: bool = False) -> Any:
+    """Return the output; in training only that there is one."""
+    output = layer().train(training)(x)
+    return "an output" if training else output
+
+
+def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw layers, heads and tokens, causal or not."""
+    batch, n_tokens, d_in, num_heads, d_head, more = (min(s, 4) for s in _sizes(rng, 6))
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = dict(_one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
+    options |= _one_of(rng, {}, {"causal": True}, {"causal": False}, {"causal": False})
+    d_out = num_heads * d_head
+    make = functools.partial(
+        module.MultiHeadAttention, d_in, d_out, context, rate, num_heads, **options
+    )
+    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_in, context)
+    undivided = ((num_heads + 1, d_out), (5, 7), (d_out + 1, d_out), (4, 6), (6, 4), (2, 1))
+    for heads, width in undivided:
+        if width % heads:
+            yield (
+                f"{heads} heads for {width}",
+                functools.partial(
+                    _made, module.MultiHeadAttention, d_in, width, context, rate, heads, **options
+                ),
+            )
+
+
+def _made(make: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    make(*args, **kwargs)
+    return "a layer"
+
+
+def layer_norm(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw eps, leading axes, and features far from 0 or all equal."""
+    d_model, *leading = _sizes(rng, 4)
+    leading = leading[: 1 + int(rng.randint(0, 3, 1))]
+    options = _one_of(rng, {}, {}, {"eps": 0.1}, {"eps": 0.5}, {"eps": 1e-8}, {"eps": 2.0})
+    make = functools.partial(module.LayerNorm, d_model, **options)
+    shape = (*leading, d_model)
+    yield from _layer(make, rng, shape)
+    layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
+    for offset, scale in ((1e3, 0.3), (1e3, 1.0), (1000000.3, 0.3), (1000000.3, 1.0)):
+        far = rng.randn(*shape) * scale + offset
+        yield f"features near {offset}", functools.partial(_called, layer, far)
+        if offset < 1e4:
+            yield f"gradients near {offset}", functools.partial(_gradients, layer, far)
+    flat = rng.randn(*leading, 1).expand(shape).contiguous()
+    small = rng.randn(*shape) * 3e-3
+    yield "equal features", lambda: gradients(layer().eval(), flat)
+    yield "small features", lambda: gradients(layer().eval(), small)
+    if len(options):
+        yield (
+            "eps without a name",
+            lambda: build(module.LayerNorm, d_model, options["eps"], rng=Rng(rng.seed))(small),
+        )
+
+
+def _gradients(layer: Callable[[], Any], x: Tensor) -> Any:
+    return gradients(layer().eval(), x)
+
+
+def feed_forward(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw widths, leading axes and rates."""
+    d_model, d_ff, *leading = _sizes(rng, 5)
+    leading = leading[: 1 + int(rng.randint(0, 3, 1))]
+    rate = _rate(rng)
+    make = functools.partial(module.FeedForward, d_model, d_ff, rate)
+    if rate == 0.0:
+        make = functools.partial(module.FeedForward, d_model, d_ff)
+    yield from _layer(make, rng, (*leading, d_model), rate=rate)
+    yield (
+        "named",
+        lambda: build(
+            module.FeedForward, d_model=d_model, d_ff=d_ff, dropout=0.2, rng=Rng(rng.seed)
+        )(torch.ones(2, d_model, dtype=torch.float64)),
+    )
+
+
+def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw widths, heads, flags and tokens."""
+    batch, n_tokens, num_heads, d_head, d_ff, more = (min(s, 4) for s in _sizes(rng, 6))
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = dict(_one_of(rng, {}, {"norm_first": True}, {"norm_first": False}))
+    options |= _one_of(rng, {}, {"causal": True}, {"causal": False})
+    if rate or _one_of(rng, True, False):
+        options["dropout"] = rate
+    d_model = num_heads * d_head
+    make = functools.partial(module.TransformerBlock, d_model, num_heads, d_ff, context, **options)
+    yield from _layer(make, rng, (batch, n_tokens, d_model), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_model, context)
+    if "dropout" in options:
+        flags = options.get("norm_first", True), options.get("causal", True)
+        places = d_model, num_heads, d_ff, context, rate, *flags
+        x = rng.randn(batch, n_tokens, d_model)
+        yield (
+            "arguments by place",
+            functools.partial(
+                _called, lambda: build(module.TransformerBlock, *places, rng=Rng(rng.seed)), x
+            ),
+        )
+
+
+CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
+    call.__name__: call
+    for call in (
+        *(dictionary_lookup, masked_softmax, causal_attention, multi_head_attention),
+        *(layer_norm, feed_forward, transformer_block),
+    )
+}
