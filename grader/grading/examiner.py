@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 import pytest
@@ -36,10 +36,12 @@ class SandboxExaminer:
         submission: Submission,
         connection: WorkerConnection,
         seed: int,
+        names: Sequence[str],  # of the exercises that are graded
     ) -> None:
         self.submission, self.connection = submission, connection
         self._references, self._course = references, references.course
         self._seed = seed
+        self._forbidden = {name: self._course[name].forbidden for name in names}
         self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager
@@ -74,8 +76,7 @@ class SandboxExaminer:
         files, paths = self.submission.files, self.submission.paths
         name, sources = program(self._course, exercise, files, paths, own_parts=own_parts)
         limits = TimeLimits(exercise.call_seconds, exercise.exercise_seconds)
-        all_forbidden = {each: self._course[each].forbidden for each in files}
-        forbidden = exercise.forbidden, all_forbidden
+        forbidden = exercise.forbidden, self._forbidden
         muted = self._course.mute_imports
         subject = Subject(exercise.name, name, sources, limits, *forbidden, muted)
         return RemoteCode(self.connection, subject)

@@ -100,7 +100,8 @@ def _points(grader: Grader, program: Program) -> Iterator[int]:
     submission = Submission("s001", {**files, program.exercise: program.text})
     with closing(WorkerConnection(lambda: Worker(grader.zygote))) as connection:
         for seed in program.seeds:
-            examiner = SandboxExaminer(grader.suite.references, submission, connection, seed)
+            graded = grader.suite.references, submission, connection, seed, [program.exercise]
+            examiner = SandboxExaminer(*graded)
             outcomes = grader.suite.run(examiner, program.exercise)
             yield sum(outcome.points for outcome in outcomes)
             connection.try_again(program.exercise)

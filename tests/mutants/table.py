@@ -110,7 +110,8 @@ class _Suite:
         # A worker sees tests of one secrecy only, so that those of another need a second one.
         order = sorted(self._items, key=lambda item: (secrecy_of(item), -self._kills[item]))
         with closing(WorkerConnection(lambda: Worker(self._grader.zygote))) as connection:
-            examiner = SandboxExaminer(suite.references, submission, connection, SEED)
+            graded = suite.references, submission, connection, SEED, [self._name]
+            examiner = SandboxExaminer(*graded)
             for item in order:
                 suite.items[self._name] = [item]
                 (outcome,) = suite.run(examiner, self._name)
