@@ -47,7 +47,7 @@ demo: $(USE)
 	@$(BIN)/grader batch examples/class --out build/demo || test $$? -eq 1
 
 # One process more than cores, because tests also wait; the order is that of tests/conftest.py.
-PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE  # or each of many processes compiles everything again
 
 test: $(DEV)
@@ -62,7 +62,7 @@ test-lowest:
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet uv
 	$(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct -e ".[dev]"
-	$(LOWEST)/bin/python -m pytest --numprocesses 2 --dist loadgroup -m "not slow"
+	$(LOWEST)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 lint: $(DEV)
 	$(BIN)/ruff check .

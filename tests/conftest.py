@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from classroom import Instant, Pools, hand_in
@@ -42,25 +42,26 @@ if (
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("attacks", "validate", "cluster", "kills", "dashboard", "pages", "fuzz_trees", "diagnosis"),
-    *("examples", "confine", "fuzz_more", "stopping", "environment", "lost_workers", "outside"),
-    *("lost_slots", "project", "watch", "reports", "boundary", "build", "bad_input", "evasions"),
-    *("reader", "regrade", "full_disk", "fuzz", "fuzz_files", "batch", "power", "doctor", "seeds"),
-    *("check", "broken_rows"),
+    *("validate", "attacks", "evasions", "kills", "accuracy", "pages", "mutants", "cluster"),
+    *("dashboard", "examples", "bad_input", "fuzz_trees", "diagnosis", "confine", "fuzz_more"),
+    *("stopping", "environment", "lost_workers", "outside", "lost_slots", "project", "watch"),
+    *("reports", "boundary", "build", "price", "reader", "regrade", "full_disk", "fuzz"),
+    *("fuzz_files", "batch", "power", "doctor", "seeds", "check", "broken_rows"),
 )
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run what takes long first, so that no process is left with it at the end.
-
-    The tests of a file share a process, but for those that are `alone`.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what takes long first, so that no process is left with it at the end."""
     order = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-    for item in items if config.pluginmanager.hasplugin("xdist") else ():
-        group = item.name if item.get_closest_marker("alone") else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give the tests of a file to one process."""
+    from scheduling import ByFile  # imports pytest-xdist
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -46,7 +46,6 @@ def gradient(student, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_course_is_proven(name: str, cli: Cli, course: Course) -> None:
     said = cli("validate", name)
