@@ -207,14 +207,29 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """The mark of a submission."""
+class MarkStep:
+    """A step of a mark's calculation: what is added, and the total so far."""
 
-    points: float  # what lateness leaves of `earned`
+    says: str
+    adds: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The mark of a submission.
+
+    `steps` calculate it: each total is the one before and what is added. They are empty if `points`
+    are simply the points of the tests.
+    """
+
+    points: float
     max_points: float
     earned: float  # the points of all exercises, adjusted and weighted
-    late_days: float = 0.0
-    says: str = ""  # explains the sum; empty if `points` and `earned` are the points of the tests
+    late_days: float = 0.0  # as they count
+    says: str = ""  # explains the steps in a sentence
+    steps: tuple[MarkStep, ...] = ()
+    adjustment: Adjustment | None = None  # of the mark itself, after lateness
 
 
 @dataclass(frozen=True)

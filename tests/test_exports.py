@@ -31,7 +31,7 @@ from grader.report import (
     Report,
     WrongStep,
 )
-from grader.reports.checks import amount
+from grader.reports.figures import amount
 from grader.reports.data import to_data
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tomllib
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -12,7 +13,7 @@ from commandline import Cli
 from grader.course.policy import CourseSettings, Policy, Step, make_policy
 from grader.course.settings import convert
 from grader.errors import CourseError
-from grader.report import Adjustment, ExerciseResult, Mark
+from grader.report import Adjustment, ExerciseResult, Mark, MarkStep
 
 DUE = datetime(2026, 10, 30, 12, tzinfo=UTC)
 NAMES = ("scale", "shift")
@@ -50,7 +51,8 @@ def test_weights_and_extra_credit(
     policy = Policy(weights=weights, extra_credit=extra)
     mark = policy.mark([result("scale", 5, 8), result("shift", 2, 2)], 0)
     assert (mark.points, mark.earned, mark.max_points) == (points, points, most)
-    assert bool(mark.says) == (points != 7)
+    assert mark.says
+    assert mark.steps[-1].total == points
 
 
 @pytest.mark.parametrize(
@@ -116,16 +118,37 @@ def test_lateness_is_counted_from_ones_own_due_date_in_any_zone() -> None:
 
 def test_a_late_mark_says_how_it_came_about() -> None:
     policy = Policy(due=DUE, per_day=25, weights={"scale": 2.0})
-    mark = policy.mark([result("scale", 5, 8)], 1.25)
-    assert mark == Mark(
-        points=5,
-        max_points=16,
-        earned=10,
-        late_days=1.25,
-        says="10 points, handed in 1.2 days late: 50 % of them count, 5 points.",
+    mark = policy.mark([result("scale", 5, 8, adjusted=1)], 1.25)
+    assert (mark.points, mark.max_points, mark.earned, mark.late_days) == (6, 16, 12, 2)
+    assert mark.says == "12 points, handed in 1.2 days late: 50 % of them count, 6 points."
+    assert mark.steps == (
+        MarkStep("Scale: 5 of 8, adjusted by +1, × 2", 12, 12),
+        MarkStep("1.2 days late, which counts as 2: 50 % count", -6, 6),
     )
     just = policy.mark([result("scale", 5, 8)], 0.01)
     assert "handed in less than two hours late: 75 % of them count, 7.5 points" in just.says
+
+
+def test_each_line_of_a_sum_adds_up_to_the_next() -> None:
+    draw = random.Random(1)
+    for _ in range(300):
+        weights = {name: draw.choice([1.0, 0.5, 1 / 3, 0.07]) for name in NAMES}
+        late = draw.choice([0.0, 0.3, 1.25])
+        policy = Policy(due=DUE, per_day=7, weights=weights, extra_credit=("shift",))
+        exercises = [result(name, draw.randint(0, 9), 9, draw.choice([-12.5, 1])) for name in NAMES]
+        mark = policy.mark(exercises, late, Adjustment(draw.choice([-30.0, 0.33]), "kind"))
+        totals = [0.0, *(step.total for step in mark.steps)]
+        for before, step in zip(totals, mark.steps):
+            assert round(before + step.adds, 2) == step.total
+        assert totals[-1] == mark.points >= 0
+
+
+def test_the_mark_itself_is_adjusted_after_lateness() -> None:
+    policy = Policy(due=DUE, per_day=50)
+    mark = policy.mark([result("scale", 8, 8)], 0.5, Adjustment(2, "ill"))
+    assert (mark.points, mark.earned) == (6, 8)
+    assert mark.steps[-1] == MarkStep("adjusted: ill", 2, 6)
+    assert mark.says.endswith("4 points. The mark was adjusted by +2.")
 
 
 def test_what_a_course_says_is_read() -> None:

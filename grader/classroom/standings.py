@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 
 from grader.classroom.intake import Which, remembered_in
@@ -199,7 +200,7 @@ class Standings:
             report,
             person=row.person,
             attempt=row.number,
-            submitted=row.submitted.isoformat() if row.submitted else "",
+            submitted=self._in_zone(row.submitted),
             flags=(
                 *_flags(submission, adjusted),
                 *([vague] if vague else []),
@@ -207,6 +208,11 @@ class Standings:
             ),
             mark=policy.mark(adjusted, ASSUMED_DELAY if vague == UNKNOWN_DELAY else days),
         )
+
+    def _in_zone(self, time: datetime | None) -> str:
+        """Return a time in the course's zone, or in its own if the course has none."""
+        zone = self.course.policy.zone
+        return "" if time is None else (time.astimezone(zone) if zone else time).isoformat()
 
     def _counting(self, graded: list[tuple[Report, Submission]]) -> tuple[Report, Submission]:
         """Return the attempt that counts: with `best` the highest mark, the latest of equals."""

@@ -18,7 +18,7 @@ from grader.course.settings import did_you_mean
 from grader.errors import RequestError
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Report
-from grader.reports.checks import amount
+from grader.reports.figures import amount
 from grader.sandbox.confinement.layers import Isolation
 
 WIDTH = 79

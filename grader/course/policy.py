@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, tzinfo
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
 from grader.course.settings import Amount, Count, Percent, convert, did_you_mean
 from grader.errors import CourseError
-from grader.report import ExerciseResult, Mark
+from grader.report import Adjustment, ExerciseResult, Mark, MarkStep
 
+NOT_NEGATIVE = "no mark is below 0"
 When = Literal["always", "after_due", "never"]  # from the least strict to the strictest
 
 
@@ -98,6 +99,11 @@ class Policy:
         return (submitted - due) / timedelta(days=1)
 
     @property
+    def zone(self) -> tzinfo | None:
+        """The time zone of the course: that of its due date."""
+        return self.due.tzinfo if self.due else None
+
+    @property
     def costs_lateness(self) -> bool:
         """Whether a late submission can lose points."""
         return bool(self.per_day or self.steps)
@@ -112,29 +118,112 @@ class Policy:
             kept = 100.0 - self.per_day * math.ceil(days)
         return max(kept, self.floor)
 
-    def mark(self, exercises: Sequence[ExerciseResult], days: float) -> Mark:
-        """Return the mark for these results when the submission is `days` late."""
-        earned = worth = 0.0
+    def counted_days(self, days: float) -> float:
+        """Return a delay as it counts: in days begun, unless the rule has steps."""
+        return round(days, 2) if self.steps or not self.per_day else math.ceil(days)
+
+    def mark(
+        self,
+        exercises: Sequence[ExerciseResult],
+        days: float,
+        adjustment: Adjustment | None = None,
+    ) -> Mark:
+        """Return the mark for these results when the submission is `days` late.
+
+        An `adjustment` of the mark is added at the end, whatever lateness takes off.
+        """
+        earned = max(0.0, sum(map(self._counts, exercises)))
+        left = earned * self.keeps(days) / 100
+        points = round(max(0.0, left + (adjustment.points if adjustment else 0.0)), 2)
+        worth = sum(
+            self._weight(exercise) * exercise.max_points
+            for exercise in exercises
+            if exercise.name not in self.extra_credit
+        )
+        mark = Mark(points, round(worth, 2), round(earned, 2), self.counted_days(days))
+        if days <= 0 and not adjustment and not any(map(self._changes, exercises)):
+            return mark
+        return replace(
+            mark,
+            says=_calculation(mark.earned, self.keeps(days), days, round(left, 2), adjustment),
+            steps=_summed(self._steps(exercises, days, adjustment)),
+            adjustment=adjustment,
+        )
+
+    def _steps(
+        self, exercises: Sequence[ExerciseResult], days: float, adjustment: Adjustment | None
+    ) -> Iterator[tuple[str, float]]:
+        """Yield the steps of a mark, each with the total after it."""
+        total = 0.0
         for exercise in exercises:
-            weight = self.weights.get(exercise.name, 1.0)
-            earned += weight * exercise.counted
-            if exercise.name not in self.extra_credit:
-                worth += weight * exercise.max_points
-        earned = max(0.0, earned)
+            total += self._counts(exercise)
+            yield self._in_words(exercise), total
+        yield NOT_NEGATIVE, max(0.0, total)
         kept = self.keeps(days)
-        points = round(earned * kept / 100, 2)
-        changed = days > 0 or points != sum(exercise.points for exercise in exercises)
-        says = _calculation(round(earned, 2), kept, days, points) if changed else ""
-        return Mark(points, round(worth, 2), round(earned, 2), round(days, 2), says)
+        left = max(0.0, total) * kept / 100
+        yield _late_in_words(days, self.counted_days(days), kept), left
+        if adjustment:
+            yield f"adjusted: {adjustment.why}", left + adjustment.points
+            yield NOT_NEGATIVE, max(0.0, left + adjustment.points)
+
+    def _changes(self, exercise: ExerciseResult) -> bool:
+        """Return whether an exercise counts other than with the points of its tests."""
+        is_extra = exercise.name in self.extra_credit
+        return is_extra or self._counts(exercise) != exercise.points
+
+    def _weight(self, exercise: ExerciseResult) -> float:
+        return self.weights.get(exercise.name, 1.0)
+
+    def _counts(self, exercise: ExerciseResult) -> float:
+        return self._weight(exercise) * exercise.counted
+
+    def _in_words(self, exercise: ExerciseResult) -> str:
+        """Return how an exercise counts: its points, adjusted, times its weight."""
+        words = f"{exercise.title}: {exercise.points:g} of {exercise.max_points:g}"
+        if exercise.adjustment:
+            words += f", adjusted by {exercise.adjustment.points:+g}"
+        if (weight := self._weight(exercise)) != 1:
+            words += f", × {weight:.6g}"
+        return f"{words}, extra credit" if exercise.name in self.extra_credit else words
 
 
-def _calculation(earned: float, kept: float, days: float, points: float) -> str:
-    """Return the sentence that tells a student how the mark was calculated."""
+def _summed(steps: Iterable[tuple[str, float]]) -> tuple[MarkStep, ...]:
+    """Return the steps that say or change something.
+
+    What is added is the difference of two rounded totals, so that every line adds up as printed.
+    """
+    summed: list[MarkStep] = []
+    before = 0.0
+    for says, exact in steps:
+        total = round(exact, 2)
+        if says and (says != NOT_NEGATIVE or total != before):
+            summed.append(MarkStep(says, round(total - before, 2), total))
+            before = total
+    return tuple(summed)
+
+
+def _late_in_words(days: float, counted: float, kept: float) -> str:
+    """Return how lateness counts; nothing for a submission in time."""
     if days <= 0:
-        return f"{earned:g} points, adjusted and weighted."
+        return ""
+    exact = f", which counts as {counted:g}" if counted != round(days, 2) else ""
+    return f"{_delay(days)}{exact}: {kept:g} % count"
+
+
+def _delay(days: float) -> str:
     # below 0.05 days the delay would round to 0.0
-    late = f"{days:.1f} days late" if days >= 0.05 else "less than two hours late"
-    return f"{earned:g} points, handed in {late}: {kept:g} % of them count, {points:g} points."
+    return f"{days:.1f} days late" if days >= 0.05 else "less than two hours late"
+
+
+def _calculation(
+    earned: float, kept: float, days: float, left: float, adjustment: Adjustment | None
+) -> str:
+    """Return the sentence that tells a student how the mark was calculated."""
+    says = f"{earned:g} points, adjusted and weighted."
+    if days > 0:
+        late = f"{earned:g} points, handed in {_delay(days)}"
+        says = f"{late}: {kept:g} % of them count, {left:g} points."
+    return f"{says} The mark was adjusted by {adjustment.points:+g}." if adjustment else says
 
 
 def make_policy(settings: CourseSettings, names: Collection[str], where: str) -> Policy:

@@ -61,12 +61,6 @@ def unique(name: str, taken: Counter[str]) -> str:
     return name if taken[name] == 1 else unique(f"{name} ({taken[name]})", taken)
 
 
-def amount(value: float) -> str:
-    """Return points with at most two decimals."""
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
 # --- details of a test ----------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from pygments.lexers import PythonLexer
 from grader.report import Frame, Report
 from grader.reports import charts
 from grader.reports.charges import CONSEQUENCE, checks_line, sum_line
-from grader.reports.checks import amount
+from grader.reports.figures import amount, change, moment
 from grader.reports.text import describe_state
 
 TEMPLATES = {"markdown": "report.md.j2", "html": "report.html.j2"}
@@ -48,7 +48,7 @@ def environment() -> Environment:
     )
     made.filters.update(md=_markdown, fence=_fenced, zip=zip)
     functions = (
-        *(describe_state, content_policy, amount, coloured, code_style),
+        *(describe_state, content_policy, amount, moment, change, coloured, code_style),
         *(sum_line, checks_line),
     )
     made.globals.update({each.__name__: each for each in functions}, charts=charts)

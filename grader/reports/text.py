@@ -9,8 +9,9 @@ from typing import Any
 
 from click import style
 
-from grader.report import Excerpt, ExerciseResult, Frame, Outcome, Report, WrongStep
+from grader.report import Excerpt, ExerciseResult, Frame, Mark, Outcome, Report, WrongStep
 from grader.reports.charges import checks_line, sum_line
+from grader.reports.figures import amount, change
 
 WIDTH = 79
 SCREEN = 24  # lines
@@ -100,6 +101,22 @@ def _table(report: Report, height: int | None) -> Iterator[str]:
     if len(results) > 1:
         total = f"{report.points:>3} / {report.max_points:<3}"
         yield style(f"  {'total':<{width}}  {total}", bold=True)
+    yield from mark_lines(report.mark)
+
+
+def mark_lines(mark: Mark | None) -> Iterator[str]:
+    """Yield how a mark is calculated, a line a step; nothing if it is the points of the tests."""
+    if mark is None or not mark.steps:
+        return
+    yield ""
+    for step in mark.steps:
+        says = textwrap.wrap(step.says, WIDTH - 22)
+        yield f"  {says[0]:<{WIDTH - 22}}  {change(step.adds):>8}  {amount(step.total):>8}"
+        yield from (f"    {more}" for more in says[1:])
+    yield style(
+        f"  {'the mark, of ' + amount(mark.max_points):<{WIDTH - 12}}  {amount(mark.points):>8}",
+        bold=True,
+    )
 
 
 def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:

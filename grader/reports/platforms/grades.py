@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 from grader.report import Report
-from grader.reports.checks import amount
+from grader.reports.figures import amount
 
 FORMULA = tuple("=+-@＝＋－＠'")  # with the apostrophe, so that ours can be told from the text's
 BLANK = ' "\u00a0\u200b\u200c\u200d\u2060\ufeff'  # a spreadsheet may drop these from a start

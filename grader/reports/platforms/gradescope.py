@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.report import Report
-from grader.reports.checks import Check, amount, checks
+from grader.reports.checks import Check, checks
+from grader.reports.figures import amount
 
 VISIBILITY = {"always": "visible", "after_due": "after_due_date", "never": "hidden"}
 
