@@ -409,7 +409,7 @@ def test_late_by_nobody_knows_how_much_is_left_to_a_person(
     assert report_of(tmp_path / "out", "12")["flags"] == []
     # Once the roster knows the time, it is no guess any more.
     (tmp_path / "class.csv").write_text("id,submitted\n11,2026-11-01T11:00:00+00:00\n")
-    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv")
+    run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv", "--replace")
     assert marks(tmp_path / "out") == {"11": "3.2", "12": "4"}
     assert report_of(tmp_path / "out", "11")["flags"] == []
 
@@ -496,7 +496,7 @@ def test_whoever_has_left_the_class_has_left_its_marks(
     run(cli, tmp_path)
     (tmp_path / "class" / "s002" / "scale.py").unlink()
     (tmp_path / "class" / "s002").rmdir()
-    run(cli, tmp_path)
+    run(cli, tmp_path, "--replace")
     assert marks(tmp_path / "out") == {"s001": "1", "s003": "3"}
     hand_in(tmp_path / "class", {"s002/scale.py": "# 2 points"})
     run(cli, tmp_path)
@@ -510,7 +510,7 @@ def test_who_hands_in_again_is_graded_again_and_nobody_else(
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
     run(cli, tmp_path)
     hand_in(tmp_path / "class", {"s002/scale.py": "# 8 points"})
-    run(cli, tmp_path)
+    run(cli, tmp_path, "--replace")
     assert [name for name, _ in instant.graded] == ["s001", "s002", "s003", "s002"]
     assert marks(tmp_path / "out") == {"s001": "1", "s002": "8", "s003": "3"}
 

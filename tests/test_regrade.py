@@ -158,7 +158,7 @@ def test_who_left_before_the_change_does_not_stand_in_the_way(
     for file in ("scale.py", "shift.py"):
         (handed_in / "s002" / file).unlink()
     (handed_in / "s002").rmdir()
-    batch(cli, handed_in, pair)
+    batch(cli, handed_in, pair, "--replace")
     touch(pair, "shift")
     said = regrade(cli, handed_in, pair, "--publish")
     assert "0 change, 3 stay as they were" in said.out
@@ -339,7 +339,7 @@ def test_adjustments_survive_every_regrade(
     assert report["exercises"][0]["adjustment"] == {"points": 2, "why": "kind"}
     assert marks(out(handed_in))["s003"] == "7"
     hand_in(handed_in, {"s003/scale.py": "# 5 points"})  # and whatever is handed in next
-    batch(cli, handed_in, pair)
+    batch(cli, handed_in, pair, "--replace")
     assert marks(out(handed_in))["s003"] == "9"
 
 

@@ -85,7 +85,7 @@ def test_a_part_that_was_graded_again_counts_as_it_is_now(
     hand_in(handed_in, {"s007/scale.py": "# 8 points, at last"})
     shutil.rmtree(handed_in / "s009")
     for number in (1, 2):
-        batch(cli, handed_in, "parts", "--shard", f"{number}/2")
+        batch(cli, handed_in, "parts", "--shard", f"{number}/2", "--replace")
     merge(cli, handed_in)
     batch(cli, handed_in, "whole")
     whole, put = (handed_in.parent / name / "grades.csv" for name in ("whole", "parts"))
@@ -167,7 +167,7 @@ def test_parts_that_were_graded_differently_are_refused(
     assert said.code == 2
     assert "shard-1-of-2 and shard-2-of-2 were graded with different options" in said.err
     assert f"({what})" in said.err
-    assert "the same --seed and --attempt" in said.err
+    assert "the same --seed, --attempt and --roster" in said.err
     assert not (handed_in.parent / "parts" / "grades.csv").exists()
 
 

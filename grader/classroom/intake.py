@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from grader.classroom.ledger import Ledger
-from grader.classroom.roster import Roster, RosterRow, read_roster
+from grader.classroom.roster import NO_ROSTER, Roster, RosterRow, read_roster
 from grader.classroom.storage import FILE, settings_of
 from grader.classroom.stored.submissions import AttemptRow
 from grader.course.course import Course
@@ -23,6 +23,7 @@ from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts,
 from grader.submissions.submission import Submission
 
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
+ROSTER = "roster"  # the setting with the roster of the class
 Which = Literal["latest", "best", "first", "all"]
 
 
@@ -33,6 +34,7 @@ class IntakeRequest:
     submissions: Path
     layout: str | None = None
     roster: Path | None = None
+    kept: Roster = NO_ROSTER  # the roster that counts unless another is given
     attempt: Which = "latest"
     shard: tuple[int, int] | None = None
 
@@ -74,6 +76,7 @@ class Intake:
     left_out: tuple[LeftOut, ...]
     missing: tuple[RosterRow, ...]
     ambiguous: tuple[str, ...] = ()  # students who fit several lines of the roster
+    roster: Roster = NO_ROSTER
 
     @property
     def students(self) -> int:
@@ -111,6 +114,7 @@ class Intake:
     ) -> None:
         """Store all attempts or none; call `on_student` with each student before."""
         with ledger.taking_in():
+            ledger.put(ROSTER, self.roster.to_setting())
             for selected, read in self._read_ahead(course):
                 student = selected.attempt.student
                 on_student(student)
@@ -129,6 +133,13 @@ def remembered_attempt(folder: Path | None) -> Which:
     return remembered_in(settings_of(folder / FILE).get("request"))
 
 
+def remembered_roster(folder: Path | None) -> Roster:
+    """Return the roster of a folder's class; an empty one if it has none."""
+    if folder is None or not (folder / FILE).is_file():
+        return NO_ROSTER
+    return Roster.from_setting(settings_of(folder / FILE).get(ROSTER))
+
+
 def remembered_in(request: object) -> Which:
     """Return which attempt counts by a ledger's setting, which may be missing or damaged."""
     chosen = request.get("attempt") if isinstance(request, dict) else None
@@ -140,7 +151,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
     """Find the attempts; their files can be read inside the block. `out` is not a submission."""
     if out is not None and out.absolute() == request.submissions.absolute():
         raise RequestError(f"{out} holds the submissions", "--out another-folder")
-    roster = read_roster(request.roster) if request.roster else Roster(())
+    roster = read_roster(request.roster) if request.roster else request.kept
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
     with open_submissions(request.submissions, unopened, notes) as folder:
@@ -153,6 +164,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
             (*unopened, *found.left_out),
             tuple(row for row in missing if _is_in_shard(row.student, request.shard)),
             tuple(each.student for each in attempts if len(roster.matching(each)) > 1),
+            roster,
         )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from grader.classroom.storage import COLUMNS, connect, explain_disk_errors, lock_folder
+from grader.classroom.stored.history import History
 from grader.classroom.stored.marks import Marks
 from grader.classroom.stored.results import RESULT, TIMES, Results
 from grader.classroom.stored.rows import LARGE, PRESENT, Check
@@ -22,6 +23,7 @@ from grader.classroom.stored.submissions import HandedIn
 
 _SUBMISSION, _MISSING = f"{COLUMNS['submissions']}, checksum", f"{COLUMNS['missing']}, checksum"
 _ATTEMPT, _ADJUSTMENT = f"{COLUMNS['attempts']}, checksum", f"{COLUMNS['adjustments']}, checksum"
+_HISTORY = f"{COLUMNS['history']}, checksum"
 _NOTE = "found_in, student, exercise, at"
 _ABSORBED = {  # by table: how, which columns, and their values in the other ledger
     "submissions": ("OR IGNORE", _SUBMISSION, _SUBMISSION),
@@ -30,7 +32,11 @@ _ABSORBED = {  # by table: how, which columns, and their values in the other led
     "attempts": ("OR REPLACE", f"{_ATTEMPT}, present", f"{_ATTEMPT}, present IS NOT 0"),
     "missing": ("OR REPLACE", _MISSING, _MISSING),
 }
-_APPENDED = {"adjustments": _ADJUSTMENT, "damaged": _NOTE}  # unless they were taken in before
+_APPENDED = {
+    "adjustments": _ADJUSTMENT,
+    "damaged": _NOTE,
+    "history": _HISTORY,
+}  # unless they were taken in before
 
 
 @contextmanager
@@ -43,7 +49,7 @@ def open_ledger(folder: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-class Ledger(Settings, HandedIn, Results, Marks):
+class Ledger(Settings, HandedIn, Results, Marks, History):
     """Everything stored about a class. Every method that writes is one transaction."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {
@@ -51,6 +57,7 @@ class Ledger(Settings, HandedIn, Results, Marks):
         **HandedIn.CHECKS,
         **Results.CHECKS,
         **Marks.CHECKS,
+        **History.CHECKS,
     }
 
     def set_damaged_rows_apart(self) -> None:
@@ -90,7 +97,7 @@ class Ledger(Settings, HandedIn, Results, Marks):
         """
         self._db.execute("ATTACH DATABASE ? AS other", [str(other)])
         try:
-            with self._writing():
+            with self.writing():
                 for table, (conflict, columns, values) in _ABSORBED.items():
                     self._db.execute(
                         f"INSERT {conflict} INTO main.{table} ({columns}) "

@@ -16,6 +16,7 @@ from grader.classroom.similarity import Similarity
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.statistics import ClassTally
 from grader.classroom.storage import KEPT
+from grader.classroom.stored.history import HistoryRow
 from grader.classroom.stored.marks import PublishedMark
 from grader.course.stubs import make_stub
 from grader.course.visibility import for_student
@@ -36,17 +37,29 @@ _UNFINISHED = re.compile(r"\.\d+(-\d+)?\.(html|json|jsonl|md|csv)")  # of a run 
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
+@dataclass(frozen=True)
+class _Pending:
+    """A student's pages that are written and not yet in their places."""
+
+    mark: PublishedMark
+    drafts: list[Draft]
+    change: HistoryRow | None
+    old_pages: frozenset[str]  # those that no page replaces
+
+
 @dataclass
 class Publisher:
     """Writes the pages of a class into a folder.
 
     Pages are written at once and put in their places in groups: a group is synced together, and
-    only then is it recorded as published. `flush` ends a group, `finish` the last one.
+    only then is it recorded as published. `flush` ends a group, `finish` the last one. `why` is the
+    reason that the history gives for marks which change although the files are the same.
     """
 
     standings: Standings
     out: Path
-    _pending: dict[str, tuple[PublishedMark, list[Draft]]] = field(default_factory=dict)
+    why: str = "graded again"
+    _pending: dict[str, _Pending] = field(default_factory=dict)
     _flushed: float = 0.0
 
     def __post_init__(self) -> None:
@@ -76,7 +89,7 @@ class Publisher:
         """
         student = standing.report.submission
         if student in self._pending:
-            published: PublishedMark | None = self._pending[student][0]
+            published: PublishedMark | None = self._pending[student].mark
         else:
             published = self.standings.ledger.published(student)
         if published is None or published.fingerprint != standing.fingerprint:
@@ -112,38 +125,81 @@ class Publisher:
             _discard(drafts)
             raise
         student = standing.report.submission
-        _discard(self._pending.pop(student, (None, []))[1])
-        mark = standing.published(self.standings.rules)
-        self._pending[student] = replace(mark, pages=written), drafts
+        if student in self._pending:
+            _discard(self._pending.pop(student).drafts)
+        before = self.standings.ledger.published(student)
+        mark = replace(standing.published(self.standings.rules), pages=written)
+        old_pages = frozenset(before.pages if before else ()) - written.keys()
+        self._pending[student] = _Pending(mark, drafts, self._change(standing, before), old_pages)
+
+    def _change(self, standing: Standing, before: PublishedMark | None) -> HistoryRow | None:
+        """Return the change of a student's mark for the history; None if it stays what it was."""
+        report, mark = standing.report, standing.published(self.standings.rules)
+        last = self.standings.ledger.last_mark(report.submission)
+        digest = report.hashes.get("submission", "")
+        why = self.why
+        if before is None:
+            why = "graded for the first time"
+        elif last is not None and last.hash != digest:
+            why = f"attempt {report.attempt} counts, with other files than before"
+        elif (before.points, before.max_points) == (mark.points, mark.max_points):
+            return None
+        moved = ", ".join(f"{name} {by:+g}" for name, by in mark.moved_from(before))
+        why = f"{why} ({moved})" if moved and before else why
+        points = float(mark.points), float(mark.max_points)
+        return HistoryRow("mark", why, report.submission, digest, *points)
 
     def flush(self) -> None:
         """Put the pages that wait in their places, on the disk, and record them as published."""
         pending, self._pending = self._pending, {}
-        ledger, marks = self.standings.ledger, {}
-        drafts = [draft for _, own in pending.values() for draft in own]
+        ledger, placed = self.standings.ledger, {}
+        drafts = [draft for each in pending.values() for draft in each.drafts]
         folder = self.out / REPORTS
         try:
             if drafts:
                 with explained(folder):
                     sync_files(folder, (draft.fresh for draft in drafts))
-            for student, (mark, own) in pending.items():
+            for student, each in pending.items():
                 with ledger.review.sparing(student):
-                    for draft in own:
+                    for draft in each.drafts:
                         with explained(draft.path):
                             draft.put()
-                    marks[student] = mark
+                    self._remove(each.old_pages)
+                    placed[student] = each
             if drafts:
                 with explained(folder):
                     sync(folder)
         finally:
             _discard(drafts)
-        if marks:
-            ledger.publish(marks)
+        if placed:
+            with ledger.writing():
+                ledger.publish({student: each.mark for student, each in placed.items()})
+                ledger.remember(*(each.change for each in placed.values() if each.change))
         self._flushed = time.monotonic()
+
+    def _remove(self, pages: Iterable[str]) -> None:
+        """Remove pages that were published and are not any more."""
+        for page in pages:
+            path = self.out / page
+            if path.parent == self.out / REPORTS:  # whatever the ledger says
+                with explained(path):
+                    path.unlink(missing_ok=True)
+
+    def _withdraw_gone(self) -> None:
+        """Remove the reports of the students who are gone, and remember it."""
+        ledger = self.standings.ledger
+        for student in ledger.gone():
+            with ledger.review.sparing(student):
+                published = ledger.published(student)
+                self._remove(published.pages if published else ())
+                with ledger.writing():
+                    ledger.withdraw(student)
+                    ledger.remember(HistoryRow("gone", "handed in nothing any more", student))
 
     def finish(self) -> None:
         """Write the pages of the class as a whole, unless they are up to date."""
         self.flush()
+        self._withdraw_gone()
         ledger, names = self.standings.ledger, (GRADES, RESULTS, DASHBOARD)
         known, students = ledger.class_fingerprint(), len(ledger.students())
         state = {"fingerprint": known, "pages": self._on_disk(names)}

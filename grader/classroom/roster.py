@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from grader.errors import RequestError
 from grader.files import read_bounded
@@ -51,7 +54,20 @@ class RosterRow:
 class Roster:
     """All students of the class, in the order of the file."""
 
-    rows: tuple[RosterRow, ...]
+    rows: tuple[RosterRow, ...] = ()
+    file: str = ""  # the name of the file that it was read from
+
+    def to_setting(self) -> Any:
+        """Return the roster as a ledger keeps it."""
+        return msgspec.to_builtins(self)
+
+    @staticmethod
+    def from_setting(setting: object) -> Roster:
+        """Return the roster that a ledger keeps; an empty one if there is none that can be read."""
+        try:
+            return msgspec.convert(setting, Roster)
+        except msgspec.ValidationError:
+            return NO_ROSTER
 
     def find(self, attempt: Attempt) -> RosterRow | None:
         """Return the row of an attempt's student; None unless exactly one row matches."""
@@ -94,6 +110,9 @@ class Roster:
         return index
 
 
+NO_ROSTER = Roster()
+
+
 def _key(field: str, value: str) -> tuple[str, str]:
     """Return a value for comparison; Canvas writes names in lower case, with letters only."""
     folded = value.casefold()
@@ -122,7 +141,7 @@ def read_roster(path: Path) -> Roster:
         rows.append(row)
     if not rows:
         raise RequestError(f"{path} lists no students", EXPECTED)
-    return Roster(tuple(rows))
+    return Roster(tuple(rows), path.name)
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, list[str]]]:

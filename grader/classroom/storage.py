@@ -71,6 +71,13 @@ MIGRATIONS = (
         exercise TEXT NOT NULL, at TEXT NOT NULL
     ) STRICT;
     """,
+    """
+    CREATE TABLE history (
+        id INTEGER PRIMARY KEY, what TEXT NOT NULL, why TEXT NOT NULL, about TEXT NOT NULL,
+        hash TEXT NOT NULL, points REAL NOT NULL, max_points REAL NOT NULL, at TEXT NOT NULL,
+        checksum TEXT
+    ) STRICT;
+    """,
 )
 # What the checksum of a row covers. `present` is left out, which changes for all rows at once.
 COLUMNS: Mapping[str, str] = {
@@ -84,6 +91,7 @@ COLUMNS: Mapping[str, str] = {
     "set_aside": "hash, exercise, course, versions, seed, result, confinement",
     "adjustments": "student, exercise, points, why, at",
     "published": "student, fingerprint, rules, seed, points, max_points, exercises, pages",
+    "history": "what, why, about, hash, points, max_points, at",
 }
 
 

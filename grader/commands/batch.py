@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, get_args
 
 import click
 
-from grader.classroom.intake import Intake, IntakeRequest, Which, open_intake, remembered_attempt
-from grader.classroom.ledger import Ledger, open_ledger
+from grader.classroom.gate import Replacement, published_attempts, replacements
+from grader.classroom.intake import (
+    ROSTER,
+    Intake,
+    IntakeRequest,
+    Which,
+    open_intake,
+    remembered_attempt,
+    remembered_roster,
+)
+from grader.classroom.ledger import open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
+from grader.classroom.roster import NO_ROSTER, Roster
 from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import Standings
 from grader.classroom.storage import existing
+from grader.classroom.stored.history import HistoryRow
 from grader.commands.graded import (
     CLUSTER,
     JOBS,
@@ -87,6 +99,13 @@ class ShardType(click.ParamType[tuple[int, int]]):
     help="Which of several attempts counts; `all` grades each, and the latest counts. "
     "Default: latest, or what was said for DIR before.",
 )
+@click.option("--no-roster", is_flag=True, help="Forget the roster that was given for DIR before.")
+@click.option(
+    "--replace",
+    "replaces",
+    is_flag=True,
+    help="Take the submissions even if published marks change or go.",
+)
 @JOBS
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
@@ -107,6 +126,8 @@ def batch(
     submissions: Path | None,
     out: Path | None,
     dry_run: bool,
+    no_roster: bool,
+    replaces: bool,
     resume: bool,
     shard: tuple[int, int] | None,
     log: Path | None,
@@ -134,7 +155,7 @@ def batch(
     """
     if submissions is None and not resume:
         raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
-    given = submissions, *choices.values()
+    given = submissions, *choices.values(), no_roster or None
     if resume and any(value is not None for value in given):
         raise RequestError(
             "--resume continues with what was handed in then, and takes no other submissions, "
@@ -142,7 +163,10 @@ def batch(
             "grader batch --resume --out DIR, or leave out --resume",
         )
     place = out if out is None or shard is None else out / shard_folder(*shard)
+    if no_roster and choices["roster"] is not None:
+        raise RequestError("--roster and --no-roster say two things", "leave out one of them")
     choices["attempt"] = choices["attempt"] or remembered_attempt(place)
+    choices["kept"] = NO_ROSTER if no_roster else remembered_roster(place)
     request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:
         if request is None:
@@ -167,19 +191,23 @@ def batch(
         ledger = stack.enter_context(open_ledger(place))
         if not ledger.has_results():
             engine.start()
-        if request is not None:
-            _take_in(intake, request, ledger, course)
-        return _grade(_standings(course, ledger, seed), engine, place, log, quiet)
+        standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
+        why = "" if request is None else _take_in(intake, request, standings, replaces)
+        standings.refuse_changed()
+        ledger.put(SECRET, standings.secret.hex())
+        publisher = Publisher(standings, place, why or "graded again")
+        return _grade(publisher, engine, log, quiet)
 
 
-def _grade(standings: Standings, engine: Engine, out: Path, log: Path | None, quiet: bool) -> int:
+def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) -> int:
+    standings, out = publisher.standings, publisher.out
     start, worst = time.perf_counter(), 0
     students = len(standings.ledger.students())
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_open_log(log)) if log else None
         display = ProgressDisplay(students, None if quiet else verdict_line, file)
         stack.enter_context(display.shown())
-        events = grade_class(standings, engine, Publisher(standings, out))
+        events = grade_class(standings, engine, publisher)
         stack.enter_context(contextlib.closing(events))
         for event in events:
             if event.report is not None:
@@ -200,18 +228,49 @@ def _open_log(path: Path) -> IO[str]:
         raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
 
 
-def _standings(course: Course, ledger: Ledger, seed: int | None) -> Standings:
-    """Return the class under the secret of its first run, or under that of another `seed`."""
-    standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
-    standings.refuse_changed()
-    ledger.put(SECRET, standings.secret.hex())
-    return standings
+def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, replaces: bool) -> str:
+    """Store what was handed in, all or nothing; return why marks of the same files may change.
+
+    Raise `RequestError` if published marks change or go, unless the teacher `replaces` them.
+    """
+    ledger = standings.ledger
+    with progress_bar(len(intake.selected)) as on_student, ledger.writing():
+        before, roster = published_attempts(ledger), ledger.get(ROSTER)
+        intake.store(ledger, standings.course, on_student)
+        ledger.put("request", {"attempt": request.attempt})
+        why = ""
+        if roster != ledger.get(ROSTER) and (roster or intake.roster.rows):
+            why = _roster_in_words(intake.roster)
+            ledger.remember(HistoryRow("roster", why))
+        replaced = list(replacements(standings, before))
+        if replaced and not replaces:
+            raise RequestError(
+                _replaced_in_words(replaced),
+                "--replace   takes these submissions all the same; another class or homework "
+                "goes into another --out DIR",
+            )
+        ledger.remember(*(HistoryRow("replaced", each.why, each.student) for each in replaced))
+        return why
 
 
-def _take_in(intake: Intake, request: IntakeRequest, ledger: Ledger, course: Course) -> None:
-    with progress_bar(len(intake.selected)) as on_student:
-        intake.store(ledger, course, on_student)
-    ledger.put("request", {"attempt": request.attempt})
+def _roster_in_words(roster: Roster) -> str:
+    if not roster.rows:
+        return "without a roster from now on"
+    extended = sum(row.due is not None for row in roster.rows)
+    return (
+        f"the roster {roster.file}: {count_students(len(roster.rows))}, {extended} with a due date"
+    )
+
+
+def _replaced_in_words(replaced: Sequence[Replacement]) -> str:
+    lines = [f"  {each.student}: {each.why}" for each in replaced[:MAX_LISTED]]
+    if len(replaced) > MAX_LISTED:
+        lines.append(f"  and {len(replaced) - MAX_LISTED} more")
+    what = (
+        "mark that was published here" if len(replaced) == 1 else "marks that were published here"
+    )
+    head = f"{len(replaced)} {what} would change or go, so nothing was taken in:"
+    return "\n".join([head, *lines])
 
 
 # --- the submissions ------------------------------------------------------------------------------

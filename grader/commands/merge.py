@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from grader.classroom.intake import ROSTER
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
@@ -20,7 +21,7 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.grading.seeds import fresh_secret
 
-SHARED = {SECRET: "seed", "request": "attempt"}  # settings that all parts must have in common
+SHARED = {SECRET: "seed", "request": "attempt", ROSTER: "roster"}  # settings that all parts must have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
 
@@ -128,6 +129,6 @@ def _shared_settings(shards: list[Shard]) -> dict[str, Any]:
             if own.get(key) != settings.get(key):
                 raise RequestError(
                     f"{first.name} and {shard.name} were graded with different options ({option})",
-                    "grade one of them again, with the same --seed and --attempt",
+                    "grade one of them again, with the same --seed, --attempt and --roster",
                 )
     return {key: settings[key] for key in SHARED if key in settings}

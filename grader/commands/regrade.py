@@ -13,6 +13,7 @@ import click
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
+from grader.classroom.stored.history import HistoryRow
 from grader.commands.graded import (
     CLUSTER,
     GRADED,
@@ -112,13 +113,9 @@ def mark_changes(standings: Standings) -> Iterator[MarkChange]:
         if before is None:
             yield MarkChange(student, None, None, now.points, now.max_points)
             continue
-        moved = (
-            (name, round(points - before.exercises.get(name, 0.0), 2))
-            for name, points in now.exercises.items()
-        )
         yield MarkChange(
             *(student, before.points, before.max_points, now.points, now.max_points),
-            tuple((name, by) for name, by in moved if by),
+            tuple(now.moved_from(before)),
         )
 
 
@@ -137,7 +134,10 @@ def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
 
 
 def _publish(standings: Standings, out: Path) -> None:
-    publisher = Publisher(standings, out)
+    publisher = Publisher(standings, out, "regraded")
+    if not standings.is_as_published:
+        why = "regraded under other rules, or by another version of the grader"
+        standings.ledger.remember(HistoryRow("rules", why))
     standings.ledger.commit_trial()
     standings.ledger.put(SECRET, standings.secret.hex())
     for student in standings.ledger.students():

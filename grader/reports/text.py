@@ -113,10 +113,8 @@ def mark_lines(mark: Mark | None) -> Iterator[str]:
         says = textwrap.wrap(step.says, WIDTH - 22)
         yield f"  {says[0]:<{WIDTH - 22}}  {change(step.adds):>8}  {amount(step.total):>8}"
         yield from (f"    {more}" for more in says[1:])
-    yield style(
-        f"  {'the mark, of ' + amount(mark.max_points):<{WIDTH - 12}}  {amount(mark.points):>8}",
-        bold=True,
-    )
+    last = f"the mark, of {amount(mark.max_points)}"
+    yield style(f"  {last:<{WIDTH - 12}}  {amount(mark.points):>8}", bold=True)
 
 
 def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:

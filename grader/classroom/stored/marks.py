@@ -29,6 +29,12 @@ class PublishedMark:
     exercises: Mapping[str, float]
     pages: Mapping[str, list[int | str]] = field(default_factory=dict)
 
+    def moved_from(self, before: PublishedMark | None) -> list[tuple[str, float]]:
+        """Return the exercises whose points are others than before, with the difference."""
+        was = before.exercises if before else {}
+        moved = [(n, round(now - was.get(n, 0.0), 2)) for n, now in self.exercises.items()]
+        return [(name, by) for name, by in moved if by]
+
 
 def _is_mark(row: Sequence[Any]) -> bool:
     *_, points, max_points, exercises, pages = row
@@ -47,7 +53,7 @@ class Marks(Rows):
 
     def adjust(self, student: str, exercise: str, points: float, why: str) -> None:
         """Adjust a student's points for an exercise; this replaces an earlier adjustment of it."""
-        with self._writing():
+        with self.writing():
             self._put("adjustments", [student, exercise, float(points), why, now()])
             self._repaired("adjustments", student=student, exercise=exercise)
 
@@ -67,7 +73,7 @@ class Marks(Rows):
             points = float(mark.points), float(mark.max_points)
             kept = json.dumps(dict(mark.exercises)), json.dumps(dict(mark.pages))
             rows.append([student, mark.fingerprint, mark.rules, mark.seed, *points, *kept, now()])
-        with self._writing():
+        with self.writing():
             self._put("published", *rows)
             for student in marks:
                 self._repaired("published", student=student)
@@ -84,6 +90,23 @@ class Marks(Rows):
     def published_under(self) -> list[tuple[str, int]]:
         """Return the rules (a hash) and the seeds under which marks were published here."""
         return self._db.execute(f"SELECT DISTINCT rules, seed FROM published {PRESENT}").fetchall()
+
+    def published_students(self) -> list[str]:
+        """Return the students who have a published mark and have handed in."""
+        query = f"SELECT student FROM published {PRESENT} ORDER BY student"
+        return [student for (student,) in self._db.execute(query)]
+
+    def gone(self) -> list[str]:
+        """Return the students with a published mark whose attempts all count as gone."""
+        query = (
+            "SELECT student FROM published JOIN attempts USING (student) "
+            "GROUP BY student HAVING NOT max(present) ORDER BY student"
+        )
+        return [student for (student,) in self._db.execute(query)]
+
+    def withdraw(self, student: str) -> None:
+        """Forget a student's published mark."""
+        self._db.execute("DELETE FROM published WHERE student = ?", [student])
 
     def vanished(self) -> list[str]:
         """Return the students who have a published mark, and no attempt is stored of them."""

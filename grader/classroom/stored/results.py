@@ -73,27 +73,27 @@ class Results(Rows):
             (digest, name, courses[name], key.versions, key.seed, result.decode(), *shared)
             for name, result in job.results.items()
         ]
-        with self._writing():
+        with self.writing():
             self._put("results", *rows, conflict="OR IGNORE")
 
     def begin_trial(self, student: str) -> None:
         """Set a student's results aside, so that they are graded again on trial."""
         of = "hash IN (SELECT hash FROM attempts WHERE student = ?)"
-        with self._writing():
+        with self.writing():
             copied = f"SELECT {_COPIED} FROM results WHERE {of}"
             self._db.execute(f"INSERT OR REPLACE INTO set_aside ({RESULT}) {copied}", [student])
             self._db.execute(f"DELETE FROM results WHERE {of}", [student])
 
     def rollback_trial(self) -> None:
         """End the trial; put back the results that were set aside."""
-        with self._writing():
+        with self.writing():
             copied = f"SELECT {_COPIED} FROM set_aside"
             self._db.execute(f"INSERT OR REPLACE INTO results ({RESULT}) {copied}")
             self._db.execute("DELETE FROM set_aside")
 
     def commit_trial(self) -> None:
         """End the trial; keep the new results."""
-        with self._writing():
+        with self.writing():
             for (student,) in self._db.execute(
                 "SELECT DISTINCT student FROM attempts JOIN set_aside USING (hash)"
             ).fetchall():

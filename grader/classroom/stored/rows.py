@@ -34,6 +34,7 @@ _SAYINGS = {
     "set_aside": "the result of {} before the regrade was damaged and does not count",
     "adjustments": "the adjustment of {} was damaged and does not count",
     "published": "the record of the published mark was damaged",
+    "history": "an entry of the history was damaged",
 }
 
 
@@ -88,7 +89,7 @@ class Rows:
         """Delete a damaged row; remember whose it was, as far as it still says so."""
         named = dict(zip(COLUMNS[table].split(", "), row))
         exercise = named.get("exercise", named.get("key", ""))
-        students = [named.get("student", "")]
+        students = [named.get("student", named.get("about", ""))]
         if "hash" in named and "student" not in named:
             query = "SELECT DISTINCT student FROM attempts WHERE hash = ? AND present"
             with suppress(sqlite3.Error, UnicodeError):  # the hash is what was damaged
@@ -111,9 +112,14 @@ class Rows:
         found = self._db.execute(query, [student]).fetchall()
         return tuple(says(table, exercise) for table, exercise in found)
 
+    @property
+    def has_damage(self) -> bool:
+        """Whether anything that was stored about this class is damaged."""
+        return self._db.execute("SELECT 1 FROM damaged LIMIT 1").fetchone() is not None
+
     def damaged_students(self) -> list[str]:
         """Return the students of whom something that decides the mark was damaged."""
-        decides = "found_in NOT IN ('settings', 'published')"
+        decides = "found_in NOT IN ('settings', 'published', 'history')"
         query = f"SELECT DISTINCT student FROM damaged WHERE {decides}"
         return sorted(_printable(student) for (student,) in self._db.execute(query) if student)
 
@@ -130,7 +136,11 @@ class Rows:
         return [student for (student,) in self._db.execute(query, values)]
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
+        """Store everything of the block, or nothing; a block within another is part of that."""
+        if self._db.in_transaction:
+            yield
+            return
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -202,3 +212,5 @@ class _Values(TypedDict, total=False):
     max_points: float
     exercises: str
     pages: str
+    what: str
+    about: str

@@ -13,6 +13,7 @@ from grader.classroom.stored.rows import Check, Rows, decoded
 TWIN = " (copy)"  # the end of the key under which a setting is stored again
 _KINDS: Mapping[str, Any] = {
     "request": dict[str, str],
+    "roster": dict[str, Any],
     "seed": int,
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }
@@ -39,6 +40,6 @@ class Settings(Rows):
     def put(self, key: str, value: Any) -> None:
         """Store a setting, twice: without the secret, for one, all would be graded again."""
         text = json.dumps(value)
-        with self._writing():
+        with self.writing():
             self._put("settings", [key, text], [f"{key}{TWIN}", text])
             self._repaired("settings", exercise=key)

@@ -71,7 +71,7 @@ class HandedIn(Rows):
     @contextmanager
     def taking_in(self) -> Iterator[None]:
         """Take in a whole class at once; attempts that the block does not `take` count as gone."""
-        with self._writing():
+        with self.writing():
             self._db.execute("UPDATE attempts SET present = 0")
             self._db.execute("DELETE FROM missing")
             self._repaired("attempts", "missing", "submissions")
@@ -110,6 +110,11 @@ class HandedIn(Rows):
     def attempts(self, student: str) -> list[AttemptRow]:
         """Return a student's attempts that are to be graded, the oldest first."""
         condition = "WHERE student = ? AND present AND graded ORDER BY number"
+        return [_attempt_row(row) for row in self._rows("attempts", condition, student)]
+
+    def all_attempts(self, student: str) -> list[AttemptRow]:
+        """Return a student's attempts, also those that are not to be graded, the oldest first."""
+        condition = "WHERE student = ? AND present ORDER BY number"
         return [_attempt_row(row) for row in self._rows("attempts", condition, student)]
 
     def to_grade(self) -> Iterator[AttemptRow]:

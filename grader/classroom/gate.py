@@ -1,0 +1,89 @@
+"""The gate before what is published: nothing that students were told changes without a word.
+
+Additions and new attempts pass. What takes a student or an attempt away, or changes a published
+mark, is listed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.classroom.ledger import Ledger
+from grader.classroom.standings import Standings
+from grader.classroom.stored.submissions import AttemptRow
+
+Attempts = Mapping[str, Sequence[AttemptRow]]  # by student, the oldest first
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A published mark that would change or go, and why."""
+
+    student: str
+    why: str
+
+
+def published_attempts(ledger: Ledger) -> Attempts:
+    """Return the attempts of every student who has a published mark."""
+    found: dict[str, list[AttemptRow]] = {}
+    for student in ledger.published_students():
+        with ledger.review.sparing(student):
+            found[student] = ledger.all_attempts(student)
+    return found
+
+
+def replacements(standings: Standings, before: Attempts) -> Iterator[Replacement]:
+    """Yield what a new intake, which the ledger has, takes away or changes of what it had `before`.
+
+    Marks that were published under other rules are left out: `refuse_changed` is about those.
+    """
+    for student, old in before.items():
+        if why := _replaced(standings, student, old):
+            yield Replacement(student, why)
+
+
+def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow]) -> str:
+    with standings.ledger.review.sparing(student):
+        new = standings.ledger.all_attempts(student)
+        if not new:
+            return "handed in nothing any more"
+        if taken := _taken_away(old, new):
+            return taken
+        if [row.hash for row in old] == [row.hash for row in new]:
+            return _changed_mark(standings, student)
+    return ""
+
+
+def _taken_away(old: Sequence[AttemptRow], new: Sequence[AttemptRow]) -> str:
+    """Return which attempt is gone, or has other files and was not handed in later."""
+    present = {row.number: row for row in new}
+    for row in old:
+        now = present.get(row.number)
+        if now is None:
+            return f"attempt {row.number} is gone"
+        if now.hash != row.hash and not _is_later(now, row):
+            return "other files, and nothing says that they were handed in later"
+    return ""
+
+
+def _is_later(now: AttemptRow, before: AttemptRow) -> bool:
+    if now.submitted is None:
+        return False
+    return before.submitted is None or now.submitted > before.submitted
+
+
+def _changed_mark(standings: Standings, student: str) -> str:
+    """Return how a published mark changes although the files are the same, or nothing."""
+    published = standings.ledger.published(student)
+    standing = standings.standing(student)
+    if published is None or standing is None or published.rules != standings.rules:
+        return ""
+    now = standing.published(standings.rules)
+    if (now.points, now.max_points) == (published.points, published.max_points):
+        return ""
+    why = f"{published.points:g} → {now.points:g} of {now.max_points:g} points"
+    if standings.ledger.has_damage:  # which changes marks too, and must not stop the class
+        standings.ledger.review.add(student, f"the published mark changes, {why}")
+        return ""
+    return why
