@@ -379,6 +379,8 @@ def test_scaling_needs_points_on_both_sides() -> None:
             fill_canvas, data, [mark("7001", 0, most)], scale=True
         )
     assert b"7001,A,3\n" in fill_canvas(without, [mark("7001", 3)]).data
+    digits = page % b"Points Possible,,,%b\n" % (b"9" * 400)
+    assert "are not a number in 'Homework (1)'" in refused(fill_canvas, digits, [], scale=True)
     odd = page % b"Points Possible,,,ten\n"
     assert "are not a number in 'Homework (1)': 'ten'" in refused(fill_canvas, odd, [])
 

@@ -460,3 +460,17 @@ def test_another_attempt_is_not_counted_unseen(
     assert marks(out(folder))["11"] == "6"
     assert "6 → 2" in regrade(cli, folder, pair, "--publish").out
     assert marks(out(folder))["11"] == "2"
+
+
+def test_a_course_whose_points_do_not_add_up_is_refused(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    before = pages(handed_in)
+    settings = pair / "reference" / "shift" / "exercise.toml"
+    text = settings.read_text()
+    settings.write_text(text.replace("points = 2", "points = 3"))
+    said = regrade(cli, handed_in, pair, "--publish")
+    assert (said.code, "says 10 points, the exercises add up to 11" in said.err) == (2, True)
+    assert "grader validate" in said.err
+    assert pages(handed_in) == before

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from grader.classroom.intake import Which, remembered_in
 from grader.classroom.ledger import Ledger
-from grader.classroom.stored.marks import PublishedMark
+from grader.classroom.stored.marks import FINAL, PublishedMark
 from grader.classroom.stored.results import ResultKey, StoredResult
 from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import decode_result
@@ -206,7 +206,11 @@ class Standings:
                 *([vague] if vague else []),
                 *self.ledger.damage(row.student),
             ),
-            mark=policy.mark(adjusted, ASSUMED_DELAY if vague == UNKNOWN_DELAY else days),
+            mark=policy.mark(
+                adjusted,
+                ASSUMED_DELAY if vague == UNKNOWN_DELAY else days,
+                adjustments.get(FINAL),
+            ),
         )
 
     def _in_zone(self, time: datetime | None) -> str:

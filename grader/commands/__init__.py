@@ -23,7 +23,9 @@ GROUPS = {
     "Teachers": {
         "batch": ("batch", "Grade a class: a folder or a zip from any platform."),
         "regrade": ("regrade", "Grade a class again after a change of the course."),
-        "adjust": ("adjust", "Add points to a student's exercise, or take some away."),
+        "adjust": ("adjust", "Add points to a student's exercise or mark, or take some away."),
+        "explain": ("history", "Show how a mark came about, line by line."),
+        "history": ("history", "Show what changed the marks, when and why."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
         "merge": ("merge", "Put together the parts of a class graded on several machines."),
         "doctor": ("doctor", "Say whether it is safe to run student code here."),

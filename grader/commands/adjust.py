@@ -1,49 +1,213 @@
-"""`grader adjust`: add points to a student's exercise, or take some away."""
+"""`grader adjust`: add points to a student's exercise or mark, or take some away."""
 
 from __future__ import annotations
 
+import csv
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from grader.classroom.publishing import Publisher
-from grader.classroom.stored.marks import MAX_ADJUSTMENT
-from grader.commands.graded import GRADED, echo_review, graded_class, known_student, verdict_line
-from grader.commands.options import COURSE
+from grader.classroom.standings import Standing, Standings
+from grader.classroom.stored.history import HistoryRow
+from grader.classroom.stored.marks import FINAL, MAX_ADJUSTMENT
+from grader.commands.graded import (
+    GRADED,
+    echo_review,
+    graded_class,
+    known_student,
+    named,
+    verdict_line,
+)
+from grader.commands.options import COURSE, FILE
 from grader.course.course import Course
+from grader.course.policy import NOT_NEGATIVE
 from grader.errors import RequestError
+from grader.files import read_bounded
+from grader.reports.figures import amount, change
+
+MAX_BYTES = 4 * 1024 * 1024
+COLUMNS = ("student", "exercise", "points", "why")
+EXPECTED = "a CSV file with the columns student,exercise,points,why; exercise may be `final`"
+USAGE = "grader adjust STUDENT EXERCISE ±POINTS --why TEXT, or grader adjust --file CSV"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Points for a student's exercise, or for the mark itself (`FINAL`), and why."""
+
+    student: str
+    exercise: str
+    points: float
+    why: str
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("student")
-@click.argument("exercise")
-@click.argument("points", type=float, metavar="±POINTS")
-@click.option("--why", required=True, metavar="TEXT", help="The reason, which the student reads.")
+@click.argument("words", nargs=-1, metavar="STUDENT [EXERCISE] ±POINTS")
+@click.option("--why", metavar="TEXT", help="The reason, which the student reads.")
+@click.option("--final", is_flag=True, help="Adjust the mark itself, after weights and lateness.")
+@click.option("--file", type=FILE, metavar="CSV", help=f"Many at once: {EXPECTED}.")
+@click.option("--force", is_flag=True, help="Allow points below 0 and above the maximum.")
+@click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
 @GRADED
 @COURSE
 def adjust(
-    student: str, exercise: str, points: float, why: str, folder: Path, course: Course
+    words: tuple[str, ...],
+    why: str | None,
+    final: bool,
+    file: Path | None,
+    force: bool,
+    yes: bool,
+    folder: Path,
+    course: Course,
 ) -> int:
-    """Add points to a student's exercise, or take some away.
+    """Add points to a student's exercise or mark, or take some away.
 
     \b
     grader adjust s004 layer_norm +2 --why "right idea, one sign" --in results/
     grader adjust s004 layer_norm 0 --why "taken back" --in results/
+    grader adjust s004 --final +1.5 --why "was ill" --in results/
+    grader adjust --file adjustments.csv --in results/
 
-    The points are added to what the tests give, now and after every regrade, and are
-    shown in the student's report. A new adjustment of the same exercise replaces the
-    old one.
+    Points of an exercise are added to what its tests give, before weights and
+    lateness; with --final they are added to the mark itself, after both. They count
+    now and after every regrade, and are shown in the student's report. A new
+    adjustment of the same exercise replaces the old one. The effect is shown before
+    anything is kept.
     """
-    if not abs(points) <= MAX_ADJUSTMENT:  # nor is NaN
-        raise RequestError(f"{points} is not a number of points", "such as +2, -1.5 or 0")
     with graded_class(course, folder) as standings:
-        known_student(standings, student)
-        standings.ledger.adjust(student, standings.course[exercise].name, points, why)
-        publisher = Publisher(standings, folder)
-        report = publisher.publish(student) if standings.is_as_published else None
-        if report is None:
-            click.echo("  kept, but not published: grader regrade shows what else has changed")
+        if file is not None:
+            wanted = list(_read(file, words, why, final))
         else:
-            publisher.finish()
-            click.echo(verdict_line(report))
-        return echo_review(standings.ledger)
+            wanted = [_request(words, why, final)]
+        wanted = [_known(standings, each) for each in wanted]
+        with standings.ledger.writing():  # nothing is kept if something is refused
+            for each in wanted:
+                click.echo(f"  {_adjusted(standings, each, force)}")
+            if not yes and sys.stdin.isatty() and sys.stdout.isatty():
+                click.confirm("\n  Keep this?", abort=True)
+        return _publish(standings, wanted, folder)
+
+
+def _request(words: Sequence[str], why: str | None, final: bool) -> Request:
+    """Return what the words of the command ask for."""
+    if len(words) != (2 if final else 3):
+        raise RequestError("which student, which exercise, and how many points?", USAGE)
+    if not why:
+        raise RequestError("an adjustment needs a reason, which the student reads", "--why TEXT")
+    exercise = FINAL if final else words[1]
+    return Request(words[0], exercise, _points(words[-1], ""), why)
+
+
+def _points(text: str, where: str) -> float:
+    try:
+        points = float(text)
+    except ValueError:
+        points = float("nan")
+    if not abs(points) <= MAX_ADJUSTMENT:  # nor is NaN
+        raise RequestError(f"{where}{text} is not a number of points", "such as +2, -1.5 or 0")
+    return points
+
+
+def _read(file: Path, words: Sequence[str], why: str | None, final: bool) -> Iterator[Request]:
+    """Yield the adjustments in a file; raise `RequestError` with the line of a wrong one."""
+    if words or final:
+        raise RequestError("--file takes students, exercises and points from the file", USAGE)
+    try:
+        text = read_bounded(file, MAX_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise RequestError(f"cannot read {file}: {error.strerror}", "--file CSV") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{file} is not UTF-8", "save it as CSV in UTF-8") from None
+    head = text.partition("\n")[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count))
+    try:
+        names = [name.strip().casefold() for name in next(rows, [])]
+        if not {*COLUMNS[:3]} <= {*names}:
+            raise RequestError(f"{file}:1: a column is missing", EXPECTED)
+        for cells in filter(any, rows):
+            values = dict(zip(names, map(str.strip, cells)))
+            where = f"{file}:{rows.line_num}: "
+            reason = values.get("why") or why
+            if not reason:
+                raise RequestError(f"{where}there is no reason", "fill in `why`, or --why TEXT")
+            exercise = values.get("exercise", "")
+            exercise = FINAL if exercise.casefold() == "final" else exercise
+            points = _points(values.get("points", ""), where)
+            yield Request(values.get("student", ""), exercise, points, reason)
+    except csv.Error as error:
+        message = f"{file}:{rows.line_num}: this is not valid CSV ({error})"
+        raise RequestError(message, EXPECTED) from None
+
+
+def _known(standings: Standings, wanted: Request) -> Request:
+    """Return the request if its student and exercise exist; raise `RequestError` otherwise."""
+    known_student(standings, wanted.student)
+    if wanted.exercise != FINAL:
+        _ = standings.course[wanted.exercise]
+    return wanted
+
+
+def _adjusted(standings: Standings, wanted: Request, force: bool) -> str:
+    """Store an adjustment; return its effect in words. Raise `RequestError` beyond the range."""
+    before = standings.standing(wanted.student)
+    standings.ledger.adjust(wanted.student, wanted.exercise, wanted.points, wanted.why)
+    said = f"{_what(wanted)} {change(wanted.points)}: {wanted.why}"
+    standings.ledger.remember(HistoryRow("adjustment", said, wanted.student))
+    after = standings.standing(wanted.student)
+    if before is None or after is None:
+        return f"{wanted.student}: {_what(wanted)} {change(wanted.points)}, not graded yet"
+    if not force and wanted.points and (beyond := _beyond(after, wanted)):
+        raise RequestError(f"{wanted.student} would get {beyond}", "--force allows it")
+    return _effect(before, after, wanted)
+
+
+def _what(wanted: Request) -> str:
+    return "the mark" if wanted.exercise == FINAL else wanted.exercise
+
+
+def _beyond(after: Standing, wanted: Request) -> str:
+    """Return the points that an adjustment leads to, if they are below 0 or above the maximum."""
+    report = after.report
+    if wanted.exercise != FINAL:
+        (result,) = (each for each in report.exercises if each.name == wanted.exercise)
+        is_allowed = 0 <= result.counted <= result.max_points
+        said = f"{amount(result.counted)} of {result.max_points} points in {result.name}"
+        return "" if is_allowed else said
+    if report.mark and report.mark.steps and report.mark.steps[-1].says == NOT_NEGATIVE:
+        return "a mark below 0"
+    said = f"{amount(report.counted)} of {amount(report.max_counted)} points"
+    return "" if report.counted <= report.max_counted else said
+
+
+def _effect(before: Standing, after: Standing, wanted: Request) -> str:
+    """Return what an adjustment changes: the points of the exercise, and the mark."""
+    where = "counts in the mark itself"
+    if wanted.exercise != FINAL:
+        old, new = (
+            next(each for each in standing.report.exercises if each.name == wanted.exercise)
+            for standing in (before, after)
+        )
+        where = f"{amount(old.counted)} → {amount(new.counted)} of {new.max_points} points there"
+    marks = f"{amount(before.report.counted)} → {amount(after.report.counted)}"
+    head = f"{named(after.report)}: {_what(wanted)} {change(wanted.points)}, {where}"
+    return f"{head}; mark {marks} of {amount(after.report.max_counted)}"
+
+
+def _publish(standings: Standings, wanted: Sequence[Request], folder: Path) -> int:
+    publisher = Publisher(standings, folder, "adjusted")
+    students = list(dict.fromkeys(each.student for each in wanted))
+    reports = [
+        publisher.publish(student) if standings.is_as_published else None for student in students
+    ]
+    if None in reports:
+        click.echo("  kept, but not published: grader regrade shows what else has changed")
+    if any(reports):
+        publisher.finish()
+    for report in filter(None, reports):
+        click.echo(verdict_line(report))
+    return echo_review(standings.ledger)

@@ -257,18 +257,15 @@ def _roster_in_words(roster: Roster) -> str:
     if not roster.rows:
         return "without a roster from now on"
     extended = sum(row.due is not None for row in roster.rows)
-    return (
-        f"the roster {roster.file}: {count_students(len(roster.rows))}, {extended} with a due date"
-    )
+    students = count_students(len(roster.rows))
+    return f"the roster {roster.file}: {students}, {extended} with a due date of their own"
 
 
 def _replaced_in_words(replaced: Sequence[Replacement]) -> str:
     lines = [f"  {each.student}: {each.why}" for each in replaced[:MAX_LISTED]]
     if len(replaced) > MAX_LISTED:
         lines.append(f"  and {len(replaced) - MAX_LISTED} more")
-    what = (
-        "mark that was published here" if len(replaced) == 1 else "marks that were published here"
-    )
+    what = "published mark" if len(replaced) == 1 else "published marks"
     head = f"{len(replaced)} {what} would change or go, so nothing was taken in:"
     return "\n".join([head, *lines])
 

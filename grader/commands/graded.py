@@ -122,6 +122,12 @@ def verdict_line(report: Report) -> str:
     return line if len(line) < WIDTH else f"{line[: WIDTH - 1]}…"
 
 
+def named(report: Report) -> str:
+    """Return a student's id, with the name if it is known."""
+    name = report.person.name
+    return f"{report.submission} ({name})" if name else report.submission
+
+
 def count_students(count: int) -> str:
     """Return `1 student`, `2 students` and so on."""
     return f"{count} student{'s' if count != 1 else ''}"

@@ -21,7 +21,11 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.grading.seeds import fresh_secret
 
-SHARED = {SECRET: "seed", "request": "attempt", ROSTER: "roster"}  # settings that all parts must have in common
+SHARED = {
+    SECRET: "seed",
+    "request": "attempt",
+    ROSTER: "roster",
+}  # settings that all parts must have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from grader.commands.graded import (
 from grader.commands.options import COURSE, SEED, isolation_option, short_path
 from grader.commands.progress import ProgressDisplay
 from grader.course.course import Course
+from grader.errors import CourseError
 from grader.sandbox.confinement.layers import Isolation
 
 
@@ -74,6 +76,7 @@ def regrade(
         with display.shown(), contextlib.closing(Run(standings).grade(engine)) as events:
             for event in events:
                 display.show(event)
+        _refuse_uneven(standings)
         for line in summary_lines(list(mark_changes(standings))):
             click.echo(f"  {line}")
         if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
@@ -82,6 +85,21 @@ def regrade(
         _publish(standings, folder)
         click.echo(f"\n  published: {short_path(folder)}")
         return echo_review(standings.ledger)
+
+
+def _refuse_uneven(standings: Standings) -> None:
+    """Raise `CourseError` if the points do not add up: marks would be out of a wrong maximum."""
+    course = standings.course
+    problems = [course.uneven_points] if course.uneven_points else []
+    for standing in itertools.islice(standings.graded(), 1):
+        problems += [
+            f"reference/{result.name}: its tests are worth {result.max_points} points, "
+            f"exercise.toml says {course[result.name].points}"
+            for result in standing.report.exercises
+            if result.tests and result.max_points != course[result.name].points
+        ]
+    if problems:
+        raise CourseError("; ".join(problems), "grader validate   checks the whole course")
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,13 @@ class Course:
             return self.reference / name / "test_hidden.py"
         return self.student_folder / "tests" / f"test_{name}.py"
 
+    @property
+    def uneven_points(self) -> str:
+        """Say how the points of the exercises fail to add up to the course's; empty if they do."""
+        total = sum(exercise.points for exercise in self.exercises)
+        says = f"says {self.points} points, the exercises add up to {total}"
+        return "" if total == self.points else f"reference/course.toml: {says}"
+
     @functools.cached_property
     def hash(self) -> str:
         """A hash over everything that decides points."""

@@ -13,7 +13,7 @@ from grader.errors import RequestError
 from grader.submissions.notes import shortened
 
 _TITLE_AND_NUMBER = re.compile(r"(.*?)\s*\(([0-9]+)\)", re.DOTALL)
-_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)?")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,12})?")  # of more digits no points are
 SMALLEST = Decimal("0.01")
 
 

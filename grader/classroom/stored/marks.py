@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from grader.classroom.stored.rows import PRESENT, Check, Rows, decoded, now
 from grader.report import Adjustment
 
+FINAL = "(final)"  # in place of an exercise: the mark itself; no exercise can be called so
 MAX_ADJUSTMENT = 1e6  # points: sums of them are far from infinity
 
 

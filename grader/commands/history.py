@@ -1,0 +1,221 @@
+"""`grader history` and `grader explain`: what changed a mark, and how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from grader.classroom.standings import Standing, Standings
+from grader.classroom.stored.history import HistoryRow
+from grader.classroom.stored.submissions import AttemptRow
+from grader.commands.graded import GRADED, echo_review, graded_class, known_student, named
+from grader.commands.options import COURSE
+from grader.course.course import Course
+from grader.errors import RequestError
+from grader.report import ExerciseResult
+from grader.reports.charges import checks_line, sum_line
+from grader.reports.figures import amount, change, moment
+from grader.reports.text import describe_state, mark_lines
+
+WIDTH = 79
+SIGNS = {"passed": "✓", "failed": "✗", "skipped": "–", "error": "!"}
+
+
+@click.command()
+@click.argument("student", default="")
+@GRADED
+@COURSE
+def history(student: str, folder: Path, course: Course) -> int:
+    """Show what changed the marks of a class, or of one student, when and why.
+
+    \b
+    grader history --in results/           of the whole class
+    grader history s004 --in results/      of one student
+
+    Every change of what is published is an entry: marks, rosters, rules,
+    adjustments, and students who are gone.
+    """
+    with graded_class(course, folder) as standings:
+        rows = standings.ledger.history(student)
+        if student and not any(row.student for row in rows):
+            known_student(standings, student)
+        people = _people(standings)
+        before: dict[str, float] = {}
+        for row in rows:
+            click.echo(f"  {_entry(standings, row, people, before)}")
+        if not rows:
+            click.echo("  nothing was published yet")
+        return echo_review(standings.ledger)
+
+
+def _people(standings: Standings) -> dict[str, str]:
+    """Return the names of the students, by their ids."""
+    people = {}
+    for student in standings.ledger.students():
+        with standings.ledger.review.sparing(student):
+            rows = standings.ledger.all_attempts(student)
+            people[student] = rows[-1].person.name if rows else ""
+    return people
+
+
+def _entry(
+    standings: Standings, row: HistoryRow, people: dict[str, str], before: dict[str, float]
+) -> str:
+    """Return an entry in a line; `before` has each student's mark until then."""
+    name = people.get(row.student, "")
+    who = f"{row.student} ({name})" if name else row.student
+    what = {"rules": "rules", "roster": "roster", "gone": "gone"}.get(row.what, "")
+    if row.what == "mark":
+        old = before.get(row.student)
+        what = f"{'new' if old is None else amount(old)} → {amount(row.points)}"
+        what = f"{what} of {amount(row.max_points)}"
+        before[row.student] = row.points
+    if row.what == "gone":
+        before.pop(row.student, None)
+    parts = (_when(standings, row.at), who or "the class", what or row.what)
+    return f"{'  '.join(parts)}: {row.why}"
+
+
+def _when(standings: Standings, at: str) -> str:
+    """Return a time of the ledger in the course's zone, or in this machine's."""
+    try:
+        when = datetime.fromisoformat(at)
+    except ValueError:
+        return at
+    return moment(when.astimezone(standings.course.policy.zone).isoformat())
+
+
+@click.command()
+@click.argument("student")
+@click.argument("exercise", default="")
+@GRADED
+@COURSE
+def explain(student: str, exercise: str, folder: Path, course: Course) -> int:
+    """Show how a mark came about, line by line.
+
+    \b
+    grader explain s004 --in results/              the whole mark
+    grader explain s004 layer_norm --in results/   one exercise, check by check
+
+    From the files that were handed in to the number that is exported, and the
+    command that repeats it.
+    """
+    with graded_class(course, folder) as standings:
+        student = known_student(standings, student)
+        standing = standings.spared(student)
+        if standing is None:
+            why = "has attempts that are not graded yet"
+            raise RequestError(f"{student} {why}", f"grader regrade --in {folder}")
+        chosen = [course[exercise].name] if exercise else []
+        for line in _explained(standings, standing, chosen, folder):
+            click.echo(f"  {line}".rstrip())
+        return echo_review(standings.ledger)
+
+
+def _explained(
+    standings: Standings, standing: Standing, chosen: list[str], folder: Path
+) -> Iterator[str]:
+    """Yield how a mark came about; of the exercises only those chosen, if any are."""
+    report = standing.report
+    yield named(report)
+    yield from _handed_in(standings, standing)
+    yield from _conditions(standings, standing)
+    results = [each for each in report.exercises if not chosen or each.name in chosen]
+    for result in results:
+        yield ""
+        yield from _exercise(result, with_checks=bool(chosen))
+    if not chosen:
+        yield from _sum(standing)
+        yield from _published(standings, standing, folder)
+
+
+def _handed_in(standings: Standings, standing: Standing) -> Iterator[str]:
+    report, ledger = standing.report, standings.ledger
+    rows = ledger.all_attempts(report.submission)
+    (row,) = (row for row in rows if row.number == report.attempt)
+    when = moment(report.submitted) if report.submitted else "at a time that is not known"
+    yield _line("handed in", when)
+    if len(rows) > 1:
+        rule = "the latest" if standings.which == "all" else f"the {standings.which}"
+        yield _line("attempt", f"{report.attempt} of {len(rows)}: {rule} counts")
+    yield _line("files", ", ".join(sorted(row.paths.values())) or "none that count")
+    yield _line("their hash", row.hash)
+    for note in (*row.problems.values(), *row.notes, *report.flags):
+        yield _line("", note)
+    yield _line("due", _due(standings, row))
+
+
+def _due(standings: Standings, row: AttemptRow) -> str:
+    """Return when a submission was due, and by which rule it is late."""
+    policy = standings.course.policy
+    due = row.due or policy.due
+    if due is None:
+        return "never"
+    whose = "an extension" if row.due else "the course's"
+    days = policy.days_late(row.submitted, row.due)
+    late = f"; {days:.2f} days late" if days else "; in time" if row.submitted else ""
+    return f"{moment(due.astimezone(policy.zone).isoformat())} ({whose}){late}"
+
+
+def _conditions(standings: Standings, standing: Standing) -> Iterator[str]:
+    report = standing.report
+    yield _line("the course", f"{standings.course.title}, {standings.course.hash}")
+    yield _line("seed", str(report.seed))
+    yield _line("versions", ", ".join(f"{k} {v}" for k, v in report.versions.items()))
+    yield _line("confinement", ", ".join(report.confinement) or "none")
+
+
+def _exercise(result: ExerciseResult, *, with_checks: bool) -> Iterator[str]:
+    """Yield the points of an exercise, and where they come from."""
+    state = describe_state(result)
+    yield f"{result.name}: {result.points} of {result.max_points} points, {state}"
+    if result.advice:
+        yield _line("", result.advice)
+    for test in result.tests if with_checks else ():
+        points = f"{test.points}/{test.max_points}"
+        yield f"  {SIGNS[test.outcome]} {points:>5}  {test.sentence}"
+        if test.is_wrong and test.message:
+            yield f"           {test.message.splitlines()[0][: WIDTH - 13]}"
+    for line in filter(None, (checks_line(result), sum_line(result))):
+        yield _line("", line)
+    if result.adjustment:
+        counted = amount(result.counted)
+        by = change(result.adjustment.points)
+        yield _line("adjusted", f"{by} = {counted}: {result.adjustment.why}")
+
+
+def _sum(standing: Standing) -> Iterator[str]:
+    """Yield the sum of the mark, which is that of the points unless something changes it."""
+    mark = standing.report.mark
+    if mark is not None and mark.steps:
+        yield from (line.removeprefix("  ") for line in mark_lines(mark))
+        return
+    points = [str(result.points) for result in standing.report.exercises]
+    yield ""
+    yield f"the mark: {' + '.join(points)} = {amount(standing.report.counted)}"
+
+
+def _published(standings: Standings, standing: Standing, folder: Path) -> Iterator[str]:
+    """Yield what students and other tools were told, and how to do it again."""
+    student = standing.report.submission
+    published = standings.ledger.published(student)
+    told = "nothing yet"
+    if published is not None:
+        told = f"{amount(published.points)} of {amount(published.max_points)}"
+        last = standings.ledger.last_mark(student)
+        told += f" since {_when(standings, last.at)}: {last.why}" if last else ""
+    yield ""
+    yield _line("published", told)
+    if published is not None and published.points != standing.report.counted:
+        yield _line("", "it would be another one now: grader regrade shows what has changed")
+    yield _line(
+        "exported", f"{amount(standing.report.counted)} by grader export, and in grades.csv"
+    )
+    yield _line("again", f"grader regrade --again {student} --in {folder}")
+
+
+def _line(what: str, text: str) -> str:
+    return f"  {what:<12}{text}"
