@@ -12,7 +12,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from io import TextIOWrapper
@@ -22,6 +22,7 @@ from typing import Any
 
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
+BOM = "\ufeff"  # at the start of a CSV file it tells Excel that the text is UTF-8
 LIBC = ctypes.CDLL(None, use_errno=True)
 _numbers = count()
 
@@ -89,6 +90,20 @@ def sync_files(folder: Path, files: Iterable[Path]) -> None:
         os.close(descriptor)
     for file in () if is_done else files:
         sync(file)
+
+
+def put_all(folder: Path, drafts: Sequence[Draft]) -> None:
+    """Put the drafts of a folder in their places, and wait until they are on the disk."""
+    if not drafts:
+        return
+    try:
+        sync_files(folder, (draft.fresh for draft in drafts))
+        for draft in drafts:
+            draft.put()
+        sync(folder)
+    finally:
+        for draft in drafts:
+            draft.discard()
 
 
 def write_whole(path: Path, text: str) -> None:
