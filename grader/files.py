@@ -12,7 +12,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from io import TextIOWrapper
@@ -92,15 +92,20 @@ def sync_files(folder: Path, files: Iterable[Path]) -> None:
         sync(file)
 
 
-def put_all(folder: Path, drafts: Sequence[Draft]) -> None:
-    """Put the drafts of a folder in their places, and wait until they are on the disk."""
-    if not drafts:
-        return
+@contextlib.contextmanager
+def putting_all(folder: Path) -> Iterator[list[Draft]]:
+    """Collect drafts of a folder, and put all of them in their places when the block ends.
+
+    They are synced together. If the block fails, the old files stay.
+    """
+    drafts: list[Draft] = []
     try:
-        sync_files(folder, (draft.fresh for draft in drafts))
-        for draft in drafts:
-            draft.put()
-        sync(folder)
+        yield drafts
+        if drafts:
+            sync_files(folder, (draft.fresh for draft in drafts))
+            for draft in drafts:
+                draft.put()
+            sync(folder)
     finally:
         for draft in drafts:
             draft.discard()

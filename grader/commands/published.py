@@ -130,7 +130,7 @@ def refuse_overwriting(output: Path, *sources: Path, folder: Path, force: bool =
     `force` any file that exists.
     """
     if any(_is_same(output, source) for source in sources):
-        message = f"{output} is read, so it is not overwritten"
+        message = f"{output} is in use by this command, so it is not overwritten"
         raise RequestError(message, "give another file to write")
     if output.name.startswith("ledger.") and _is_same(output.parent, folder):
         message = f"{output} belongs to the ledger of this class"

@@ -12,7 +12,7 @@ from typing import IO, cast
 import click
 
 from grader.classroom.gradebooks import CommentColumn, fill_moodle
-from grader.classroom.publishing import writing
+from grader.classroom.publishing import explained, writing
 from grader.classroom.returning import (
     Mail,
     canvas_name,
@@ -42,7 +42,7 @@ from grader.commands.published import (
 )
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.files import Draft, put_all
+from grader.files import putting_all
 from grader.reports import render
 
 PLATFORMS: Mapping[str, Callable[[str, Sequence[str]], str | None]] = {
@@ -304,16 +304,21 @@ def _mail(batch: FeedbackBatch, target: Path, sender: Address) -> Iterator[str]:
     table, folder = target.with_suffix(".csv"), target.with_name(f"{target.stem}-reports")
     addressed = [one for one in batch.published if _has_address(batch, one)]
     pages = [folder / _page_name(one) for one in addressed]
-    batch.check(target, table, *pages)
-    drafts: list[Draft] = []
+    batch.check(target, table)
+    for copy in pages:
+        refuse_overwriting(copy, folder=batch.folder, force=batch.force)
     mails = []
-    with writing(target) as mbox, progress_bar(len(addressed)) as step:
+    with (
+        writing(target) as mbox,
+        explained(folder),
+        putting_all(folder) as drafts,
+        progress_bar(len(addressed)) as step,
+    ):
         for mail, entry in _mails(batch, addressed, sender, step):
             mbox.buffer.write(entry)
             with writing(folder / mail.attachment, drafts) as page:
                 page.write(mail.page)
             mails.append((replace(mail, page=""), f"{folder.name}/{mail.attachment}"))
-        put_all(folder, drafts)
     with writing(table) as file:
         write_table(file, mails)
     yield f"{len(mails)} mails: {target}"
