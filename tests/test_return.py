@@ -569,6 +569,21 @@ def test_one_page_that_breaks_stops_nobody_else(
     assert len(mails(home.out / "mails.mbox")) == 1
 
 
+def test_stopping_leaves_nothing_half_written(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.batch(IN_MOODLE, PEOPLE)
+    before = {path for path in home.out.rglob("*") if path.is_file()}
+
+    def stopping(report: Report, form: str) -> str:
+        if report.submission == "3002":
+            raise KeyboardInterrupt
+        return render(report, form)
+
+    monkeypatch.setattr("grader.commands.returning.render", stopping)
+    for way in (["moodle"], ["mail", *TEAM]):
+        assert home.back(*way).code == 130
+        assert {path for path in home.out.rglob("*") if path.is_file()} == before
+
+
 def test_a_class_of_another_platform_is_refused(home: Home) -> None:
     home.batch(IN_MOODLE)
     said = home.back("canvas")
