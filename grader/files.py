@@ -22,6 +22,7 @@ from typing import Any
 
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
+BOM = "\ufeff"  # at the start of a CSV file it tells Excel that the text is UTF-8
 LIBC = ctypes.CDLL(None, use_errno=True)
 _numbers = count()
 
@@ -89,6 +90,25 @@ def sync_files(folder: Path, files: Iterable[Path]) -> None:
         os.close(descriptor)
     for file in () if is_done else files:
         sync(file)
+
+
+@contextlib.contextmanager
+def putting_all(folder: Path) -> Iterator[list[Draft]]:
+    """Collect drafts of a folder, and put all of them in their places when the block ends.
+
+    They are synced together. If the block fails, the old files stay.
+    """
+    drafts: list[Draft] = []
+    try:
+        yield drafts
+        if drafts:
+            sync_files(folder, (draft.fresh for draft in drafts))
+            for draft in drafts:
+                draft.put()
+            sync(folder)
+    finally:
+        for draft in drafts:
+            draft.discard()
 
 
 def write_whole(path: Path, text: str) -> None:

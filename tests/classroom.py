@@ -134,7 +134,7 @@ def hand_in(folder: Path, texts: Mapping[str, str]) -> Path:
 
 def marks(out: Path) -> dict[str, str]:
     """What everybody's line of grades.csv says they get."""
-    with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
+    with (out / "grades.csv").open(newline="", encoding="utf-8-sig") as file:
         return {row["submission"]: row["points"] for row in csv.DictReader(file)}
 
 

@@ -227,7 +227,7 @@ class Crowd:
         assert said.code in (0, 1), f"{command}: {said.err[-2000:]}"
         assert "Traceback" not in said.err, command
         place = "marks.csv" if command == "export" else "grades.csv"
-        with (out / place).open(newline="", encoding="utf-8") as file:
+        with (out / place).open(newline="", encoding="utf-8-sig") as file:
             return said, {row["submission"]: row["points"] for row in csv.DictReader(file)}
 
 

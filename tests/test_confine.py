@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from grader.classroom import roster
-from grader.commands import export
+from grader.commands import published
 from grader.errors import StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.confinement import landlock
@@ -544,7 +544,7 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
     ),
     "rosters": (
         (roster.MAX_BYTES / MIB, "{:g} MiB for a roster"),
-        (export.MAX_GRADEBOOK_BYTES / MIB, "{:g} MiB for a gradebook"),
+        (published.MAX_GRADEBOOK_BYTES / MIB, "{:g} MiB for a gradebook"),
     ),
     "answers of a worker": (
         (wire.MAX_FRAME / MIB, "{:g} MiB"),

@@ -28,8 +28,9 @@ from grader.errors import RequestError
 from grader.grading.seeds import secret_from, seed_of_submission
 from grader.report import ExerciseResult, Person
 
+LATEST = len(storage.MIGRATIONS)
+
 KEY = ResultKey("versions", 5)
-NEWEST = len(storage.MIGRATIONS)
 ENTRY = AttemptRow("s001", 1, "hash-1")
 COURSES = {"scale": "course-1", "shift": "course-2"}
 BOTH = GradedJob({"scale": b"{}", "shift": b"{}"}, (), 1.0)
@@ -61,7 +62,8 @@ def test_what_is_written_is_on_the_disk_and_readers_wait_for_nobody(tmp_path: Pa
             name: ledger._db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("journal_mode", "synchronous", "user_version")
         }
-        assert asked == {"journal_mode": "wal", "synchronous": 2, "user_version": NEWEST}  # 2 is FULL
+        # 2 is FULL.
+        assert asked == {"journal_mode": "wal", "synchronous": 2, "user_version": LATEST}
         with ledger.taking_in():
             ledger.take(ENTRY, {})
             assert rows(tmp_path, "SELECT * FROM attempts") == []
@@ -89,7 +91,7 @@ def test_an_older_ledger_is_brought_up_to_date(
         with open_ledger(tmp_path) as ledger:
             assert ledger.students() == ["s001"]
     assert rows(tmp_path, "SELECT text FROM notes") == [("new",)]
-    assert rows(tmp_path, "PRAGMA user_version") == [(NEWEST + 1,)]
+    assert rows(tmp_path, "PRAGMA user_version") == [(LATEST + 1,)]
 
 
 def test_a_migration_that_fails_changes_nothing(
@@ -102,7 +104,7 @@ def test_a_migration_that_fails_changes_nothing(
         patched.setattr(storage, "MIGRATIONS", (*storage.MIGRATIONS, broken))
         with pytest.raises(RequestError, match="no such table: nowhere"), open_ledger(tmp_path):
             pass
-    assert rows(tmp_path, "PRAGMA user_version") == [(NEWEST,)]
+    assert rows(tmp_path, "PRAGMA user_version") == [(LATEST,)]
     with open_ledger(tmp_path) as ledger:
         assert ledger.students() == ["s001"]
 
@@ -190,7 +192,7 @@ def test_a_ledger_of_version_1_opens_and_gets_its_checksums(older: Path) -> None
         assert mark is not None
         assert (mark.points, mark.pages) == (5, {})
         assert not ledger.review.reasons
-    assert rows(older, "PRAGMA user_version") == [(NEWEST,)]
+    assert rows(older, "PRAGMA user_version") == [(LATEST,)]
     for table in ("settings", "attempts", "missing", "adjustments", "published"):
         assert rows(older, f"SELECT count(*) FROM {table} WHERE checksum IS NULL") == [(0,)]
 

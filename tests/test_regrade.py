@@ -387,7 +387,7 @@ def test_who_changes_is_said_before_anybody_is_told(
         (handed_in / student / "scale.py").write_text(f"{tiny_solution}# {student}\n")
     assert batch(cli, handed_in, pair).code == 1
     assert marks(out(handed_in)) == {"s001": "10", "s002": "10", "s003": "10", "s004": "8"}
-    adjust(cli, handed_in, pair, "s003", "shift", "+1")
+    adjust(cli, handed_in, pair, "s003", "shift", "+1", "--force")
     before = pages(handed_in)
     suite = pair / "reference" / "shift" / "test_hidden.py"
     text = suite.read_text()

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from grader.classroom.ledger import Ledger
 from grader.classroom.roster import NO_ROSTER, Roster, RosterRow, read_roster
 from grader.classroom.storage import FILE, settings_of
-from grader.classroom.stored.submissions import AttemptRow
+from grader.classroom.stored.submissions import AttemptRow, Origin
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts, open_submissions
@@ -64,6 +64,14 @@ class SelectedAttempt:
             problems=submission.problems,
             notes=submission.notes,
             graded=self.graded,
+        )
+
+    def origin(self, layout: str) -> Origin:
+        """Return where the attempt lies in the download, which has this layout."""
+        root = self.attempt.root
+        paths = (part.path for part in self.attempt.parts)
+        return Origin(
+            layout, tuple(str(path.relative_to(root) if root else path) for path in paths)
         )
 
 
@@ -120,7 +128,8 @@ class Intake:
                 on_student(student)
                 with ledger.review.sparing(student):
                     submission = read()
-                    ledger.take(selected.row(submission), submission.files)
+                    origin = selected.origin(self.layout)
+                    ledger.take(selected.row(submission), submission.files, origin)
             for row in self.missing:
                 with ledger.review.sparing(row.student):
                     ledger.miss(row.student, row.person)

@@ -24,12 +24,14 @@ from grader.classroom.stored.submissions import HandedIn
 _SUBMISSION, _MISSING = f"{COLUMNS['submissions']}, checksum", f"{COLUMNS['missing']}, checksum"
 _ATTEMPT, _ADJUSTMENT = f"{COLUMNS['attempts']}, checksum", f"{COLUMNS['adjustments']}, checksum"
 _HISTORY = f"{COLUMNS['history']}, checksum"
+_ORIGIN = f"{COLUMNS['origins']}, checksum"
 _NOTE = "found_in, student, exercise, at"
 _ABSORBED = {  # by table: how, which columns, and their values in the other ledger
     "submissions": ("OR IGNORE", _SUBMISSION, _SUBMISSION),
     # Every ledger knows only its own runs: 0 is a run of another ledger.
     "results": ("OR IGNORE", RESULT, f"{COLUMNS['results']}, {TIMES}, 0, checksum"),
     "attempts": ("OR REPLACE", f"{_ATTEMPT}, present", f"{_ATTEMPT}, present IS NOT 0"),
+    "origins": ("OR REPLACE", _ORIGIN, _ORIGIN),
     "missing": ("OR REPLACE", _MISSING, _MISSING),
 }
 _APPENDED = {

@@ -78,6 +78,13 @@ MIGRATIONS = (
         checksum TEXT
     ) STRICT;
     """,
+    """
+    CREATE TABLE origins (
+        student TEXT NOT NULL, number INTEGER NOT NULL, layout TEXT NOT NULL,
+        names TEXT NOT NULL, checksum TEXT,
+        PRIMARY KEY (student, number)
+    ) STRICT;
+    """,
 )
 # What the checksum of a row covers. `present` is left out, which changes for all rows at once.
 COLUMNS: Mapping[str, str] = {
@@ -86,6 +93,7 @@ COLUMNS: Mapping[str, str] = {
     "attempts": (
         "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
     ),
+    "origins": "student, number, layout, names",
     "missing": "student, person",
     "results": "hash, exercise, course, versions, seed, result, confinement",
     "set_aside": "hash, exercise, course, versions, seed, result, confinement",

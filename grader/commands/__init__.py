@@ -7,6 +7,7 @@ imports can stand at the top of files. No other room imports this one.
 from __future__ import annotations
 
 from importlib import import_module
+from keyword import iskeyword
 
 import click
 
@@ -27,6 +28,7 @@ GROUPS = {
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
+        "return": ("returning", "Give students their feedback: Moodle, Canvas or mail."),
         "merge": ("merge", "Put together the parts of a class graded on several machines."),
         "doctor": ("doctor", "Say whether it is safe to run student code here."),
     },
@@ -50,7 +52,8 @@ class LazyGroup(click.Group):
         if cmd_name not in MODULES:
             return None
         module = import_module(f"{__name__}.{MODULES[cmd_name]}")
-        return getattr(module, cmd_name)  # type: ignore[no-any-return]
+        function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        return getattr(module, function)  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, grouped by who uses them."""

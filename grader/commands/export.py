@@ -5,47 +5,53 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import TextIO
 
 import click
 
-from grader.classroom.gradebooks import Filled, StudentMark, fill_canvas, fill_moodle
+from grader.classroom.gradebooks import Filled, fill_canvas, fill_moodle
 from grader.classroom.publishing import writing
 from grader.classroom.standings import Standing, Standings
-from grader.classroom.stored.marks import PublishedMark
 from grader.commands.graded import GRADED, echo_review, graded_class
 from grader.commands.options import COURSE, FILE, PATH
+from grader.commands.published import (
+    Choice,
+    published_standings,
+    read_gradebook,
+    refuse_overwriting,
+    spared_each,
+    student_mark,
+    visible,
+    write_filled,
+)
 from grader.course.course import Course
-from grader.course.visibility import for_student
 from grader.errors import RequestError
-from grader.files import read_bounded
-from grader.report import Report
+from grader.files import BOM
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
 from grader.reports.platforms.junit import to_junit
 
-T = TypeVar("T")
-MAX_GRADEBOOK_BYTES = 64 << 20
-
 
 def _csv(file: TextIO, standings: Standings, published: list[Standing]) -> None:
+    file.write(BOM)
     write_csv(file, standings.course.names, (one.report for one in published))
 
 
 def _junit(file: TextIO, standings: Standings, published: list[Standing]) -> None:
-    file.write(to_junit(report for _, report in _spared(standings, published, _visible)))
+    file.write(to_junit(report for _, report in spared_each(standings, published, visible)))
 
 
 def _gradescope(standings: Standings, standing: Standing) -> object:
-    return to_results(_visible(standings, standing), _visible(standings, standing, later=True))
+    return to_results(visible(standings, standing), visible(standings, standing, later=True))
 
 
 def _classroom50(standings: Standings, standing: Standing) -> object:
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return to_result(_visible(standings, standing), os.environ, now)
+    return to_result(visible(standings, standing), os.environ, now)
 
 
 GRADEBOOKS: Mapping[str, Callable[..., Filled]] = {"canvas": fill_canvas, "moodle": fill_moodle}
@@ -71,6 +77,16 @@ CLASS_FILES = {"csv": ("marks.csv", _csv), "junit": ("junit.xml", _junit)}
 )
 @click.option("--column", metavar="NAME", help="The gradebook's column, or a part of its name.")
 @click.option("--scale", is_flag=True, help="Scale the marks to the gradebook's own maximum.")
+@click.option(
+    "--per-exercise",
+    is_flag=True,
+    help="Fill in a column for each exercise; add those that the gradebook does not have.",
+)
+@click.option(
+    "--skip-unmatched",
+    is_flag=True,
+    help="Write the marks of the others, if students are in no row of the gradebook.",
+)
 @COURSE
 def export(
     form: str,
@@ -79,6 +95,8 @@ def export(
     output: Path | None,
     column: str | None,
     scale: bool,
+    per_exercise: bool,
+    skip_unmatched: bool,
     course: Course,
 ) -> int:
     """Write the marks for the platform they go to.
@@ -94,73 +112,30 @@ def export(
     Every other byte of a gradebook stays, and the original file is not changed. If a
     student is in no row of it, nothing is written, and you are told who.
     """
+    choice = Choice(column, scale, per_exercise, skip_unmatched)
+    # The CSV has a column for each exercise anyway.
+    if form not in GRADEBOOKS and choice != Choice(per_exercise=per_exercise and form == "csv"):
+        raise RequestError(f"`{form}` has no columns to choose", f"grader export {form}")
     with graded_class(course, folder) as standings:
-        published, review = list(_published(standings)), standings.ledger.review
+        published, review = list(published_standings(standings)), standings.ledger.review
         if form in GRADEBOOKS:
-            for line in _fill(form, gradebook, published, folder, output, column, scale):
+            for line in _fill(form, gradebook, published, folder, output, choice):
                 click.echo(f"  {line}")
             return echo_review(standings.ledger)
         if form in CLASS_FILES:
             name, write = CLASS_FILES[form]
             output = output or folder / name
+            refuse_overwriting(output, folder=folder)
             with writing(output) as file:
                 write(file, standings, published)
         else:
             name, content = STUDENT_FILES[form]
             output = output or folder / form
-            for student, data in _spared(standings, published, content):
+            for student, data in spared_each(standings, published, content):
                 with review.sparing(student), writing(output / student / name) as file:
                     file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
         click.echo(f"  {len(published)} students: {output}")
         return echo_review(standings.ledger)
-
-
-def _published(standings: Standings) -> Iterator[Standing]:
-    """Yield every student's standing; raise `RequestError` if one is not as published.
-
-    Students of whom something stored is damaged are left out and named. What does not say any more
-    whose it was may be of any student who is not as published.
-    """
-    ledger = standings.ledger
-    students, stale = ledger.students(), []
-    unknown = ledger.damage("") if standings.is_as_published else ()
-    for student in students:
-        standing, old = standings.spared(student), ledger.published(student)
-        if standing and old and not _differ(old, standing.published(standings.rules)):
-            yield standing
-        elif damage := ledger.damage(student) or unknown:
-            ledger.review.add(student, f"{damage[0]}, and the mark is not exported")
-        elif student not in ledger.review.reasons:
-            stale.append(student)
-    if stale:
-        more = f" and {len(stale) - 5} more" if len(stale) > 5 else ""
-        raise RequestError(
-            f"the marks of {', '.join(stale[:5])}{more} are not published as they stand now",
-            "grader regrade   shows what has changed, and publishes it",
-        )
-    if not students:
-        raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
-
-
-def _spared(
-    standings: Standings, published: list[Standing], make: Callable[[Standings, Standing], T]
-) -> Iterator[tuple[str, T]]:
-    """Yield each student with what `make` makes of the standing; name those over whom it fails."""
-    for standing in published:
-        student, made = standing.report.submission, []
-        with standings.ledger.review.sparing(student):
-            made.append((student, make(standings, standing)))
-        yield from made
-
-
-def _differ(old: PublishedMark, new: PublishedMark) -> bool:
-    return (old.rules, old.seed, old.points) != (new.rules, new.seed, new.points)
-
-
-def _visible(standings: Standings, standing: Standing, *, later: bool = False) -> Report:
-    due = standings.course.policy.due
-    now = due + timedelta(seconds=1) if later and due else None
-    return for_student(standing.report, standings.course.policy, now)
 
 
 def _fill(
@@ -169,32 +144,14 @@ def _fill(
     published: list[Standing],
     folder: Path,
     output: Path | None,
-    column: str | None,
-    scale: bool,
+    choice: Choice,
 ) -> Iterator[str]:
     if gradebook is None:
         raise RequestError(
             f"which gradebook? Download it from {form.capitalize()}",
             f"grader export {form} GRADEBOOK.csv",
         )
-    marks = [
-        StudentMark(report.submission, report.person, report.mark.points, report.mark.max_points)
-        for report in (standing.report for standing in published)
-        if report.mark is not None
-    ]
-    filled = GRADEBOOKS[form](_read(gradebook), marks, column=column, scale=scale)
+    marks = [student_mark(one.report) for one in published if one.report.mark is not None]
+    filled = GRADEBOOKS[form](read_gradebook(gradebook), marks, **asdict(choice))
     output = output or folder / f"{gradebook.stem}-graded{gradebook.suffix}"
-    with writing(output) as file:
-        file.buffer.write(filled.data)
-    yield f"{filled.written} marks in column {filled.column}: {output}"
-    if filled.without:
-        yield f"left as they were, {len(filled.without)}: {', '.join(filled.without[:20])}"
-    if filled.excused:
-        yield f"excused, and left as they were: {', '.join(filled.excused)}"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_bounded(path, MAX_GRADEBOOK_BYTES)
-    except OSError as error:
-        raise RequestError(f"cannot read {path}: {error.strerror}") from None
+    yield from write_filled(filled, output, gradebook, folder)

@@ -1,14 +1,20 @@
-"""Filling in one column of a gradebook: choosing it, checking the points, writing the marks."""
+"""Filling in columns of a gradebook: choosing them, checking the points, writing the marks."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 
-from grader.classroom.gradebooks.match import GradebookRow, StudentMark, match_rows
-from grader.classroom.gradebooks.table import CsvRecord, Table
+from grader.classroom.gradebooks.match import (
+    ExercisePoints,
+    GradebookRow,
+    StudentMark,
+    match_rows,
+)
+from grader.classroom.gradebooks.table import CsvRecord, Field, Table
 from grader.errors import RequestError
 from grader.submissions.notes import shortened
 
@@ -19,10 +25,11 @@ SMALLEST = Decimal("0.01")
 
 @dataclass(frozen=True)
 class Filled:
-    """A gradebook with one column filled in: its bytes, the column, and how many marks it got.
+    """A gradebook with columns filled in: its bytes, their names, and how many marks it got.
 
     `without` names the students who have no mark, `excused` those who have one but whose cell says
-    that they are excused. The cells of both are unchanged.
+    that they are excused, `commented` those with a comment of somebody else. The cells of all are
+    unchanged. `unmatched` says who has a mark and no row.
     """
 
     data: bytes
@@ -30,11 +37,13 @@ class Filled:
     written: int
     without: tuple[str, ...]
     excused: tuple[str, ...] = ()
+    commented: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale of a gradebook: its maximum (None if unknown), and how it writes numbers.
+    """The scale of a column: its maximum (None if unknown), and how it writes numbers.
 
     `comma` asks for decimal commas, `scaled` for marks that are converted to the maximum. A scale
     is `closed` if the platform ignores marks below 0 and above the maximum.
@@ -44,6 +53,7 @@ class Scale:
     comma: bool = False
     scaled: bool = False
     closed: bool = False
+    where: str = "the gradebook"
 
     def value(self, mark: StudentMark) -> Decimal:
         """Return a mark in the gradebook's points, rounded to two decimals."""
@@ -71,12 +81,13 @@ class Scale:
         theirs = "none" if self.maximum is None else format_number(self.maximum)
         if self.scaled and (not self.maximum or not all(maxima)):
             raise RequestError(
-                f"the marks cannot be scaled: the gradebook's maximum is {theirs}, ours is {ours}",
+                f"the marks cannot be scaled: the maximum of {self.where} is {theirs}, "
+                f"ours is {ours}",
                 "leave out --scale",
             )
         if not self.scaled and self.maximum is not None and maxima - {self.maximum}:
             raise RequestError(
-                f"the gradebook is out of {theirs} points, the marks are out of {ours}",
+                f"{self.where} is out of {theirs} points, the marks are out of {ours}",
                 f"--scale converts the marks to marks out of {theirs}",
             )
 
@@ -91,24 +102,147 @@ class Scale:
             )
 
 
-def fill_column(
-    table: Table, column: int, rows: list[GradebookRow], marks: Sequence[StudentMark], scale: Scale
+@dataclass(frozen=True)
+class Column:
+    """A column to fill in; a new one, after all others, has no `index`.
+
+    `text` makes a cell of a mark, `check` raises `RequestError` if it cannot. A cell that `keeps`
+    stays as it is. `above` are cells of a new column in rows that are no student's.
+    """
+
+    name: str
+    index: int | None
+    text: Callable[[StudentMark], str]
+    check: Callable[[Sequence[StudentMark]], None] = lambda marks: None
+    keeps: Callable[[str], bool] = lambda cell: False
+    above: Mapping[CsvRecord, str] = field(default_factory=dict)
+    is_comment: bool = False
+
+
+def mark_column(
+    table: Table, index: int, scale: Scale, keeps: Callable[[str], bool] = lambda cell: False
+) -> Column:
+    """Return the column of the whole marks."""
+    return Column(table.columns[index], index, scale.text, scale.check, keeps)
+
+
+def exercise_column(
+    name: str,
+    index: int | None,
+    exercise: str,
+    scale: Scale,
+    keeps: Callable[[str], bool] = lambda cell: False,
+    above: Mapping[CsvRecord, str] | None = None,
+) -> Column:
+    """Return the column of the points of one exercise."""
+    return Column(
+        name,
+        index,
+        lambda mark: scale.text(mark.of(exercise)),
+        lambda marks: scale.check([mark.of(exercise) for mark in marks]),
+        keeps,
+        above or {},
+    )
+
+
+def fill_columns(
+    table: Table,
+    columns: Sequence[Column],
+    rows: Sequence[GradebookRow],
+    marks: Sequence[StudentMark],
+    skip_unmatched: bool = False,
 ) -> Filled:
     """Write each mark into the row of its student.
 
-    Raises `RequestError` if a mark has no row of its own, or does not fit the scale. Then nothing
-    is written.
+    Raises `RequestError` if a mark has no row of its own, unless such marks are skipped, or if it
+    does not fit a column. Then nothing is written.
     """
     if not rows:
         raise RequestError("the gradebook has no students", "download it again")
-    scale.check(marks)
-    found = match_rows(marks, rows)
-    free = {index: mark for index, mark in found.items() if not rows[index].excused}
-    data = table.filled({rows[index].field: scale.text(mark) for index, mark in free.items()})
-    unmarked = (row for index, row in enumerate(rows) if index not in found)
-    without = tuple(row.name for row in unmarked if row.is_student)
-    excused = tuple(rows[index].name for index in sorted(found.keys() - free.keys()))
-    return Filled(data, table.columns[column], len(free), without, excused)
+    matches = match_rows(marks, rows)
+    if not skip_unmatched:
+        matches.require_all()
+    filling = _Filling(table, rows, matches.found)
+    for column in columns:
+        filling.add(column)
+    unmarked = (row for index, row in enumerate(rows) if index not in matches.found)
+    return Filled(
+        filling.data(),
+        ", ".join(column.name for column in columns if not column.is_comment),
+        len(filling.written),
+        tuple(row.name for row in unmarked if row.is_student),
+        filling.names(filling.excused),
+        filling.names(filling.commented),
+        matches.without_row,
+    )
+
+
+class _Filling:
+    """The cells that are filled in, column by column; rows are counted by their index."""
+
+    def __init__(
+        self, table: Table, rows: Sequence[GradebookRow], found: Mapping[int, StudentMark]
+    ) -> None:
+        self._table, self._rows, self._found = table, rows, found
+        self._cells: dict[Field, str] = {}
+        self._more: dict[CsvRecord, list[str]] = defaultdict(list)
+        self.written: set[int] = set()
+        self.excused: set[int] = set()
+        self.commented: set[int] = set()
+
+    def add(self, column: Column) -> None:
+        """Fill in a column."""
+        column.check(list(self._found.values()))
+        if column.index is None:
+            self._append(column)
+            return
+        for index, mark in self._found.items():
+            row = self._rows[index]
+            place = _field(self._table, row, column.index)
+            if column.keeps(self._table.text(place).strip()):
+                (self.commented if column.is_comment else self.excused).add(index)
+            else:
+                self._cells[place] = column.text(mark)
+                self.written |= set() if column.is_comment else {index}
+
+    def _append(self, column: Column) -> None:
+        texts = {self._rows[i].record: column.text(mark) for i, mark in self._found.items()}
+        texts |= {self._table.header: column.name, **column.above}
+        for record in (self._table.header, *self._table.records):
+            self._more[record].append(texts.get(record, ""))
+        self.written |= self._found.keys()
+
+    def data(self) -> bytes:
+        """Return the filled gradebook."""
+        return self._table.filled(self._cells, self._more)
+
+    def names(self, indexes: Iterable[int]) -> tuple[str, ...]:
+        """Return the names in some rows, in the order of the gradebook."""
+        return tuple(self._rows[index].name for index in sorted(indexes))
+
+
+def exercises_of(marks: Iterable[StudentMark]) -> list[ExercisePoints]:
+    """Return an example of each exercise that the marks are made of, in order."""
+    return list({each.name: each for mark in marks for each in mark.exercises}.values())
+
+
+def find_exercise(columns: Mapping[int, str], exercise: ExercisePoints) -> int | None:
+    """Return the column that is called after an exercise; None if there is no such column.
+
+    Raises `RequestError` if there are several.
+    """
+    wanted = {exercise.name.casefold(), exercise.title.strip().casefold()}
+    found = {
+        index: name
+        for index, name in columns.items()
+        if wanted & {text.casefold() for text in (name, *_title_and_number(name)[:1])}
+    }
+    if len(found) > 1:
+        raise RequestError(
+            f"{len(found)} columns are called after {exercise.name}: {list_columns(found)}",
+            "rename all but one of them on the platform, and download it again",
+        )
+    return next(iter(found), None)
 
 
 def find_column(columns: Mapping[int, str], wanted: str) -> int:
@@ -140,15 +274,14 @@ def list_columns(columns: Mapping[int, str]) -> str:
     return ", ".join(shortened([repr(name) for name in columns.values()])) or "(none)"
 
 
-def row_line(table: Table, record: CsvRecord, column: int) -> int:
-    """Return the line of a student's row; raise `RequestError` if it ends before the column."""
-    line = table.line(record[0])
-    if column >= len(record):
+def _field(table: Table, row: GradebookRow, column: int) -> Field:
+    """Return the field of a row in a column; raise `RequestError` if the row ends before it."""
+    if column >= len(row.record):
         raise RequestError(
-            f"line {line} of the gradebook ends before the column {table.columns[column]!r}",
+            f"line {row.line} of the gradebook ends before the column {table.columns[column]!r}",
             "download it again",
         )
-    return line
+    return row.record[column]
 
 
 def parse_number(text: str) -> Decimal | None:

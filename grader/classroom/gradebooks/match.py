@@ -5,9 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from grader.classroom.gradebooks.table import Field
+from grader.classroom.gradebooks.table import CsvRecord
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.notes import shortened
@@ -16,27 +16,47 @@ Key = tuple[str, str]  # a kind ("id", "login", "email", "number" or "name") and
 
 
 @dataclass(frozen=True)
-class StudentMark:
-    """A student's mark; `student` is the name from the platform or the roster."""
+class ExercisePoints:
+    """The points of one exercise, which a column can be called after."""
 
-    student: str
-    person: Person
+    name: str
+    title: str
     points: float
     max_points: float
 
 
 @dataclass(frozen=True)
-class GradebookRow:
-    """A student's row: name and keys, the `line` it starts in, and the `field` for the mark.
+class StudentMark:
+    """A student's mark; `student` is the name from the platform or the roster.
 
-    A row that is `excused` keeps its cell. `is_student` is False for the platform's test student.
+    `exercises` are the points that it is made of, `comment` what is said about it, as HTML.
+    """
+
+    student: str
+    person: Person
+    points: float
+    max_points: float
+    exercises: tuple[ExercisePoints, ...] = ()
+    comment: str = ""
+
+    def of(self, exercise: str) -> StudentMark:
+        """Return the mark for one exercise alone; 0 of 0 points if it has none."""
+        own = (each for each in self.exercises if each.name == exercise)
+        found = next(own, ExercisePoints(exercise, "", 0, 0))
+        return replace(self, points=found.points, max_points=found.max_points)
+
+
+@dataclass(frozen=True)
+class GradebookRow:
+    """A student's row: name and keys, the `line` it starts in, and the `record` of its cells.
+
+    `is_student` is False for the platform's test student.
     """
 
     name: str
     keys: frozenset[Key]
     line: int
-    field: Field
-    excused: bool = False
+    record: CsvRecord
     is_student: bool = True
 
 
@@ -46,16 +66,38 @@ def keys(**texts: Sequence[str]) -> frozenset[Key]:
     return frozenset((kind, text) for kind, text in folded if text)
 
 
-def match_rows(
-    marks: Sequence[StudentMark], rows: Sequence[GradebookRow]
-) -> dict[int, StudentMark]:
-    """Return the mark of each row that has one, by the index of the row.
+@dataclass(frozen=True)
+class Matches:
+    """The mark of each row that has one, by the index of the row, and who has no row of their own.
+
+    `without_row` says of each of these students which rows match.
+    """
+
+    found: Mapping[int, StudentMark]
+    without_row: tuple[str, ...]
+
+    def require_all(self) -> None:
+        """Raise `RequestError` unless each student has a row of their own."""
+        if not self.without_row:
+            return
+        count = len(self.without_row)
+        students = "1 student has" if count == 1 else f"{count} students have"
+        head = f"{students} a mark, but no row of their own in the gradebook; nothing was written:"
+        raise RequestError(
+            "\n  ".join([head, *shortened(self.without_row)]),
+            "add a login, an email or the full name to the roster; or --skip-unmatched",
+        )
+
+
+def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Matches:
+    """Match each mark with the row of its student.
 
     A student matches every row that shares a key with them. If no row does, a full name decides.
-    Raises `RequestError` unless each student matches one row, and each row at most one student.
+    A row that two students match is nobody's.
     """
     by_key = _index(rows)
     found: dict[int, StudentMark] = {}
+    disputed: dict[int, str] = {}
     wrong: list[str] = []
     for mark in marks:
         named = _name_keys(mark.person.name)
@@ -66,16 +108,12 @@ def match_rows(
         elif index in found:
             line, other = rows[index].line, found[index].student
             wrong.append(f"{mark.student}: line {line} also matches {other}")
+            disputed[index] = mark.student
         else:
             found[index] = mark
-    if wrong:
-        students = "1 student has" if len(wrong) == 1 else f"{len(wrong)} students have"
-        head = f"{students} a mark, but no row of their own in the gradebook; nothing was written:"
-        raise RequestError(
-            "\n  ".join([head, *shortened(wrong)]),
-            "add a login, an email or the full name to the roster",
-        )
-    return found
+    for index, other in disputed.items():
+        wrong.append(f"{found.pop(index).student}: line {rows[index].line} also matches {other}")
+    return Matches(found, tuple(wrong))
 
 
 def _index(rows: Sequence[GradebookRow]) -> Mapping[Key, list[int]]:

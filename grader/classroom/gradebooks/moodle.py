@@ -7,7 +7,7 @@ names are not the English ones, the columns are recognised by their values.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.gradebooks import fill
@@ -17,7 +17,19 @@ from grader.errors import RequestError
 
 _PARTICIPANT = re.compile(r"(.*[^0-9])([0-9]+)", re.DOTALL)
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+COMMENTS = "feedback comments"
 DOWNLOAD = "download it in Moodle: the assignment, Submissions, Download grading worksheet"
+
+
+@dataclass(frozen=True)
+class CommentColumn:
+    """The request to fill in comments: the column's name, if it must be chosen, and what is ours.
+
+    A comment that is not ours stays as it is.
+    """
+
+    name: str | None
+    is_own: Callable[[str], bool]
 
 
 @dataclass(frozen=True)
@@ -32,13 +44,22 @@ class WorksheetColumns:
 
 
 def fill_moodle(
-    data: bytes, marks: Sequence[StudentMark], *, column: str | None = None, scale: bool = False
+    data: bytes,
+    marks: Sequence[StudentMark],
+    *,
+    column: str | None = None,
+    scale: bool = False,
+    per_exercise: bool = False,
+    skip_unmatched: bool = False,
+    comments: CommentColumn | None = None,
 ) -> fill.Filled:
     """Fill the marks into a downloaded grading worksheet.
 
     `column` names the column of grades if it cannot be recognised. `scale` converts the marks to
-    the worksheet's maximum grade. Raises `RequestError` and writes nothing unless every mark has a
-    row of its own.
+    the worksheet's maximum grade. With `per_exercise`, the points of each exercise go into a column
+    of their own, after all others. `comments` has the marks' comments filled in too. Raises
+    `RequestError` and writes nothing unless every mark has a row of its own; `skip_unmatched`
+    leaves out those without.
     """
     table = read_table(data)
     records = [r for r in table.records if any(table.text(field).strip() for field in r)]
@@ -49,7 +70,50 @@ def fill_moodle(
     maxima = [table.cell(record, columns.maximum) for record in records]
     maximum, comma = fill.parse_number(maxima[0]), fill.has_decimal_comma(maxima)
     worksheet = fill.Scale(maximum, comma, scale, closed=True)
-    return fill.fill_column(table, columns.grade, rows, marks, worksheet)
+    filled = [fill.mark_column(table, columns.grade, worksheet)]
+    exercises = fill.exercises_of(marks)
+    after = {i: name for i, name in enumerate(table.columns) if i > columns.maximum and name}
+    called = {each.name: fill.find_exercise(after, each) for each in exercises}
+    if per_exercise:
+        plain = fill.Scale(comma=comma)
+        for each in exercises:
+            title = each.title or each.name
+            filled.append(fill.exercise_column(title, called[each.name], each.name, plain))
+    if comments is not None:
+        free = {i: name for i, name in after.items() if i not in called.values()}
+        index = _comments(table, records, free, comments.name)
+        filled.append(
+            fill.Column(
+                *(table.columns[index], index, lambda mark: mark.comment),
+                keeps=lambda cell: bool(cell) and not comments.is_own(cell),
+                is_comment=True,
+            )
+        )
+    return fill.fill_columns(table, filled, rows, marks, skip_unmatched)
+
+
+def _comments(
+    table: Table, records: Sequence[CsvRecord], after: dict[int, str], wanted: str | None
+) -> int:
+    """Return the column of the comments, which comes after the maximum grade.
+
+    Without a name, it is the one with Moodle's English name, or the only one that holds nothing but
+    empty cells and HTML: the others there say yes or no, or a time.
+    """
+    if wanted is not None:
+        return fill.find_column(after, wanted)
+    named = [i for i, name in after.items() if name.casefold() == COMMENTS]
+    texts = {i: [table.cell(record, i) for record in records] for i in after}
+    found = named or [i for i in after if all(not t or t.startswith("<") for t in texts[i])]
+    if len(found) != 1:
+        reason = "several columns could hold" if found else "no column seems to hold"
+        among = fill.list_columns({i: after[i] for i in found} or after)
+        raise RequestError(
+            f"{reason} the feedback comments: {among}",
+            "--comments with one of them; or turn on Feedback comments in the assignment, and "
+            "download the worksheet again",
+        )
+    return found[0]
 
 
 def _row(table: Table, record: CsvRecord, columns: WorksheetColumns) -> GradebookRow:
@@ -59,8 +123,8 @@ def _row(table: Table, record: CsvRecord, columns: WorksheetColumns) -> Gradeboo
     return GradebookRow(
         name=table.cell(record, columns.name) or identifier,
         keys=keys(id=ids, email=[table.cell(record, columns.email)]),
-        line=fill.row_line(table, record, columns.grade),
-        field=record[columns.grade],
+        line=table.line(record[0]),
+        record=record,
     )
 
 

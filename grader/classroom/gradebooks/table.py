@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,14 +67,31 @@ class Table:
         """The positions of line ends; cached, because every student's line is looked up."""
         return [found.end() for found in _LINE_END.finditer(self.data)]
 
-    def filled(self, cells: Mapping[Field, str]) -> bytes:
-        """Return the file with new texts in some fields, quoted like the old ones or if needed."""
+    def filled(
+        self, cells: Mapping[Field, str], more: Mapping[CsvRecord, Sequence[str]] | None = None
+    ) -> bytes:
+        """Return the file with new texts in some fields, quoted like the old ones or if needed.
+
+        `more` are the cells of new columns, by the record at whose end they are added. A record
+        that ends before the last column is filled up before.
+        """
+        edits = [*self._replaced(cells), *self._added(more or {})]
         pieces, done = [], 0
-        for field in sorted(cells, key=lambda field: field.start):
-            was_quoted = self.data[field.start : field.start + 1] == b'"'
-            pieces += [self.data[done : field.start], self._encoded(cells[field], was_quoted)]
-            done = field.end
+        for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+            pieces += [self.data[done:start], new]
+            done = end
         return b"".join([*pieces, self.data[done:]])
+
+    def _replaced(self, cells: Mapping[Field, str]) -> Iterator[tuple[int, int, bytes]]:
+        for field, text in cells.items():
+            was_quoted = self.data[field.start : field.start + 1] == b'"'
+            yield field.start, field.end, self._encoded(text, was_quoted)
+
+    def _added(self, more: Mapping[CsvRecord, Sequence[str]]) -> Iterator[tuple[int, int, bytes]]:
+        for record, texts in more.items():
+            end, absent = record[-1].end, max(0, len(self.header) - len(record))
+            new = [b"" for _ in range(absent)] + [self._encoded(text, False) for text in texts]
+            yield end, end, b"".join(self.delimiter + cell for cell in new)
 
     def _encoded(self, text: str, quoted: bool) -> bytes:
         raw = text.encode()

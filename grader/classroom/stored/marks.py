@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from grader.classroom.stored.rows import PRESENT, Check, Rows, decoded, now
@@ -87,6 +89,14 @@ class Marks(Rows):
         _, mark, rules, seed, points, max_points, exercises, pages = rows[0]
         counted, written = json.loads(exercises), json.loads(pages)
         return PublishedMark(mark, rules, seed, points, max_points, counted, written)
+
+    def published_at(self, student: str) -> datetime | None:
+        """Return when a student's mark was published last; None if that is not known."""
+        query = "SELECT at FROM published WHERE student = ?"
+        for (at,) in self._db.execute(query, [student]):
+            with suppress(ValueError):  # no checksum covers it
+                return datetime.fromisoformat(at).astimezone(UTC)
+        return None
 
     def published_under(self) -> list[tuple[str, int]]:
         """Return the rules (a hash) and the seeds under which marks were published here."""

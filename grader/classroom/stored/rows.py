@@ -29,6 +29,7 @@ _SAYINGS = {
     "settings": "the setting {} of this class was damaged",
     "submissions": "the stored files were damaged",
     "attempts": "the stored attempt was damaged",
+    "origins": "the record of the names in the platform's download was damaged",
     "missing": "the row in the list of those who handed in nothing was damaged",
     "results": "the stored result of {} was damaged and does not count: it is graded again",
     "set_aside": "the result of {} before the regrade was damaged and does not count",
@@ -119,7 +120,7 @@ class Rows:
 
     def damaged_students(self) -> list[str]:
         """Return the students of whom something that decides the mark was damaged."""
-        decides = "found_in NOT IN ('settings', 'published', 'history')"
+        decides = "found_in NOT IN ('settings', 'origins', 'published', 'history')"
         query = f"SELECT DISTINCT student FROM damaged WHERE {decides}"
         return sorted(_printable(student) for (student,) in self._db.execute(query) if student)
 
@@ -195,6 +196,8 @@ class _Values(TypedDict, total=False):
     problems: str
     notes: str
     graded: Annotated[int, msgspec.Meta(ge=0, le=1)]
+    layout: str
+    names: str
     key: str
     value: str
     files: bytes

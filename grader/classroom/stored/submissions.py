@@ -42,6 +42,14 @@ class AttemptRow:
         return {name: f"{name}{NOTEBOOK if name in notebooks else '.py'}" for name in self.paths}
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where an attempt lay in the platform's download: its layout, and the names of its parts."""
+
+    layout: str
+    names: tuple[str, ...]
+
+
 def _attempt_row(row: Sequence[Any]) -> AttemptRow:
     student, number, digest, person, submitted, due, late, paths, problems, notes, graded = row
     return AttemptRow(
@@ -65,6 +73,7 @@ class HandedIn(Rows):
     CHECKS: ClassVar[Mapping[str, Check]] = {
         "submissions": lambda row: _unpacked(row[1]) is not None,
         "attempts": lambda row: bool(_attempt_row(row).student),
+        "origins": lambda row: isinstance(decoded(row[3], tuple[str, ...]), tuple),
         "missing": lambda row: isinstance(decoded(row[1], Person), Person),
     }
 
@@ -74,11 +83,11 @@ class HandedIn(Rows):
         with self.writing():
             self._db.execute("UPDATE attempts SET present = 0")
             self._db.execute("DELETE FROM missing")
-            self._repaired("attempts", "missing", "submissions")
+            self._repaired("attempts", "missing", "origins", "submissions")
             yield
 
-    def take(self, row: AttemptRow, files: Mapping[str, str]) -> None:
-        """Store an attempt and its files."""
+    def take(self, row: AttemptRow, files: Mapping[str, str], origin: Origin | None = None) -> None:
+        """Store an attempt, its files and, if known, where it lay in the platform's download."""
         packed = zlib.compress(json.dumps(files).encode("utf-8", "surrogatepass"))
         (same,) = self._db.execute(
             "SELECT count(*) FROM submissions WHERE hash = ? AND files = ? AND checksum = ?",
@@ -93,6 +102,9 @@ class HandedIn(Rows):
             *(json.dumps(row.notes), int(row.graded), 1),
         ]
         self._put("attempts", values)
+        if origin is not None:
+            where = origin.layout, json.dumps(origin.names)
+            self._put("origins", [row.student, row.number, *where])
 
     def miss(self, student: str, person: Person) -> None:
         """Record that a student of the roster has handed in nothing."""
@@ -116,6 +128,13 @@ class HandedIn(Rows):
         """Return a student's attempts, also those that are not to be graded, the oldest first."""
         condition = "WHERE student = ? AND present ORDER BY number"
         return [_attempt_row(row) for row in self._rows("attempts", condition, student)]
+
+    def origin(self, student: str, number: int) -> Origin | None:
+        """Return where an attempt lay in the platform's download; None if it is not known."""
+        condition = "WHERE student = ? AND number = ?"
+        for *_, layout, names in self._rows("origins", condition, student, number):
+            return Origin(layout, decoded(names, tuple[str, ...]))
+        return None
 
     def to_grade(self) -> Iterator[AttemptRow]:
         """Yield one attempt for each submission that is to be graded, in the order of students."""

@@ -13,7 +13,8 @@ from grader.reports.figures import amount
 FORMULA = tuple("=+-@＝＋－＠'")  # with the apostrophe, so that ours can be told from the text's
 BLANK = ' "\u00a0\u200b\u200c\u200d\u2060\ufeff'  # a spreadsheet may drop these from a start
 SEPARATORS = ",;|\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # each may end a cell or a row
-_CELL_START = re.compile(rf"(?:\A|[{SEPARATORS}])[{SEPARATORS}{BLANK}\s\0]*+")
+CELL_START = rf"(?:\A|[{SEPARATORS}])[{SEPARATORS}{BLANK}\s\0]*+"
+_CELL_START = re.compile(CELL_START)
 COLUMNS: dict[str, Callable[[Report], str]] = {  # those before the exercises
     "submission": lambda report: cell(report.submission),
     "points": lambda report: amount(report.counted),

@@ -1,0 +1,152 @@
+"""What the commands share that hand on published marks: which they are, and where they may go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from grader.classroom.gradebooks import ExercisePoints, Filled, StudentMark
+from grader.classroom.publishing import writing
+from grader.classroom.standings import Standing, Standings
+from grader.classroom.stored.marks import PublishedMark
+from grader.course.visibility import for_student
+from grader.errors import RequestError
+from grader.files import read_bounded
+from grader.report import Report
+
+T = TypeVar("T")
+MAX_GRADEBOOK_BYTES = 64 << 20
+MAX_LISTED = 20  # students, in a line
+
+
+def published_standings(
+    standings: Standings, waiting: list[str] | None = None
+) -> Iterator[Standing]:
+    """Yield every student's standing; raise `RequestError` if one is not as published.
+
+    Students of whom something stored is damaged are left out and named. What does not say any more
+    whose it was may be of any student who is not as published. Students of whom nothing is
+    published yet are added to `waiting`, if it is given.
+    """
+    ledger = standings.ledger
+    students, stale = ledger.students(), []
+    unknown = ledger.damage("") if standings.is_as_published else ()
+    for student in students:
+        standing, old = standings.spared(student), ledger.published(student)
+        if standing and old and not _differ(old, standing.published(standings.rules)):
+            yield standing
+        elif damage := ledger.damage(student) or unknown:
+            ledger.review.add(student, f"{damage[0]}, and the mark is not exported")
+        elif student in ledger.review.reasons:
+            continue
+        elif waiting is not None and old is None:
+            waiting.append(student)
+        else:
+            stale.append(student)
+    if stale:
+        more = f" and {len(stale) - 5} more" if len(stale) > 5 else ""
+        raise RequestError(
+            f"the marks of {', '.join(stale[:5])}{more} are not published as they stand now",
+            "grader regrade   shows what has changed, and publishes it",
+        )
+    if not students:
+        raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
+
+
+def _differ(old: PublishedMark, new: PublishedMark) -> bool:
+    return (old.rules, old.seed, old.points) != (new.rules, new.seed, new.points)
+
+
+def spared_each(
+    standings: Standings, published: list[Standing], make: Callable[[Standings, Standing], T]
+) -> Iterator[tuple[str, T]]:
+    """Yield each student with what `make` makes of the standing; name those over whom it fails."""
+    for standing in published:
+        student, made = standing.report.submission, []
+        with standings.ledger.review.sparing(student):
+            made.append((student, make(standings, standing)))
+        yield from made
+
+
+def visible(standings: Standings, standing: Standing, *, later: bool = False) -> Report:
+    """Return a report as its student may see it now, or after the due date."""
+    due = standings.course.policy.due
+    now = due + timedelta(seconds=1) if later and due else None
+    return for_student(standing.report, standings.course.policy, now)
+
+
+def student_mark(report: Report, comment: str = "") -> StudentMark:
+    """Return the mark of a report as gradebooks take it."""
+    exercises = (
+        ExercisePoints(each.name, each.title, each.counted, each.max_points)
+        for each in report.exercises
+    )
+    counted = report.counted, report.max_counted
+    return StudentMark(report.submission, report.person, *counted, tuple(exercises), comment)
+
+
+def read_gradebook(path: Path) -> bytes:
+    """Return a downloaded gradebook; raise `RequestError` if it cannot be read."""
+    try:
+        return read_bounded(path, MAX_GRADEBOOK_BYTES)
+    except OSError as error:
+        raise RequestError(f"cannot read {path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The request for a gradebook: which columns, in which scale, and for whom."""
+
+    column: str | None = None
+    scale: bool = False
+    per_exercise: bool = False
+    skip_unmatched: bool = False
+
+
+def write_filled(filled: Filled, output: Path, gradebook: Path, folder: Path) -> Iterator[str]:
+    """Write a gradebook that was filled in, beside its original; yield what there is to say."""
+    refuse_overwriting(output, gradebook, folder=folder)
+    with writing(output) as file:
+        file.buffer.write(filled.data)
+    columns = "columns" if ", " in filled.column else "column"
+    yield f"{filled.written} marks in {columns} {filled.column}: {output}"
+    for what, students in (
+        ("left as they were", filled.without),
+        ("excused, and left as they were", filled.excused),
+        ("with a comment already, which was left as it was", filled.commented),
+        ("in no row of the gradebook, and left out", filled.unmatched),
+    ):
+        if students:
+            yield f"{what}, {listed(students)}"
+
+
+def refuse_overwriting(output: Path, *sources: Path, folder: Path, force: bool = True) -> None:
+    """Raise `RequestError` if a file must not be written, because something would be lost.
+
+    That is one of the files that are read, the ledger of the class in `folder`, and without
+    `force` any file that exists.
+    """
+    if any(_is_same(output, source) for source in sources):
+        message = f"{output} is in use by this command, so it is not overwritten"
+        raise RequestError(message, "give another file to write")
+    if output.name.startswith("ledger.") and _is_same(output.parent, folder):
+        message = f"{output} belongs to the ledger of this class"
+        raise RequestError(message, "give another file to write")
+    if not force and output.exists():
+        raise RequestError(f"{output} exists already", "--force replaces it")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one of them does not exist
+        return one.absolute() == other.absolute()
+
+
+def listed(students: list[str] | tuple[str, ...]) -> str:
+    """Return how many students there are, and the names of the first."""
+    more = " …" if len(students) > MAX_LISTED else ""
+    return f"{len(students)}: {', '.join(students[:MAX_LISTED])}{more}"
