@@ -205,6 +205,10 @@ class Person:
     number: str = ""  # a school's own number for them
     section: str = ""
 
+    def beside(self, student: str) -> str:
+        """Return a student's id with the name beside it, as far as it is known."""
+        return f"{student} ({self.name})" if self.name not in ("", student) else student
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -238,6 +242,11 @@ class Report:
     submitted: str = ""
     flags: tuple[str, ...] = ()
     mark: Mark | None = None
+
+    @property
+    def who(self) -> str:
+        """The student's id, with the name beside it."""
+        return self.person.beside(self.submission)
 
     @property
     def points(self) -> int:

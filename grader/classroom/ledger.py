@@ -22,6 +22,7 @@ from grader.classroom.stored.submissions import HandedIn
 
 _SUBMISSION, _MISSING = f"{COLUMNS['submissions']}, checksum", f"{COLUMNS['missing']}, checksum"
 _ATTEMPT, _ADJUSTMENT = f"{COLUMNS['attempts']}, checksum", f"{COLUMNS['adjustments']}, checksum"
+_REMARK = f"{COLUMNS['remarks']}, checksum"
 _NOTE = "found_in, student, exercise, at"
 _ABSORBED = {  # by table: how, which columns, and their values in the other ledger
     "submissions": ("OR IGNORE", _SUBMISSION, _SUBMISSION),
@@ -29,6 +30,7 @@ _ABSORBED = {  # by table: how, which columns, and their values in the other led
     "results": ("OR IGNORE", RESULT, f"{COLUMNS['results']}, {TIMES}, 0, checksum"),
     "attempts": ("OR REPLACE", f"{_ATTEMPT}, present", f"{_ATTEMPT}, present IS NOT 0"),
     "missing": ("OR REPLACE", _MISSING, _MISSING),
+    "remarks": ("OR REPLACE", _REMARK, _REMARK),
 }
 _APPENDED = {"adjustments": _ADJUSTMENT, "damaged": _NOTE}  # unless they were taken in before
 

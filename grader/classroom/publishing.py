@@ -164,13 +164,16 @@ class Publisher:
         course, tally = self.standings.course, ClassTally()
         sparing = self.standings.ledger.review.sparing
         similarity = Similarity(map(make_stub, course.exercises), sparing)
+        teams, compared = self.standings.ledger.teams(), set[str]()
         with writing(self.out / GRADES) as grades, writing(self.out / RESULTS) as lines:
 
             def reports() -> Iterator[Report]:
                 for report, files in self.standings.everybody():
                     with sparing(report.submission):
                         tally.add(report, f"{REPORTS}/{report.submission}.html")
-                    if compare:
+                    team = teams.get(report.submission, "")
+                    if compare and team not in compared:  # its members have the same files
+                        compared.update({team} - {""})
                         with sparing(report.submission):
                             similarity.add(report.submission, files)
                     with sparing(report.submission):

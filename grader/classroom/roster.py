@@ -185,7 +185,7 @@ def _columns(header: Sequence[str], records: Sequence[list[str]]) -> _Columns:
     if worksheet := _worksheet(header, columns, records):
         columns["id"] = [worksheet.identifier]
         for name in ("name", "email", "modified"):
-            index = worksheet.submitted if name == "modified" else getattr(worksheet, name)
+            index = getattr(worksheet, name)
             columns[name] = columns[name] or ([] if index is None else [index])
     if worksheet or columns["modified"]:
         columns["group"] = []  # Moodle's are those of the course, whose members hand in alone

@@ -26,6 +26,7 @@ ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say 
 UNKNOWN_EXTENSION = (
     "late with an extension, and the platform does not say by how much: nothing was taken off"
 )
+NO_TIME = "no time of submission is known, so lateness was not counted"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
 Known = Mapping[str, StoredResult]  # by exercise
 
@@ -152,6 +153,7 @@ class Standings:
     def standing(self, student: str) -> Standing | None:
         """Return a student's standing, or None while an attempt waits to be graded."""
         adjustments = self.ledger.adjustments(student)
+        flags = self.ledger.flags(student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
         for row in self.ledger.attempts(student):
@@ -161,7 +163,7 @@ class Standings:
                 return None
             for stored in known.values():
                 digest.update(stored.result)
-            about = repr((row, adjustments, self.ledger.damage(student)))
+            about = repr((row, adjustments, flags, self.ledger.damage(student)))
             digest.update(about.encode("utf-8", "backslashreplace"))
             graded.append((self._report(row, submission, known, adjustments), submission))
         if not graded:
@@ -190,8 +192,10 @@ class Standings:
             for result in _results(self.course, submission, known)
         ]
         days, vague = policy.days_late(row.submitted, row.due), ""
-        if row.late and row.submitted is None and policy.costs_lateness:
-            vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
+        if row.submitted is None and policy.costs_lateness:
+            vague = NO_TIME
+            if row.late:
+                vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
         under = [stored.confinement for stored in known.values() if stored.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
@@ -203,6 +207,7 @@ class Standings:
             flags=(
                 *_flags(submission, adjusted),
                 *([vague] if vague else []),
+                *self.ledger.flags(row.student),
                 *self.ledger.damage(row.student),
             ),
             mark=policy.mark(adjusted, ASSUMED_DELAY if vague == UNKNOWN_DELAY else days),

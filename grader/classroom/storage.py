@@ -71,6 +71,11 @@ MIGRATIONS = (
         exercise TEXT NOT NULL, at TEXT NOT NULL
     ) STRICT;
     """,
+    """
+    CREATE TABLE remarks (
+        student TEXT PRIMARY KEY, team TEXT NOT NULL, flags TEXT NOT NULL, checksum TEXT
+    ) STRICT;
+    """,
 )
 # What the checksum of a row covers. `present` is left out, which changes for all rows at once.
 COLUMNS: Mapping[str, str] = {
@@ -80,6 +85,7 @@ COLUMNS: Mapping[str, str] = {
         "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
     ),
     "missing": "student, person",
+    "remarks": "student, team, flags",
     "results": "hash, exercise, course, versions, seed, result, confinement",
     "set_aside": "hash, exercise, course, versions, seed, result, confinement",
     "adjustments": "student, exercise, points, why, at",

@@ -44,6 +44,7 @@ from grader.files import open_private
 from grader.grading.seeds import fresh_secret
 from grader.sandbox.confinement.layers import Isolation
 from grader.submissions.layouts import LAYOUTS
+from grader.submissions.notes import folded, shortened
 
 MAX_LISTED = 30  # of what was left out
 
@@ -80,6 +81,12 @@ class ShardType(click.ParamType[tuple[int, int]]):
     type=FILE,
     metavar="CSV",
     help="The class: a line for each student (id, name, email, section, due, …).",
+)
+@click.option(
+    "--groups",
+    type=FILE,
+    metavar="CSV",
+    help="Who hands in together: a line for each student (group, id). One hand-in counts for all.",
 )
 @click.option(
     "--attempt",
@@ -138,7 +145,7 @@ def batch(
     if resume and any(value is not None for value in given):
         raise RequestError(
             "--resume continues with what was handed in then, and takes no other submissions, "
-            "roster, layout or attempt",
+            "roster, groups, layout or attempt",
             "grader batch --resume --out DIR, or leave out --resume",
         )
     place = out if out is None or shard is None else out / shard_folder(*shard)
@@ -225,10 +232,10 @@ def _echo_intake(intake: Intake) -> None:
         click.echo(f"  {left.what} {left.why} and was left out", err=True)
     if len(intake.left_out) > MAX_LISTED:
         click.echo(f"  and {len(intake.left_out) - MAX_LISTED} more", err=True)
-    for student in intake.ambiguous:
-        click.echo(f"  {student} fits several lines of the roster, so none was used", err=True)
+    for text in shortened(intake.said, MAX_LISTED):
+        click.echo(f"  {text}", err=True)
     if intake.missing:
-        names = ", ".join(row.student for row in intake.missing)
+        names = folded([member.who for member in intake.missing])
         click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)
 
 
@@ -245,8 +252,8 @@ def _echo_attempts(intake: Intake, course: Course) -> None:
         if not selected.graded:
             words.append("an attempt that does not count")
         number = f" attempt {row.number}" if row.number > 1 or not selected.graded else ""
-        name = f" ({row.person.name})" if row.person.name else ""
-        click.echo(f"  {row.student}{name}{number}: {', '.join(words)}")
-        for text in sorted({*submission.problems.values(), *submission.notes}):
+        click.echo(f"  {row.person.beside(row.student)}{number}: {', '.join(words)}")
+        flags = intake.flags.get(row.student, ())
+        for text in sorted({*submission.problems.values(), *submission.notes, *flags}):
             click.echo(click.wrap_text(text, 79, "      ", "      "))
     click.echo("\n  nothing was graded: this was a dry run")

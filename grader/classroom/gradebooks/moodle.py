@@ -29,7 +29,7 @@ class WorksheetColumns:
     maximum: int
     name: int | None
     email: int | None
-    submitted: int | None = None
+    modified: int | None = None  # the time of submission
 
 
 def fill_moodle(
@@ -89,13 +89,11 @@ def find_columns(
     name = known.get("full name", identifier + 1)
     has_names = name < len(values) and name != grade
     email = known.get("email address", email)
-    submitted = _submitted(names, maximum)
-    return WorksheetColumns(
-        identifier, grade, maximum, name if has_names else None, email, submitted
-    )
+    named, modified = name if has_names else None, _modified(names, maximum)
+    return WorksheetColumns(identifier, grade, maximum, named, email, modified)
 
 
-def _submitted(names: Sequence[str], maximum: int) -> int | None:
+def _modified(names: Sequence[str], maximum: int) -> int | None:
     """Return the column of the time of submission.
 
     Behind the maximum come two times, of the submission and then of the grade. In every language
