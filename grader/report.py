@@ -264,6 +264,17 @@ class Report:
         return all(exercise.passed for exercise in self.exercises)
 
     @property
+    def state(self) -> State:
+        """How far the submission is as a whole."""
+        states = {exercise.state for exercise in self.exercises}
+        if "error" in states:
+            return "error"
+        if len(states) == 1:
+            return states.pop()
+        # An exercise that could not be graded, such as a missing file, is no sign of a start.
+        return "not started" if states <= {"not started", "not graded"} else "to fix"
+
+    @property
     def has_errors(self) -> bool:
         """Whether a test failed because of an error in the course or the grader."""
         return any(test.outcome == "error" for ex in self.exercises for test in ex.tests)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import unicodedata
 from pathlib import Path
 
 import pytest
-from classroom import TINY, Instant, hand_in, marks, report_of, rows
+from classroom import TINY, Instant, grade_lines, hand_in, marks, report_of, rows
 from commandline import Cli, Said
 
 NO_TIME = "no time of submission is known, so lateness was not counted"
@@ -50,8 +49,7 @@ def flags(tmp_path: Path, student: str) -> list[str]:
 
 
 def lines(tmp_path: Path, name: str = "grades.csv") -> dict[str, dict[str, str]]:
-    with (tmp_path / "out" / name).open(newline="", encoding="utf-8-sig") as file:
-        return {row["submission"]: row for row in csv.DictReader(file)}
+    return grade_lines(tmp_path / "out", name)
 
 
 # --- the times in Moodle's worksheet --------------------------------------------------------------
@@ -425,7 +423,7 @@ def test_a_member_whose_id_is_no_file_name_gets_reports(
     hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
     batch(cli, tmp_path, groups="group,id\nteam,s001\nteam,../index\nteam,index\n")
     found = sorted(marks(tmp_path / "out"))
-    assert [name.partition("-")[0] for name in found] == [".._index", "index", "s001"]
+    assert [name.partition("-")[0] for name in found] == ["_index", "index", "s001"]
     for name in found:
         assert report_of(tmp_path / "out", name)["points"] == 8
 
@@ -462,3 +460,113 @@ def test_groups_are_resumed_and_split_like_the_class(
     assert rows(tmp_path / "out", "SELECT student, team FROM remarks ORDER BY student") == [
         (f"s00{n}", "team") for n in (1, 2, 3)
     ]
+
+
+# --- those who handed in nothing, and the marks as files ------------------------------------------
+
+
+@pytest.mark.parametrize(("rule", "points"), [("", ""), ("missing = 0\n", "0")])
+def test_who_handed_in_nothing_has_a_line_in_the_marks(
+    rule: str, points: str, cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tiny_copy / "reference" / "course.toml").write_text(f"{COURSE}{rule}")
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 3)})
+    listed = "id,name,section\ns004,=cmd(),A\ns002,Student Two,B\ns003,Three,B\ns001,One,A\n"
+    batch(cli, tmp_path, tiny_copy, roster=listed)
+    cli("export", "csv", "--in", tmp_path / "out", "--course", tiny_copy)
+    for name in ("grades.csv", "marks.csv"):
+        found = lines(tmp_path, name)
+        assert list(found) == ["s001", "s002", "s003", "s004"]
+        assert [line["state"] for line in found.values()] == (
+            ["to fix", "missing", "to fix", "missing"]
+        )
+        assert {found["s002"][column] for column in ("points", "earned", "scale")} == {points}
+        assert (found["s002"]["max_points"], found["s002"]["section"]) == ("8", "B")
+        assert found["s004"]["name"] == "'=cmd()"
+        assert found["s003"]["points"] == "3"
+
+
+def test_a_change_of_the_rule_for_missing_students_is_published(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    settings = tiny_copy / "reference" / "course.toml"
+    settings.write_text(COURSE)
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points"})
+    batch(cli, tmp_path, tiny_copy, roster="id\ns001\ns002\n")
+    settings.write_text(f"{COURSE}missing = 0\n")
+    said = cli("batch", "--resume", "--out", tmp_path / "out", "--course", tiny_copy)
+    assert (said.code, lines(tmp_path)["s002"]["points"]) == (1, "0")
+    settings.write_text(f"{COURSE}missing = 5\n")
+    said = cli("batch", "--resume", "--out", tmp_path / "out", "--course", tiny_copy)
+    assert (said.code, "course.toml: missing: expected 0" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize(("rule", "filled"), [("", ""), ("missing = 0\n", "0")])
+def test_gradebooks_get_0_for_nothing_only_if_the_course_says_so(
+    rule: str, filled: str, cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    (tiny_copy / "reference" / "course.toml").write_text(f"{COURSE}{rule}")
+    hand_in(tmp_path / "class", {"One_71_assignsubmission_file/scale.py": "# 8 points"})
+    sheet = worksheet("de", "-", "-")
+    batch(cli, tmp_path, tiny_copy, roster=sheet)
+    export = ("export", "moodle", tmp_path / "roster.csv", "--in", tmp_path / "out")
+    said = cli(*export, "--course", tiny_copy)
+    assert said.code == 0
+    made = (tmp_path / "out" / "roster-graded.csv").read_text()
+    assert made == sheet.replace(",A,,", ",A,8,", 1).replace(",A,,", f",A,{filled},", 1)
+
+
+@pytest.mark.parametrize("language", HEADERS)
+def test_every_worksheet_that_is_a_roster_takes_the_marks(
+    language: str, cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    moodle_class(tmp_path, 2)
+    batch(cli, tmp_path, roster=worksheet(language, TIMES[language], "-"))
+    export = ("export", "moodle", tmp_path / "roster.csv", "--in", tmp_path / "out")
+    assert "2 marks in column" in cli(*export, "--course", TINY).out
+    made = (tmp_path / "out" / "roster-graded.csv").read_text()
+    assert made == worksheet(language, TIMES[language], "-").replace(",A,,", ",A,8,")
+
+
+def test_the_marks_open_in_a_spreadsheet_as_utf_8(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
+    batch(cli, tmp_path, roster="id,name\ns001,Zoë Žižka\n")
+    cli("export", "csv", "--in", tmp_path / "out", "--course", TINY)
+    for name in ("grades.csv", "marks.csv"):
+        data = (tmp_path / "out" / name).read_bytes()
+        assert data.startswith(b"\xef\xbb\xbfsubmission,points,")
+        assert "Zoë Žižka".encode() in data
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_names_stand_beside_ids_wherever_a_person_reads(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
+) -> None:
+    texts = {"s001/scale.py": "# 8 points", "s002/scale.py": "lost", "s003/scale.py": "# 3 points"}
+    hand_in(tmp_path / "class", texts)
+    names = [*(f"s00{n},Name {n}" for n in range(1, 4)), *(f"t{n},T {n}" for n in range(30))]
+    listed = "\n".join(["id,name", *names])
+    said = batch(cli, tmp_path, tiny_copy, roster=listed)
+    assert "  s001 (Name 1)    8 / 8  nothing to fix\n" in said.out
+    assert "  s002 (Name 2) (scale): the process that graded it ended; " in said.err
+    assert "handed in nothing: t0 (T 0); t1 (T 1); " in said.err
+    assert "; t19 (T 19); and 10 more\n" in said.err
+    place = ("--in", tmp_path / "out", "--course", tiny_copy)
+    assert (
+        "  s003 (Name 3)    4 / 8  " in cli("adjust", "s003", "scale", 1, "--why", "x", *place).out
+    )
+    hidden = tiny_copy / "reference" / "scale" / "test_hidden.py"
+    hidden.write_text(f"{hidden.read_text()}\n# changed\n")
+    instant.points["scale"] = 5
+    again = cli("regrade", *place)
+    assert "  s001 (Name 1)       8 → 5      of 8  scale -3\n" in again.out
+    sheet = tmp_path / "gradebook.csv"
+    sheet.write_text("Student,ID,Section,Homework (1)\nNobody,9,A,\n")
+    assert "s003 (Name 3)" in cli("export", "canvas", sheet, *place).err
+    cli("regrade", *place, "--publish")
+    said = cli("export", "canvas", sheet, *place)
+    assert "\n  s001 (Name 1): no row\n" in said.err

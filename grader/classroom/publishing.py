@@ -146,7 +146,8 @@ class Publisher:
         self.flush()
         ledger, names = self.standings.ledger, (GRADES, RESULTS, DASHBOARD)
         known, students = ledger.class_fingerprint(), len(ledger.students())
-        state = {"fingerprint": known, "pages": self._on_disk(names)}
+        others = {"missing": self.standings.course.policy.missing}
+        state = {"fingerprint": known, "pages": self._on_disk(names), **others}
         kept = ledger.get(CLASS)
         if kept == state and not ledger.review.reasons:
             return
@@ -156,7 +157,8 @@ class Publisher:
         with writing(self.out / DASHBOARD) as page:
             page.write(dashboard.render(summary, ledger.review.sparing))
         if len(summary.students) == students:  # otherwise some are not graded yet
-            state = {"fingerprint": ledger.class_fingerprint(), "pages": self._on_disk(names)}
+            known = ledger.class_fingerprint()
+            state = {"fingerprint": known, "pages": self._on_disk(names), **others}
             ledger.put(CLASS, state)
 
     def _write_marks(self, compare: bool) -> Summary:
@@ -180,7 +182,7 @@ class Publisher:
                         lines.write(to_json_line(report))
                     yield report
 
-            write_csv(grades, course.names, reports())
+            write_csv(grades, course.names, self.standings.with_missing(reports()))
         missing = dict(self.standings.ledger.missing())
         return tally.summary(course.title, missing, similarity.pairs())
 

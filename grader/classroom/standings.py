@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -20,6 +21,7 @@ from grader.errors import RequestError
 from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
+from grader.reports.platforms.grades import NothingHandedIn
 from grader.submissions.submission import Submission
 
 ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
@@ -142,6 +144,21 @@ class Standings:
                 yield standing.report, standing.submission.files
             elif student in damaged or student in ledger.review.reasons:
                 yield self._report_of_damage(student), {}
+
+    def missing(self) -> list[NothingHandedIn]:
+        """Return the students of the roster who handed in nothing, in order."""
+        policy, handed_in = self.course.policy, set(self.ledger.students())
+        nothing = [not_run(exercise, "") for exercise in self.course.exercises]
+        most = policy.mark(nothing, 0.0).max_points
+        return [
+            NothingHandedIn(student, person, policy.missing, most)
+            for student, person in sorted(self.ledger.missing(), key=lambda row: row[0])
+            if student not in handed_in
+        ]
+
+    def with_missing(self, reports: Iterable[Report]) -> Iterator[Report | NothingHandedIn]:
+        """Yield the reports, which are in order, and those who handed in nothing among them."""
+        return heapq.merge(reports, self.missing(), key=lambda line: line.submission)
 
     def _report_of_damage(self, student: str) -> Report:
         why = (*self.ledger.review.reasons.get(student, ()), *self.ledger.damage(student))

@@ -184,7 +184,8 @@ def _grade(standings: Standings, engine: Engine, out: Path, log: Path | None, qu
     students = len(standings.ledger.students())
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_open_log(log)) if log else None
-        display = ProgressDisplay(students, None if quiet else verdict_line, file)
+        verdict, named = None if quiet else verdict_line, standings.ledger.named
+        display = ProgressDisplay(students, verdict, file, named=named)
         stack.enter_context(display.shown())
         events = grade_class(standings, engine, Publisher(standings, out))
         stack.enter_context(contextlib.closing(events))

@@ -26,13 +26,15 @@ from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
 from grader.reports.platforms.junit import to_junit
+from grader.submissions.notes import folded
 
 T = TypeVar("T")
 MAX_GRADEBOOK_BYTES = 64 << 20
 
 
 def _csv(file: TextIO, standings: Standings, published: list[Standing]) -> None:
-    write_csv(file, standings.course.names, (one.report for one in published))
+    reports = (one.report for one in published)
+    write_csv(file, standings.course.names, standings.with_missing(reports))
 
 
 def _junit(file: TextIO, standings: Standings, published: list[Standing]) -> None:
@@ -97,7 +99,8 @@ def export(
     with graded_class(course, folder) as standings:
         published, review = list(_published(standings)), standings.ledger.review
         if form in GRADEBOOKS:
-            for line in _fill(form, gradebook, published, folder, output, column, scale):
+            marks = list(_marks(standings, published))
+            for line in _fill(form, gradebook, marks, folder, output, column, scale):
                 click.echo(f"  {line}")
             return echo_review(standings.ledger)
         if form in CLASS_FILES:
@@ -133,9 +136,9 @@ def _published(standings: Standings) -> Iterator[Standing]:
         elif student not in ledger.review.reasons:
             stale.append(student)
     if stale:
-        more = f" and {len(stale) - 5} more" if len(stale) > 5 else ""
+        who = folded([ledger.named(student) for student in stale], 5)
         raise RequestError(
-            f"the marks of {', '.join(stale[:5])}{more} are not published as they stand now",
+            f"the marks of these students are not published as they stand now: {who}",
             "grader regrade   shows what has changed, and publishes it",
         )
     if not students:
@@ -163,10 +166,19 @@ def _visible(standings: Standings, standing: Standing, *, later: bool = False) -
     return for_student(standing.report, standings.course.policy, now)
 
 
+def _marks(standings: Standings, published: list[Standing]) -> Iterator[StudentMark]:
+    """Yield the mark of every student, also of those whom the course gives 0 for nothing."""
+    for report in (standing.report for standing in published):
+        yield StudentMark(report.submission, report.person, report.counted, report.max_counted)
+    for one in standings.missing():
+        if one.points is not None:
+            yield StudentMark(one.submission, one.person, one.points, one.max_points)
+
+
 def _fill(
     form: str,
     gradebook: Path | None,
-    published: list[Standing],
+    marks: list[StudentMark],
     folder: Path,
     output: Path | None,
     column: str | None,
@@ -177,20 +189,15 @@ def _fill(
             f"which gradebook? Download it from {form.capitalize()}",
             f"grader export {form} GRADEBOOK.csv",
         )
-    marks = [
-        StudentMark(report.submission, report.person, report.mark.points, report.mark.max_points)
-        for report in (standing.report for standing in published)
-        if report.mark is not None
-    ]
     filled = GRADEBOOKS[form](_read(gradebook), marks, column=column, scale=scale)
     output = output or folder / f"{gradebook.stem}-graded{gradebook.suffix}"
     with writing(output) as file:
         file.buffer.write(filled.data)
     yield f"{filled.written} marks in column {filled.column}: {output}"
     if filled.without:
-        yield f"left as they were, {len(filled.without)}: {', '.join(filled.without[:20])}"
+        yield f"left as they were, {len(filled.without)}: {folded(filled.without)}"
     if filled.excused:
-        yield f"excused, and left as they were: {', '.join(filled.excused)}"
+        yield f"excused, and left as they were: {folded(filled.excused)}"
 
 
 def _read(path: Path) -> bytes:

@@ -24,6 +24,11 @@ class StudentMark:
     points: float
     max_points: float
 
+    @property
+    def who(self) -> str:
+        """The student's id, with the name beside it."""
+        return self.person.beside(self.student)
+
 
 @dataclass(frozen=True)
 class GradebookRow:
@@ -62,10 +67,10 @@ def match_rows(
         matches = _matches(by_key, _keys_of(mark)) or _matches(by_key, named)
         index = next(iter(matches), -1)
         if len(matches) != 1:
-            wrong.append(f"{mark.student}: {_list_lines(rows, matches)}")
+            wrong.append(f"{mark.who}: {_list_lines(rows, matches)}")
         elif index in found:
-            line, other = rows[index].line, found[index].student
-            wrong.append(f"{mark.student}: line {line} also matches {other}")
+            line, other = rows[index].line, found[index].who
+            wrong.append(f"{mark.who}: line {line} also matches {other}")
         else:
             found[index] = mark
     if wrong:

@@ -130,6 +130,10 @@ class HandedIn(Rows):
                     return decoded(person, Person)
         return Person()
 
+    def named(self, student: str) -> str:
+        """Return a student's id with the name beside it."""
+        return self.person(student).beside(student)
+
     def students(self) -> list[str]:
         """Return every student who has handed in, in order."""
         return self._students("WHERE present")
