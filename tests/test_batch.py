@@ -387,7 +387,7 @@ def test_a_change_of_the_late_rules_grades_nothing_again(
     assert (said.code, "its rules" in said.err) == (2, True)
     assert marks(tmp_path / "out")["s002"] == "3.6"
     regrade = ("regrade", "--in", tmp_path / "out", "--course", tiny_copy)
-    assert "s002     3.6 → 2      of 8" in cli(*regrade).out
+    assert "s002 (Student Two)       3.6 → 2      of 8" in cli(*regrade).out
     assert cli(*regrade, "--publish").code == 0
     assert marks(tmp_path / "out")["s002"] == "2"
     assert len(instant.jobs) == 1

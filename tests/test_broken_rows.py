@@ -6,7 +6,6 @@ A broken row is planted in each column of each table, as the schema lists them.
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import math
 import re
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import TINY, Instant, hand_in, marks, report_of
+from classroom import TINY, Instant, grade_lines, hand_in, marks, report_of
 from commandline import Cli, Said
 
 from grader.classroom import intake, storage
@@ -221,8 +220,8 @@ class Crowd:
         assert said.code in (0, 1), f"{command}: {said.err[-2000:]}"
         assert "Traceback" not in said.err, command
         place = "marks.csv" if command == "export" else "grades.csv"
-        with (out / place).open(newline="", encoding="utf-8") as file:
-            return said, {row["submission"]: row["points"] for row in csv.DictReader(file)}
+        lines = grade_lines(out, place).items()
+        return said, {name: line["points"] for name, line in lines}
 
 
 def crowd(cli: Cli, place: Path, reseal: bool) -> Crowd:

@@ -13,10 +13,12 @@ from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.layouts import Attempt
 from grader.submissions.layouts.attempt import student_names
+from grader.submissions.notes import folded
 
 EXPECTED = "a file of groups has a line for each student, with the columns group,id"
 # A column of sections looks like one of groups, but in most sections several students hand in.
 FEWEST_SECTIONS = 3
+MAX_NAMED = 5  # members of a group
 
 
 @dataclass(frozen=True)
@@ -179,7 +181,7 @@ def _counting(name: str, handing_in: Sequence[Member]) -> tuple[Member, str]:
     """Return the member whose hand-in counts for the group, and what is to be said of it."""
     if len(handing_in) == 1:
         return handing_in[0], ""
-    who = "; ".join(member.who for member in handing_in)
+    who = folded([member.who for member in handing_in], MAX_NAMED)
     says = f"{len(handing_in)} hand-ins of one group ({name}), of {who}: "
     times = [member.handed_in for member in handing_in]
     known = [time for time in times if time]

@@ -23,6 +23,7 @@ from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts,
 from grader.submissions.notes import folded
 from grader.submissions.submission import Submission
 
+MAX_NAMED = 5  # lines of one name
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
 Which = Literal["latest", "best", "first", "all"]
 
@@ -198,7 +199,7 @@ def check_roster(shared: Shared, roster: Roster) -> None:
 def _check_name(member: Member, roster: Roster, shared: Shared) -> None:
     """Flag a student whose name is in the roster twice."""
     if rows := roster.namesakes(member.person.name):
-        lines = "; ".join(f"line {row.line} ({row.student})" for row in rows)
+        lines = folded([f"line {row.line} ({row.student})" for row in rows], MAX_NAMED)
         says = f"the roster has the name {member.person.name} more than once: {lines}"
         shared.flags[member.student].append(says)
         if says not in shared.said:
