@@ -22,7 +22,6 @@ from typing import Any
 
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
-BOM = "\ufeff"  # at the start of a CSV file it tells Excel that the text is UTF-8
 LIBC = ctypes.CDLL(None, use_errno=True)
 _numbers = count()
 

@@ -205,6 +205,10 @@ class Person:
     number: str = ""  # a school's own number for them
     section: str = ""
 
+    def beside(self, student: str) -> str:
+        """Return a student's id with the name beside it, as far as it is known."""
+        return f"{student} ({self.name})" if self.name not in ("", student) else student
+
 
 @dataclass(frozen=True)
 class MarkStep:
@@ -255,6 +259,11 @@ class Report:
     mark: Mark | None = None
 
     @property
+    def who(self) -> str:
+        """The student's id, with the name beside it."""
+        return self.person.beside(self.submission)
+
+    @property
     def points(self) -> int:
         """Points earned over all exercises graded."""
         return sum(exercise.points for exercise in self.exercises)
@@ -268,6 +277,17 @@ class Report:
     def passed(self) -> bool:
         """Whether every exercise passed."""
         return all(exercise.passed for exercise in self.exercises)
+
+    @property
+    def state(self) -> State:
+        """How far the submission is as a whole."""
+        states = {exercise.state for exercise in self.exercises}
+        if "error" in states:
+            return "error"
+        if len(states) == 1:
+            return states.pop()
+        # An exercise that could not be graded, such as a missing file, is no sign of a start.
+        return "not started" if states <= {"not started", "not graded"} else "to fix"
 
     @property
     def has_errors(self) -> bool:

@@ -133,9 +133,15 @@ def hand_in(folder: Path, texts: Mapping[str, str]) -> Path:
 
 
 def marks(out: Path) -> dict[str, str]:
-    """What everybody's line of grades.csv says they get."""
-    with (out / "grades.csv").open(newline="", encoding="utf-8-sig") as file:
-        return {row["submission"]: row["points"] for row in csv.DictReader(file)}
+    """What the line in grades.csv of everybody who handed in says they get."""
+    lines = grade_lines(out).items()
+    return {name: line["points"] for name, line in lines if line["state"] != "missing"}
+
+
+def grade_lines(out: Path, name: str = "grades.csv") -> dict[str, dict[str, str]]:
+    """The lines of a file of marks, by student."""
+    with (out / name).open(newline="", encoding="utf-8-sig") as file:
+        return {row["submission"]: row for row in csv.DictReader(file)}
 
 
 def report_of(out: Path, name: str) -> dict[str, Any]:

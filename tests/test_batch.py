@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import Instant, events, hand_in, marks, report_of, rows
+from classroom import Instant, events, grade_lines, hand_in, marks, report_of, rows
 from commandline import Cli
 
 from grader.sandbox.confinement import landlock
@@ -56,7 +56,7 @@ def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
     said = batch(cli, handed_in)
     assert said.code == 1
     out = handed_in.parent / "out"
-    lines = list(csv.DictReader((out / "grades.csv").open()))
+    lines = list(csv.DictReader((out / "grades.csv").open(encoding="utf-8-sig")))
     points_of = {row["submission"]: row["points"] for row in lines}
     assert points_of == {"s001": "8", "s002": "8", "s003": "6", "s004": "0", "s005": "0"} | {
         "s006": "8",
@@ -227,7 +227,7 @@ def test_a_dry_run_tells_who_what_and_why_and_writes_nothing(
     assert not (handed_in.parent / "out").exists()
     assert "plain layout: 7 students" in said.err
     assert "s008 is a link and was left out" in said.err
-    assert "of the roster, 1 handed in nothing: s099" in said.err
+    assert "of the roster, 1 handed in nothing: s099 (Student Two)" in said.err
     assert "  s001 (Student One): 1 of 1 exercises" in said.out
     assert "  s004: 0 of 1 exercises" in said.out
     assert "several folders hold exercises, so none was used: a, b" in " ".join(said.out.split())
@@ -305,7 +305,7 @@ def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
         "s007": "could not be read: s007.zip: the archive cannot be read",
         "s009": "could not be read: no file was handed in",
     }
-    lines = {row["submission"]: row for row in csv.DictReader((out / "grades.csv").open())}
+    lines = grade_lines(out)
     assert [name for name, row in lines.items() if row["flags"]] == list(told)
     for name, why in told.items():
         assert lines[name]["flags"].startswith(why)
@@ -387,7 +387,7 @@ def test_a_change_of_the_late_rules_grades_nothing_again(
     assert (said.code, "its rules" in said.err) == (2, True)
     assert marks(tmp_path / "out")["s002"] == "3.6"
     regrade = ("regrade", "--in", tmp_path / "out", "--course", tiny_copy)
-    assert "s002     3.6 → 2      of 8" in cli(*regrade).out
+    assert "s002 (Student Two)       3.6 → 2      of 8" in cli(*regrade).out
     assert cli(*regrade, "--publish").code == 0
     assert marks(tmp_path / "out")["s002"] == "2"
     assert len(instant.jobs) == 1
@@ -406,7 +406,9 @@ def test_late_by_nobody_knows_how_much_is_left_to_a_person(
     assert flags == [
         "late, and the platform does not say by how much: counted as one day",
     ]
-    assert report_of(tmp_path / "out", "12")["flags"] == []
+    assert report_of(tmp_path / "out", "12")["flags"] == [
+        "no time of submission is known, so lateness was not counted"
+    ]
     # Once the roster knows the time, it is no guess any more.
     (tmp_path / "class.csv").write_text("id,submitted\n11,2026-11-01T11:00:00+00:00\n")
     run(cli, tmp_path, "--course", tiny_copy, "--roster", tmp_path / "class.csv", "--replace")
@@ -474,11 +476,13 @@ def test_the_roster_says_who_it_is_and_who_is_missing(
     roster.write_text("id,name,section\ns001,Student One,A\ns002,Student Two,B\ns003,=cmd(),B\n")
     hand_in(tmp_path / "class", {"s001/scale.py": "# 1 points", "s004/scale.py": "# 2 points"})
     said = run(cli, tmp_path, "--roster", roster)
-    assert "of the roster, 2 handed in nothing: s002, s003" in said.err
-    lines = list(csv.DictReader((tmp_path / "out" / "grades.csv").open()))
-    assert [(row["submission"], row["name"]) for row in lines] == [
-        ("s001", "Student One"),
-        ("s004", ""),
+    assert "of the roster, 2 handed in nothing: s002 (Student Two); s003 (=cmd())" in said.err
+    lines = list(csv.DictReader((tmp_path / "out" / "grades.csv").open(encoding="utf-8-sig")))
+    assert [(row["submission"], row["name"], row["state"]) for row in lines] == [
+        ("s001", "Student One", "to fix"),
+        ("s002", "Student Two", "missing"),
+        ("s003", "'=cmd()", "missing"),
+        ("s004", "", "to fix"),
     ]
     assert "s003" in (tmp_path / "out" / "index.html").read_text()
     # Whoever comes later is no longer missing, though nobody else's report changes.
@@ -526,7 +530,7 @@ def test_weights_and_extra_credit(cli: Cli, instant: Instant, tmp_path: Path, pa
     mark = report_of(tmp_path / "out", "s001")["mark"]
     assert (mark["points"], mark["max_points"]) == (8, 4)
     assert mark["says"] == "8 points, adjusted and weighted."
-    line = next(csv.DictReader((tmp_path / "out" / "grades.csv").open()))
+    line = next(csv.DictReader((tmp_path / "out" / "grades.csv").open(encoding="utf-8-sig")))
     assert (line["scale"], line["shift"], line["max_points"]) == ("4", "2", "4")
 
 

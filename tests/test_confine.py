@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from grader.classroom import roster
+from grader.classroom import csv_files
 from grader.commands import published
 from grader.errors import StudentFailure
 from grader.sandbox import wire
@@ -543,7 +543,7 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (git.MAX_TEXT / MIB, "refs of {:g} MiB"),
     ),
     "rosters": (
-        (roster.MAX_BYTES / MIB, "{:g} MiB for a roster"),
+        (csv_files.MAX_BYTES / MIB, "{:g} MiB for a roster"),
         (published.MAX_GRADEBOOK_BYTES / MIB, "{:g} MiB for a gradebook"),
     ),
     "answers of a worker": (

@@ -31,8 +31,8 @@ from grader.report import (
     Report,
     WrongStep,
 )
-from grader.reports.figures import amount
 from grader.reports.data import to_data
+from grader.reports.figures import amount
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
@@ -339,8 +339,9 @@ def test_classroom50_rounds_a_mark(points: float, most: float, told: tuple[int, 
 def rows(names: list[str], *reports: Report) -> list[list[str]]:
     stream = io.StringIO(newline="")
     write_csv(stream, names, (one for one in reports))
+    assert stream.getvalue().startswith("\ufeffsubmission,")
     assert stream.getvalue().endswith("\r\n")
-    return list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
+    return list(csv.reader(io.StringIO(stream.getvalue()[1:], newline="")))
 
 
 def test_marks_of_a_class_say_whose_they_are_and_how_they_came_about() -> None:
@@ -356,12 +357,12 @@ def test_marks_of_a_class_say_whose_they_are_and_how_they_came_about() -> None:
     header, first, second = rows(["scale", "mask", "heads"], sample(), late)
     assert header == [
         *("submission", "points", "max_points", "name", "section", "earned", "late_days"),
-        *("attempt", "submitted", "flags", "scale", "mask", "heads"),
+        *("attempt", "submitted", "flags", "state", "scale", "mask", "heads"),
     ]
-    assert first == ["s001", "4", "13", "", "", "4", "0", "1", "", "", "2", "2", "0"]
+    assert first == ["s001", "4", "13", "", "", "4", "0", "1", "", "", "error", "2", "2", "0"]
     assert second == [
         *("s002", "3.15", "13", "Student 002", "A", "3.5", "1.25", "2"),
-        *("2030-01-01T00:00:00+00:00", "a; b", "", "3.5", ""),
+        *("2030-01-01T00:00:00+00:00", "a; b", "error", "", "3.5", ""),
     ]
 
 
@@ -386,7 +387,7 @@ def test_reports_from_before_marks_can_be_written() -> None:
     old = msgspec.convert(data, Report)
     stream = io.StringIO(newline="")
     write_csv(stream, ["scale"], [old])
-    assert stream.getvalue().split("\r\n")[1] == "s001,4,13,,,4,0,1,,,2"
+    assert stream.getvalue().split("\r\n")[1] == "s001,4,13,,,4,0,1,,,error,2"
     assert to_results(old)["score"] == to_result(old, {}, "")["score"] == 4
 
 
@@ -409,7 +410,7 @@ def test_marks_are_written_while_the_reports_come() -> None:
             yield sample(f"s{n}")
 
     write_csv(stream, ["scale"], reports())
-    assert seen == list(range(1, 1001))
+    assert seen == list(range(2, 1002))  # the mark of the encoding is written first
 
 
 def test_amounts_have_two_decimals_at_most() -> None:

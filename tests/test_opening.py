@@ -201,7 +201,7 @@ def test_what_one_student_hands_in_costs_that_student_alone(
     os.link(secret, folder / "s005/b.zip")
     said = cli("batch", folder, "--out", tmp_path / "out", "--course", TINY)
     assert said.code == 1
-    with (tmp_path / "out/grades.csv").open() as file:
+    with (tmp_path / "out/grades.csv").open(encoding="utf-8-sig") as file:
         points = {row["submission"]: row["points"] for row in csv.DictReader(file)}
     (renamed,) = {*points} - {f"s00{number}" for number in (1, 3, 4, 5, 9)}
     assert renamed.startswith("s009.attempt-1-")

@@ -270,11 +270,11 @@ def test_a_worksheet_that_lacks_a_student_is_refused_before_anything_is_written(
     sheet.write_text(WORKSHEET.format("", "", "", ""))
     said = home.back("moodle", "--worksheet", sheet)
     assert said.code == 2
-    assert "3004: no row" in said.err
+    assert "3004 (Four D): no row" in said.err
     assert not (home.out / "feedback.zip").exists()
     said = home.back("moodle", "--worksheet", sheet, "--skip-unmatched")
     assert said.code == 0
-    assert "in no row of the gradebook, and left out, 1: 3004: no row" in said.out
+    assert "in no row of the gradebook, and left out, 1: 3004 (Four D): no row" in said.out
     assert len(inside(home.out / "feedback.zip")) == 3
 
 
@@ -523,7 +523,7 @@ def test_marks_that_changed_since_are_not_given_back(home: Home, tiny_copy: Path
     for way in (["moodle"], ["mail", *TEAM]):
         said = home.back(*way)
         assert said.code == 2
-        assert "3001, 3002 are not published as they stand now" in said.err
+        assert "3001 (One A); 3002 (Two B)" in said.err
         assert "grader regrade" in said.err
     assert not (home.out / "feedback.zip").exists()
 
@@ -564,7 +564,9 @@ def test_one_page_that_breaks_stops_nobody_else(
     for way in (["moodle"], ["mail", *TEAM]):
         said = home.back(*way)
         assert said.code == 1
-        assert "3001: the grader failed here (ValueError: no page); needs review" in said.err
+        assert (
+            "3001 (One A): the grader failed here (ValueError: no page); needs review" in said.err
+        )
     assert len(inside(home.out / "feedback.zip")) == 1
     assert len(mails(home.out / "mails.mbox")) == 1
 

@@ -75,8 +75,11 @@ def test_without_ids_students_are_named_by_another_field(tmp_path: Path) -> None
     [
         ("id,name\ns001,One\n,\n,  \nS001,Two\n", ":5: `S001` is already in line 2"),
         ("id,section\ns001,A\n,B\n", ":3: nothing in this line identifies a student"),
-        ("id,due\ns001,tomorrow\n", ":2: due is `tomorrow`, which is not an ISO date and time"),
-        ("id,due\ns001,2026-11-30\n", ":2: due is `2026-11-30`, which has no time zone"),
+        (
+            "id,due\ns001,tomorrow\n",
+            ":2: due is `tomorrow`, which cannot be read as a date and time",
+        ),
+        ("id,due\ns001,2026-11-30\n", ":2: due is `2026-11-30`, which has no time of day"),
         (
             "id,submitted\ns001,2026-11-30T10:00\n",
             ":2: submitted is `2026-11-30T10:00`, which has no time zone",
@@ -84,7 +87,7 @@ def test_without_ids_students_are_named_by_another_field(tmp_path: Path) -> None
         ("colour,size\nred,1\n", ":1: no column identifies the students"),
         ("", ":1: no column identifies the students"),
         ("id\n", "lists no students"),
-        (b"id\ncaf\xe9\n", "is not UTF-8"),
+        (b"id\ncaf\x81\n", "is not text in UTF-8, UTF-16 or Windows-1252"),
         ("id\n" + "x" * 200_000 + "\n", ":2: this is not valid CSV (field larger than field limit"),
     ],
 )

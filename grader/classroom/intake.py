@@ -6,13 +6,21 @@ import contextlib
 import hashlib
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from grader.classroom.groups import (
+    Member,
+    Shared,
+    find_members,
+    groups_of,
+    merged,
+    read_groups,
+    share,
+)
 from grader.classroom.ledger import Ledger
 from grader.classroom.roster import NO_ROSTER, Roster, RosterRow, read_roster
 from grader.classroom.storage import FILE, settings_of
@@ -20,11 +28,21 @@ from grader.classroom.stored.submissions import AttemptRow, Origin
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts, open_submissions
+from grader.submissions.notes import folded
 from grader.submissions.submission import Submission
 
+MAX_NAMED = 5  # lines of one name
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
-ROSTER = "roster"  # the setting with the roster of the class
+ROSTER, GROUPS = "roster", "groups"  # the settings with the lists of the class
 Which = Literal["latest", "best", "first", "all"]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The roster and the file of groups of a class, which count unless others are given."""
+
+    roster: Roster = NO_ROSTER
+    groups: Roster = NO_ROSTER
 
 
 @dataclass(frozen=True)
@@ -34,7 +52,8 @@ class IntakeRequest:
     submissions: Path
     layout: str | None = None
     roster: Path | None = None
-    kept: Roster = NO_ROSTER  # the roster that counts unless another is given
+    groups: Path | None = None
+    kept: Kept = field(default_factory=Kept)
     attempt: Which = "latest"
     shard: tuple[int, int] | None = None
 
@@ -51,12 +70,11 @@ class SelectedAttempt:
     def row(self, submission: Submission) -> AttemptRow:
         """Return the attempt as the ledger stores it."""
         attempt, listed = self.attempt, self.listed
-        known = asdict(listed.person) if listed else {}
         return AttemptRow(
             student=attempt.student,
             number=attempt.number,
             hash=submission.hash,
-            person=replace(attempt.person, **{name: said for name, said in known.items() if said}),
+            person=merged(attempt.person, listed),
             submitted=(self.latest and listed and listed.submitted) or attempt.submitted,
             due=listed.due if listed else None,
             late=attempt.late,
@@ -77,14 +95,21 @@ class SelectedAttempt:
 
 @dataclass(frozen=True)
 class Intake:
-    """A class's attempts, what was left out, and who of the roster is missing."""
+    """A class's attempts, what was left out, and who of the roster is missing.
+
+    `flags` has what needs review of each student, `teams` the group of every student who is in
+    one. `said` tells what is wrong with roster and groups.
+    """
 
     layout: str
     selected: tuple[SelectedAttempt, ...]
     left_out: tuple[LeftOut, ...]
-    missing: tuple[RosterRow, ...]
-    ambiguous: tuple[str, ...] = ()  # students who fit several lines of the roster
+    missing: tuple[Member, ...] = ()
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    teams: Mapping[str, str] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
     roster: Roster = NO_ROSTER
+    groups: Roster = NO_ROSTER  # the rows of a file of groups
 
     @property
     def students(self) -> int:
@@ -123,6 +148,7 @@ class Intake:
         """Store all attempts or none; call `on_student` with each student before."""
         with ledger.taking_in():
             ledger.put(ROSTER, self.roster.to_setting())
+            ledger.put(GROUPS, self.groups.to_setting())
             for selected, read in self._read_ahead(course):
                 student = selected.attempt.student
                 on_student(student)
@@ -130,9 +156,13 @@ class Intake:
                     submission = read()
                     origin = selected.origin(self.layout)
                     ledger.take(selected.row(submission), submission.files, origin)
-            for row in self.missing:
-                with ledger.review.sparing(row.student):
-                    ledger.miss(row.student, row.person)
+            for member in self.missing:
+                with ledger.review.sparing(member.student):
+                    ledger.miss(member.student, member.person)
+            for student in sorted({*self.flags, *self.teams}):
+                with ledger.review.sparing(student):
+                    flags = self.flags.get(student, ())
+                    ledger.remark(student, self.teams.get(student, ""), flags)
 
 
 def remembered_attempt(folder: Path | None) -> Which:
@@ -142,11 +172,12 @@ def remembered_attempt(folder: Path | None) -> Which:
     return remembered_in(settings_of(folder / FILE).get("request"))
 
 
-def remembered_roster(folder: Path | None) -> Roster:
-    """Return the roster of a folder's class; an empty one if it has none."""
+def remembered_lists(folder: Path | None) -> Kept:
+    """Return the roster and the groups of a folder's class; empty ones if it has none."""
     if folder is None or not (folder / FILE).is_file():
-        return NO_ROSTER
-    return Roster.from_setting(settings_of(folder / FILE).get(ROSTER))
+        return Kept()
+    settings = settings_of(folder / FILE)
+    return Kept(*(Roster.from_setting(settings.get(key)) for key in (ROSTER, GROUPS)))
 
 
 def remembered_in(request: object) -> Which:
@@ -160,33 +191,70 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
     """Find the attempts; their files can be read inside the block. `out` is not a submission."""
     if out is not None and out.absolute() == request.submissions.absolute():
         raise RequestError(f"{out} holds the submissions", "--out another-folder")
-    roster = read_roster(request.roster) if request.roster else request.kept
+    zone = course.policy.zone
+    roster = read_roster(request.roster, zone) if request.roster else request.kept.roster
+    chosen = read_groups(request.groups, zone) if request.groups else request.kept.groups
+    groups = chosen if chosen.rows else groups_of(roster)
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
     with open_submissions(request.submissions, unopened, notes) as folder:
         found = find_attempts(folder, course, request.layout, out, notes)
-        missing = roster.missing(row for each in found.attempts if (row := roster.find(each)))
-        attempts = [each for each in found.attempts if _is_in_shard(each.student, request.shard)]
+        members = find_members(found.attempts, roster)
+        shared = share(members, groups, chosen=bool(chosen.rows))
+        check_roster(shared, roster)
+        here = [one for one in shared.members if _is_in_shard(one.student, request.shard)]
+        students = {member.student for member in here}
         yield Intake(
             found.layout,
-            tuple(_selected(attempts, request.attempt, roster)),
+            tuple(_selected(here, request.attempt)),
             (*unopened, *found.left_out),
-            tuple(row for row in missing if _is_in_shard(row.student, request.shard)),
-            tuple(each.student for each in attempts if len(roster.matching(each)) > 1),
+            tuple(member for member in here if not member.attempts),
+            {one: tuple(flags) for one, flags in shared.flags.items() if flags and one in students},
+            {one: team for one, team in shared.teams.items() if one in students},
+            tuple(shared.said),
             roster,
+            chosen,
         )
 
 
-def _selected(
-    attempts: Sequence[Attempt], which: Which, roster: Roster
-) -> Iterator[SelectedAttempt]:
-    """Yield every attempt, and whether it is to be graded; `attempts` are sorted."""
-    for _, group in groupby(attempts, key=lambda attempt: attempt.student):
-        own = list(group)
-        for attempt in own:
-            latest = attempt is own[-1]
-            graded = {"latest": latest, "first": attempt is own[0]}.get(which, True)
-            yield SelectedAttempt(attempt, graded, roster.find(attempt), latest)
+def check_roster(shared: Shared, roster: Roster) -> None:
+    """Flag, and name for the console, whom the roster does not tell apart or does not know."""
+    handed_in = [member for member in shared.members if member.attempts]
+    unknown = []
+    for member in handed_in:
+        several = roster.matching(member.attempts[-1]) if member.row is None else []
+        if several:
+            why = "fits several lines of the roster, so none was used"
+            shared.said.append(f"{member.who} {why}")
+            shared.flags[member.student].append(why)
+        elif member.row is None and roster.rows:
+            unknown.append(member.who)
+            shared.flags[member.student].append("on no line of the roster")
+        elif member.row and member.row.unread:
+            shared.said.append(f"{member.who}: {member.row.unread}")
+            shared.flags[member.student].append(member.row.unread)
+        _check_name(member, roster, shared)
+    if unknown:
+        shared.said.append(f"{len(unknown)} on no line of the roster: {folded(unknown)}")
+
+
+def _check_name(member: Member, roster: Roster, shared: Shared) -> None:
+    """Flag a student whose name is in the roster twice."""
+    if rows := roster.namesakes(member.person.name):
+        lines = folded([f"line {row.line} ({row.student})" for row in rows], MAX_NAMED)
+        says = f"the roster has the name {member.person.name} more than once: {lines}"
+        shared.flags[member.student].append(says)
+        if says not in shared.said:
+            shared.said.append(says)
+
+
+def _selected(members: Sequence[Member], which: Which) -> Iterator[SelectedAttempt]:
+    """Yield every attempt in the order of students, and whether it is to be graded."""
+    for member in sorted(members, key=lambda member: member.student):
+        for attempt in member.attempts:
+            latest, first = attempt is member.attempts[-1], attempt is member.attempts[0]
+            graded = {"latest": latest, "first": first}.get(which, True)
+            yield SelectedAttempt(attempt, graded, member.row, latest)
 
 
 def _is_in_shard(student: str, shard: tuple[int, int] | None) -> bool:

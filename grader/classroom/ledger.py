@@ -25,6 +25,7 @@ _SUBMISSION, _MISSING = f"{COLUMNS['submissions']}, checksum", f"{COLUMNS['missi
 _ATTEMPT, _ADJUSTMENT = f"{COLUMNS['attempts']}, checksum", f"{COLUMNS['adjustments']}, checksum"
 _HISTORY = f"{COLUMNS['history']}, checksum"
 _ORIGIN = f"{COLUMNS['origins']}, checksum"
+_REMARK = f"{COLUMNS['remarks']}, checksum"
 _NOTE = "found_in, student, exercise, at"
 _ABSORBED = {  # by table: how, which columns, and their values in the other ledger
     "submissions": ("OR IGNORE", _SUBMISSION, _SUBMISSION),
@@ -33,6 +34,7 @@ _ABSORBED = {  # by table: how, which columns, and their values in the other led
     "attempts": ("OR REPLACE", f"{_ATTEMPT}, present", f"{_ATTEMPT}, present IS NOT 0"),
     "origins": ("OR REPLACE", _ORIGIN, _ORIGIN),
     "missing": ("OR REPLACE", _MISSING, _MISSING),
+    "remarks": ("OR REPLACE", _REMARK, _REMARK),
 }
 _APPENDED = {
     "adjustments": _ADJUSTMENT,

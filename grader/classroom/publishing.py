@@ -202,7 +202,8 @@ class Publisher:
         self._withdraw_gone()
         ledger, names = self.standings.ledger, (GRADES, RESULTS, DASHBOARD)
         known, students = ledger.class_fingerprint(), len(ledger.students())
-        state = {"fingerprint": known, "pages": self._on_disk(names)}
+        others = {"missing": self.standings.course.policy.missing}
+        state = {"fingerprint": known, "pages": self._on_disk(names), **others}
         kept = ledger.get(CLASS)
         if kept == state and not ledger.review.reasons:
             return
@@ -212,7 +213,8 @@ class Publisher:
         with writing(self.out / DASHBOARD) as page:
             page.write(dashboard.render(summary, ledger.review.sparing))
         if len(summary.students) == students:  # otherwise some are not graded yet
-            state = {"fingerprint": ledger.class_fingerprint(), "pages": self._on_disk(names)}
+            known = ledger.class_fingerprint()
+            state = {"fingerprint": known, "pages": self._on_disk(names), **others}
             ledger.put(CLASS, state)
 
     def _write_marks(self, compare: bool) -> Summary:
@@ -220,20 +222,23 @@ class Publisher:
         course, tally = self.standings.course, ClassTally()
         sparing = self.standings.ledger.review.sparing
         similarity = Similarity(map(make_stub, course.exercises), sparing)
+        teams, compared = self.standings.ledger.teams(), set[str]()
         with writing(self.out / GRADES) as grades, writing(self.out / RESULTS) as lines:
 
             def reports() -> Iterator[Report]:
                 for report, files in self.standings.everybody():
                     with sparing(report.submission):
                         tally.add(report, f"{REPORTS}/{report.submission}.html")
-                    if compare:
+                    team = teams.get(report.submission, "")
+                    if compare and team not in compared:  # its members have the same files
+                        compared.update({team} - {""})
                         with sparing(report.submission):
                             similarity.add(report.submission, files)
                     with sparing(report.submission):
                         lines.write(to_json_line(report))
                     yield report
 
-            write_csv(grades, course.names, reports())
+            write_csv(grades, course.names, self.standings.with_missing(reports()))
         missing = dict(self.standings.ledger.missing())
         return tally.summary(course.title, missing, similarity.pairs())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from grader.errors import GraderError
@@ -54,8 +54,8 @@ class NeedsReview:
                 traceback.print_exc()
             self.add(student, f"the grader failed here ({type(error).__name__}: {error})"[:300])
 
-    def lines(self) -> Iterator[str]:
-        """Yield a line for each student and reason."""
+    def lines(self, named: Callable[[str], str] = str) -> Iterator[str]:
+        """Yield a line for each student and reason; `named` puts a name beside an id."""
         for student, reasons in sorted(self.reasons.items()):
             for why in reasons:
-                yield f"{student}: {why}; needs review" if student else why
+                yield f"{named(student)}: {why}; needs review" if student else why

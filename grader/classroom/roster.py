@@ -2,52 +2,82 @@
 
 from __future__ import annotations
 
-import csv
+import dataclasses
 import functools
-import io
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from grader.classroom.csv_files import read_lines
+from grader.classroom.gradebooks import canvas, moodle
+from grader.classroom.times import (
+    UnreadableTimeError,
+    day_comes_first,
+    has_twelve_hours,
+    read_time,
+)
 from grader.errors import RequestError
-from grader.files import read_bounded
 from grader.report import Person
 from grader.submissions.layouts import Attempt
-from grader.submissions.notes import printable_name
+from grader.submissions.notes import printable_text
 
-MAX_BYTES = 16 * 1024 * 1024
-DELIMITERS = ",;\t"
-# The names that the platforms' exports and teachers give to the columns.
+# The names that teachers and the platforms' exports, in several languages, give to the columns.
 COLUMNS = {
-    "id": "id, student id, user id, userid, participant, identifier, student",
+    "id": "id, student id, user id, userid, participant, identifier, student, identifiant, "
+    "identificador, identificativo, identificatie, identyfikator",
     "login": "login, login id, sis login id, username, user name, github, github username",
-    "email": "email, e mail, email address, mail",
-    "number": "number, sid, sis id, sis user id, student number, id number",
-    "name": "name, full name, fullname, student name",
-    "section": "section, sections, group, groups",
+    "email": "email, e mail, email address, mail, e mail adresse, adresse de courriel, "
+    "dirección de correo, indirizzo email, endereço de e mail, endereço de email, e mailadres, "
+    "adres e mail",
+    "number": "number, sid, sis id, sis user id, student number, id number, id nummer",
+    "name": "name, full name, fullname, student name, vollständiger name, nom complet, "
+    "nombre completo, nome completo, volledige naam, pełna nazwa, imię i nazwisko",
+    "section": "section, sections, group, groups, gruppe, groupe, grupo, gruppo, groep, grupa",
+    "group": "group, groups, team",
     "due": "due, due at, due date, extension, extended due, extended due date",
     "submitted": "submitted, submitted at, submission time",
+    "modified": "last modified (submission), zuletzt geändert (abgabe), "
+    "dernière modification (travail remis), dernière modification (remise), "
+    "última modificación (entrega), ultima modifica (consegna), "
+    "última modificação (submissão), última modificação (envio), última modificação (entrega), "
+    "laatst gewijzigd (inzending), laatst gewijzigd (insturing), ostatnia modyfikacja (zadanie)",
 }
 IDENTIFYING = ("id", "login", "email", "number", "name")
+# What a worksheet of Moodle has no column for; whatever has one is a teacher's own roster.
+OWN_COLUMNS = ("login", "due", "submitted")
+MOODLES_FEWEST = 6  # columns of a worksheet
 # Moodle writes an id as "Participant 12", in the language of the teacher.
-PARTICIPANT = re.compile(r"[^\W\d_]+ ([0-9]+)")
+PARTICIPANT = re.compile(
+    r"(?:[^\W\d_]+(?:/[^\W\d_]+)? |"
+    r"(?:participant|participante|partecipante|teilnehmer/in|deelnemer|uczestnik))([0-9]+)",
+    re.IGNORECASE,
+)
+NO_TIME = ("", "-", "–", "—")
 EXPECTED = "a roster has a line of column names, such as id,name,email,due"
 
 
 @dataclass(frozen=True)
 class RosterRow:
-    """One student, with their own due date and the time when they handed in, if given."""
+    """One student, with their own due date and the time when they handed in, if given.
+
+    `group` is the group that hands in together. `unread` says which time of the platform's cannot
+    be read; the student is not on time because of that.
+    """
 
     student: str
     person: Person
     due: datetime | None = None
     submitted: datetime | None = None
+    group: str = ""
+    unread: str = ""
+    line: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -100,6 +130,11 @@ class Roster:
         students = {row.student for row in found}
         return [row for row in self.rows if row.student not in students]
 
+    def namesakes(self, name: str) -> list[RosterRow]:
+        """Return the rows with a name, if there are several."""
+        rows = self._index.get(_key("name", name), []) if name else []
+        return rows if len(rows) > 1 else []
+
     @functools.cached_property
     def _index(self) -> Mapping[tuple[str, str], list[RosterRow]]:
         index: dict[tuple[str, str], list[RosterRow]] = defaultdict(list)
@@ -114,25 +149,32 @@ NO_ROSTER = Roster()
 
 
 def _key(field: str, value: str) -> tuple[str, str]:
-    """Return a value for comparison; Canvas writes names in lower case, with letters only."""
-    folded = value.casefold()
+    """Return a value for comparison; Canvas writes names in lower case, with letters only.
+
+    An accent may be a letter's own or stand behind it, as on a Mac.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
     return field, "".join(filter(str.isalnum, folded)) if field == "name" else folded
 
 
-def read_roster(path: Path) -> Roster:
-    """Read the roster in a CSV file; raise `RequestError` that names the file and the line."""
-    lines = _read_lines(path)
-    _, header = next(lines, (1, []))
-    columns = _columns(header)
-    if not any(field in columns for field in IDENTIFYING):
-        raise RequestError(f"{path}:1: no column identifies the students", EXPECTED)
+def read_roster(path: Path, zone: tzinfo | None = None, option: str = "--roster") -> Roster:
+    """Read the roster in a CSV file; raise `RequestError` that names the file and the line.
+
+    Times without a time zone are in `zone`, if it is given.
+    """
+    lines = list(read_lines(path, option, EXPECTED))
+    (header_line, header), records = lines[0] if lines else (1, []), lines[1:]
+    columns = _columns(header, [cells for _, cells in records])
+    if not any(field in columns.cells for field in IDENTIFYING):
+        raise RequestError(f"{path}:{header_line}: no column identifies the students", EXPECTED)
+    reader = _RowReader(path, columns, zone, [cells for _, cells in records])
     rows: list[RosterRow] = []
     seen: dict[str, int] = {}
-    for line, cells in lines:
-        if not any(cells) or cells[0].casefold() == "points possible":  # Canvas's maximum points
+    for line, cells in records:
+        if canvas.is_no_student(cells) or (columns.of_canvas and canvas.TEST_STUDENT in cells):
             continue
-        row = _row(cells, columns, f"{path}:{line}")
-        before = seen.setdefault(row.student.casefold(), line)
+        row = reader.row(line, cells)
+        before = seen.setdefault(_key("id", row.student)[1], line)
         if before != line:
             raise RequestError(
                 f"{path}:{line}: `{row.student}` is already in line {before}",
@@ -144,72 +186,121 @@ def read_roster(path: Path) -> Roster:
     return Roster(tuple(rows), path.name)
 
 
-def _read_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    text = _read_text(path)
-    first = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        for cells in reader:
-            yield reader.line_num, [printable_name(cell.strip()) for cell in cells]
-    except csv.Error as error:
-        where = f"{path}:{reader.line_num}"
-        raise RequestError(f"{where}: this is not valid CSV ({error})", EXPECTED) from None
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of each field; if there are several, the first filled cell counts."""
+
+    cells: Mapping[str, list[int]]
+    of_canvas: bool = False
+    of_moodle: bool = False  # recognised by its values, in any language
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return read_bounded(path, MAX_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        raise RequestError(f"cannot read {path}: {error.strerror}", "--roster FILE") from None
-    except UnicodeDecodeError:
-        raise RequestError(f"{path} is not UTF-8", "save it as CSV in UTF-8") from None
-
-
-def _columns(header: list[str]) -> dict[str, list[int]]:
-    """Return the columns of each field; if there are several, the first filled cell counts."""
-    names = [" ".join(re.split(r"[\s_-]+", name.casefold())) for name in header]
+def _columns(header: Sequence[str], records: Sequence[list[str]]) -> _Columns:
+    names = [_column_name(name) for name in header]
     columns: dict[str, list[int]] = defaultdict(list)
-    for field, known in COLUMNS.items():
+    for field_name, known in COLUMNS.items():
         for name in known.split(", "):
-            columns[field] += [index for index, here in enumerate(names) if here == name]
-    if "student" in names and len(columns["id"]) > 1 and not columns["name"]:
+            columns[field_name] += [index for index, here in enumerate(names) if here == name]
+    if worksheet := _worksheet(header, columns, records):
+        columns["id"] = [worksheet.identifier]
+        for name in ("name", "email", "modified"):
+            index = getattr(worksheet, name)
+            columns[name] = columns[name] or ([] if index is None else [index])
+    if worksheet or columns["modified"]:
+        columns["group"] = []  # Moodle's are those of the course, whose members hand in alone
+    of_canvas = "student" in names and len(columns["id"]) > 1
+    if of_canvas and not columns["name"]:
         columns["name"] = [names.index("student")]  # Canvas: `Student` is the name, `ID` the id
-    return {field: indexes for field, indexes in columns.items() if indexes}
+    found = {name: indexes for name, indexes in columns.items() if indexes}
+    return _Columns(found, of_canvas, worksheet is not None)
 
 
-def _row(cells: list[str], columns: Mapping[str, list[int]], where: str) -> RosterRow:
-    values = {field: _first_filled(cells, columns.get(field, [])) for field in COLUMNS}
-    if match := PARTICIPANT.fullmatch(values["id"]):
-        values["id"] = match[1]
-    student = next((values[field] for field in IDENTIFYING if values[field]), "")
-    if not student:
-        raise RequestError(
-            f"{where}: nothing in this line identifies a student",
-            "fill in an id, a login, an email or a name",
-        )
-    fields = ("name", "email", "login", "number", "section")
-    return RosterRow(
-        student,
-        Person(**{field: values[field] for field in fields}),
-        _time(f"{where}: due", values["due"]),
-        _time(f"{where}: submitted", values["submitted"]),
-    )
+def _column_name(text: str) -> str:
+    return " ".join(re.split(r"[\s_-]+", _key("", text)[1]))
 
 
-def _first_filled(cells: list[str], indexes: list[int]) -> str:
-    return next((cells[index] for index in indexes if index < len(cells) and cells[index]), "")
-
-
-def _time(what: str, text: str) -> datetime | None:
-    """Return a time with its zone, None for an empty text; `what` names the cell in errors."""
-    if not text:
+def _worksheet(
+    header: Sequence[str], columns: Mapping[str, list[int]], records: Sequence[list[str]]
+) -> moodle.WorksheetColumns | None:
+    """Return the columns of a worksheet that is recognised by its values; None for another file."""
+    if any(columns[name] for name in OWN_COLUMNS) or len(header) < MOODLES_FEWEST or not records:
         return None
-    problem = "has no time zone"
+    width = len(header)
     try:
-        if (time := datetime.fromisoformat(text)).tzinfo:
-            return time
-    except ValueError:
-        problem = "is not an ISO date and time"
-    example = "write it as 2026-11-30T23:59+01:00"
-    raise RequestError(f"{what} is `{text}`, which {problem}", example)
+        return moodle.find_columns(
+            header, [[*cells[:width], *[""] * (width - len(cells))] for cells in records]
+        )
+    except RequestError:
+        return None
+
+
+class _RowReader:
+    """Reads the rows of one file, whose columns are known."""
+
+    def __init__(
+        self,
+        path: Path,
+        columns: _Columns,
+        zone: tzinfo | None,
+        records: Sequence[list[str]],
+    ) -> None:
+        self._path, self._columns, self._zone = path, columns, zone
+        self._day_first = {
+            name: self._order([self._cell(cells, name) for cells in records], name)
+            for name in ("due", "submitted", "modified")
+        }
+
+    def _cell(self, cells: list[str], name: str) -> str:
+        """Return the first filled cell of a field."""
+        indexes = self._columns.cells.get(name, [])
+        return next((cells[i] for i in indexes if i < len(cells) and cells[i]), "")
+
+    @staticmethod
+    def _order(texts: list[str], name: str) -> bool | None:
+        """Return whether the dates of a column begin with the day, as Moodle's do with 24 hours."""
+        proven = day_comes_first(texts)
+        if proven is None and name == "modified" and not has_twelve_hours(texts):
+            return True
+        return proven
+
+    def row(self, line: int, cells: list[str]) -> RosterRow:
+        """Return a student's row; raise `RequestError` if it names none, or for a wrong time."""
+        values = {name: self._cell(cells, name) for name in COLUMNS}
+        if self._columns.of_moodle:
+            values["id"] = moodle.participant_number(values["id"]) or values["id"]
+        elif match := PARTICIPANT.fullmatch(values["id"]):
+            values["id"] = match[1]
+        student = next((values[name] for name in IDENTIFYING if values[name]), "")
+        if not student:
+            raise RequestError(
+                f"{self._path}:{line}: nothing in this line identifies a student",
+                "fill in an id, a login, an email or a name",
+            )
+        due = self._time(line, "due", values["due"], self._zone)
+        zone = due.tzinfo if due else self._zone
+        submitted = self._time(line, "submitted", values["submitted"], zone)
+        unread = ""
+        if submitted is None and zone is not None:  # without any due date nobody is late
+            submitted, unread = self._modified(line, values["modified"], zone)
+        fields = ("name", "email", "login", "number", "section")
+        person = Person(**{name: values[name] for name in fields})
+        return RosterRow(student, person, due, submitted, values["group"], unread, line)
+
+    def _time(self, line: int, name: str, text: str, zone: tzinfo | None) -> datetime | None:
+        if not text:
+            return None
+        try:
+            return read_time(text, zone, self._day_first[name])
+        except UnreadableTimeError as error:
+            what = f"{self._path}:{line}: {name} is `{printable_text(text)}`, which {error}"
+            raise RequestError(what, error.remedy) from None
+
+    def _modified(self, line: int, text: str, zone: tzinfo) -> tuple[datetime | None, str]:
+        """Return the time that Moodle gives, or why it cannot be read."""
+        if text in NO_TIME:
+            return None, ""
+        try:
+            return read_time(text, zone, self._day_first["modified"]), ""
+        except UnreadableTimeError as error:
+            says = f"line {line} of the roster gives `{printable_text(text)}` as time of submission"
+            return None, f"{says}, which {error}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -21,12 +22,14 @@ from grader.errors import RequestError
 from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
+from grader.reports.platforms.grades import NothingHandedIn
 from grader.submissions.submission import Submission
 
 ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
 UNKNOWN_EXTENSION = (
     "late with an extension, and the platform does not say by how much: nothing was taken off"
 )
+NO_TIME = "no time of submission is known, so lateness was not counted"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
 Known = Mapping[str, StoredResult]  # by exercise
 
@@ -143,6 +146,21 @@ class Standings:
             elif student in damaged or student in ledger.review.reasons:
                 yield self._report_of_damage(student), {}
 
+    def missing(self) -> list[NothingHandedIn]:
+        """Return the students of the roster who handed in nothing, in order."""
+        policy, handed_in = self.course.policy, set(self.ledger.students())
+        nothing = [not_run(exercise, "") for exercise in self.course.exercises]
+        most = policy.mark(nothing, 0.0).max_points
+        return [
+            NothingHandedIn(student, person, policy.missing, most)
+            for student, person in sorted(self.ledger.missing(), key=lambda row: row[0])
+            if student not in handed_in
+        ]
+
+    def with_missing(self, reports: Iterable[Report]) -> Iterator[Report | NothingHandedIn]:
+        """Yield the reports, which are in order, and those who handed in nothing among them."""
+        return heapq.merge(reports, self.missing(), key=lambda line: line.submission)
+
     def _report_of_damage(self, student: str) -> Report:
         why = (*self.ledger.review.reasons.get(student, ()), *self.ledger.damage(student))
         flags = tuple(dict.fromkeys(f"{reason}; needs review" for reason in why))
@@ -153,6 +171,7 @@ class Standings:
     def standing(self, student: str) -> Standing | None:
         """Return a student's standing, or None while an attempt waits to be graded."""
         adjustments = self.ledger.adjustments(student)
+        flags = self.ledger.flags(student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
         for row in self.ledger.attempts(student):
@@ -162,7 +181,7 @@ class Standings:
                 return None
             for stored in known.values():
                 digest.update(stored.result)
-            about = repr((row, adjustments, self.ledger.damage(student)))
+            about = repr((row, adjustments, flags, self.ledger.damage(student)))
             digest.update(about.encode("utf-8", "backslashreplace"))
             graded.append((self._report(row, submission, known, adjustments), submission))
         if not graded:
@@ -191,8 +210,10 @@ class Standings:
             for result in _results(self.course, submission, known)
         ]
         days, vague = policy.days_late(row.submitted, row.due), ""
-        if row.late and row.submitted is None and policy.costs_lateness:
-            vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
+        if row.submitted is None and policy.costs_lateness:
+            vague = NO_TIME
+            if row.late:
+                vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
         under = [stored.confinement for stored in known.values() if stored.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)
@@ -204,6 +225,7 @@ class Standings:
             flags=(
                 *_flags(submission, adjusted),
                 *([vague] if vague else []),
+                *self.ledger.flags(row.student),
                 *self.ledger.damage(row.student),
             ),
             mark=policy.mark(

@@ -86,7 +86,7 @@ class ClassTally:
             max_points=report.max_counted,
             points_of=tuple(result.counted if result else None for result in results),
             states=tuple(result.state if result else "not graded" for result in results),
-            state=_overall_state(report),
+            state=report.state,
             attempt=report.attempt,
             submitted=report.submitted,
             late_days=report.mark.late_days if report.mark else 0.0,
@@ -127,16 +127,6 @@ class ClassTally:
         return dataclasses.replace(
             student, points_of=student.points_of + points, states=student.states + states
         )
-
-
-def _overall_state(report: Report) -> State:
-    states = {result.state for result in report.exercises}
-    if "error" in states:
-        return "error"
-    if len(states) == 1:
-        return states.pop()
-    # An exercise that could not be graded, such as a missing file, is no sign of a start.
-    return "not started" if states <= {"not started", "not graded"} else "to fix"
 
 
 def _circumstances(report: Report) -> Iterator[tuple[str, str]]:

@@ -85,6 +85,11 @@ MIGRATIONS = (
         PRIMARY KEY (student, number)
     ) STRICT;
     """,
+    """
+    CREATE TABLE remarks (
+        student TEXT PRIMARY KEY, team TEXT NOT NULL, flags TEXT NOT NULL, checksum TEXT
+    ) STRICT;
+    """,
 )
 # What the checksum of a row covers. `present` is left out, which changes for all rows at once.
 COLUMNS: Mapping[str, str] = {
@@ -95,6 +100,7 @@ COLUMNS: Mapping[str, str] = {
     ),
     "origins": "student, number, layout, names",
     "missing": "student, person",
+    "remarks": "student, team, flags",
     "results": "hash, exercise, course, versions, seed, result, confinement",
     "set_aside": "hash, exercise, course, versions, seed, result, confinement",
     "adjustments": "student, exercise, points, why, at",

@@ -12,17 +12,18 @@ import click
 
 from grader.classroom.gate import Replacement, published_attempts, replacements
 from grader.classroom.intake import (
+    GROUPS,
     ROSTER,
     Intake,
     IntakeRequest,
+    Kept,
     Which,
     open_intake,
     remembered_attempt,
-    remembered_roster,
+    remembered_lists,
 )
 from grader.classroom.ledger import open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
-from grader.classroom.roster import NO_ROSTER, Roster
 from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import Standings
 from grader.classroom.storage import existing
@@ -56,6 +57,7 @@ from grader.files import open_private
 from grader.grading.seeds import fresh_secret
 from grader.sandbox.confinement.layers import Isolation
 from grader.submissions.layouts import LAYOUTS
+from grader.submissions.notes import folded, shortened
 
 MAX_LISTED = 30  # of what was left out
 
@@ -94,12 +96,22 @@ class ShardType(click.ParamType[tuple[int, int]]):
     help="The class: a line for each student (id, name, email, section, due, …).",
 )
 @click.option(
+    "--groups",
+    type=FILE,
+    metavar="CSV",
+    help="Who hands in together: a line for each student (group, id). One hand-in counts for all.",
+)
+@click.option(
     "--attempt",
     type=click.Choice(get_args(Which)),
     help="Which of several attempts counts; `all` grades each, and the latest counts. "
     "Default: latest, or what was said for DIR before.",
 )
-@click.option("--no-roster", is_flag=True, help="Forget the roster that was given for DIR before.")
+@click.option(
+    "--no-roster",
+    is_flag=True,
+    help="Forget the roster and the groups that were given for DIR before.",
+)
 @click.option(
     "--replace",
     "replaces",
@@ -159,14 +171,14 @@ def batch(
     if resume and any(value is not None for value in given):
         raise RequestError(
             "--resume continues with what was handed in then, and takes no other submissions, "
-            "roster, layout or attempt",
+            "roster, groups, layout or attempt",
             "grader batch --resume --out DIR, or leave out --resume",
         )
     place = out if out is None or shard is None else out / shard_folder(*shard)
-    if no_roster and choices["roster"] is not None:
-        raise RequestError("--roster and --no-roster say two things", "leave out one of them")
+    if no_roster and (choices["roster"] or choices["groups"]):
+        raise RequestError("--no-roster and a list of students say two things", "leave out one")
     choices["attempt"] = choices["attempt"] or remembered_attempt(place)
-    choices["kept"] = NO_ROSTER if no_roster else remembered_roster(place)
+    choices["kept"] = Kept() if no_roster else remembered_lists(place)
     request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:
         if request is None:
@@ -205,7 +217,8 @@ def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) 
     students = len(standings.ledger.students())
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_open_log(log)) if log else None
-        display = ProgressDisplay(students, None if quiet else verdict_line, file)
+        verdict, named = None if quiet else verdict_line, standings.ledger.named
+        display = ProgressDisplay(students, verdict, file, named=named)
         stack.enter_context(display.shown())
         events = grade_class(standings, engine, publisher)
         stack.enter_context(contextlib.closing(events))
@@ -235,12 +248,12 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
     """
     ledger = standings.ledger
     with progress_bar(len(intake.selected)) as on_student, ledger.writing():
-        before, roster = published_attempts(ledger), ledger.get(ROSTER)
+        before, lists = published_attempts(ledger), [ledger.get(key) for key in (ROSTER, GROUPS)]
         intake.store(ledger, standings.course, on_student)
         ledger.put("request", {"attempt": request.attempt})
         why = ""
-        if roster != ledger.get(ROSTER) and (roster or intake.roster.rows):
-            why = _roster_in_words(intake.roster)
+        if lists != [ledger.get(key) for key in (ROSTER, GROUPS)]:
+            why = _lists_in_words(intake)
             ledger.remember(HistoryRow("roster", why))
         replaced = list(replacements(standings, before))
         if replaced and not replaces:
@@ -253,12 +266,14 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         return why
 
 
-def _roster_in_words(roster: Roster) -> str:
-    if not roster.rows:
-        return "without a roster from now on"
+def _lists_in_words(intake: Intake) -> str:
+    """Return which roster and which groups count from now on."""
+    roster, groups = intake.roster, intake.groups
     extended = sum(row.due is not None for row in roster.rows)
     students = count_students(len(roster.rows))
-    return f"the roster {roster.file}: {students}, {extended} with a due date of their own"
+    own = f"the roster {roster.file}: {students}, {extended} with a due date of their own"
+    says = own if roster.rows else "without a roster from now on"
+    return f"{says}; groups of {groups.file}" if groups.rows else says
 
 
 def _replaced_in_words(replaced: Sequence[Replacement]) -> str:
@@ -281,10 +296,10 @@ def _echo_intake(intake: Intake) -> None:
         click.echo(f"  {left.what} {left.why} and was left out", err=True)
     if len(intake.left_out) > MAX_LISTED:
         click.echo(f"  and {len(intake.left_out) - MAX_LISTED} more", err=True)
-    for student in intake.ambiguous:
-        click.echo(f"  {student} fits several lines of the roster, so none was used", err=True)
+    for text in shortened(intake.said, MAX_LISTED):
+        click.echo(f"  {text}", err=True)
     if intake.missing:
-        names = ", ".join(row.student for row in intake.missing)
+        names = folded([member.who for member in intake.missing])
         click.echo(f"  of the roster, {len(intake.missing)} handed in nothing: {names}", err=True)
 
 
@@ -301,8 +316,8 @@ def _echo_attempts(intake: Intake, course: Course) -> None:
         if not selected.graded:
             words.append("an attempt that does not count")
         number = f" attempt {row.number}" if row.number > 1 or not selected.graded else ""
-        name = f" ({row.person.name})" if row.person.name else ""
-        click.echo(f"  {row.student}{name}{number}: {', '.join(words)}")
-        for text in sorted({*submission.problems.values(), *submission.notes}):
+        click.echo(f"  {row.person.beside(row.student)}{number}: {', '.join(words)}")
+        flags = intake.flags.get(row.student, ())
+        for text in sorted({*submission.problems.values(), *submission.notes, *flags}):
             click.echo(click.wrap_text(text, 79, "      ", "      "))
     click.echo("\n  nothing was graded: this was a dry run")

@@ -12,7 +12,7 @@ from typing import TextIO
 
 import click
 
-from grader.classroom.gradebooks import Filled, fill_canvas, fill_moodle
+from grader.classroom.gradebooks import Filled, StudentMark, fill_canvas, fill_moodle
 from grader.classroom.publishing import writing
 from grader.classroom.standings import Standing, Standings
 from grader.commands.graded import GRADED, echo_review, graded_class
@@ -29,7 +29,6 @@ from grader.commands.published import (
 )
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.files import BOM
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
@@ -37,8 +36,8 @@ from grader.reports.platforms.junit import to_junit
 
 
 def _csv(file: TextIO, standings: Standings, published: list[Standing]) -> None:
-    file.write(BOM)
-    write_csv(file, standings.course.names, (one.report for one in published))
+    reports = (one.report for one in published)
+    write_csv(file, standings.course.names, standings.with_missing(reports))
 
 
 def _junit(file: TextIO, standings: Standings, published: list[Standing]) -> None:
@@ -119,7 +118,8 @@ def export(
     with graded_class(course, folder) as standings:
         published, review = list(published_standings(standings)), standings.ledger.review
         if form in GRADEBOOKS:
-            for line in _fill(form, gradebook, published, folder, output, choice):
+            marks = list(_marks(standings, published))
+            for line in _fill(form, gradebook, marks, folder, output, choice):
                 click.echo(f"  {line}")
             return echo_review(standings.ledger)
         if form in CLASS_FILES:
@@ -141,7 +141,7 @@ def export(
 def _fill(
     form: str,
     gradebook: Path | None,
-    published: list[Standing],
+    marks: list[StudentMark],
     folder: Path,
     output: Path | None,
     choice: Choice,
@@ -151,7 +151,16 @@ def _fill(
             f"which gradebook? Download it from {form.capitalize()}",
             f"grader export {form} GRADEBOOK.csv",
         )
-    marks = [student_mark(one.report) for one in published if one.report.mark is not None]
     filled = GRADEBOOKS[form](read_gradebook(gradebook), marks, **asdict(choice))
     output = output or folder / f"{gradebook.stem}-graded{gradebook.suffix}"
     yield from write_filled(filled, output, gradebook, folder)
+
+
+def _marks(standings: Standings, published: list[Standing]) -> Iterator[StudentMark]:
+    """Yield the mark of every student, also of those whom the course gives 0 for nothing."""
+    for standing in published:
+        if standing.report.mark is not None:
+            yield student_mark(standing.report)
+    for one in standings.missing():
+        if one.points is not None:
+            yield StudentMark(one.submission, one.person, one.points, one.max_points)

@@ -106,7 +106,7 @@ def known_student(standings: Standings, student: str) -> str:
 
 def echo_review(ledger: Ledger) -> int:
     """Name the students over whom something broke; return 1 as the exit code, 0 without any."""
-    for line in ledger.review.lines():
+    for line in ledger.review.lines(ledger.named):
         click.echo(f"  ! {line}", err=True)
     return 1 if ledger.review.reasons else 0
 
@@ -118,7 +118,7 @@ def verdict_line(report: Report) -> str:
     if report.flags:
         says = f"! {report.flags[0]}"
     points, most = amount(report.counted), amount(report.max_counted)
-    line = f"  {report.submission}  {points:>3} / {most}  {says}"
+    line = f"  {report.who}  {points:>3} / {most}  {says}"
     return line if len(line) < WIDTH else f"{line[: WIDTH - 1]}…"
 
 

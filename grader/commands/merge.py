@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from grader.classroom.intake import ROSTER
+from grader.classroom.intake import GROUPS, ROSTER
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
@@ -25,6 +25,7 @@ SHARED = {
     SECRET: "seed",
     "request": "attempt",
     ROSTER: "roster",
+    GROUPS: "groups",
 }  # settings that all parts must have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 

@@ -26,6 +26,8 @@ NEXT = {"lost": "trying again, one exercise at a time", "gave up": "needs review
 class ProgressDisplay:
     """Shows every event of a run. `verdict` makes the line for a report; None prints no lines.
 
+    `named` puts a name beside a student's id.
+
     With a `total` it counts published reports, otherwise graded submissions. The rate leaves out
     the time to warm up: the clock starts at the first job and is corrected when that is graded.
     """
@@ -36,9 +38,10 @@ class ProgressDisplay:
         verdict: Callable[[Report], str] | None,
         log: IO[str] | None,
         now: Callable[[], float] = time.monotonic,
+        named: Callable[[str], str] = str,
     ) -> None:
         self.total, self.done = total, 0
-        self._verdict, self._log, self._now = verdict, log, now
+        self._verdict, self._log, self._now, self._named = verdict, log, now, named
         self._running: dict[str, None] = {}  # students, in the order of their start
         self._started: float | None = None
         self._is_warm = False
@@ -79,7 +82,8 @@ class ProgressDisplay:
             self._print(self._verdict(event.report))
         if event.kind in NEXT:
             names = ", ".join(event.names)
-            self._say(f"{event.student} ({names}): {event.why}; {NEXT[event.kind]}")
+            who = self._named(event.student)
+            self._say(f"{who} ({names}): {event.why}; {NEXT[event.kind]}")
         self._write_log(event)
         self._refresh()
 

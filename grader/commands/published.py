@@ -16,6 +16,7 @@ from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.files import read_bounded
 from grader.report import Report
+from grader.submissions.notes import folded
 
 T = TypeVar("T")
 MAX_GRADEBOOK_BYTES = 64 << 20
@@ -47,9 +48,9 @@ def published_standings(
         else:
             stale.append(student)
     if stale:
-        more = f" and {len(stale) - 5} more" if len(stale) > 5 else ""
+        who = folded([ledger.named(student) for student in stale], 5)
         raise RequestError(
-            f"the marks of {', '.join(stale[:5])}{more} are not published as they stand now",
+            f"the marks of these students are not published as they stand now: {who}",
             "grader regrade   shows what has changed, and publishes it",
         )
     if not students:

@@ -72,7 +72,7 @@ def regrade(
         stack.callback(standings.ledger.rollback_trial)  # unless it is published
         for student in students:
             standings.ledger.begin_trial(student)
-        display = ProgressDisplay(None, None, None)
+        display = ProgressDisplay(None, None, None, named=standings.ledger.named)
         with display.shown(), contextlib.closing(Run(standings).grade(engine)) as events:
             for event in events:
                 display.show(event)
@@ -115,6 +115,7 @@ class MarkChange:
     after: float
     of: float
     exercises: tuple[tuple[str, float], ...] = ()
+    who: str = ""  # the student, with the name beside the id
 
     @property
     def is_none(self) -> bool:
@@ -128,18 +129,20 @@ def mark_changes(standings: Standings) -> Iterator[MarkChange]:
     for standing in standings.graded():
         student = standing.report.submission
         now, before = standing.published(standings.rules), standings.ledger.published(student)
+        who = standing.report.who
         if before is None:
-            yield MarkChange(student, None, None, now.points, now.max_points)
+            yield MarkChange(student, None, None, now.points, now.max_points, who=who)
             continue
         yield MarkChange(
             *(student, before.points, before.max_points, now.points, now.max_points),
             tuple(now.moved_from(before)),
+            who,
         )
 
 
 def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
     """Yield the changes in words, a line a student, and how many marks stay as they were."""
-    width = max((len(change.student) for change in changes), default=0)
+    width = max((len(change.who or change.student) for change in changes), default=0)
     changed = [change for change in changes if not change.is_none]
     for change in changed:
         before = "new" if change.before is None else f"{change.before:g}"
@@ -147,7 +150,7 @@ def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
         marks = f"{before:>6} → {change.after:<6g} of {change.of:g}"
         if change.of_before not in (None, change.of):
             marks += f", not {change.of_before:g}"
-        yield f"{change.student:<{width}}  {marks}  {by}".rstrip()
+        yield f"{change.who or change.student:<{width}}  {marks}  {by}".rstrip()
     yield f"{len(changed)} change, {len(changes) - len(changed)} stay as they were"
 
 

@@ -68,6 +68,7 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     show: Show = Show()
     marking: Marking = Marking()
     mute_imports: tuple[str, ...] = MUTED
+    missing: Literal[0] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class Policy:
     the delay decides instead. A late submission never keeps less than `floor` percent. A delay
     within `grace` costs nothing; a longer one counts from the due date. The `visible` mark of a
     test may be stricter than `show`. With `carry_forward`, a mistake that explains all wrong
-    answers of an exercise costs its price, whatever its checks take.
+    answers of an exercise costs its price, whatever its checks take. `missing` are the points of
+    whoever is on the roster and handed in nothing; None gives them no mark.
     """
 
     due: datetime | None = None
@@ -90,6 +92,7 @@ class Policy:
     extra_credit: tuple[str, ...] = ()
     show: Mapping[str, When] = field(default_factory=dict)
     carry_forward: bool = True
+    missing: int | None = field(default=None, repr=False)  # it decides the mark of no submission
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
         """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
@@ -248,6 +251,7 @@ def make_policy(settings: CourseSettings, names: Collection[str], where: str) ->
         extra_credit=settings.extra_credit,
         show=to_builtins(settings.show),
         carry_forward=settings.marking.carry_forward,
+        missing=settings.missing,
     )
 
 

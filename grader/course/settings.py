@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, time
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -79,7 +79,7 @@ def _follow(path: str, data: Any, form: Any) -> tuple[str, Any]:
     for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path):
         data = data[key or int(index)]
         form = get_type_hints(form)[key] if key else get_args(form)[0]
-        if isinstance(form, UnionType):  # with None, for a key that is left out
+        if get_origin(form) in (Union, UnionType):  # with None, for a key that is left out
             form = get_args(form)[0]
         name = key or (data.get("name") if isinstance(data, dict) else None)
         called += f".{name}" if name else f"[{index}]"
@@ -93,7 +93,8 @@ def _in_plain_words(problem: str, form: Any) -> str:
         hint = did_you_mean(unknown[1], known) or f"; the keys are {', '.join(known)}"
         return f"unknown key `{unknown[1]}`{hint}"
     if problem.startswith("Invalid enum value"):
-        return f"expected one of {', '.join(get_args(form))}"
+        choices = get_args(form)
+        return f"expected {'one of ' * (len(choices) > 1)}{', '.join(map(str, choices))}"
     problem = problem.replace(" | null", "").replace("Expected", "expected")
     for term, plain in PLAIN.items():
         problem = problem.replace(term, plain)

@@ -35,3 +35,8 @@ def shortened(texts: Sequence[str], most: int = MAX_NOTES) -> list[str]:
     """Return all texts or, if there are more than `most`, the first and how many follow."""
     more = [f"and {len(texts) - most} more"] if len(texts) > most else []
     return [*texts[:most], *more]
+
+
+def folded(texts: Sequence[str], most: int = MAX_NOTES) -> str:
+    """Return texts as one list; of a long one the first, and how many more there are."""
+    return "; ".join(shortened(texts, most))

@@ -136,8 +136,19 @@ def _is_maxima(table: Table, record: CsvRecord) -> bool:
 
 
 def _is_no_student(table: Table, record: CsvRecord) -> bool:
+    return is_posting([table.text(field).strip() for field in record])
+
+
+def is_posting(cells: Sequence[str]) -> bool:
     """Return whether a row is empty, or only names the assignments that are posted by hand."""
-    return all(_POSTING.fullmatch(table.text(field).strip()) for field in record)
+    return all(map(_POSTING.fullmatch, cells))
+
+
+def is_no_student(cells: Sequence[str]) -> bool:
+    """Return whether a row of a gradebook is none of a student's: maxima, postings, or empty."""
+    return is_posting(cells) or any(
+        cell.casefold().startswith(POINTS_POSSIBLE.casefold()) for cell in cells
+    )
 
 
 def _assignment(writable: dict[int, str], wanted: str | None) -> int:

@@ -16,7 +16,7 @@ from grader.classroom.gradebooks.match import (
 )
 from grader.classroom.gradebooks.table import CsvRecord, Field, Table
 from grader.errors import RequestError
-from grader.submissions.notes import shortened
+from grader.submissions.notes import folded, shortened
 
 _TITLE_AND_NUMBER = re.compile(r"(.*?)\s*\(([0-9]+)\)", re.DOTALL)
 _NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,12})?")  # of more digits no points are
@@ -71,7 +71,7 @@ class Scale:
         """Raise `RequestError` unless the gradebook can take every mark."""
         for mark in marks:
             if not all(Decimal(str(n)).is_finite() for n in (mark.points, mark.max_points)):
-                raise RequestError(f"the mark of {mark.student} is not a number", "grade it again")
+                raise RequestError(f"the mark of {mark.who} is not a number", "grade it again")
         self._check_maxima({_rounded(Decimal(str(mark.max_points))) for mark in marks})
         if self.closed and self.maximum is not None:
             self._check_range(self.maximum, marks)
@@ -94,10 +94,10 @@ class Scale:
     def _check_range(self, maximum: Decimal, marks: Iterable[StudentMark]) -> None:
         beyond = [mark for mark in marks if not 0 <= self.value(mark) <= maximum]
         if beyond:
-            listed = [f"{mark.student} ({format_number(self.value(mark))})" for mark in beyond]
+            listed = [f"{mark.who}: {format_number(self.value(mark))}" for mark in beyond]
             raise RequestError(
                 f"the gradebook takes marks from 0 to {format_number(maximum)}, and would ignore "
-                f"{', '.join(shortened(listed))}",
+                f"{folded(listed)}",
                 "raise the maximum there and download it again",
             )
 

@@ -39,6 +39,11 @@ class StudentMark:
     exercises: tuple[ExercisePoints, ...] = ()
     comment: str = ""
 
+    @property
+    def who(self) -> str:
+        """The student's id, with the name beside it."""
+        return self.person.beside(self.student)
+
     def of(self, exercise: str) -> StudentMark:
         """Return the mark for one exercise alone; 0 of 0 points if it has none."""
         own = (each for each in self.exercises if each.name == exercise)
@@ -104,15 +109,15 @@ def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Ma
         matches = _matches(by_key, _keys_of(mark)) or _matches(by_key, named)
         index = next(iter(matches), -1)
         if len(matches) != 1:
-            wrong.append(f"{mark.student}: {_list_lines(rows, matches)}")
+            wrong.append(f"{mark.who}: {_list_lines(rows, matches)}")
         elif index in found:
-            line, other = rows[index].line, found[index].student
-            wrong.append(f"{mark.student}: line {line} also matches {other}")
-            disputed[index] = mark.student
+            line, other = rows[index].line, found[index].who
+            wrong.append(f"{mark.who}: line {line} also matches {other}")
+            disputed[index] = mark.who
         else:
             found[index] = mark
     for index, other in disputed.items():
-        wrong.append(f"{found.pop(index).student}: line {rows[index].line} also matches {other}")
+        wrong.append(f"{found.pop(index).who}: line {rows[index].line} also matches {other}")
     return Matches(found, tuple(wrong))
 
 

@@ -41,6 +41,7 @@ class WorksheetColumns:
     maximum: int
     name: int | None
     email: int | None
+    modified: int | None = None  # the time of submission
 
 
 def fill_moodle(
@@ -65,7 +66,8 @@ def fill_moodle(
     records = [r for r in table.records if any(table.text(field).strip() for field in r)]
     if not records:
         raise RequestError("the worksheet has no students", DOWNLOAD)
-    columns = _columns(table, records, column)
+    cells = [[table.cell(record, i) for i in range(len(table.columns))] for record in records]
+    columns = find_columns(table.columns, cells, column)
     rows = [_row(table, record, columns) for record in records]
     maxima = [table.cell(record, columns.maximum) for record in records]
     maximum, comma = fill.parse_number(maxima[0]), fill.has_decimal_comma(maxima)
@@ -118,8 +120,7 @@ def _comments(
 
 def _row(table: Table, record: CsvRecord, columns: WorksheetColumns) -> GradebookRow:
     identifier = table.cell(record, columns.identifier)
-    found = _PARTICIPANT.fullmatch(identifier)
-    ids = [identifier, found[2] if found else ""]
+    ids = [identifier, participant_number(identifier)]
     return GradebookRow(
         name=table.cell(record, columns.name) or identifier,
         keys=keys(id=ids, email=[table.cell(record, columns.email)]),
@@ -128,26 +129,56 @@ def _row(table: Table, record: CsvRecord, columns: WorksheetColumns) -> Gradeboo
     )
 
 
-def _columns(table: Table, records: Sequence[CsvRecord], wanted: str | None) -> WorksheetColumns:
-    known = {name.casefold(): i for i, name in reversed(list(enumerate(table.columns)))}
-    count = len(table.columns)
-    values = [[table.cell(record, index) for record in records] for index in range(count)]
+def participant_number(identifier: str) -> str:
+    """Return the number of a participant, without the word before it; "" if there is none."""
+    found = _PARTICIPANT.fullmatch(identifier)
+    return found[2] if found else ""
+
+
+def find_columns(
+    names: Sequence[str], rows: Sequence[Sequence[str]], wanted: str | None = None
+) -> WorksheetColumns:
+    """Find the columns of a worksheet by its header and its rows, all of which are as long.
+
+    `wanted` names the column of grades. Raises `RequestError` if this is no worksheet.
+    """
+    known = {name.casefold(): i for i, name in reversed(list(enumerate(names)))}
+    values = [[row[index] for row in rows] for index in range(len(names))]
     identifier = next((i for i, texts in enumerate(values) if _are_participants(texts)), None)
     if identifier is None:
-        among = fill.list_columns(dict(enumerate(table.columns)))
+        among = fill.list_columns(dict(enumerate(names)))
         raise RequestError(f"no column holds participants with their numbers: {among}", DOWNLOAD)
-    grade, maximum = _grade_and_maximum(table, values, known, wanted)
+    grade, maximum = _grade_and_maximum(names, values, known, wanted)
     email = next((i for i, texts in enumerate(values) if _are_emails(texts)), None)
     name = known.get("full name", identifier + 1)
     has_names = name < len(values) and name != grade
     email = known.get("email address", email)
-    return WorksheetColumns(identifier, grade, maximum, name if has_names else None, email)
+    named, modified = name if has_names else None, _modified(names, maximum)
+    return WorksheetColumns(identifier, grade, maximum, named, email, modified)
+
+
+def _modified(names: Sequence[str], maximum: int) -> int | None:
+    """Return the column of the time of submission.
+
+    Behind the maximum come two times, of the submission and then of the grade. In every language
+    their names differ only in the brackets, as in "Last modified (grade)".
+    """
+    first: dict[str, int] = {}
+    for index in range(maximum + 1, len(names)):
+        stem, bracket, _ = names[index].replace("（", "(").rpartition("(")
+        if bracket and stem in first:
+            return first[stem]
+        first[stem] = index
+    return None
 
 
 def _grade_and_maximum(
-    table: Table, values: Sequence[Sequence[str]], known: dict[str, int], wanted: str | None
+    columns: Sequence[str],
+    values: Sequence[Sequence[str]],
+    known: dict[str, int],
+    wanted: str | None,
 ) -> tuple[int, int]:
-    names = dict(enumerate(table.columns))
+    names = dict(enumerate(columns))
     if wanted is None and "grade" in known and _is_maximum(values, known.get("maximum grade")):
         return known["grade"], known["maximum grade"]
     possible = [

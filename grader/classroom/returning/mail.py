@@ -18,8 +18,7 @@ from email.utils import format_datetime
 from typing import TextIO
 
 from grader.errors import RequestError
-from grader.files import BOM
-from grader.reports.platforms.grades import cell
+from grader.reports.platforms.grades import BOM, cell
 
 COLUMNS = ("email", "name", "id", "subject", "text", "attachment")
 MAX_ADDRESS = 254  # characters, which RFC 5321 allows

@@ -31,6 +31,7 @@ _SAYINGS = {
     "attempts": "the stored attempt was damaged",
     "origins": "the record of the names in the platform's download was damaged",
     "missing": "the row in the list of those who handed in nothing was damaged",
+    "remarks": "what was to be reviewed of this student was damaged",
     "results": "the stored result of {} was damaged and does not count: it is graded again",
     "set_aside": "the result of {} before the regrade was damaged and does not count",
     "adjustments": "the adjustment of {} was damaged and does not count",
@@ -195,6 +196,8 @@ class _Values(TypedDict, total=False):
     paths: str
     problems: str
     notes: str
+    team: str
+    flags: str
     graded: Annotated[int, msgspec.Meta(ge=0, le=1)]
     layout: str
     names: str

@@ -14,6 +14,7 @@ TWIN = " (copy)"  # the end of the key under which a setting is stored again
 _KINDS: Mapping[str, Any] = {
     "request": dict[str, str],
     "roster": dict[str, Any],
+    "groups": dict[str, Any],
     "seed": int,
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, ClassVar
+
+import msgspec
 
 from grader.classroom.review import DamagedRowError
 from grader.classroom.storage import checksum
@@ -75,6 +77,7 @@ class HandedIn(Rows):
         "attempts": lambda row: bool(_attempt_row(row).student),
         "origins": lambda row: isinstance(decoded(row[3], tuple[str, ...]), tuple),
         "missing": lambda row: isinstance(decoded(row[1], Person), Person),
+        "remarks": lambda row: isinstance(decoded(row[2], tuple[str, ...]), tuple),
     }
 
     @contextmanager
@@ -83,7 +86,8 @@ class HandedIn(Rows):
         with self.writing():
             self._db.execute("UPDATE attempts SET present = 0")
             self._db.execute("DELETE FROM missing")
-            self._repaired("attempts", "missing", "origins", "submissions")
+            self._db.execute("DELETE FROM remarks")
+            self._repaired("attempts", "missing", "origins", "remarks", "submissions")
             yield
 
     def take(self, row: AttemptRow, files: Mapping[str, str], origin: Origin | None = None) -> None:
@@ -114,6 +118,33 @@ class HandedIn(Rows):
         """Return the students of the roster who have handed in nothing."""
         rows = self._rows("missing", "ORDER BY student")
         return [(student, decoded(person, Person)) for student, person in rows]
+
+    def remark(self, student: str, team: str, flags: Sequence[str]) -> None:
+        """Record a student's group, and what was found to need review when they were read."""
+        self._put("remarks", [student, team, json.dumps(flags)])
+
+    def flags(self, student: str) -> tuple[str, ...]:
+        """Return what was found to need review when a student's submission was read."""
+        rows = self._rows("remarks", "WHERE student = ?", student)
+        return tuple(flag for *_, flags in rows for flag in decoded(flags, tuple[str, ...]))
+
+    def teams(self) -> dict[str, str]:
+        """Return the group of every student who hands in with one."""
+        rows = self._rows("remarks", "WHERE team != ''")
+        return {student: team for student, team, _ in rows}
+
+    def person(self, student: str) -> Person:
+        """Return what is known of a student; nothing if it is not stored or damaged."""
+        query = "SELECT person FROM {} WHERE student = ? ORDER BY rowid DESC"
+        for table in ("attempts", "missing"):
+            for (person,) in self._db.execute(query.format(table), [student]):
+                with suppress(ValueError, msgspec.ValidationError):
+                    return decoded(person, Person)
+        return Person()
+
+    def named(self, student: str) -> str:
+        """Return a student's id with the name beside it."""
+        return self.person(student).beside(student)
 
     def students(self) -> list[str]:
         """Return every student who has handed in, in order."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
-from grader.report import Report
+from grader.report import Person, Report
 from grader.reports.figures import amount
 
+BOM = "\ufeff"  # without it, Excel reads every name in the code page of its own machine
+MISSING = "missing"  # the state of whoever handed in nothing
 FORMULA = tuple("=+-@＝＋－＠'")  # with the apostrophe, so that ours can be told from the text's
 BLANK = ' "\u00a0\u200b\u200c\u200d\u2060\ufeff'  # a spreadsheet may drop these from a start
 SEPARATORS = ",;|\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # each may end a cell or a row
@@ -26,21 +29,56 @@ COLUMNS: dict[str, Callable[[Report], str]] = {  # those before the exercises
     "attempt": lambda report: str(report.attempt),
     "submitted": lambda report: cell(report.submitted),
     "flags": lambda report: cell("; ".join(report.flags)),
+    "state": lambda report: report.state,
 }
 
 
-def write_csv(stream: TextIO, names: Sequence[str], reports: Iterable[Report]) -> None:
-    """Write one line per submission: its mark, its student, and the points of each exercise.
+@dataclass(frozen=True)
+class NothingHandedIn:
+    """A student of the roster who handed in nothing; `points` is None if that gives no mark."""
+
+    submission: str  # the student's id, as in a report
+    person: Person
+    points: float | None
+    max_points: float
+
+    def cells(self, names: Sequence[str]) -> Iterator[str]:
+        """Yield the cells of this student's line."""
+        points = "" if self.points is None else amount(self.points)
+        known = {
+            "submission": cell(self.submission),
+            "points": points,
+            "max_points": amount(self.max_points),
+            "name": cell(self.person.name),
+            "section": cell(self.person.section),
+            "earned": points,
+            "state": MISSING,
+        }
+        yield from (known.get(column, "") for column in COLUMNS)
+        yield from (points for _ in names)
+
+
+def write_csv(
+    stream: TextIO, names: Sequence[str], lines: Iterable[Report | NothingHandedIn]
+) -> None:
+    """Write one line per student: the mark, who it is, and the points of each exercise.
 
     `names` are the exercises. Their points include adjustments; the cell of an exercise that was
-    not graded is empty. Reports are read one by one. Open the file of `stream` with `newline=""`.
+    not graded is empty. Lines are read one by one. Open the file of `stream` with `newline=""`.
     """
+    stream.write(BOM)
     writer = csv.writer(stream, lineterminator="\r\n")
     writer.writerow([*COLUMNS, *map(cell, names)])
-    for report in reports:
-        points = {result.name: amount(result.counted) for result in report.exercises}
-        leading = (column(report) for column in COLUMNS.values())
-        writer.writerow([*leading, *(points.get(name, "") for name in names)])
+    for line in lines:
+        writer.writerow(
+            line.cells(names) if isinstance(line, NothingHandedIn) else _cells(line, names)
+        )
+
+
+def _cells(report: Report, names: Sequence[str]) -> Iterator[str]:
+    points = {result.name: amount(result.counted) for result in report.exercises}
+    yield from (column(report) for column in COLUMNS.values())
+    yield from (points.get(name, "") for name in names)
 
 
 def cell(text: str) -> str:
