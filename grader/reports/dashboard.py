@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, get_args
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import msgspec
 from jinja2 import Environment
@@ -55,6 +55,7 @@ def render(
         legend=_legend(),
         states={state: states.count(state) for state in STATES},
         flagged=[student for student in summary.students if student.flags],
+        reasons=_reasons(summary.students),
         differing=[name for name, values in summary.circumstances.items() if len(values) > 1],
         style=style,
         script=script,
@@ -67,14 +68,35 @@ def render(
 @cache
 def _environment() -> Environment:
     made: Environment = environment().overlay()
-    own = {"signed": signed, "percent": percent, "words": _words, "by_kind": _by_kind}
+    own = {"signed": signed, "percent": percent, "words": _words, "by_kind": _by_kind, "heat": heat}
     made.filters = {**made.filters, **own}
+    made.globals = {**made.globals, "only": only}
     return made
 
 
 @cache
 def _source(name: str) -> str:
     return resources.files("grader.reports").joinpath("templates", name).read_text("utf-8")
+
+
+def _reasons(students: Sequence[StudentRow]) -> list[tuple[str, list[StudentRow]]]:
+    """Return the students who need review by the reason, the most frequent first."""
+    found: dict[str, list[StudentRow]] = {}
+    for student in students:
+        for flag in student.flags:
+            found.setdefault(flag, []).append(student)
+    return sorted(found.items(), key=lambda each: -len(each[1]))
+
+
+def only(**filters: object) -> str:
+    """Return a link that shows only some students in the table."""
+    chosen = {key: str(value).encode("utf-8", "replace") for key, value in filters.items()}
+    return f"#table&{urlencode(chosen)}"
+
+
+def heat(share: float | None) -> str:
+    """Return the CSS class of a pass rate: `heat-0` if everybody passes, to `heat-9` if nobody."""
+    return "" if share is None else f"heat-{round(9 * (1 - share))}"
 
 
 def _words(state: State) -> str:
@@ -132,6 +154,7 @@ def _cells(student: StudentRow) -> dict[str, Any]:
         "states": [STATES.index(state) for state in student.states],
         "state": STATES.index(student.state),
         "page": link(student.page),
+        "code": link(student.code) if student.code else "",
     }
 
 
@@ -147,6 +170,8 @@ def _showable(
         id=student.id,
         name="",
         section="",
+        login="",
+        email="",
         points=0.0,
         max_points=0.0,
         points_of=(None,) * exercises,
