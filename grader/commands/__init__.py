@@ -24,6 +24,7 @@ GROUPS = {
         "batch": ("batch", "Grade a class: a folder or a zip from any platform."),
         "regrade": ("regrade", "Grade a class again after a change of the course."),
         "adjust": ("adjust", "Add points to a student's exercise, or take some away."),
+        "name": ("name", "Name a mistake that the class made and the course does not know."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
         "merge": ("merge", "Put together the parts of a class graded on several machines."),
         "doctor": ("doctor", "Say whether it is safe to run student code here."),

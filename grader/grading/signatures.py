@@ -62,9 +62,10 @@ def parsed(text: str) -> Signature | None:
     if not text or len(text) > MAX_CHARACTERS:
         return None
     try:
-        return msgspec.json.decode(text, type=Signature)
+        found = msgspec.json.decode(text, type=Signature)
     except (msgspec.MsgspecError, UnicodeError):
         return None
+    return found if found.main or found.edges else None
 
 
 def is_same_mistake(one: str, other: str) -> bool:
