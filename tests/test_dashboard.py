@@ -18,7 +18,7 @@ from browser import PHONE, Scheme, Tab
 from grader.classroom.statistics import ClassTally
 from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
 from grader.reports import dashboard
-from grader.reports.summary import Pair, Summary
+from grader.reports.summary import SimilarGroup, Summary
 
 OpenPage = Callable[..., Any]
 PAGE = 100
@@ -115,7 +115,12 @@ def class_of(count: int) -> Summary:
     for at in range(count):
         tally.add(report(at, rng), f"reports/s{at:04}.html")
     missing = {f"s9{at:03}": Person(section="B") for at in range(3)}
-    similar = [Pair(("s0001", "s0002"), ("exercise_1", "exercise_2"), 0.83, ("exercise_2",))]
+    alike = tuple(f"s{at:04}" for at in range(min(count, 40)))
+    exercises = ("exercise_1", "exercise_2")
+    group = SimilarGroup(
+        alike, exercises, exercises[1:], (0.83, 0.9), (("s0001", "s0002"),), ("similar/001-1.html",)
+    )
+    similar = [group]
     return tally.summary("Attention, autumn", missing, similar)
 
 
@@ -402,6 +407,18 @@ def test_the_other_sections_are_there(open_page: OpenPage) -> None:
     assert "s0001, s0051, " in flagged.inner_text()
     bars = page.locator("svg.histogram")
     assert "90 to 100 percent, " in bars.get_attribute("aria-label")
+
+
+def test_similar_submissions_are_one_row_a_group(open_page: OpenPage) -> None:
+    rows = open_page().locator("section:has(#similar) tbody tr")
+    assert rows.count() == 1
+    said = rows.first.inner_text()
+    assert said.startswith("40 students: s0000")
+    assert "s0003 </script><script>document.title='owned'</script>" in said
+    assert "and 28 more" in said
+    assert "83–90 %" in said
+    link = rows.first.get_by_role("link", name="s0001 and s0002")
+    assert link.get_attribute("href") == "./similar/001-1.html"
 
 
 def test_hostile_names_stay_text(open_page: OpenPage) -> None:

@@ -17,8 +17,8 @@ from grader.classroom.mistakes import MistakeTally
 from grader.report import ExerciseResult, Outcome, Person, Report, State, Verdict
 from grader.reports.summary import (
     ExerciseSummary,
-    Pair,
     Section,
+    SimilarGroup,
     Spread,
     StudentRow,
     Summary,
@@ -78,7 +78,10 @@ class ClassTally:
         )
 
     def summary(
-        self, title: str, missing: Mapping[str, Person] | None = None, similar: Sequence[Pair] = ()
+        self,
+        title: str,
+        missing: Mapping[str, Person] | None = None,
+        similar: Sequence[SimilarGroup] = (),
     ) -> Summary:
         """Return the summary of the class so far."""
         students = tuple(self._padded(student) for student in self._students)

@@ -13,13 +13,13 @@ from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, get_args
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment
 
 from grader.report import State
-from grader.reports.pages import content_policy, environment
+from grader.reports.pages import content_policy, environment, link
 from grader.reports.summary import StudentRow, Summary
 
 STATES: tuple[State, ...] = get_args(State)
@@ -51,6 +51,7 @@ def render(
     page = template.render(
         summary=summary,
         links={student.id: link(student.page) for student in summary.students},
+        names={student.id: student.name for student in summary.students},
         titles={exercise.name: exercise.title for exercise in summary.exercises},
         legend=_legend(),
         states={state: states.count(state) for state in STATES},
@@ -70,7 +71,7 @@ def _environment() -> Environment:
     made: Environment = environment().overlay()
     own = {"signed": signed, "percent": percent, "words": _words, "by_kind": _by_kind, "heat": heat}
     made.filters = {**made.filters, **own}
-    made.globals = {**made.globals, "only": only}
+    made.globals = {**made.globals, "only": only, "link": link}
     return made
 
 
@@ -188,11 +189,6 @@ def _showable(
 
 def _rounded(value: float | None) -> float | None:
     return round(value, 2) if isinstance(value, float) else value
-
-
-def link(path: str) -> str:
-    """Return a relative path as a link that stays in the page's folder, whatever the path is."""
-    return "./" + quote(path.encode("utf-8", "replace"), safe="/")
 
 
 def signed(value: float | None) -> str:

@@ -162,6 +162,23 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class SimilarGroup:
+    """Students whose files in `exercises` are similar, each to another's of the group.
+
+    Those in `identical` have the same text. `shares` is the lowest and the highest share of their
+    own fingerprints that two of them have in common. `shown` are pairs to look at, the most similar
+    first, and `pages` the paths of the pages that show them side by side.
+    """
+
+    students: tuple[str, ...]
+    exercises: tuple[str, ...]
+    identical: tuple[str, ...]
+    shares: tuple[float, float]
+    shown: tuple[tuple[str, str], ...]
+    pages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Summary:
     """Everything that the class page shows.
 
@@ -180,7 +197,7 @@ class Summary:
     spread: Spread | None
     mistakes: tuple[Mistake, ...]
     missing: Mapping[str, Person]
-    similar: tuple[Pair, ...]
+    similar: tuple[SimilarGroup, ...]
     sections: tuple[Section, ...]
     wrong: Wrong
     circumstances: Mapping[str, Sequence[tuple[str, int]]]
