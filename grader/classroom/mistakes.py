@@ -17,8 +17,6 @@ from grader.report import Diagnosis, ExerciseResult, Outcome
 from grader.reports.summary import Mistake, MistakeKind, Wrong
 
 UNNAMED_SAYS = "An unnamed mistake."
-UNREADABLE = "unreadable"
-UNREADABLE_SAYS = "What was submitted could not be read or graded."
 APART = SELF_EXPLAINING | SYNTAX | {"type"}  # failures that no diagnosis has to explain
 MAX_FACTS = 2  # that are shown of a group
 
@@ -58,13 +56,10 @@ class MistakeTally:
         self._groups = UnnamedGroups()
         self._wrong: Counter[str] = Counter()
 
-    def add(self, result: ExerciseResult, student: int, *, is_unreadable: bool = False) -> None:
-        """Count one exercise of a student."""
+    def add(self, result: ExerciseResult, student: int) -> None:
+        """Count one exercise of a student; what could not be read needs review, and is no mistake."""
         if result.state == "to fix":
             self._wrong[_how(result)] += 1
-        if is_unreadable and not result.tests:
-            tally = self._tally(result, "failure", UNREADABLE, UNREADABLE_SAYS)
-            tally.add(student, result.max_points)
         if not result.unfinished:
             self._count_named(result, student)
             self._count_others(result, student)

@@ -48,8 +48,7 @@ class ClassTally:
             if result.name not in self._exercises:
                 self._exercises[result.name] = _ExerciseTally(result)
             self._exercises[result.name].add(result, report.points)
-            unreadable = _is_unreadable(report, result)
-            self._mistakes.add(result, len(self._students), is_unreadable=unreadable)
+            self._mistakes.add(result, len(self._students))
         for name, value in _circumstances(report):
             self._circumstances[name][value] += 1
         self._students.append(self._row(report, page, code))
@@ -132,12 +131,6 @@ def _circumstances(report: Report) -> Iterator[tuple[str, str]]:
     for name, value in report.hashes.items():
         if name != "submission":
             yield f"hash of the {name}", value
-
-
-def _is_unreadable(report: Report, result: ExerciseResult) -> bool:
-    """Return whether something was handed in for an exercise that could not be read or graded."""
-    starts = ("could not be read", f"{result.name} could not be ")
-    return any(flag.startswith(starts) for flag in report.flags)
 
 
 def sections(students: Sequence[StudentRow]) -> tuple[Section, ...]:
