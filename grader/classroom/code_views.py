@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from grader.classroom.similarity import shared_lines
 from grader.course.course import Course
 from grader.report import ExerciseResult, Frame, Report
-from grader.reports.code import CodeFile, CodeView, PairView, SharedFile
+from grader.reports.code import ShownFile, CodeView, PairView, SharedFile
 from grader.sandbox.cells import CELL
 from grader.submissions.submission import Submission
 
@@ -21,12 +21,12 @@ def view_of(report: Report, submission: Submission) -> CodeView:
     return CodeView(report, tuple(_file(result, submission) for result in results))
 
 
-def _file(result: ExerciseResult, submission: Submission) -> CodeFile:
+def _file(result: ExerciseResult, submission: Submission) -> ShownFile:
     text = submission.files[result.name]
     failed = (test for test in result.tests if test.is_wrong and test.where is not None)
     lines = {test.name: _line(test.where, text) for test in failed if test.where}
     path = submission.paths.get(result.name, f"{result.name}.py")
-    return CodeFile(path, text, result, lines)
+    return ShownFile(path, text, result, lines)
 
 
 def _line(where: Frame, text: str) -> int:

@@ -18,7 +18,7 @@ MAX_CHARACTERS = 2048
 KEY, FORM, IDENTITY = 3, 3, 3  # bytes of the hashes of a probe's name, a form and a signature
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
     """What came out at one wrong probe; an error has its kind as `form`, and no numbers."""
 
     probe: str
@@ -26,7 +26,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     total: float = 0.0
     slack: float = 0.0
 
-    def same(self, other: Entry) -> bool:
+    def same(self, other: SignedAnswer) -> bool:
         """Return whether two entries are the same answer up to rounding."""
         near = abs(self.total - other.total) <= max(self.slack, other.slack)
         return self.form == other.form and near
@@ -38,18 +38,18 @@ class Signature(msgspec.Struct, frozen=True, array_like=True):
     `whole` says that all probes were asked: a call that does not end ends the asking.
     """
 
-    main: tuple[Entry, ...] = ()
-    edges: tuple[Entry, ...] = ()
+    main: tuple[SignedAnswer, ...] = ()
+    edges: tuple[SignedAnswer, ...] = ()
     whole: bool = True
 
 
-def entry(probe: str, form: str, total: float = 0.0, slack: float = 0.0) -> Entry:
+def entry(probe: str, form: str, total: float = 0.0, slack: float = 0.0) -> SignedAnswer:
     """Return an entry, rounded for keeping."""
     rounded = float(f"{total:.9g}"), float(f"{slack:.2g}")
-    return Entry(_hash(probe, KEY), _hash(form, FORM), *rounded)
+    return SignedAnswer(_hash(probe, KEY), _hash(form, FORM), *rounded)
 
 
-def written(main: Iterable[Entry], edges: Iterable[Entry], *, whole: bool) -> str:
+def written(main: Iterable[SignedAnswer], edges: Iterable[SignedAnswer], *, whole: bool) -> str:
     """Return a signature as text; empty if nothing is wrong."""
     first = tuple(main)[:MAX_ENTRIES]
     rest = tuple(edges)[: MAX_ENTRIES - len(first)]
@@ -108,7 +108,7 @@ def bucket(text: str) -> frozenset[str]:
     return frozenset(each.probe for each in found.main or found.edges)
 
 
-def _same(ours: tuple[Entry, ...], theirs: tuple[Entry, ...], *, whole: bool) -> bool:
+def _same(ours: tuple[SignedAnswer, ...], theirs: tuple[SignedAnswer, ...], *, whole: bool) -> bool:
     """Return whether two lists of entries agree; of one cut short, only what it has is compared."""
     first, second = _by_probe(ours), _by_probe(theirs)
     if whole and first.keys() != second.keys():
@@ -119,7 +119,7 @@ def _same(ours: tuple[Entry, ...], theirs: tuple[Entry, ...], *, whole: bool) ->
     return all(each.same(more[probe]) for probe, each in fewer.items())
 
 
-def _by_probe(entries: Iterable[Entry]) -> Mapping[str, Entry]:
+def _by_probe(entries: Iterable[SignedAnswer]) -> Mapping[str, SignedAnswer]:
     return {each.probe: each for each in entries}
 
 

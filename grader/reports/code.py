@@ -17,7 +17,7 @@ MAX_SHOWN = 60_000  # characters of a file
 
 
 @dataclass(frozen=True)
-class CodeFile:
+class ShownFile:
     """A student's file for an exercise, its result, and the lines where checks failed, by check."""
 
     path: str
@@ -31,7 +31,7 @@ class CodeView:
     """The code of a student, exercise by exercise, with the teacher's view of the report."""
 
     report: Report
-    files: tuple[CodeFile, ...]
+    files: tuple[ShownFile, ...]
 
 
 @dataclass(frozen=True)

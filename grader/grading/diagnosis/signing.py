@@ -21,8 +21,8 @@ def signature_of(catalogue: Catalogue, answers: Answers, *, whole: bool) -> str:
     known = [probe for probe in catalogue.probes if probe.name in answers]
     wrong = [probe for probe in known if not catalogue.is_right(answers[probe.name], probe)]
     clear = [p for p in wrong if not catalogue.is_nearly_right(answers[p.name], p)]
-    main: list[signatures.Entry] = []
-    edges: list[signatures.Entry] = []
+    main: list[signatures.SignedAnswer] = []
+    edges: list[signatures.SignedAnswer] = []
     for probe in clear or wrong:
         entries = edges if probe.aspect in EDGES else main
         entries.append(_entry(probe.name, answers[probe.name]))
@@ -45,7 +45,7 @@ def _signature(catalogue: Catalogue, program: Respondent) -> str:
     return signature_of(catalogue, written, whole=True)
 
 
-def _entry(name: str, answer: Answer) -> signatures.Entry:
+def _entry(name: str, answer: Answer) -> signatures.SignedAnswer:
     if isinstance(answer, Raised):
         return signatures.entry(name, f"{answer.kind}\0{answer.subject}")
     return signatures.entry(name, repr(answer.form), *answer.sketch)
