@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from grader.classroom.similarity import shared_lines
 from grader.course.course import Course
 from grader.report import ExerciseResult, Frame, Report
-from grader.reports.code import ShownFile, CodeView, PairView, SharedFile
+from grader.reports.code import CodeView, PairView, SharedFile, ShownFile
 from grader.sandbox.cells import CELL
 from grader.submissions.submission import Submission
 

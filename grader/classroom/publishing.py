@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-import shutil
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -181,7 +180,9 @@ class Publisher:
 
     def _side_by_side(self, groups: Iterable[SimilarGroup]) -> tuple[SimilarGroup, ...]:
         """Write pages that show similar submissions side by side; return the groups with them."""
-        shutil.rmtree(self.out / SIMILAR, ignore_errors=True)  # the groups may be others now
+        for old in (self.out / SIMILAR).glob("[0-9]*-[0-9].html"):  # the groups may be others now
+            with explained(old):
+                old.unlink()
         common = [make_stub(exercise) for exercise in self.standings.course.exercises]
         done = []
         for number, group in enumerate(groups, 1):
