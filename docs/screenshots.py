@@ -30,6 +30,7 @@ CLASS = "class"
 # What the dashboard is made from; a test that grades the class again would take too long.
 SOURCES = (
     "classroom/statistics.py",
+    "classroom/mistakes.py",
     "classroom/similarity.py",
     "reports/dashboard.py",
     "reports/summary.py",

@@ -120,6 +120,7 @@ class Diagnosis(Explanation):
     facts: tuple[str, ...] = ()  # what the answers show, where no mistake explains them
     repeat: str = ""  # a call that shows the first of them, as a program
     complete: bool = False  # whether the mistakes explain everything that is wrong
+    signature: str = ""  # of what no known mistake explains; for the teacher alone
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ from browser import PHONE, Scheme, Tab
 
 from grader.classroom.statistics import ClassTally
 from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
-from grader.reports import dashboard
-from grader.reports.summary import Pair, Summary
+from grader.reports import code, dashboard
+from grader.reports.summary import SimilarGroup, Summary
 
 OpenPage = Callable[..., Any]
 PAGE = 100
+WIDE = {"width": 1440, "height": 900}
 HOSTILE = {
     "s0003": "</script><script>document.title='owned'</script>",
     "s0004": "<img src=x onerror=document.title='owned'>",
@@ -95,7 +96,12 @@ def report(at: int, rng: random.Random) -> Report:
         exercises=exercises,
         versions={"python": "3.11", "torch": "2.13.0"},
         hashes={"course": "4f1c", "submission": f"{at:04x}"},
-        person=Person(name=HOSTILE.get(student, ""), section="ABC"[at % 3]),
+        person=Person(
+            name=HOSTILE.get(student, ""),
+            email=f"{student}@school.example",
+            login=f"login-{at}",
+            section="ABC"[at % 3],
+        ),
         attempt=1 + at % 2,
         submitted=f"2026-11-{1 + at % 28:02}T12:30:00+01:00",
         flags=("took all of its time",) if at % 50 == 1 else (),
@@ -109,7 +115,12 @@ def class_of(count: int) -> Summary:
     for at in range(count):
         tally.add(report(at, rng), f"reports/s{at:04}.html")
     missing = {f"s9{at:03}": Person(section="B") for at in range(3)}
-    similar = [Pair(("s0001", "s0002"), ("exercise_1", "exercise_2"), 0.83, ("exercise_2",))]
+    alike = tuple(f"s{at:04}" for at in range(min(count, 40)))
+    exercises = ("exercise_1", "exercise_2")
+    group = SimilarGroup(
+        alike, exercises, exercises[1:], (0.83, 0.9), (("s0001", "s0002"),), ("similar/001-1.html",)
+    )
+    similar = [group]
     return tally.summary("Attention, autumn", missing, similar)
 
 
@@ -216,6 +227,7 @@ def test_sorting_and_searching_render_a_page_of_rows_and_no_more(open_page: Open
     assert page.evaluate("made") <= PAGE
     page.evaluate("made = 0")
     page.locator("#q").press_sequentially("s01")
+    page.locator("#rows tr").nth(PAGE - 1).wait_for()  # what does not fit a window comes in a pause
     assert page.evaluate("made") <= 3 * PAGE  # a page for each key
     assert page.locator("#rows tr").count() == PAGE
 
@@ -277,6 +289,71 @@ def test_the_address_keeps_what_is_shown(open_page: OpenPage) -> None:
     assert column(open_page(fragment="#table&section=none&sort=99&mistake=x"), "Student")
 
 
+def test_the_first_screen_says_what_to_teach_again(open_page: OpenPage, summary: Summary) -> None:
+    page = open_page(viewport=WIDE)
+    rows, rates = page.locator(".top > li"), page.locator("ul.heat li")
+    points = [
+        int(text.split()[0].replace(",", "")) for text in rows.locator(".count").all_inner_texts()
+    ]
+    assert points == [mistake.points for mistake in summary.mistakes[:5]]
+    assert rates.count() == len(EXERCISES)
+    for last in (rows.last, rates.last):
+        box = last.bounding_box()
+        assert box["y"] + box["height"] <= WIDE["height"]
+    rows.nth(1).get_by_role("link").click()
+    assert f"of {len(summary.mistakes[1].who)} (2,000" in showing(page)
+    rates.nth(2).get_by_role("link").click()
+    left = [student for student in summary.students if student.states[2] != "passed"]
+    assert f"of {len(left):,} (2,000" in showing(page)
+
+
+def test_the_table_fits_a_wide_window_with_flags_and_lateness(open_page: OpenPage) -> None:
+    page = open_page(viewport=WIDE)
+    table = page.get_by_role("region", name="Table of students")
+    wide, seen = table.evaluate("box => [box.scrollWidth, box.clientWidth]")
+    assert seen < wide + 1 <= WIDE["width"]
+    assert {"Flags", "Days late"} <= set(page.locator("#head th").all_inner_texts())
+
+
+@pytest.mark.parametrize("words", ["login-77", "S0077@school", "s0077"])
+def test_a_search_finds_login_e_mail_and_id(open_page: OpenPage, words: str) -> None:
+    page = open_page()
+    page.locator("#q").fill(words)
+    assert "s0077" in column(page, "Student")
+
+
+def test_names_are_sorted_by_surname(open_page: OpenPage, tmp_path: Path) -> None:
+    names = ("Zoe Adams", "Berg, Anna", "Ann Marie Cole")
+    rng = random.Random(3)
+    people = [replace(report(at, rng), person=Person(name=name)) for at, name in enumerate(names)]
+    path = tmp_path / "index.html"
+    path.write_text(dashboard.render(_summary_of(*reversed(people))), "utf-8")
+    page = open_page(path=path)
+    sort(page, "Name")
+    assert column(page, "Name") == list(names)
+
+
+def test_sections_stand_side_by_side(open_page: OpenPage, summary: Summary) -> None:
+    page = open_page()
+    rows = page.locator("table.sections tbody tr")
+    assert rows.locator("th").all_inner_texts() == ["A", "B", "C"]
+    own = [student for student in summary.students if student.section == "B"]
+    passed = sum(student.states[0] == "passed" for student in own)
+    cells = rows.nth(1).locator("td").all_inner_texts()
+    assert cells[0] == str(len(own))
+    assert cells[2] == dashboard.percent(passed, len(own))
+    rows.nth(1).get_by_role("link").click()
+    assert f"of {len(own)} (2,000" in showing(page)
+
+
+def test_who_needs_review_is_grouped_by_reason(open_page: OpenPage) -> None:
+    page = open_page()
+    reasons = page.locator("ul.reasons > li")
+    assert reasons.count() == 1
+    reasons.first.get_by_role("link", name="with this reason").click()
+    assert showing(page).startswith("Showing 1–40 of 40 (2,000")
+
+
 def test_a_mistake_unfolds_to_who_made_it(open_page: OpenPage, summary: Summary) -> None:
     page = open_page()
     mistake = summary.mistakes[0]
@@ -326,9 +403,22 @@ def test_the_other_sections_are_there(open_page: OpenPage) -> None:
     assert "Similarity is no evidence of copying by itself" in said
     assert "Students were graded under different conditions: seed." in said
     flagged = page.locator("section:has(#flagged) li").first
-    assert flagged.inner_text() == "s0001: took all of its time"
+    assert flagged.inner_text().startswith("took all of its time: 40 students")
+    assert "s0001, s0051, " in flagged.inner_text()
     bars = page.locator("svg.histogram")
     assert "90 to 100 percent, " in bars.get_attribute("aria-label")
+
+
+def test_similar_submissions_are_one_row_a_group(open_page: OpenPage) -> None:
+    rows = open_page().locator("section:has(#similar) tbody tr")
+    assert rows.count() == 1
+    said = rows.first.inner_text()
+    assert said.startswith("40 students: s0000")
+    assert "s0003 </script><script>document.title='owned'</script>" in said
+    assert "and 28 more" in said
+    assert "83–90 %" in said
+    link = rows.first.get_by_role("link", name="s0001 and s0002")
+    assert link.get_attribute("href") == "./similar/001-1.html"
 
 
 def test_hostile_names_stay_text(open_page: OpenPage) -> None:
@@ -347,6 +437,34 @@ def test_axe_finds_nothing(open_page: OpenPage, tmp_path: Path, scheme: Scheme) 
     page = open_page(scheme, path=small)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.locator("ul.who li").first.wait_for()
+    broken, which = chromium.accessibility(page, scheme)
+    assert broken == 0, which
+
+
+def pages_with_code() -> dict[str, str]:
+    """A student's code beside the verdicts, and two students side by side."""
+    texts = ("import torch\n\nx = '</pre><script>'\n", "import torch\n" + "y = 1\n" * 30)
+    lines = {"test_0": 3}
+    one = report(1, random.Random(2))
+    shown = (code.ShownFile("exercise_1.py", texts[0], one.exercises[1], lines),)
+    pair = code.SharedFile("Masked softmax", texts, ((1,), (1, 3)))
+    return {
+        "code": code.render(code.CodeView(one, shown)),
+        "pair": code.render_pair(code.PairView(("s0001", "s0002"), (pair,))),
+    }
+
+
+@pytest.mark.parametrize("scheme", chromium.SCHEMES)
+@pytest.mark.parametrize("name", ["code", "pair"])
+def test_pages_with_code_fit_a_phone_and_axe_finds_nothing(
+    open_page: OpenPage, tmp_path: Path, name: str, scheme: Scheme
+) -> None:
+    path = tmp_path / f"{name}.html"
+    path.write_text(pages_with_code()[name], "utf-8")
+    page = open_page(scheme, path=path, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert (page.asked, page.said) == ([path.as_uri()], [])
+    assert "x = '</pre><script>'" in page.locator("pre").first.inner_text()
     broken, which = chromium.accessibility(page, scheme)
     assert broken == 0, which
 

@@ -49,7 +49,7 @@ def pages(out: Path) -> dict[str, bytes]:
 def test_pages_that_a_power_cut_emptied_are_written_again(cli: Cli, place: Path) -> None:
     batch(cli, place)
     whole = pages(place / "out")
-    assert len(whole) == 8 * 3 + 3
+    assert len(whole) == 8 * 4 + 3
     for name in whole:
         os.truncate(place / "out" / name, 0)
     batch(cli, place)
@@ -57,7 +57,7 @@ def test_pages_that_a_power_cut_emptied_are_written_again(cli: Cli, place: Path)
 
 
 @pytest.mark.parametrize(
-    "name", ["reports/s002.html", "reports/s003.json", "grades.csv", "index.html"]
+    "name", ["reports/s002.html", "reports/s003.json", "code/s004.html", "grades.csv", "index.html"]
 )
 def test_a_page_that_was_changed_or_removed_is_written_again(
     name: str, cli: Cli, place: Path

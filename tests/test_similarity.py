@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 
 from grader.classroom import similarity
 from grader.classroom.review import NeedsReview
-from grader.classroom.similarity import FEWEST, GRAM, WINDOW, Similarity, fingerprints, tokens
-from grader.reports.summary import Pair
+from grader.classroom.similarity import (
+    FEWEST,
+    GRAM,
+    WINDOW,
+    Similarity,
+    fingerprints,
+    shared_lines,
+    tokens,
+)
+from grader.reports.summary import Pair, SimilarGroup
 
 STUB = '''
 """Weigh the values by how well the keys fit."""
@@ -141,6 +149,45 @@ def test_many_students_with_the_same_file_are_each_named_once() -> None:
         f"s{at:03}" for at in range(40)
     }
     assert all(pair.identical for pair in found)
+
+
+def groups_of(*texts: str) -> list[SimilarGroup]:
+    found = Similarity([STUB])
+    for at, text in enumerate(texts):
+        found.add(f"s{at:03}", {"attention": text})
+    return found.groups()
+
+
+def test_identical_files_are_one_group_however_many() -> None:
+    first, second = groups_of(*[program(1)] * 540, program(2), program(2))
+    assert (len(first.students), first.identical, first.shares) == (540, ("attention",), (1.0, 1.0))
+    assert second.students == ("s540", "s541")
+    assert len(first.shown) <= 3
+
+
+def test_a_group_holds_whoever_is_similar_to_one_of_it() -> None:
+    own = program(2).splitlines()
+    mixed = "\n".join(program(1).splitlines()[:22] + own[22:])
+    (group,) = groups_of(program(1), *others(20), mixed, renamed(program(1)))
+    assert group.students == ("s000", "s021", "s022")
+    assert group.shares[0] < group.shares[1]
+    assert group.shown[0] == ("s000", "s022")
+
+
+def test_the_lines_that_two_texts_share_are_known() -> None:
+    own, copied = program(2).splitlines(), program(1).splitlines()
+    mixed = "\n".join(own[:6] + copied[6:14] + own[14:])
+    first, second = shared_lines(program(1), "# a comment\n\n" + renamed(mixed), [STUB])
+    assert set(range(8, 14)) <= first
+    assert len(first) < 20  # of 27: random lines share a little, too
+    assert {line.lstrip() for at, line in enumerate(mixed.splitlines(), 1) if at in first} >= {
+        line.lstrip() for line in copied[7:13]
+    }
+    assert set(range(18, 30)) <= second  # twice as many lines, after three
+
+
+def test_no_line_of_the_stub_is_shared() -> None:
+    assert shared_lines(STUB, STUB, [STUB]) == (set(), set())
 
 
 def test_pairs_with_more_exercises_come_first() -> None:

@@ -20,7 +20,7 @@ from grader.report import (
     Person,
     Report,
 )
-from grader.reports.summary import Summary
+from grader.reports.summary import Mistake, Summary
 
 WORDS: dict[str, Any] = {"+": "passed", "-": "failed", "s": "skipped", "e": "error"}
 
@@ -226,18 +226,22 @@ def charged(**prices: int) -> ExerciseResult:
     return exercise("--", 4, points=points, diagnosis=wrong(**prices), charges=charges)
 
 
+def named(found: Summary) -> list[Mistake]:
+    return [mistake for mistake in found.mistakes if mistake.kind == "named"]
+
+
 def test_mistakes_are_ranked_by_the_points_that_they_cost() -> None:
     found = counted(
         report("s001", charged(no_scale=1)),
         report("s002", exercise("+")),
         report("s003", charged(no_scale=1, wrong_axis=5)),
         report("s004", exercise("-", diagnosis=wrong())),
-    ).mistakes
-    assert [(m.exercise, m.fault, m.who, m.points) for m in found] == [
+    )
+    assert [(m.exercise, m.fault, m.who, m.points) for m in named(found)] == [
         ("one", "wrong_axis", (2,), 5),
         ("one", "no_scale", (0, 2), 2),
     ]
-    assert found[0].says == "It is wrong_axis."
+    assert named(found)[0].says == "It is wrong_axis."
 
 
 def test_mistakes_that_cost_the_same_are_ranked_by_students() -> None:
@@ -245,24 +249,98 @@ def test_mistakes_that_cost_the_same_are_ranked_by_students() -> None:
         report("s001", charged(late=4)),
         report("s002", charged(early=2)),
         report("s003", charged(early=2)),
-    ).mistakes
-    assert [(m.fault, len(m.who)) for m in found] == [("early", 2), ("late", 1)]
+    )
+    assert [(m.fault, len(m.who)) for m in named(found)] == [("early", 2), ("late", 1)]
 
 
 def test_a_mistake_that_is_not_charged_once_costs_what_its_checks_take() -> None:
     found = counted(
         report("s001", exercise("--", 4, diagnosis=wrong(no_scale=1))),
         report("s002", charged(no_scale=1)),
-    ).mistakes
-    assert [(m.fault, m.points) for m in found] == [("no_scale", 4 + 1)]
+    )
+    assert [(m.fault, m.points) for m in named(found)] == [("no_scale", 4 + 1)]
 
 
 def test_a_tie_counts_for_its_first_explanation() -> None:
     dearer = wrong(other=6)
     tied = replace(wrong(no_scale=1), tie=(dearer,))
     result = replace(charged(other=6), diagnosis=tied)
-    (found,) = counted(report("s001", result)).mistakes
+    (found,) = named(counted(report("s001", result)))
     assert (found.fault, found.points) == ("no_scale", 1)
+
+
+def failed(*kinds: str, **changes: Any) -> ExerciseResult:
+    """An exercise whose tests, worth 2 points each, failed in these ways."""
+    result = exercise("-" * len(kinds), **changes)
+    tests = tuple(replace(test, kind=kind) for test, kind in zip(result.tests, kinds))
+    return replace(result, tests=tests)
+
+
+def costs(*reports: Report) -> list[tuple[str, str, tuple[int, ...], int]]:
+    return [(m.kind, m.fault, m.who, m.points) for m in counted(*reports).mistakes]
+
+
+def test_failures_that_say_themselves_what_is_wrong_are_groups() -> None:
+    assert costs(
+        report("s001", failed("IndentationError", "IndentationError")),
+        report("s002", failed("SyntaxError", "Timeout")),
+        report("s003", failed("Forbidden")),
+        report("s004", failed("RuntimeError", "its own <name>", "Its_Own")),
+    ) == [
+        ("failure", "SyntaxError", (0, 1), 6),
+        ("failure", "Timeout", (1,), 2),
+        ("failure", "Forbidden", (2,), 2),
+        ("failure", "RuntimeError", (3,), 2),
+        ("failure", "other", (3,), 2),
+        ("failure", "Exception", (3,), 2),
+    ]
+
+
+def test_every_point_counts_once_for_the_mistake_that_shows_in_it() -> None:
+    """One check shows the named mistake, one is skipped because of it, one fails by itself."""
+    tests = (
+        Outcome("test_0", "", "failed", 0, 4, kind="value"),
+        Outcome("test_1", "", "skipped", 0, 2, message='skipped until "test_0" passes'),
+        Outcome("test_2", "", "failed", 0, 1, kind="Forbidden"),
+    )
+    one = exercise("---", tests=tests, diagnosis=wrong(no_scale=1))
+    assert costs(report("s001", one)) == [
+        ("named", "no_scale", (0,), 4),
+        ("failure", "Forbidden", (0,), 1),
+    ]
+
+
+def test_what_could_not_be_read_needs_review_and_is_no_mistake() -> None:
+    flags = ("one could not be read: not valid UTF-8",)
+    assert costs(report("s001", exercise("", max_points=7), flags=flags)) == []
+
+
+def test_what_nobody_has_started_is_no_mistake() -> None:
+    assert costs(report("s001", failed("NotImplementedError", unfinished=True))) == []
+
+
+def test_how_many_wrong_solutions_have_a_name() -> None:
+    unknown = Diagnosis((), "no known mistake", "")
+    found = counted(
+        report("s001", exercise("-", diagnosis=wrong(no_scale=1)), exercise("-", name="two")),
+        report("s002", exercise("-", diagnosis=unknown), exercise("+", name="two")),
+    ).wrong
+    assert (found.named, found.failure, found.unnamed, found.total) == (1, 1, 1, 3)
+
+
+def test_sections_are_compared_where_there_are_several() -> None:
+    people = [Person(section=name) for name in ("B", "A", "B")]
+    found = counted(
+        *(
+            report(f"s00{at}", exercise(verdicts), person=person)
+            for at, (verdicts, person) in enumerate(zip(("++", "+-", "--"), people))
+        )
+    ).sections
+    assert [(s.name, s.students, s.mean, s.passed) for s in found] == [
+        ("A", 1, 0.5, (0.0,)),
+        ("B", 2, 0.5, (0.5,)),
+    ]
+    assert class_of("+", "-").sections == ()
 
 
 def test_circumstances_show_where_students_differ() -> None:

@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from grader.classroom.code_views import pair_view, view_of
 from grader.classroom.similarity import Similarity
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.statistics import ClassTally
@@ -23,12 +24,15 @@ from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.files import Draft, fingerprint, fingerprint_of, sync, sync_files, writing_whole
 from grader.report import Report
-from grader.reports import dashboard, render
+from grader.reports import code, dashboard, render
 from grader.reports.data import to_json_line
 from grader.reports.platforms.grades import write_csv
-from grader.reports.summary import Summary
+from grader.reports.summary import SimilarGroup, Summary
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
+CODE, SIMILAR = "code", "similar"  # the folders of what only teachers read
+CODE_FORM = "code"
+MAX_GROUPS = 100  # of similar submissions that have pages of their own
 CLASS = "class"  # the setting with the fingerprint of the class's pages
 MAX_COMPARED = 5000  # students; comparing more submissions takes too long
 GROUP_SECONDS = 1.0  # pages are synced together when the last ones were that long ago
@@ -63,7 +67,8 @@ class Publisher:
     _flushed: float = 0.0
 
     def __post_init__(self) -> None:
-        for page in (*self.out.glob(".*"), *(self.out / REPORTS).glob(".*")):
+        folders = (self.out, *(self.out / name for name in (REPORTS, CODE, SIMILAR)))
+        for page in (page for folder in folders for page in folder.glob(".*")):
             if _UNFINISHED.fullmatch(page.name):
                 page.unlink(missing_ok=True)
 
@@ -103,12 +108,18 @@ class Publisher:
         return {name: fingerprint(self.out / name) for name in names}
 
     def _pages(self, standing: Standing) -> Iterator[tuple[Report, dict[str, str]]]:
-        """Yield each report of a student, and the names of its pages by form."""
+        """Yield each report of a student, and the names of its pages by form.
+
+        The page with the code is made of the attempt that counts.
+        """
         for report in (standing.report, *standing.others):
             name = report.submission
             if report is not standing.report:
                 name += f".attempt-{report.attempt}"
-            yield report, {form: f"{REPORTS}/{name}{end}" for end, form in VIEWS.items()}
+            pages = {form: f"{REPORTS}/{name}{end}" for end, form in VIEWS.items()}
+            if report is standing.report:
+                pages[CODE_FORM] = f"{CODE}/{name}.html"
+            yield report, pages
 
     def _write(self, standing: Standing) -> None:
         drafts: list[Draft] = []
@@ -117,7 +128,7 @@ class Publisher:
             for report, pages in self._pages(standing):
                 visible = for_student(report, self.standings.course.policy)
                 for form, page in pages.items():
-                    text = render(visible, form)
+                    text = self._code(standing) if form == CODE_FORM else render(visible, form)
                     with writing(self.out / page, drafts) as file:
                         file.write(text)
                     written[page] = fingerprint_of(text)
@@ -149,6 +160,13 @@ class Publisher:
         points = float(mark.points), float(mark.max_points)
         return HistoryRow("mark", why, report.submission, digest, *points)
 
+    def _code(self, standing: Standing) -> str:
+        """Return the page with a student's code, or one that says that it cannot be shown."""
+        student = standing.report.submission
+        with self.standings.ledger.review.sparing(student):
+            return code.render(view_of(standing.report, standing.submission))
+        return code.render_missing(student)
+
     def flush(self) -> None:
         """Put the pages that wait in their places, on the disk, and record them as published."""
         pending, self._pending = self._pending, {}
@@ -166,7 +184,7 @@ class Publisher:
                             draft.put()
                     self._remove(each.old_pages)
                     placed[student] = each
-            if drafts:
+            for folder in {draft.path.parent for draft in drafts}:
                 with explained(folder):
                     sync(folder)
         finally:
@@ -181,7 +199,7 @@ class Publisher:
         """Remove pages that were published and are not any more."""
         for page in pages:
             path = self.out / page
-            if path.parent == self.out / REPORTS:  # whatever the ledger says
+            if path.parent in (self.out / REPORTS, self.out / CODE):  # whatever the ledger says
                 with explained(path):
                     path.unlink(missing_ok=True)
 
@@ -210,12 +228,40 @@ class Publisher:
         if kept is not None:
             ledger.put(CLASS, None)  # until all three are written
         summary = self._write_marks(compare=students <= MAX_COMPARED)
+        summary = replace(summary, similar=self._side_by_side(summary.similar))
         with writing(self.out / DASHBOARD) as page:
             page.write(dashboard.render(summary, ledger.review.sparing))
         if len(summary.students) == students:  # otherwise some are not graded yet
             known = ledger.class_fingerprint()
             state = {"fingerprint": known, "pages": self._on_disk(names), **others}
             ledger.put(CLASS, state)
+
+    def _side_by_side(self, groups: Iterable[SimilarGroup]) -> tuple[SimilarGroup, ...]:
+        """Write pages that show similar submissions side by side; return the groups with them."""
+        for old in (self.out / SIMILAR).glob("[0-9]*-[0-9].html"):  # the groups may be others now
+            with explained(old):
+                old.unlink()
+        common = [make_stub(exercise) for exercise in self.standings.course.exercises]
+        done = []
+        for number, group in enumerate(groups, 1):
+            pages: list[str] = []
+            for place, pair in enumerate(group.shown if number <= MAX_GROUPS else (), 1):
+                with self.standings.ledger.review.sparing(pair[0]):
+                    name = f"{SIMILAR}/{number:03}-{place}.html"
+                    self._write_pair(self.out / name, group, pair, common)
+                    pages.append(name)
+            done.append(replace(group, shown=group.shown[: len(pages)], pages=tuple(pages)))
+        return tuple(done)
+
+    def _write_pair(
+        self, path: Path, group: SimilarGroup, pair: tuple[str, str], common: Iterable[str]
+    ) -> None:
+        standings = [self.standings.standing(student) for student in pair]
+        first, second = (each.submission for each in standings if each is not None)
+        view = pair_view(self.standings.course, group.exercises, first, second, common)
+        text = code.render_pair(view)
+        with writing(path) as file:
+            file.write(text)
 
     def _write_marks(self, compare: bool) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
@@ -228,7 +274,8 @@ class Publisher:
             def reports() -> Iterator[Report]:
                 for report, files in self.standings.everybody():
                     with sparing(report.submission):
-                        tally.add(report, f"{REPORTS}/{report.submission}.html")
+                        name = f"{report.submission}.html"
+                        tally.add(report, f"{REPORTS}/{name}", f"{CODE}/{name}" if files else "")
                     team = teams.get(report.submission, "")
                     if compare and team not in compared:  # its members have the same files
                         compared.update({team} - {""})
@@ -240,7 +287,7 @@ class Publisher:
 
             write_csv(grades, course.names, self.standings.with_missing(reports()))
         missing = dict(self.standings.ledger.missing())
-        return tally.summary(course.title, missing, similarity.pairs())
+        return tally.summary(course.title, missing, similarity.groups())
 
 
 def _discard(drafts: Iterable[Draft]) -> None:

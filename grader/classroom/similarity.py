@@ -15,13 +15,13 @@ import keyword
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
-from grader.reports.summary import Pair
+from grader.reports.summary import Pair, SimilarGroup
 
 Indices = tuple[int, int]
 
@@ -29,6 +29,7 @@ GRAM = 12  # tokens in a fingerprint: shorter matches are noise
 WINDOW = 6  # one fingerprint in a window is kept: a match of GRAM + WINDOW - 1 tokens is found
 FEW, COMMON_SHARE = 10, 0.05  # what more students than this, or a larger share, have is common
 MOST = 100  # students that may share a fingerprint; bounds the work for a class of any size
+MAX_SHOWN = 3  # pairs of a group that are shown side by side
 FEWEST = 12  # fingerprints of its own that a file needs to be compared
 SIMILAR = 0.6  # the least share of two files' own fingerprints that both have
 
@@ -90,6 +91,16 @@ class Similarity:
                 pairs.append(self._pair(students, matches))
         return sorted(pairs, key=lambda pair: (-len(pair.exercises), -pair.share, pair.students))
 
+    def groups(self) -> list[SimilarGroup]:
+        """Return the similar submissions in groups, those with the most similar pair first.
+
+        Each in a group is similar to another one in it, in the same exercises.
+        """
+        found: dict[tuple[tuple[str, ...], ...], list[Pair]] = {}
+        for pair in self.pairs():
+            found.setdefault((pair.exercises, pair.identical), []).append(pair)
+        return [group for own in found.values() for group in map(_group, _connected(own))]
+
     def _readable(self, own: list[_ComparedFile]) -> tuple[list[_ComparedFile], Counter[int]]:
         """Return the files that can be compared, and how many of them have each fingerprint."""
         files, spread = [], Counter[int]()
@@ -113,6 +124,59 @@ class Similarity:
             2 * shared / sum(match.total for match in matches.values()),
             tuple(exercise for exercise, match in matches.items() if match.identical),
         )
+
+
+def _connected(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Return pairs by group: two pairs with a student in common are in the same one."""
+    above: dict[str, str] = {}
+
+    def top(student: str) -> str:
+        while (over := above.setdefault(student, student)) != student:
+            above[student] = above[over]
+            student = over
+        return student
+
+    pairs = list(pairs)
+    for pair in pairs:
+        one, other = map(top, pair.students)
+        above[other] = one
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(top(pair.students[0]), []).append(pair)
+    return list(groups.values())
+
+
+def _group(pairs: Sequence[Pair]) -> SimilarGroup:
+    students = sorted({student for pair in pairs for student in pair.students})
+    shares = [pair.share for pair in pairs]
+    first = pairs[0]
+    return SimilarGroup(
+        tuple(students),
+        first.exercises,
+        first.identical,
+        (min(shares), max(shares)),
+        tuple(pair.students for pair in pairs[:MAX_SHOWN]),
+    )
+
+
+def shared_lines(one: str, other: str, common: Iterable[str]) -> tuple[set[int], set[int]]:
+    """Return which lines of two texts, from 1, are in both, apart from what `common` has, too."""
+    left_out = {mark for text in common for mark, _ in _grams(text)}
+    first, second = list(_grams(one)), list(_grams(other))
+    both = ({mark for mark, _ in first} & {mark for mark, _ in second}) - left_out
+    return _lines(first, both), _lines(second, both)
+
+
+def _lines(grams: Iterable[tuple[int, range]], chosen: set[int]) -> set[int]:
+    return {line for mark, lines in grams if mark in chosen for line in lines}
+
+
+def _grams(text: str) -> Iterator[tuple[int, range]]:
+    """Yield the hash of every `GRAM` successive tokens, and the lines that they stand on."""
+    placed = list(_placed_tokens(text))
+    hashes = _hashes([token for token, _ in placed])
+    for at, mark in enumerate(hashes):
+        yield mark, range(placed[at][1], placed[at + GRAM - 1][1] + 1)
 
 
 @dataclass(frozen=True)
@@ -185,12 +249,20 @@ def tokens(text: str) -> Iterator[str]:
 
     Every name becomes `n`, every string `''` and every number `0`.
     """
+    return (token for token, _ in _placed_tokens(text))
+
+
+def _placed_tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the tokens of a text, each with its line, from 1."""
+    line, until = 1, 0
     for match in _TOKEN.finditer(text):
+        line += text.count("\n", until, match.start())
+        until = match.start()
         kind, token = match.lastgroup, match.group()
         if kind == "sign" or (kind == "name" and keyword.iskeyword(token)):
-            yield token
+            yield token, line
         elif kind != "left_out":
-            yield {"name": "n", "string": "''", "number": "0"}[kind or ""]
+            yield {"name": "n", "string": "''", "number": "0"}[kind or ""], line
 
 
 def _hashes(text_tokens: list[str]) -> list[int]:

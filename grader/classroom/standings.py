@@ -183,7 +183,9 @@ class Standings:
                 digest.update(stored.result)
             about = repr((row, adjustments, flags, self.ledger.damage(student)))
             digest.update(about.encode("utf-8", "backslashreplace"))
-            graded.append((self._report(row, submission, known, adjustments), submission))
+            report = self._report(row, submission, known, adjustments)
+            digest.update(_named_in(report).encode("utf-8", "backslashreplace"))
+            graded.append((report, submission))
         if not graded:
             return None
         counting, submission = self._counting(graded)
@@ -206,7 +208,10 @@ class Standings:
     ) -> Report:
         policy = self.course.policy
         adjusted = [
-            replace(_placed(result, row), adjustment=adjustments.get(result.name))
+            replace(
+                _placed(self._reporter.named(result), row),
+                adjustment=adjustments.get(result.name),
+            )
             for result in _results(self.course, submission, known)
         ]
         days, vague = policy.days_late(row.submitted, row.due), ""
@@ -253,6 +258,12 @@ def _results(course: Course, submission: Submission, known: Known) -> Iterator[E
             yield not_run(exercise, problem)
         else:
             yield decode_result(known[exercise.name].result)
+
+
+def _named_in(report: Report) -> str:
+    """Return what a report says of mistakes that a teacher has named: that is in no result."""
+    diagnoses = (result.diagnosis for result in report.exercises)
+    return repr([d for d in diagnoses if d is not None and d.faults and d.signature])
 
 
 def _placed(result: ExerciseResult, row: AttemptRow) -> ExerciseResult:

@@ -13,11 +13,12 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from grader.classroom.mistakes import MistakeTally
 from grader.report import ExerciseResult, Outcome, Person, Report, State, Verdict
 from grader.reports.summary import (
     ExerciseSummary,
-    Mistake,
-    Pair,
+    Section,
+    SimilarGroup,
     Spread,
     StudentRow,
     Summary,
@@ -29,59 +30,38 @@ BINS = 10  # of the histogram
 _NOT_GRADED: tuple[State, ...] = ("not graded",)
 
 
-@dataclasses.dataclass
-class _MistakeTally:
-    """Who made a mistake so far, and the points that it cost them."""
-
-    says: str
-    who: list[int] = dataclasses.field(default_factory=list)
-    points: int = 0
-
-
 class ClassTally:
     """The running counts of a class, from which its `Summary` is made."""
 
     def __init__(self) -> None:
         self._exercises: dict[str, _ExerciseTally] = {}
         self._students: list[StudentRow] = []
-        self._mistakes: dict[tuple[str, str], _MistakeTally] = {}
+        self._mistakes = MistakeTally()
         self._circumstances: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def add(self, report: Report, page: str) -> None:
-        """Count a student, once, from the teacher's view of the report; `page` is its path."""
+    def add(self, report: Report, page: str, code: str = "") -> None:
+        """Count a student, once, from the teacher's view of the report.
+
+        `page` is the path of the report, and `code` that of the page with the student's code.
+        """
         for result in report.exercises:
             if result.name not in self._exercises:
                 self._exercises[result.name] = _ExerciseTally(result)
             self._exercises[result.name].add(result, report.points)
-            self._count_mistakes(result)
+            self._mistakes.add(result, len(self._students))
         for name, value in _circumstances(report):
             self._circumstances[name][value] += 1
-        self._students.append(self._row(report, page))
+        self._students.append(self._row(report, page, code))
 
-    def _count_mistakes(self, result: ExerciseResult) -> None:
-        """Count each mistake of an exercise for itself; of a tie, those of the first explanation.
-
-        A tie is charged for its dearest explanation, but counts for its first.
-        """
-        diagnosis = result.diagnosis
-        if diagnosis is None:
-            return
-        charged = {charge.fault: charge.points for charge in result.charges}
-        costs = dict(zip(diagnosis.faults, diagnosis.costs))
-        for fault, says, tests in zip(diagnosis.faults, diagnosis.each, diagnosis.tests):
-            taken = sum(t.max_points - t.points for t in result.tests if t.name in tests)
-            lost = charged.get(fault, costs[fault]) if charged else taken
-            tally = self._mistakes.setdefault((result.name, fault), _MistakeTally(says))
-            tally.who.append(len(self._students))
-            tally.points += lost
-
-    def _row(self, report: Report, page: str) -> StudentRow:
+    def _row(self, report: Report, page: str, code: str) -> StudentRow:
         graded = {result.name: result for result in report.exercises}
         results = [graded.get(name) for name in self._exercises]
         return StudentRow(
             id=report.submission,
             name=report.person.name,
             section=report.person.section,
+            login=report.person.login,
+            email=report.person.email,
             points=report.counted,
             max_points=report.max_counted,
             points_of=tuple(result.counted if result else None for result in results),
@@ -93,17 +73,17 @@ class ClassTally:
             flags=report.flags,
             first_to_fix=report.first_to_fix.name if report.first_to_fix else "",
             page=page,
+            code=code,
         )
 
     def summary(
-        self, title: str, missing: Mapping[str, Person] | None = None, similar: Sequence[Pair] = ()
+        self,
+        title: str,
+        missing: Mapping[str, Person] | None = None,
+        similar: Sequence[SimilarGroup] = (),
     ) -> Summary:
         """Return the summary of the class so far."""
         students = tuple(self._padded(student) for student in self._students)
-        mistakes = [
-            Mistake(*key, each.says, tuple(each.who), each.points)
-            for key, each in self._mistakes.items()
-        ]
         conditions = self._circumstances.items()
         return Summary(
             title=title,
@@ -112,9 +92,11 @@ class ClassTally:
             students=students,
             histogram=histogram(students),
             spread=spread([student.points for student in students]),
-            mistakes=tuple(sorted(mistakes, key=lambda each: (-each.points, -len(each.who)))),
+            mistakes=self._mistakes.mistakes(),
             missing=missing or {},
             similar=tuple(similar),
+            sections=sections(students),
+            wrong=self._mistakes.wrong(),
             circumstances={name: tuple(values.most_common()) for name, values in conditions},
         )
 
@@ -139,6 +121,26 @@ def _circumstances(report: Report) -> Iterator[tuple[str, str]]:
     for name, value in report.hashes.items():
         if name != "submission":
             yield f"hash of the {name}", value
+
+
+def sections(students: Sequence[StudentRow]) -> tuple[Section, ...]:
+    """Return the results of each section, by name; nothing unless there are several."""
+    own: defaultdict[str, list[StudentRow]] = defaultdict(list)
+    for student in students:
+        own[student.section].append(student)
+    return tuple(_section(name, own[name]) for name in sorted(own)) if len(own) > 1 else ()
+
+
+def _section(name: str, students: Sequence[StudentRow]) -> Section:
+    shares = [each.points / each.max_points if each.max_points else 0.0 for each in students]
+    columns = zip(*(student.states for student in students))
+    passed = tuple(_share_passed(states) for states in columns)
+    return Section(name, len(students), statistics.fmean(shares), passed)
+
+
+def _share_passed(states: Sequence[State]) -> float | None:
+    graded = len(states) - states.count("not graded")
+    return states.count("passed") / graded if graded else None
 
 
 def histogram(students: Sequence[StudentRow]) -> tuple[int, ...]:

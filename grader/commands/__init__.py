@@ -25,6 +25,7 @@ GROUPS = {
         "batch": ("batch", "Grade a class: a folder or a zip from any platform."),
         "regrade": ("regrade", "Grade a class again after a change of the course."),
         "adjust": ("adjust", "Add points to a student's exercise or mark, or take some away."),
+        "name": ("name", "Name a mistake that the class made and the course does not know."),
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),

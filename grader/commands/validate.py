@@ -7,6 +7,7 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -15,14 +16,16 @@ import click
 
 from grader.commands.build import stale
 from grader.commands.options import COURSE, progress_bar
-from grader.course.course import Course, Exercise
+from grader.course.course import NAMED_FILE, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
+from grader.course.named import Named, load_named
 from grader.course.settings import did_you_mean
 from grader.course.stubs import make_stub
 from grader.errors import CourseError
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
 from grader.grading.session import with_grader
+from grader.grading.signatures import parsed
 from grader.report import Diagnosis, Outcome, Report
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
@@ -142,6 +145,7 @@ class Prover:
         self._reference()
         self._stub()
         self._faults()
+        self._named()
         self._tests()
         return self.proof
 
@@ -265,6 +269,29 @@ class Prover:
             return ""
         listed = ", ".join(f'"{name}"' for name in names)
         return f"it fails other tests than it says; they are: fails = [{listed}]"
+
+    def _named(self) -> None:
+        """Check the mistakes that were named with `grader name`."""
+        named = load_named(self.exercise)
+        taken = Counter(
+            [*(each.id for each in named), *(each.name for each in load_faults(self.exercise))]
+        )
+        for each in named:
+            if problem := self._named_problem(each, taken[each.id]):
+                self._problem(NAMED_FILE, f"{each.id}: {problem}")
+
+    def _named_problem(self, named: Named, called_so: int) -> str:
+        if called_so > 1:
+            return "another mistake has the same name"
+        if not named.says.strip():
+            return "its `says` is empty"
+        if parsed(named.signature) is None:
+            return "its `signature` is damaged; name the mistake again"
+        most, price = self.exercise.points, price_of(named.as_fault(), self.exercise.points)
+        if price > most:
+            return f"it costs {price} points, and the exercise is worth {most}"
+        known = self.grader.known_with(self.exercise, named.signature)
+        return f"it is the same as {known}; take it out" if known else ""
 
     def _tests(self) -> None:
         """Check that each hidden test is needed by a fault, or says which contract it guards."""

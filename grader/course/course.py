@@ -22,6 +22,7 @@ from grader.errors import CourseError, RequestError
 SETTINGS = "reference/course.toml"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
 STATEMENT_FILES = ("statement.md", "test_public.py")  # students read them; they decide no result
+NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 
 
 class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -141,7 +142,8 @@ class Course:
         """Yield what decides the results of an exercise: its own files, and what it imports."""
         paths = [self.suite(name)]
         if self.suites == "hidden":
-            paths = [path for path in self._files(name) if path.name not in STATEMENT_FILES]
+            without = (*STATEMENT_FILES, NAMED_FILE)
+            paths = [path for path in self._files(name) if path.name not in without]
             for needed in sorted(self.needed(name)):
                 paths += [self[needed].folder / file for file in ("solution.py", "stand_in.py")]
         if not self.policy.carry_forward:

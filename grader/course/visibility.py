@@ -65,10 +65,11 @@ def _visible_diagnosis(
     if visible is None:
         return None
     tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
+    visible = replace(visible, tie=tie, signature="")
     if failed <= shown:
-        return replace(visible, tie=tie)
+        return visible
     # The rest may be about a hidden test.
-    return replace(visible, tie=tie, besides="", facts=(), repeat="")
+    return replace(visible, besides="", facts=(), repeat="")
 
 
 def _names(diagnosis: Diagnosis | None, charges: Collection[Charge]) -> bool:

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError, WorkerLost
-from grader.grading.diagnosis.catalogue import catalogue_of
-from grader.grading.diagnosis.probes import load_probes
+from grader.grading.diagnosis.catalogue import Catalogue, catalogue_of
+from grader.grading.diagnosis.probes import Answers, load_probes
 from grader.grading.diagnosis.search import Diagnostician
+from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.examiner import SandboxExaminer
 from grader.grading.picture import head_view
 from grader.grading.price import charged_once
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
+from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.suite import Suite
 from grader.report import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
 from grader.sandbox.host.connection import WorkerConnection
@@ -156,7 +158,29 @@ class Grader:
         text = examiner.submission.files[exercise.name]
         found = diagnostician.diagnose(tests, answers, text)
         diagnostician.catalogue.keep()
-        return found
+        if found is None or found.faults:
+            return found
+        return replace(found, signature=self._signature(exercise, examiner, answers))
+
+    def _signature(self, exercise: Exercise, examiner: SandboxExaminer, answers: Answers) -> str:
+        """Return the signature of a mistake that is not named: of its answers to public probes.
+
+        The probes of a class have a seed of their own, so they are asked again with the public one.
+        """
+        catalogue = self._public_catalogue(exercise)
+        if self.probe_seed != PUBLIC_SEED:
+            answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
+        whole = catalogue.probes[-1].name in answers
+        return signature_of(catalogue, answers, whole=whole)
+
+    def known_with(self, exercise: Exercise, signature: str) -> str:
+        """Return what a course knows already that has this signature; nothing if it is new."""
+        if not load_probes(exercise):
+            return ""
+        return known_with(signature, self._public_catalogue(exercise))
+
+    def _public_catalogue(self, exercise: Exercise) -> Catalogue:
+        return catalogue_of(self.course, exercise, PUBLIC_SEED, keep=self.keep_answers)
 
     def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
         """Return what diagnoses an exercise; None if the course has no probes for it."""

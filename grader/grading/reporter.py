@@ -10,7 +10,9 @@ from importlib.metadata import version
 
 from grader import __version__
 from grader.course.course import Course, Exercise
+from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub, statement_of
+from grader.grading.naming import with_name
 from grader.report import ExerciseResult, Report
 from grader.submissions.submission import Submission
 
@@ -23,6 +25,7 @@ class Reporter:
 
     course: Course
     _stubs: dict[str, tuple[str, str]] = field(default_factory=dict, compare=False)
+    _named: dict[str, tuple[Named, ...]] = field(default_factory=dict, compare=False)
 
     def report(
         self,
@@ -32,6 +35,7 @@ class Reporter:
         confinement: Sequence[str],
     ) -> Report:
         """Return the report on one submission with these results."""
+        results = [self.named(result) for result in results]
         passed = {result.name: result.passed for result in results}
         return Report(
             submission=submission.name,
@@ -43,6 +47,14 @@ class Reporter:
             versions=versions(),
             hashes={"course": self.course.hash, "submission": submission.hash},
         )
+
+    def named(self, result: ExerciseResult) -> ExerciseResult:
+        """Return a result with the name that a teacher gave its mistake, if it has one."""
+        name = result.name
+        if name not in self._named:
+            self._named[name] = load_named(self.course[name])
+        once = self.course.policy.carry_forward
+        return with_name(result, self._named[name], charge_once=once)
 
     def _with_help(
         self, result: ExerciseResult, submission: Submission, passed: dict[str, bool]

@@ -13,13 +13,13 @@ from dataclasses import fields, replace
 from functools import cache
 from importlib import resources
 from typing import Any, get_args
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import msgspec
 from jinja2 import Environment
 
 from grader.report import State
-from grader.reports.pages import content_policy, environment
+from grader.reports.pages import content_policy, environment, link
 from grader.reports.summary import StudentRow, Summary
 
 STATES: tuple[State, ...] = get_args(State)
@@ -51,10 +51,12 @@ def render(
     page = template.render(
         summary=summary,
         links={student.id: link(student.page) for student in summary.students},
+        names={student.id: student.name for student in summary.students},
         titles={exercise.name: exercise.title for exercise in summary.exercises},
         legend=_legend(),
         states={state: states.count(state) for state in STATES},
         flagged=[student for student in summary.students if student.flags],
+        reasons=_reasons(summary.students),
         differing=[name for name, values in summary.circumstances.items() if len(values) > 1],
         style=style,
         script=script,
@@ -67,14 +69,35 @@ def render(
 @cache
 def _environment() -> Environment:
     made: Environment = environment().overlay()
-    own = {"signed": signed, "percent": percent, "words": _words, "by_kind": _by_kind}
+    own = {"signed": signed, "percent": percent, "words": _words, "by_kind": _by_kind, "heat": heat}
     made.filters = {**made.filters, **own}
+    made.globals = {**made.globals, "only": only, "link": link}
     return made
 
 
 @cache
 def _source(name: str) -> str:
     return resources.files("grader.reports").joinpath("templates", name).read_text("utf-8")
+
+
+def _reasons(students: Sequence[StudentRow]) -> list[tuple[str, list[StudentRow]]]:
+    """Return the students who need review by the reason, the most frequent first."""
+    found: dict[str, list[StudentRow]] = {}
+    for student in students:
+        for flag in student.flags:
+            found.setdefault(flag, []).append(student)
+    return sorted(found.items(), key=lambda each: -len(each[1]))
+
+
+def only(**filters: object) -> str:
+    """Return a link that shows only some students in the table."""
+    chosen = {key: str(value).encode("utf-8", "replace") for key, value in filters.items()}
+    return f"#table&{urlencode(chosen)}"
+
+
+def heat(share: float | None) -> str:
+    """Return the CSS class of a pass rate: `heat-0` if everybody passes, to `heat-9` if nobody."""
+    return "" if share is None else f"heat-{round(9 * (1 - share))}"
 
 
 def _words(state: State) -> str:
@@ -132,6 +155,7 @@ def _cells(student: StudentRow) -> dict[str, Any]:
         "states": [STATES.index(state) for state in student.states],
         "state": STATES.index(student.state),
         "page": link(student.page),
+        "code": link(student.code) if student.code else "",
     }
 
 
@@ -147,6 +171,8 @@ def _showable(
         id=student.id,
         name="",
         section="",
+        login="",
+        email="",
         points=0.0,
         max_points=0.0,
         points_of=(None,) * exercises,
@@ -163,11 +189,6 @@ def _showable(
 
 def _rounded(value: float | None) -> float | None:
     return round(value, 2) if isinstance(value, float) else value
-
-
-def link(path: str) -> str:
-    """Return a relative path as a link that stays in the page's folder, whatever the path is."""
-    return "./" + quote(path.encode("utf-8", "replace"), safe="/")
 
 
 def signed(value: float | None) -> str:

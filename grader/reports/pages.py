@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Collection
 from functools import cache, lru_cache
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -88,19 +90,35 @@ def _fenced(text: str, language: str = "text") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
+def link(path: str) -> str:
+    """Return a relative path as a link that stays in the page's folder, whatever the path is."""
+    return "./" + quote(path.encode("utf-8", "replace"), safe="/")
+
+
 # --- coloured code --------------------------------------------------------------------------------
 
 
 def coloured(where: Frame) -> Markup:
     """Return the lines around a place as HTML: numbered, coloured, with the line itself marked."""
     text, start = (where.around, where.start) if where.around else (where.source, 0)
-    start = start or where.line
+    return coloured_lines(text, start or where.line, {where.line})
+
+
+def coloured_lines(text: str, start: int, marked: Collection[int], prefix: str = "") -> Markup:
+    """Return code as HTML: numbered from `start`, coloured, with some of its lines marked.
+
+    With a `prefix`, a marked line has it and its number as its id, so that a link can lead there.
+    """
     lines = highlight(text, *_colouring()).rstrip("\n").split("\n")
     width = len(str(start + len(lines)))
     return Markup(
         "\n".join(
-            _marked(f'<span class="lineno">{number:>{width}} </span>{line}', number == where.line)
-            for number, line in enumerate(lines, start)
+            _marked(
+                f'<span class="lineno">{n:>{width}} </span>{line}',
+                n in marked,
+                prefix and f"{prefix}{n}",
+            )
+            for n, line in enumerate(lines, start)
         )
     )
 
@@ -111,8 +129,9 @@ def _colouring() -> tuple[PythonLexer, HtmlFormatter[str]]:
     return PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
 
 
-def _marked(line: str, marked: bool) -> str:
-    return f'<span class="hll">{line}</span>' if marked else line
+def _marked(line: str, marked: bool, anchor: str) -> str:
+    named = f' id="{anchor}"' if anchor else ""
+    return f'<span class="hll"{named}>{line}</span>' if marked else line
 
 
 @cache

@@ -14,14 +14,17 @@ class StudentRow:
     """A student's row in the table of the class.
 
     `points_of` and `states` have one item per exercise, in the order of `Summary.exercises`; the
-    points of an exercise that was not graded are None. `first_to_fix` names the first exercise
+    points of an exercise that was not graded are None. `login` and `email` are searched, not shown.
+    `first_to_fix` names the first exercise
     that is not passed, and is empty if all are. `page` is the path of the student's report,
-    relative to the class page. `submitted` is in ISO 8601.
+    relative to the class page, and `code` that of their code, or empty. `submitted` is in ISO 8601.
     """
 
     id: str
     name: str
     section: str
+    login: str
+    email: str
     points: float
     max_points: float
     points_of: tuple[float | None, ...]
@@ -33,6 +36,7 @@ class StudentRow:
     flags: tuple[str, ...]
     first_to_fix: str
     page: str
+    code: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,19 @@ class ExerciseSummary:
     tests: tuple[TestSummary, ...]
 
 
+# Diagnosed, or a failure that says itself what is wrong, or wrong answers that have no name.
+MistakeKind = Literal["named", "failure", "unnamed"]
+
+
 @dataclass(frozen=True)
 class Mistake:
-    """A diagnosed mistake.
+    """A mistake that cost points.
 
     `who` holds the indices in `Summary.students` of those who made it, alone or with others.
     `points` is what it cost them together, before lateness and weights: its price where it was
-    charged once, else what the failed checks that show it are worth.
+    charged once, else what the failed checks that show it are worth. `fault` is the name of a
+    diagnosed mistake, the kind of a failure, or the name of a group without a name. `facts` are
+    what most reports of the group state.
     """
 
     exercise: str
@@ -94,6 +104,36 @@ class Mistake:
     says: str
     who: tuple[int, ...]
     points: int
+    kind: MistakeKind = "named"
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """How many wrong solutions have a named mistake, say themselves what is wrong, or neither."""
+
+    named: int = 0
+    failure: int = 0
+    unnamed: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of all wrong solutions."""
+        return self.named + self.failure + self.unnamed
+
+
+@dataclass(frozen=True)
+class Section:
+    """The results of a section: its students, their mean share of the points, and who passes.
+
+    `passed` has the share of students who pass each exercise, in the order of
+    `Summary.exercises`; None for an exercise on which none of them was graded.
+    """
+
+    name: str
+    students: int
+    mean: float
+    passed: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -122,14 +162,31 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class SimilarGroup:
+    """Students whose files in `exercises` are similar, each to another's of the group.
+
+    Those in `identical` have the same text. `shares` is the lowest and the highest share of their
+    own fingerprints that two of them have in common. `shown` are pairs to look at, the most similar
+    first, and `pages` the paths of the pages that show them side by side.
+    """
+
+    students: tuple[str, ...]
+    exercises: tuple[str, ...]
+    identical: tuple[str, ...]
+    shares: tuple[float, float]
+    shown: tuple[tuple[str, str], ...]
+    pages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Summary:
     """Everything that the class page shows.
 
     `max_points` is the most that any student could earn. `histogram` counts students by tenth of
     their maximum. `spread` is None if no student was graded. `mistakes` begins with those that cost
     the most points. `missing` are the students of the roster who submitted nothing, by their ids.
-    `circumstances` are the conditions of the grading, such as the seed: by name, each value with
-    its number of students.
+    `sections` is empty unless there are several. `circumstances` are the conditions of the grading,
+    such as the seed: by name, each value with its number of students.
     """
 
     title: str
@@ -140,5 +197,7 @@ class Summary:
     spread: Spread | None
     mistakes: tuple[Mistake, ...]
     missing: Mapping[str, Person]
-    similar: tuple[Pair, ...]
+    similar: tuple[SimilarGroup, ...]
+    sections: tuple[Section, ...]
+    wrong: Wrong
     circumstances: Mapping[str, Sequence[tuple[str, int]]]

@@ -89,12 +89,13 @@ class Catalogue:
         self.probes = load_probes(exercise)
         self.axes = load_axes(exercise)
         self._course, self._solution = course, exercise.read("solution.py")
-        self.reference = self._respondent(self._solution)
+        self.reference = self.respondent(self._solution)
         self._bit = {probe.name: 1 << place for place, probe in enumerate(self.probes)}
         self._pairs: dict[tuple[Candidate, Candidate], Candidate | None] = {}
         self._with_number: dict[tuple[str, str], list[Candidate]] = {}
 
-    def _respondent(self, text: str) -> Respondent:
+    def respondent(self, text: str) -> Respondent:
+        """Return a text of the exercise's solution as a program that answers the probes."""
         answers = self._answers.setdefault(key_of(text), {})
         return Respondent(self._course, self.exercise, text, self.seed, answers)
 
@@ -163,7 +164,7 @@ class Catalogue:
     ) -> Candidate | None:
         text = edited(self._solution, edits)
         return (
-            None if text is None else Candidate(faults, edits, self._respondent(text), number, self)
+            None if text is None else Candidate(faults, edits, self.respondent(text), number, self)
         )
 
     def pair(self, first: Candidate, second: Candidate) -> Candidate | None:

@@ -22,6 +22,7 @@ from grader.grading.diagnosis.catalogue import Candidate, Catalogue
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, Probe, ask_all
 from grader.grading.diagnosis.respondent import Respondent
+from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import price_of
 from grader.report import Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
@@ -31,8 +32,6 @@ MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
 MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
 MAX_PAIRS = 60  # that answer all probes for one student
-# Kinds of failures whose message says everything, so that nothing is left to explain.
-SELF_EXPLAINING = {"Forbidden", "Missing", "NotImplementedError", "Timeout", "Crash", "Protocol"}
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
 

@@ -4,17 +4,20 @@
 // A student's texts are always set as textContent, never parsed as HTML.
 (() => {
   const PAGE = 100;
-  const MANY = 12; // flags; more than these get no filter of their own
+  const AT_ONCE = 32; // rows that fit a window: while somebody types, the others follow in a pause
+  const PAUSE = 150; // milliseconds
+  const LONG = 24; // characters; a longer cell may be cut and shows its text when pointed at
+  const MANY = 40; // flags; more than these get no filter of their own
   const FILTERS = ["q", "state", "section", "exercise", "flag", "mistake"];
 
   const $ = (id) => document.getElementById(id);
   const { states, exercises, mistakes, students } = JSON.parse($("data").textContent);
   const all = students.id.map((_, at) => at);
-  const titles = new Map(exercises.map((exercise) => [exercise.name, exercise.title]));
   const places = new Map(exercises.map((exercise, place) => [exercise.name, place]));
   const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const view = { q: "", state: "", section: "", exercise: "", flag: "", mistake: "", sort: "", page: 0 };
   let shown = all;
+  let pause = 0;
 
   const make = (tag, text, name) => {
     const node = document.createElement(tag);
@@ -25,7 +28,8 @@
   const count = (number) => number.toLocaleString("en");
   const plain = (number) => (number === null ? "–" : String(number));
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  const searched = all.map((at) => folded([students.id[at], students.name[at], students.section[at]].join("\n")));
+  const searched = all.map((at) => folded(["id", "name", "login", "email", "section"].map((each) => students[each][at]).join("\n")));
+  const toFix = (at) => places.get(students.first_to_fix[at]) ?? exercises.length;
   const passed = states.findIndex((state) => state.name === "passed");
   const stateOf = (at) => states[students.state[at]].name;
 
@@ -36,6 +40,21 @@
     return link;
   }
 
+  function code(at) {
+    const link = make("a", "code");
+    link.href = students.code[at];
+    link.setAttribute("aria-label", `code of ${students.id[at]}`);
+    return link;
+  }
+
+  // A name is sorted by the surname: what stands before a comma, else the last word.
+  function bySurname(name) {
+    const [before, ...after] = name.split(",");
+    if (after.length) return name;
+    const words = before.trim().split(/\s+/);
+    return `${words[words.length - 1]}, ${words.slice(0, -1).join(" ")}`;
+  }
+
   // --- columns -------------------------------------------------------------------------------
 
   const some = (name) => students[name].some((value) => (Array.isArray(value) ? value.length : value));
@@ -44,17 +63,17 @@
   const figure = (title, value, kind) => ({ title, value, number: true, shown: (at) => plain(value(at)), kind });
   const columns = [
     { title: "Student", text: true, value: field("id"), cell: person },
-    some("name") && words("Name", "name"),
+    some("code") && { title: "Code", value: (at) => at, cell: code },
+    some("name") && { ...words("Name", "name"), value: (at) => students.name[at] && bySurname(students.name[at]) },
     some("section") && words("Section", "section"),
     { ...figure("Points", field("points")), shown: (at) => `${students.points[at]} / ${students.max_points[at]}`, kind: () => "total" },
+    some("late_days") && figure("Days late", field("late_days")),
+    some("flags") && { title: "Flags", number: true, value: (at) => students.flags[at].length, cell: (at) => make("span", students.flags[at].join("; "), "flags"), kind: () => "flagged" },
     ...exercises.map((exercise, place) =>
       figure(exercise.title, (at) => students.points_of[at][place], (at) => states[students.states[at][place]].kind)),
-    { title: "State", value: field("state"), shown: stateOf },
-    { title: "First to fix", value: (at) => places.get(students.first_to_fix[at]) ?? exercises.length, shown: (at) => titles.get(students.first_to_fix[at]) ?? "" },
-    some("flags") && { title: "Flags", number: true, value: (at) => students.flags[at].length, cell: (at) => make("span", students.flags[at].join("; "), "flags") },
+    { title: "State", value: (at) => students.state[at] * MANY + toFix(at), shown: (at) => stateOf(at) + (toFix(at) < exercises.length ? `: ${exercises[toFix(at)].title}` : ""), kind: () => "state" },
     students.attempt.some((attempt) => attempt > 1) && figure("Attempt", field("attempt")),
-    some("submitted") && { title: "Submitted", text: true, value: field("submitted"), shown: (at) => students.submitted[at].slice(0, 16).replace("T", " ") },
-    some("late_days") && figure("Days late", field("late_days")),
+    some("submitted") && { title: "Submitted", text: true, value: field("submitted"), shown: (at) => students.submitted[at].slice(0, 16).replace("T", " "), kind: () => "small" },
   ].filter(Boolean);
 
   // Every column is sorted by numbers. Texts are ranked once, when first sorted.
@@ -99,19 +118,21 @@
     return found;
   }
 
-  function choose() {
+  function choose(rows = PAGE) {
     const found = conditions();
     shown = sort(all.filter((at) => found.every((holds) => holds(at))));
-    render();
+    render(rows);
   }
 
   // --- the table -----------------------------------------------------------------------------
 
-  function render() {
+  function render(most = PAGE) {
+    clearTimeout(pause);
     view.page = Math.max(0, Math.min(view.page, Math.ceil(shown.length / PAGE) - 1));
     const first = view.page * PAGE;
     const rows = shown.slice(first, first + PAGE);
-    $("rows").replaceChildren(...rows.map(rowOf));
+    $("rows").replaceChildren(...rows.slice(0, most).map(rowOf));
+    if (rows.length > most) pause = setTimeout(() => $("rows").append(...rows.slice(most).map(rowOf)), PAUSE);
     const last = first + rows.length;
     const range = rows.length ? `Showing ${count(first + 1)}–${count(last)} of ${count(shown.length)}` : "No students match";
     const rest = shown.length < all.length ? ` (${count(all.length)} in the class)` : "";
@@ -126,14 +147,22 @@
     remember();
   }
 
+  // A row is made once and kept: nothing in it changes, and typing shows most rows again.
+  const made = new Map();
   function rowOf(at) {
+    if (!made.has(at)) made.set(at, makeRow(at));
+    return made.get(at);
+  }
+
+  function makeRow(at) {
     const tr = make("tr");
     columns.forEach((column, place) => {
       const cell = make(place ? "td" : "th", column.shown && column.shown(at));
       if (!place) cell.scope = "row";
       if (column.cell) cell.append(column.cell(at));
-      if (column.number && column.shown) cell.classList.add("number");
-      if (column.kind) cell.classList.add(column.kind(at));
+      const names = [column.number && column.shown && "number", column.kind && column.kind(at)];
+      cell.className = names.filter(Boolean).join(" ");
+      if (!column.number && cell.textContent.length > LONG) cell.title = cell.textContent;
       tr.append(cell);
     });
     return tr;
@@ -283,7 +312,7 @@
     $(key).addEventListener("input", () => {
       view[key] = $(key).value;
       view.page = 0;
-      choose();
+      choose(key === "q" ? AT_ONCE : PAGE);
     }));
   $("clear").addEventListener("click", () => showOnly({}));
   $("previous").addEventListener("click", () => turn(-1));
@@ -296,6 +325,11 @@
     button.addEventListener("click", () => orderMistakes(button.dataset.order)));
   if (mistakes.length) $("order").hidden = mistakes.length < 2;
   document.addEventListener("keydown", onKey);
+  document.querySelectorAll(`a[href^="${MARK}"]`).forEach((link) =>
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      showOnly(Object.fromEntries(new URLSearchParams(link.getAttribute("href").slice(MARK.length))));
+    }));
   addEventListener("hashchange", () => recall() && show());
   const recalled = recall();
   $("table-controls").hidden = false;

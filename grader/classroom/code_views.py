@@ -1,0 +1,56 @@
+"""What the pages with code show: the files of one student, and those of two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from grader.classroom.similarity import shared_lines
+from grader.course.course import Course
+from grader.report import ExerciseResult, Frame, Report
+from grader.reports.code import CodeView, PairView, SharedFile, ShownFile
+from grader.sandbox.cells import CELL
+from grader.submissions.submission import Submission
+
+_CELL = re.compile(r", cell (\d+)\Z")
+
+
+def view_of(report: Report, submission: Submission) -> CodeView:
+    """Return a student's code with the verdicts on it."""
+    results = (result for result in report.exercises if result.name in submission.files)
+    return CodeView(report, tuple(_file(result, submission) for result in results))
+
+
+def _file(result: ExerciseResult, submission: Submission) -> ShownFile:
+    text = submission.files[result.name]
+    failed = (test for test in result.tests if test.is_wrong and test.where is not None)
+    lines = {test.name: _line(test.where, text) for test in failed if test.where}
+    path = submission.paths.get(result.name, f"{result.name}.py")
+    return ShownFile(path, text, result, lines)
+
+
+def _line(where: Frame, text: str) -> int:
+    """Return the line of a place in the whole text: a notebook's place counts from its cell."""
+    cell = _CELL.search(where.file)
+    if cell is None:
+        return where.line
+    starts = [number for number, line in enumerate(text.split("\n"), 1) if line.startswith(CELL)]
+    number = int(cell[1])
+    return where.line + (starts[number - 1] if 0 < number <= len(starts) else 0)
+
+
+def pair_view(
+    course: Course,
+    exercises: Sequence[str],
+    first: Submission,
+    second: Submission,
+    common: Iterable[str],
+) -> PairView:
+    """Return two students' code with the lines that they share, apart from `common` code."""
+    common = tuple(common)
+    files = (
+        SharedFile(course[name].title, texts, shared_lines(*texts, common))
+        for name in exercises
+        for texts in [(first.files[name], second.files[name])]
+    )
+    return PairView((first.name, second.name), tuple(files))

@@ -1,0 +1,109 @@
+"""`grader name`: say what a mistake is that the class made and the course does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import msgspec
+
+from grader.classroom.mistakes import UnnamedGroups
+from grader.classroom.publishing import Publisher
+from grader.classroom.standings import Standings
+from grader.commands.graded import GRADED, count_students, echo_review, graded_class
+from grader.commands.options import COURSE
+from grader.course.course import Course, Exercise
+from grader.course.named import Named, load_named, save_named
+from grader.course.settings import did_you_mean
+from grader.errors import RequestError
+from grader.report import MAX_MESSAGE, clean
+
+
+@click.command()
+@click.argument("group")
+@click.option("--says", required=True, metavar="TEXT", help="What is wrong, in a sentence.")
+@click.option("--hint", default="", metavar="TEXT", help="What to think about, for the student.")
+@click.option(
+    "--costs",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Its price in points. Default: a third of the exercise.",
+)
+@GRADED
+@COURSE
+def name(group: str, says: str, hint: str, costs: int, folder: Path, course: Course) -> int:
+    """Name a mistake that the class made and the course does not know.
+
+    \b
+    grader name masked_softmax-1f3a2b --in results/ \\
+        --says "Length 0 is taken as 1." --hint "Which keys are valid for length 0?"
+
+    The class page lists the groups. Every report of the group says it from then on, and
+    so does every later report of this course: nothing is graded again. Naming a group
+    again replaces what is said.
+    """
+    with graded_class(course, folder) as standings:
+        exercise, named = _found(standings, group)
+        named = msgspec.structs.replace(named, says=_text(says), hint=_text(hint), costs=costs)
+        if not named.says:
+            raise RequestError("--says is empty", "say in a sentence what is wrong")
+        if costs > exercise.points:
+            raise RequestError(f"{exercise.name} is worth {exercise.points} points, not {costs}")
+        others = [each for each in load_named(exercise) if each.id != named.id]
+        path = save_named(exercise, [*others, named])
+        click.echo(f"  {named.id} is named in {path}")
+        _publish(replace(standings), folder, named)  # which reads the names again
+        return echo_review(standings.ledger)
+
+
+def _text(text: str) -> str:
+    return clean(" ".join(text.split()))[:MAX_MESSAGE]
+
+
+def _found(standings: Standings, group: str) -> tuple[Exercise, Named]:
+    """Return the exercise of a group, and its signature as a mistake; it may have a name already.
+
+    Raise `RequestError` if there is no such group.
+    """
+    course, groups = standings.course, _groups(standings)
+    if group in groups.signatures:
+        exercise, signature = groups.signatures[group]
+        return course[exercise], Named(group, signature, "")
+    named = {
+        each.id: (exercise, each) for exercise in course.exercises for each in load_named(exercise)
+    }
+    if group in named:
+        return named[group]
+    known: Sequence[str] = [*groups.signatures, *named]
+    problem = f"there is no group `{group}` in this class{did_you_mean(group, known)}"
+    raise RequestError(problem, "the class page, index.html, lists the groups under All mistakes")
+
+
+def _groups(standings: Standings) -> UnnamedGroups:
+    """Return the unnamed mistakes of a class, grouped as on its page."""
+    groups = UnnamedGroups()
+    for report, _ in standings.everybody():
+        with standings.ledger.review.sparing(report.submission):
+            for result in report.exercises:
+                if result.diagnosis is not None and not result.diagnosis.faults:
+                    groups.group(result.name, result.diagnosis.signature)
+    return groups
+
+
+def _publish(standings: Standings, folder: Path, named: Named) -> None:
+    """Write the reports that say it now, and print how many they are."""
+    if not standings.is_as_published:
+        click.echo("  kept, but not published: grader regrade shows what else has changed")
+        return
+    publisher, ledger = Publisher(standings, folder), standings.ledger
+    made = changed = 0
+    for student in ledger.students():
+        before = ledger.published(student)
+        if report := publisher.publish(student):
+            made += any(r.diagnosis and named.id in r.diagnosis.faults for r in report.exercises)
+            changed += before is not None and before.points != report.counted
+    publisher.finish()
+    click.echo(f"  {count_students(made)} made it; {changed} marks change")

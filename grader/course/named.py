@@ -1,0 +1,82 @@
+"""Named mistakes: groups of wrong answers that a teacher has named, beside the exercise's faults.
+
+`grader name` writes them. They decide what a report says of a mistake and what it costs, but no
+answer, so nothing is graded again when they change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec import Struct
+
+from grader.course.course import NAMED_FILE, Exercise
+from grader.course.faults import Fault
+from grader.course.settings import Count, read_settings
+from grader.errors import RequestError
+from grader.files import write_whole
+
+HEAD = "# Mistakes that were named with `grader name`; `grader validate` checks them.\n"
+DELETE = "\x7f"  # which TOML escapes and JSON does not
+
+
+class Named(Struct, frozen=True, forbid_unknown_fields=True):
+    """A mistake that a teacher has named: the signature of its answers, and what to say of it.
+
+    `costs` is its price in points; 0 for a third of the exercise, as for a fault.
+    """
+
+    id: str
+    signature: str
+    says: str
+    hint: str = ""
+    costs: Count = 0
+
+    def as_fault(self) -> Fault:
+        """Return the mistake as a fault, which has no edits."""
+        return Fault(self.id, frozenset(), self.says, self.hint, costs=self.costs)
+
+
+class NamedFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `named.toml`: tables `[[named]]`."""
+
+    named: tuple[Named, ...] = ()
+
+
+def load_named(exercise: Exercise) -> tuple[Named, ...]:
+    """Read the named mistakes of an exercise, if it has any; raises `CourseError`."""
+    path = exercise.folder / NAMED_FILE
+    if not exercise.folder.name or not path.is_file():
+        return ()
+    return read_settings(path, NamedFile).named
+
+
+def save_named(exercise: Exercise, named: Iterable[Named]) -> Path:
+    """Write the named mistakes of an exercise; raise `RequestError` if that cannot be done."""
+    path = exercise.folder / NAMED_FILE
+    tables = (f"\n[[named]]\n{_table(each)}" for each in named)
+    try:
+        write_whole(path, HEAD + "".join(tables))
+        path.chmod((exercise.folder / "exercise.toml").stat().st_mode & 0o666)
+    except OSError as error:
+        remedy = "ask whoever may write the course's folder to run this command there"
+        raise RequestError(f"cannot write {path}: {error.strerror}", remedy) from None
+    return path
+
+
+def _table(named: Named) -> str:
+    lines = (
+        f"id = {_quoted(named.id)}",
+        f"signature = {_quoted(named.signature)}",
+        f"says = {_quoted(named.says)}",
+        f"hint = {_quoted(named.hint)}",
+        f"costs = {named.costs}",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a string of TOML."""
+    return json.dumps(text, ensure_ascii=False).replace(DELETE, "\\u007f")

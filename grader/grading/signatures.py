@@ -1,0 +1,127 @@
+"""Signatures of wrong answers: short texts by which the same mistake is recognised later.
+
+A signature has an entry for each probe of the public seed that came out wrong: the form of the
+answer, a weighted sum of its numbers, and how far the sum of the same numbers may lie from it. So
+two spellings of one mistake, which differ in rounding, have the same signature. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+MAX_ENTRIES = 44  # of a signature, which so stays below `MAX_CHARACTERS`
+MAX_CHARACTERS = 2048
+KEY, FORM, IDENTITY = 3, 3, 3  # bytes of the hashes of a probe's name, a form and a signature
+
+
+class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
+    """What came out at one wrong probe; an error has its kind as `form`, and no numbers."""
+
+    probe: str
+    form: str
+    total: float = 0.0
+    slack: float = 0.0
+
+    def same(self, other: SignedAnswer) -> bool:
+        """Return whether two entries are the same answer up to rounding."""
+        near = abs(self.total - other.total) <= max(self.slack, other.slack)
+        return self.form == other.form and near
+
+
+class Signature(msgspec.Struct, frozen=True, array_like=True):
+    """The wrong answers of one solution: at ordinary calls, and at edges.
+
+    `whole` says that all probes were asked: a call that does not end ends the asking.
+    """
+
+    main: tuple[SignedAnswer, ...] = ()
+    edges: tuple[SignedAnswer, ...] = ()
+    whole: bool = True
+
+
+def entry(probe: str, form: str, total: float = 0.0, slack: float = 0.0) -> SignedAnswer:
+    """Return an entry, rounded for keeping."""
+    rounded = float(f"{total:.9g}"), float(f"{slack:.2g}")
+    return SignedAnswer(_hash(probe, KEY), _hash(form, FORM), *rounded)
+
+
+def written(main: Iterable[SignedAnswer], edges: Iterable[SignedAnswer], *, whole: bool) -> str:
+    """Return a signature as text; empty if nothing is wrong."""
+    first = tuple(main)[:MAX_ENTRIES]
+    rest = tuple(edges)[: MAX_ENTRIES - len(first)]
+    return msgspec.json.encode(Signature(first, rest, whole)).decode() if first or rest else ""
+
+
+@functools.lru_cache(maxsize=8192)
+def parsed(text: str) -> Signature | None:
+    """Return a signature from its text; None if it is not one."""
+    if not text or len(text) > MAX_CHARACTERS:
+        return None
+    try:
+        found = msgspec.json.decode(text, type=Signature)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+    return found if found.main or found.edges else None
+
+
+def is_same_mistake(one: str, other: str) -> bool:
+    """Return whether two signatures show the same mistake.
+
+    Edges, such as rows of length 0, count only where nothing else is wrong: there the same mistake
+    may come out in several ways.
+    """
+    first, second = parsed(one), parsed(other)
+    if first is None or second is None or bool(first.main) != bool(second.main):
+        return False
+    whole = first.whole and second.whole
+    if first.main:
+        return _same(first.main, second.main, whole=whole)
+    return _same(first.edges, second.edges, whole=whole)
+
+
+def is_same_everywhere(one: str, other: str) -> bool:
+    """Return whether two signatures are the same, at edges too."""
+    first, second = parsed(one), parsed(other)
+    if first is None or second is None or not (first.whole and second.whole):
+        return False
+    return all(
+        _same(ours, theirs, whole=True)
+        for ours, theirs in ((first.main, second.main), (first.edges, second.edges))
+    )
+
+
+def identity(text: str) -> str:
+    """Return a short name for a signature: the same for nearly all spellings of a mistake."""
+    found = parsed(text) or Signature()
+    rough = sorted((each.probe, each.form) for each in found.main or found.edges)
+    totals = sorted(f"{each.total:.2g}" for each in found.main or found.edges)
+    return _hash(repr((rough, totals)), IDENTITY)
+
+
+def bucket(text: str) -> frozenset[str]:
+    """Return the probes that two whole signatures of one mistake have in common."""
+    found = parsed(text) or Signature()
+    return frozenset(each.probe for each in found.main or found.edges)
+
+
+def _same(ours: tuple[SignedAnswer, ...], theirs: tuple[SignedAnswer, ...], *, whole: bool) -> bool:
+    """Return whether two lists of entries agree; of one cut short, only what it has is compared."""
+    first, second = _by_probe(ours), _by_probe(theirs)
+    if whole and first.keys() != second.keys():
+        return False
+    fewer, more = sorted((first, second), key=len)
+    if not fewer.keys() <= more.keys():
+        return False
+    return all(each.same(more[probe]) for probe, each in fewer.items())
+
+
+def _by_probe(entries: Iterable[SignedAnswer]) -> Mapping[str, SignedAnswer]:
+    return {each.probe: each for each in entries}
+
+
+def _hash(text: str, size: int) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=size).hexdigest()
