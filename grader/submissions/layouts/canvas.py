@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.report import Person
-from grader.submissions.archives import CODE, is_code_or_zip, is_zip
+from grader.submissions.archives import CODE, is_code_or_opened, is_opened
 from grader.submissions.layouts.attempt import (
     LINK_ENTRY,
     TEXT_ENTRY,
@@ -94,7 +94,7 @@ def _attempts(student: str, files: Sequence[_CanvasFile], course: Course) -> Ite
     attached.sort(key=lambda file: int(file.attachment[:40]))
     notes = [ENTRIES[file.entry] for file in files if file.entry]
     notes += filter(None, (unsupported_note(file.file) for file in attached))
-    usable = [file for file in attached if is_code_or_zip(file.file)]
+    usable = [file for file in attached if is_code_or_opened(file.file)]
     for number, parts in enumerate(_by_version(usable, course), start=1):
         is_late = any(part.path in late for part in parts) if parts else bool(late)
         yield Attempt(student, parts, number, person, None, is_late, tuple(notes))
@@ -134,6 +134,6 @@ def _name_and_version(file: str, names: set[str], course: Course) -> tuple[str, 
     if match := VERSIONED.fullmatch(path.stem):
         name = match["stem"] + path.suffix
         is_exercise = match["stem"] in course.names and path.suffix in CODE
-        if is_exercise or name in names or is_zip(path.name):
+        if is_exercise or name in names or is_opened(path.name):
             return name, int(match["version"])
     return file, 0
