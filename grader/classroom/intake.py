@@ -19,7 +19,15 @@ from grader.classroom.storage import FILE, settings_of
 from grader.classroom.stored.submissions import AttemptRow
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts, open_submissions
+from grader.scratch import scratch_folder
+from grader.submissions.layouts import (
+    Attempt,
+    LeftOut,
+    before_due,
+    collect,
+    find_attempts,
+    open_submissions,
+)
 from grader.submissions.submission import Submission
 
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
@@ -28,13 +36,17 @@ Which = Literal["latest", "best", "first", "all"]
 
 @dataclass(frozen=True)
 class IntakeRequest:
-    """A request to grade submissions; `shard` (i, n) is the i-th of n parts, i from 1."""
+    """A request to grade submissions; `shard` (i, n) is the i-th of n parts, i from 1.
+
+    With `before_due`, the last commit before a student's deadline is graded.
+    """
 
     submissions: Path
     layout: str | None = None
     roster: Path | None = None
     attempt: Which = "latest"
     shard: tuple[int, int] | None = None
+    before_due: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,13 +155,23 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
     roster = read_roster(request.roster) if request.roster else Roster(())
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
-    with open_submissions(request.submissions, unopened, notes) as folder:
+    with (
+        scratch_folder("commits") as unfolded,
+        open_submissions(request.submissions, unopened, notes) as folder,
+    ):
         found = find_attempts(folder, course, request.layout, out, notes)
         missing = roster.missing(row for each in found.attempts if (row := roster.find(each)))
         attempts = [each for each in found.attempts if _is_in_shard(each.student, request.shard)]
+        selected = list(_selected(attempts, request.attempt, roster))
+        if request.before_due:
+            _require_clones(found.layout)
+            selected = [
+                _before_due(each, course, unfolded / str(number))
+                for number, each in enumerate(selected)
+            ]
         yield Intake(
             found.layout,
-            tuple(_selected(attempts, request.attempt, roster)),
+            tuple(selected),
             (*unopened, *found.left_out),
             tuple(row for row in missing if _is_in_shard(row.student, request.shard)),
             tuple(each.student for each in attempts if len(roster.matching(each)) > 1),
@@ -166,6 +188,26 @@ def _selected(
             latest = attempt is own[-1]
             graded = {"latest": latest, "first": attempt is own[0]}.get(which, True)
             yield SelectedAttempt(attempt, graded, roster.find(attempt), latest)
+
+
+def _require_clones(layout: str) -> None:
+    if layout != "clones":
+        raise RequestError(
+            f"--before-due looks for commits in git clones, and this is the {layout} layout",
+            "leave out --before-due; --attempt first chooses the first of several attempts",
+        )
+
+
+def _before_due(selected: SelectedAttempt, course: Course, folder: Path) -> SelectedAttempt:
+    """Return what was committed before a student's deadline, within the course's grace period."""
+    due = (selected.listed and selected.listed.due) or course.policy.due
+    if due is None:
+        raise RequestError(
+            f"--before-due needs a deadline, and {selected.attempt.student} has none",
+            "set `due` in course.toml, or pass a roster with the column `due`",
+        )
+    attempt = before_due(selected.attempt, due + course.policy.grace, folder)
+    return replace(selected, attempt=attempt)
 
 
 def _is_in_shard(student: str, shard: tuple[int, int] | None) -> bool:

@@ -87,6 +87,12 @@ class ShardType(click.ParamType[tuple[int, int]]):
     help="Which of several attempts counts; `all` grades each, and the latest counts. "
     "Default: latest, or what was said for DIR before.",
 )
+@click.option(
+    "--before-due",
+    is_flag=True,
+    default=None,
+    help="Of git clones, grade the last commit before each student's deadline.",
+)
 @JOBS
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
@@ -143,6 +149,7 @@ def batch(
         )
     place = out if out is None or shard is None else out / shard_folder(*shard)
     choices["attempt"] = choices["attempt"] or remembered_attempt(place)
+    choices["before_due"] = bool(choices["before_due"])
     request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:
         if request is None:

@@ -56,9 +56,9 @@ class ArchiveLimits:
     handed in: the members that share a folder at the top, or a file there.
     """
 
-    archive: int = 16 * MIB
+    archive: int = 32 * MIB
     members: int = MAX_MEMBERS
-    member: int = 8 * MIB
+    member: int = MAX_UNPACKED_BYTES
     unpacked: int = MAX_UNPACKED_BYTES
     listing: int = MIB
     part_members: int = MAX_MEMBERS
@@ -137,10 +137,8 @@ def unpack(
     """
     require_own_reader()
     try:
-        with (
-            open_file(archive, within or archive.parent, limits.archive) as stream,
-            _members(stream, archive.suffix.lower() == ".zip", limits) as members,
-        ):
+        stream = open_file(archive, within or archive.parent, limits.archive)
+        with _members(stream, archive.suffix.lower() == ".zip", limits) as members:
             _Unpacking(members, into, notes, limits, part_notes).run()
     except NotOpened as error:
         raise UnreadableArchive(f"the archive {error}") from None
@@ -152,6 +150,7 @@ def unpack(
 def _members(
     stream: BufferedReader, is_zip: bool, limits: ArchiveLimits
 ) -> AbstractContextManager[list[Member]]:
+    """Return the members of an archive, which close the stream at their end."""
     if is_zip:
         return zip_members(stream, limits.members, limits.listing)
     return tar_members(stream, limits.members, MAX_PADDING * limits.unpacked)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import codecs
 import functools
 import hashlib
-import io
-import tokenize
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +19,8 @@ from grader.submissions.reader.sharing import require_own_reader
 
 MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 32 * 1024 * 1024  # a notebook also holds outputs and pictures
+DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,60})", re.ASCII)  # as in PEP 263
+BLANK = re.compile(rb"[ \t\f]*(?:#|\r?$)")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SAVE = "save it as UTF-8 in your editor"
 
@@ -81,36 +82,40 @@ def read_code(file: Path, within: Path) -> CodeFile:
 
 
 def decoded(data: bytes) -> str:
-    """Return the text of a source as Python decodes it, or from UTF-16 with its mark.
+    """Return the text of a source in UTF-8, in UTF-16 with its mark, or in what it declares.
 
-    Raises `UnknownEncoding`.
+    What is valid UTF-8 is read as such, whatever it declares. Raises `UnknownEncoding`.
     """
-    name = "utf-16" if data.startswith(UTF_16) else _named_encoding(data)
     try:
-        return data.decode(name)
+        return data.decode("utf-16" if data.startswith(UTF_16) else "utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        where = f"byte 0x{data[error.start]:02x} in line {line}"
-        raise UnknownEncoding(f"is not {_title(name)}: {where}; {SAVE}") from None
+        failed = error
+    require_own_reader()  # which codec is looked up is up to the student
+    name = "" if failed.encoding.startswith("utf-16") else _declared_encoding(data)
+    try:
+        if name:
+            return data.decode(name)
+    except UnicodeDecodeError as error:
+        failed = error
     except (LookupError, ValueError) as error:  # such as `hex`, which makes bytes of bytes
         raise UnknownEncoding(f"cannot be read as {_title(name)}: {error}; {SAVE}") from None
+    line = data.count(b"\n", 0, failed.start) + 1
+    where = f"byte 0x{data[failed.start]:02x} in line {line}"
+    raise UnknownEncoding(f"is not {_title(failed.encoding)}: {where}; {SAVE}")
 
 
-def _named_encoding(data: bytes) -> str:
-    """Return the encoding that the first two lines name, or UTF-8."""
-    if not any(b"coding" in line for line in data.split(b"\n", 2)[:2]):
-        return "utf-8-sig"
-    try:
-        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
-    except SyntaxError as error:
-        reason = str(error.msg).removesuffix(" for '<string>'")
-        if reason.startswith("invalid or missing"):
-            return "utf-8-sig"  # decoding it says where it is wrong
-        raise UnknownEncoding(f"does not say how it is encoded: {reason}; {SAVE}") from None
+def _declared_encoding(data: bytes) -> str:
+    """Return the encoding that one of the first two lines declares; empty if none does."""
+    for line in data.split(b"\n", 2)[:2]:
+        if found := DECLARED.match(line):
+            return found[1].decode("ascii")
+        if not BLANK.match(line):
+            return ""
+    return ""
 
 
 def _title(name: str) -> str:
-    return "UTF-8" if name in ("utf8", "utf-8-sig") else name.upper()
+    return "UTF-8" if name in ("utf-8", "utf8", "utf-8-sig") else name.upper()
 
 
 def digest_of(suffix: str, data: bytes) -> str:

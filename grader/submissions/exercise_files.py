@@ -61,7 +61,7 @@ def exercise_paths(name: str) -> tuple[str, str, str]:
 def _in_file(path: Path, course: Course, notes: list[str], code: CodeFiles) -> dict[str, Path]:
     is_code = path.suffix.lower() in CODE
     name = _exact_name(path, course)
-    if name and path.suffix in CODE:
+    if name:
         return {name: path}
     near = marked_copy_of(path.stem, course.names) if is_code else ""
     if near:
@@ -69,15 +69,19 @@ def _in_file(path: Path, course: Course, notes: list[str], code: CodeFiles) -> d
     if found := {*([near] if near else []), *(_defined_in(path, course, notes, code))}:
         return {each: path for each in course.names if each in found}
     raise RequestError(
-        f"{path} is not an exercise of this course{did_you_mean(name or path.stem, course.names)}",
+        f"{path} is not an exercise of this course{did_you_mean(_stem(path), course.names)}",
         "grader status   lists the exercises",
     )
 
 
+def _stem(file: Path) -> str:
+    return file.parent.name if file.name == "solution.py" else file.stem
+
+
 def _exact_name(file: Path, course: Course) -> str:
     """Return the exercise whose own name a file has, or nothing."""
-    name = file.parent.name if file.name == "solution.py" else file.stem
-    return name if name in course.names else ""
+    name = _stem(file)
+    return name if name in course.names and file.suffix in CODE else ""
 
 
 def _defined_in(file: Path, course: Course, notes: list[str], code: CodeFiles) -> list[str]:
@@ -120,6 +124,7 @@ class _Search:
     course: Course
     code: CodeFiles
     notes: list[str]
+    clashing: set[Path] = field(default_factory=set)  # files of which none was chosen
     _skipped: list[str] = field(default_factory=list)
 
     def run(self) -> dict[str, Path]:
@@ -226,7 +231,9 @@ class _Search:
         archives = (
             one
             for one in self.own.listed
-            if one.suffix in ARCHIVES and one.kind == "file" and not one.name.startswith(".")
+            if one.suffix in ARCHIVES
+            and not one.name.startswith(".")
+            and refusal(one.path, self.own.within) == ""
         )
         return [
             for_review(left_out(self._where(one.path), unopened_reason(one.name)))
@@ -240,7 +247,9 @@ class _Search:
         stray = [
             entry
             for entry in self.own.entries(folder)
-            if entry.suffix in CODE and entry.stem not in names and entry.path not in used.values()
+            if entry.suffix in CODE
+            and entry.stem not in names
+            and entry.path not in (*used.values(), *self.clashing)
         ]
         for place, entry in enumerate(stray):
             note = left_out(printable_name(entry.name), "is not an exercise file")
@@ -320,6 +329,7 @@ class _Others:
         names = f"{', '.join(most)} and {last}"
         note = f"{names} could each be meant for {name}, so none of them was used"
         self._search.notes.append(for_review(note))
+        self._search.clashing.update(usable)
 
     def _note(self, file: Path, name: str, fit: int, files: Mapping[str, Path]) -> str:
         where = self._search._where(file)

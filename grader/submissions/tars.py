@@ -37,7 +37,7 @@ def tar_members(
         inner: Any = gzip.GzipFile(fileobj=stream) if is_gzip else stream
         most = min(most_bytes, SMALL + MAX_RATIO * packed) if is_gzip else packed
         limited: Any = _Limited(inner, most)
-        with tarfile.TarFile(fileobj=limited, encoding="utf-8") as opened:
+        with stream, tarfile.TarFile(fileobj=limited, encoding="utf-8") as opened:
             yield list(_members(opened, most_members))
     except (UnreadableArchive, OSError, MemoryError):
         raise

@@ -197,7 +197,7 @@ def _has_work(path: str, data: bytes, course: Course) -> bool:
 
 
 def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
-    """Return the attempt as it was committed at its deadline, with the files in a new folder `into`.
+    """Return the attempt as committed at its deadline, with its files in a new folder `into`.
 
     Without a commit before the deadline it has no files. Raises `RequestError` without git.
     """
