@@ -117,7 +117,7 @@ def test_of_two_near_names_none_is_guessed_and_both_are_named(
         said = "; ".join(flags(tmp_path, student))
         assert "scale (1).py and scale_final.py could each be meant for scale" in said
     report = report_of(tmp_path / "out", "s002")  # of which the stub is graded
-    assert not any("was used" in note for note in report["notes"])
+    assert not any("was used for" in note for note in report["notes"])
 
 
 @pytest.mark.parametrize(

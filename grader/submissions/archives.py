@@ -90,9 +90,8 @@ def is_opened(name: str) -> bool:
 
 def without_suffix(name: str) -> str:
     """Return the name of a file without its suffix, which may be `.tar.gz`."""
-    stem, suffix = os.path.splitext(name)
-    is_double = suffix.lower() == ".gz" and stem.lower().endswith(".tar")
-    return os.path.splitext(stem)[0] if is_double else stem
+    stem = os.path.splitext(name)[0]
+    return os.path.splitext(stem)[0] if stem.lower().endswith(".tar") else stem
 
 
 def is_archive(name: str) -> bool:

@@ -35,8 +35,11 @@ def tar_members(
         packed = os.fstat(stream.fileno()).st_size
         is_gzip = stream.peek(2).startswith(GZIP)
         inner: Any = gzip.GzipFile(fileobj=stream) if is_gzip else stream
-        most = min(most_bytes, SMALL + MAX_RATIO * packed) if is_gzip else packed
-        limited: Any = _Limited(inner, most)
+        if is_gzip:
+            most = min(most_bytes, SMALL + MAX_RATIO * packed)
+            limited: Any = _Limited(inner, most, f"unpacks to more than {most >> 10} KiB")
+        else:
+            limited = _Limited(inner, packed, "is cut off")
         with stream, tarfile.TarFile(fileobj=limited, encoding="utf-8") as opened:
             yield list(_members(opened, most_members))
     except (UnreadableArchive, OSError, MemoryError):
@@ -49,8 +52,8 @@ def tar_members(
 class _Limited:
     """A stream of which nothing after its first `most` bytes is read."""
 
-    def __init__(self, stream: Any, most: int) -> None:
-        self._stream, self._most = stream, most
+    def __init__(self, stream: Any, most: int, says: str) -> None:
+        self._stream, self._most, self._says = stream, most, says
 
     def tell(self) -> int:
         """Return the position."""
@@ -70,7 +73,7 @@ class _Limited:
 
     def _require(self, at: int) -> None:
         if at > self._most:
-            raise TooLarge(f"the archive unpacks to more than {self._most >> 10} KiB")
+            raise TooLarge(f"the archive {self._says}")
 
 
 def _members(opened: tarfile.TarFile, most: int) -> Iterator[Member]:
