@@ -107,7 +107,7 @@ def _defined_note(where: str, names: Sequence[str]) -> str:
 
 def _in_folder(path: Path, course: Course, notes: list[str], code: CodeFiles) -> dict[str, Path]:
     try:
-        return _Search(code.own, course, code, notes).run()
+        return _FileSearch(code.own, course, code, notes).run()
     except NotOpened as error:
         raise RequestError(f"{path} {error}", "hand in the exercise files alone") from None
 
@@ -117,7 +117,7 @@ class _SeveralFolders(Exception):
 
 
 @dataclass
-class _Search:
+class _FileSearch:
     """The search of one submission's folder."""
 
     own: OwnFolder
@@ -279,7 +279,7 @@ class _Search:
 class _Others:
     """Files for the exercises that have no file of their own, or only the untouched stub."""
 
-    def __init__(self, search: _Search) -> None:
+    def __init__(self, search: _FileSearch) -> None:
         self._search = search
         self._fitting: dict[str, dict[tuple[int, int], list[Path]]] = {}
         self._is_lone = False

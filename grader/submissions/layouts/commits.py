@@ -26,7 +26,7 @@ MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can
 MAX_COMMIT = 64 * 1024  # bytes of a commit with its message
 MAX_TREE = 8 * 1024 * 1024  # bytes of the list of a commit's files
 MAX_BLOBS = 64 * 1024 * 1024  # bytes of all files that are read of one commit
-TIMEOUT = 10  # seconds for one git command
+CPU_SECONDS, TIMEOUT = 10, 30  # of computing and in all, for one git command
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
@@ -108,7 +108,7 @@ class Commits:
 
     def _git(self, *arguments: str, most: int, given: str = "") -> bytes:
         """Return what git prints, at most so many bytes: it is ended if it prints more."""
-        limits = Confinement(memory_bytes=4 << 30, cpu_seconds=TIMEOUT, file_bytes=most)
+        limits = Confinement(memory_bytes=4 << 30, cpu_seconds=CPU_SECONDS, file_bytes=most)
         with tempfile.TemporaryFile() as output:
             subprocess.run(
                 ["git", *arguments],

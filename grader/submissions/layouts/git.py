@@ -22,6 +22,7 @@ from grader.submissions.code_files import MAX_NOTEBOOK_BYTES, is_stub
 from grader.submissions.exercise_files import exercise_paths
 from grader.submissions.layouts import plain
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
+from grader.submissions.layouts.collection import MACHINE_ERRORS
 from grader.submissions.layouts.commits import (
     UNREADABLE,
     Commits,
@@ -37,6 +38,7 @@ from grader.submissions.reader.host import exercise_names
 PARENT = "-submissions"
 MAX_FILES = 1000  # of one commit or of one folder that are looked at
 MAX_WRAPPING = 4  # levels of folders in which an exercise may lie
+FIX = "fix that, and run the same command again"
 NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
 DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
 NEVER = "there is no commit after the stub: the student never committed"
@@ -213,7 +215,11 @@ def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
                 return _without_files(attempt, f"there is no commit before {until}")
             _write_files(commits, commit, into)
             submitted = commits.time(commit)
-    except UNREADABLE:
+    except UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
+            raise RequestError(
+                f"cannot write the files of a commit: {error.strerror}", FIX
+            ) from None
         return _without_files(attempt, "its commits cannot be read")
     is_last = commit == head.commit
     more = "" if is_last else "; later commits were left out"
