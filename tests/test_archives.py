@@ -130,6 +130,20 @@ def test_a_zip_in_a_folder_of_a_submission_is_flagged(tmp_path: Path, batch: Cli
     assert "deep/hw.zip is an archive in a folder, where none is opened" in flags(tmp_path, "s001")
 
 
+def test_a_later_version_of_a_tar_in_canvas_is_a_later_attempt(
+    tmp_path: Path, cli: Cli, instant: Instant
+) -> None:
+    folder, out = tmp_path / "class", tmp_path / "out"
+    tarred(tmp_path / "old.tar.gz", {"scale.py": "# 2 points\n"})
+    tarred(tmp_path / "new.tar.gz", {"scale.py": SIX})
+    folder.mkdir()
+    (tmp_path / "old.tar.gz").rename(folder / "ab_501_1_hw.tar.gz")
+    (tmp_path / "new.tar.gz").rename(folder / "ab_501_2_hw.tar-1.gz")
+    cli("batch", folder, "--out", out, "--course", TINY)
+    assert marks(out) == {"501": "6"}
+    assert (report_of(out, "501")["attempt"], flags(tmp_path, "501")) == (2, "")
+
+
 BAD = {
     "a link": (special("scale.py", tarfile.SYMTYPE, "/etc/passwd"), "is a link"),
     "a hard link": (special("scale.py", tarfile.LNKTYPE, "/etc/passwd"), "is a link"),

@@ -113,6 +113,13 @@ def test_a_zip_bomb_stays_within_the_memory_limit(method: int, tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_mutated_tars_are_unpacked_or_reported_as_unreadable(tmp_path: Path) -> None:
+    did = campaign(FUZZERS["tars"], MANY, tmp_path)
+    assert did.failures == {}
+    assert 0 < did.accepted < did.cases
+
+
+@pytest.mark.slow
 def test_mutated_archives_are_unpacked_or_reported_as_unreadable(tmp_path: Path) -> None:
     did = campaign(FUZZERS["zips"], MANY, tmp_path)
     assert did.failures == {}

@@ -6,7 +6,6 @@ still the stub as it was handed out, gets another file, and only if there is one
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,10 +26,11 @@ from grader.submissions.notes import (
     shortened,
 )
 from grader.submissions.opening import Entry, NotOpened, OwnFolder, refusal
+from grader.submissions.reader.sharing import require_own_reader
 
 MAX_WRAPPING = 4  # levels of folders that are searched
 MAX_FOLDERS = 500  # after so many folders, no deeper level is searched
-MAX_OTHERS = 50  # files with other names that are looked into
+MAX_OTHERS = 50  # files with other names whose content is looked into
 EXACT, NEAR, DEFINED = range(3)  # how a file fits an exercise, best first
 
 
@@ -157,7 +157,7 @@ class _FileSearch:
                 if with_work := [one for one in found if self._holds_work(one[1])]:
                     return self._only(with_work)
                 stubs = stubs or found
-        except NotOpened:
+        except (NotOpened, PermissionError):
             if not stubs:
                 raise
         return self._only(stubs) if stubs else (self.own.within, {})
@@ -283,6 +283,7 @@ class _Others:
         self._search = search
         self._fitting: dict[str, dict[tuple[int, int], list[Path]]] = {}
         self._is_lone = False
+        self._looked_into = 0
 
     def chosen(self, files: Mapping[str, Path]) -> dict[str, Path]:
         """Return a file for each exercise that needs one and has one; add a note on each."""
@@ -342,16 +343,12 @@ class _Others:
 
     def _look_for(self, wanted: Sequence[str], files: Mapping[str, Path]) -> None:
         """Sort the submission's other files by the exercise that they fit, how well, and depth."""
-        used = set(files.values())
-        looked_into = 0
+        used, has_any = set(files.values()), False
         for depth, entries in enumerate(self._entries()):
             others = [one for one in entries if one.path not in used]
-            if others and not looked_into:
-                self._is_lone = len(others) == 1
+            self._is_lone = self._is_lone or (len(others) == 1 and not has_any)
+            has_any = has_any or bool(others)
             for entry in others:
-                looked_into += 1
-                if looked_into > MAX_OTHERS:
-                    return
                 if refusal(entry.path, self._search.own.within) == "":
                     for name, fit in self._fits(entry, wanted):
                         by_fit = self._fitting.setdefault(name, {})
@@ -359,7 +356,7 @@ class _Others:
 
     def _entries(self) -> Iterator[list[Entry]]:
         """Yield the code files of each level of folders, as far as they can be listed."""
-        with contextlib.suppress(NotOpened):
+        try:
             for folders in self._search.levels():
                 yield [
                     entry
@@ -367,6 +364,11 @@ class _Others:
                     for entry in self._search.own.entries(folder)
                     if entry.suffix in CODE and not entry.name.startswith(".")
                 ]
+        except (NotOpened, PermissionError) as error:
+            require_own_reader()
+            reason = error.strerror if isinstance(error, PermissionError) else error
+            note = f"not all of its folders were searched for other files ({reason})"
+            self._search.notes.append(for_review(note))
 
     def _fits(self, entry: Entry, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Yield the wanted exercises that a file may be meant for, and how it fits each."""
@@ -377,7 +379,8 @@ class _Others:
         copied = marked_copy_of(entry.stem, search.course.names)
         if copied in wanted:
             yield copied, NEAR
-        if search.code.read(entry.path).problem:
+        self._looked_into += 1
+        if self._looked_into > MAX_OTHERS or search.code.read(entry.path).problem:
             return
         defined = search.code.defined_in(entry.path, search.course)
         similar = resembled(entry.stem, defined)
