@@ -14,6 +14,7 @@ from handed_in import zipped
 
 from grader.course.course import Course
 from grader.course.stubs import make_stub
+from grader.submissions import opening
 
 TINY = Path(__file__).parent / "tiny"
 DUE = datetime(2026, 11, 5, 12, tzinfo=UTC)
@@ -251,3 +252,24 @@ def test_a_commit_with_evil_names_writes_nothing_elsewhere(
     git(clone, "update-ref", "refs/heads/main", made)
     assert batch("--before-due", course=due) == {"s001": "6"}
     assert not list(tmp_path.rglob("evil.py"))
+
+
+def test_a_clone_of_too_many_files_keeps_its_time(tmp_path: Path, batch: Cli) -> None:
+    commit(tmp_path / "class/s001", scale=SIX)
+    data = tmp_path / "class/s001/data"
+    data.mkdir()
+    for number in range(opening.MAX_ENTRIES + 1):
+        (data / f"{number}.txt").touch()
+    assert batch() == {"s001": "6"}
+    assert report_of(tmp_path / "out", "s001")["submitted"] == (DUE - HOUR).isoformat()
+    assert flags(tmp_path, "s001") == ["its files cannot be compared with its commit; needs review"]
+
+
+def test_no_name_is_so_long_that_a_flag_is_lost(tmp_path: Path, batch: Cli) -> None:
+    clone = commit(tmp_path / "class/s001", readme="x = 1\n")
+    folder = "/".join("d" * 200 for _ in range(3))
+    names = {f"{folder}/scale_{'1' * 200}{number}.py": f"{SIX}{number}\n" for number in range(30)}
+    hand_in(clone, names)
+    assert batch() == {"s001": "0"}
+    assert any("edits are not committed" in flag for flag in flags(tmp_path, "s001"))
+    assert any("could not be read: no exercise" in flag for flag in flags(tmp_path, "s001"))

@@ -31,6 +31,7 @@ from grader.submissions.reader.sharing import require_own_reader
 MAX_WRAPPING = 4  # levels of folders that are searched
 MAX_FOLDERS = 500  # after so many folders, no deeper level is searched
 MAX_OTHERS = 50  # files with other names whose content is looked into
+MAX_NAMED = 4  # files in one note, which must not be so long that it is cut
 EXACT, NEAR, DEFINED = range(3)  # how a file fits an exercise, best first
 
 
@@ -326,8 +327,8 @@ class _Others:
         return sorted(by_text.values())
 
     def _add_clash(self, name: str, usable: Sequence[Path]) -> None:
-        *most, last = (self._search._where(file) for file in usable)
-        names = f"{', '.join(most)} and {last}"
+        *most, last = shortened([self._search._where(file) for file in usable], MAX_NAMED)
+        names = f"{', '.join(most)} and {last.removeprefix('and ')}"
         note = f"{names} could each be meant for {name}, so none of them was used"
         self._search.notes.append(for_review(note))
         self._search.clashing.update(usable)

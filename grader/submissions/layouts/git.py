@@ -10,7 +10,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +24,7 @@ from grader.submissions.layouts import plain
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
 from grader.submissions.layouts.collection import MACHINE_ERRORS
 from grader.submissions.layouts.commits import (
+    MAX_BLOBS,
     UNREADABLE,
     Commits,
     blob_name,
@@ -37,11 +38,13 @@ from grader.submissions.reader.host import exercise_names
 
 PARENT = "-submissions"
 MAX_FILES = 1000  # of one commit or of one folder that are looked at
+MAX_NAMED = 4  # files in one note, which must not be so long that it is cut
 MAX_WRAPPING = 4  # levels of folders in which an exercise may lie
 FIX = "fix that, and run the same command again"
 NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
 DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
 NEVER = "there is no commit after the stub: the student never committed"
+NOT_COMPARED = "its files cannot be compared with its commit"
 EDITED = "edits are not committed"
 
 
@@ -105,9 +108,8 @@ def _with_commit(attempt: Attempt, course: Course) -> Attempt:
             submitted = commits.time(head.commit) if head.commit else None
             flags += _oddities(clone, commits, course) if submitted else []
     except UNREADABLE:
-        flags = [*flags, NO_TIME]
-    else:
-        flags += [] if submitted else [NO_TIME]
+        flags += [NOT_COMPARED] if submitted else []
+    flags += [] if submitted else [NO_TIME]
     notes = (*attempt.notes, *map(for_review, dict.fromkeys(flags)))
     return replace(attempt, submitted=submitted, notes=notes)
 
@@ -115,10 +117,10 @@ def _with_commit(attempt: Attempt, course: Course) -> Attempt:
 def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
     """Yield what is odd about the files of a clone, compared with those of its commit."""
     files = {path: blob for path, blob in commits.files(commits.head).items() if _is_code(path)}
-    there = _code_in(clone)
+    there = _code_in(clone, commits.head)
     if edited := sorted(_edited(there, files, course)):
-        yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited))))}"
-    known = {blob_name(data, commits.head): data for data in there.values()}
+        yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited)), MAX_NAMED))}"
+    known = {blob: one.text for one in there.values() for blob in one.blobs}
     wanted = [blob for blob in files.values() if blob not in known]
     contents = {**known, **(commits.read(wanted[:MAX_FILES]) if wanted else {})}
     if not any(_has_work(path, contents.get(blob, b""), course) for path, blob in files.items()):
@@ -136,30 +138,47 @@ def _is_hidden(name: str) -> bool:
     return name.startswith((".", "__"))
 
 
-def _code_in(clone: Path) -> dict[str, bytes]:
+@dataclass(frozen=True)
+class _WorkingFile:
+    """A file in a clone's folder: its name in git, with either line ends, and a script's text."""
+
+    blobs: tuple[str, ...]
+    text: bytes
+
+
+def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
     """Return the code files in a clone's folder by path, as far as they can be read."""
-    own, found = OwnFolder(clone.parent), dict[str, bytes]()
-    level = [clone]
+    own, found = OwnFolder(clone.parent), dict[str, _WorkingFile]()
+    level, room = [clone], MAX_BLOBS
     for _ in range(MAX_WRAPPING + 1):
         entries = [entry for folder in level for entry in own.entries(folder)]
         for entry in entries:
             path = entry.path.relative_to(clone).as_posix()
-            if entry.kind == "file" and _is_code(path) and len(found) < MAX_FILES:
+            if entry.kind == "file" and _is_code(path) and len(found) < MAX_FILES and room > 0:
                 try:
-                    found[path] = read_file(entry.path, clone.parent, MAX_NOTEBOOK_BYTES)
+                    data = read_file(entry.path, clone.parent, MAX_NOTEBOOK_BYTES)
                 except (NotOpened, OSError):
                     continue
+                room -= len(data)
+                found[path] = _working_file(data, path, head)
         level = [one.path for one in entries if one.is_folder and not _is_hidden(one.name)]
     return found
 
 
-def _edited(there: Mapping[str, bytes], files: Mapping[str, str], course: Course) -> Iterator[str]:
+def _working_file(data: bytes, path: str, head: str) -> _WorkingFile:
+    # Git may have been told to write other line ends than those of the commit.
+    both = data, data.replace(b"\r\n", b"\n")
+    text = data if path.endswith(".py") else b""
+    return _WorkingFile(tuple(blob_name(one, head) for one in both), text)
+
+
+def _edited(
+    there: Mapping[str, _WorkingFile], files: Mapping[str, str], course: Course
+) -> Iterator[str]:
     """Yield the files that differ from the commit: changed, new or missing ones."""
-    for path, data in there.items():
+    for path, one in there.items():
         if path in files:
-            # Git may have been told to write other line ends than those of the commit.
-            same = (data, data.replace(b"\r\n", b"\n"))
-            if files[path] not in (blob_name(one, files[path]) for one in same):
+            if files[path] not in one.blobs:
                 yield path
         elif _exercise_of(path, course):
             yield path
