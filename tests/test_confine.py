@@ -514,6 +514,7 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (archives.STUDENT.archive / MIB, "each {:g} MiB"),
         (archives.STUDENT.members, "{:,} members"),
         (archives.STUDENT.member / MIB, "of {:g} MiB,"),
+        (archives.STUDENT.notebook / MIB, "notebooks of {:g} MiB"),
         (archives.STUDENT.unpacked / MIB, "{:g} MiB unpacked"),
         (archives.MAX_RATIO, "at most {:g}"),
         (archives.MAX_PADDING, "{:g} times as much"),

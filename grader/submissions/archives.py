@@ -49,7 +49,8 @@ MEMBER_ERRORS = (*DAMAGED, OSError, RuntimeError, ValueError)
 class ArchiveLimits:
     """The limits of an archive: sizes in bytes, numbers of files and of nested folders.
 
-    `listing` is the size of the archive's list of members, which is read before anything else.
+    `member` and `notebook` limit one file. `listing` is the size of the list of members, which is
+    read before anything else.
     Only files with one of the `suffixes` are unpacked. If there are none, every file is, and an
     archive inside the archive is a file like any other. `strict` refuses the whole archive if one
     member breaks a limit; otherwise only that member is left out. A part is what one student
@@ -58,7 +59,8 @@ class ArchiveLimits:
 
     archive: int = 32 * MIB
     members: int = MAX_MEMBERS
-    member: int = MAX_UNPACKED_BYTES
+    member: int = 8 * MIB
+    notebook: int = MAX_UNPACKED_BYTES
     unpacked: int = MAX_UNPACKED_BYTES
     listing: int = MIB
     part_members: int = MAX_MEMBERS
@@ -73,6 +75,7 @@ CLASS = ArchiveLimits(
     archive=8 * GIB,
     members=1_000_000,
     member=64 * MIB,
+    notebook=64 * MIB,
     unpacked=8 * GIB,
     listing=256 * MIB,
     part_members=MAX_ENTRIES,
@@ -186,15 +189,16 @@ class _Unpacking:
     def _unpack(self, member: Member) -> None:
         limits, path = self._limits, member.path
         part = self._part(path)
+        most = limits.notebook if path.suffix.lower() == NOTEBOOK else limits.member
         here = min(self._room, limits.part_unpacked - self._used[part])
         try:
-            data = _read(member, min(here, limits.member))
+            data = _read(member, min(here, most))
         except (TooLarge, *MEMBER_ERRORS) as error:
-            if limits.strict or self._room < limits.member:
+            if limits.strict or self._room < most:
                 raise
             self._leave_out(path, f"cannot be used ({printable_text(str(error))})")
             # Reading it has cost up to this much, so it counts against the limits.
-            cost = min(here, limits.member, SMALL + MAX_RATIO * member.packed)
+            cost = min(here, most, SMALL + MAX_RATIO * member.packed)
         else:
             cost = len(data)
             if reason := _write(self._into / path, data):
