@@ -90,7 +90,9 @@ class Grader:
         """
         results: list[ExerciseResult] = []
         with closing(WorkerConnection(lambda: Worker(self.zygote))) as connection:
-            examiner = SandboxExaminer(self.suite.references, submission, connection, seed, names)
+            examiner = SandboxExaminer(
+                self.suite.references, submission, connection, seed, names
+            )
             for name in names:
                 on_exercise(name)
                 results.append(self._run(self.course[name], examiner, tries))
