@@ -7,10 +7,12 @@ of cases. Nothing but an error of the grader's own may come out.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import shutil
 import stat
+import tarfile
 import time
 import unicodedata
 import zipfile
@@ -126,16 +128,16 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     return buffer.getvalue()
 
 
-def unpacked_files(root: Path, data: bytes) -> set[str]:
+def unpacked_files(root: Path, data: bytes, name: str = "a.zip") -> set[str]:
     """Unpack an archive; return its files, or none if it is refused.
 
     No other file may be written or changed.
     """
     into, refused = root / "into", False
     into.mkdir()
-    (root / "a.zip").write_bytes(data)
+    (root / name).write_bytes(data)
     try:
-        archives.unpack(root / "a.zip", into, [])
+        archives.unpack(root / name, into, [])
     except archives.UnreadableArchive:
         refused = True
     finally:
@@ -145,13 +147,44 @@ def unpacked_files(root: Path, data: bytes) -> set[str]:
         )
         assert sum(path.stat().st_size for path in files) <= archives.MAX_UNPACKED_BYTES
         shutil.rmtree(into)
-    assert [path.name for path in root.iterdir()] == ["a.zip"]
+    assert [path.name for path in root.iterdir()] == [name]
+    (root / name).unlink()
     return set() if refused else {str(path.relative_to(into)) for path in files}
 
 
 SOUND_ZIPS = [
     zipped({"a.py": b"x = 1\n" * 9, "b/\xfc.py": b"y"}, method) for method in (0, 8, 12, 14)
 ]
+
+
+# --- tars ---------------------------------------------------------------------------------------
+
+
+def tarred(form: int) -> bytes:
+    """Return a tar of files with short and long names, a link and a folder."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=form) as file:
+        for name in ("a.py", "b/\xfc.py", "c/" * 40 + "long" * 30 + ".py"):
+            info = tarfile.TarInfo(name)
+            info.size = 6
+            file.addfile(info, io.BytesIO(b"x = 1\n"))
+        for name, kind in (("d", tarfile.DIRTYPE), ("e.py", tarfile.SYMTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, "/etc/passwd"
+            file.addfile(info)
+    return buffer.getvalue()
+
+
+SOUND_TARS = [tarred(form) for form in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)]
+
+
+def a_tar(rng: Random) -> bytes:
+    """Return a damaged tar; half of them are damaged before they are compressed."""
+    body = mutated(rng, rng.choice(SOUND_TARS), rng.choice(SOUND_TARS))
+    if rng.random() < 0.5:
+        body = gzip.compress(body, 1)
+        return mutated(rng, body, body) if rng.random() < 0.3 else body
+    return body
 
 
 # --- notebooks ----------------------------------------------------------------------------------
@@ -305,6 +338,7 @@ def _fills(fill: Callable[..., Any]) -> Callable[[Path, bytes], bool]:
 FUZZERS: dict[str, Fuzzer] = {
     "notebooks": Fuzzer(a_notebook, lambda root, data: readable(data)),
     "zips": Fuzzer(from_samples(SOUND_ZIPS), lambda root, data: bool(unpacked_files(root, data))),
+    "tars": Fuzzer(a_tar, lambda root, data: bool(unpacked_files(root, data, "a.tar.gz"))),
     "rosters": Fuzzer(from_samples(ROSTERS, CSV_TOKENS), reads_roster),
     "canvas": Fuzzer(from_samples(CANVAS, CSV_TOKENS), _fills(fill_canvas)),
     "moodle": Fuzzer(from_samples(MOODLE, CSV_TOKENS), _fills(fill_moodle)),

@@ -27,8 +27,8 @@ from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
 from grader.sandbox.worker import quota
-from grader.submissions import archives, exercise_files, notebook, opening
-from grader.submissions.layouts import collection, git, gradescope_metadata, recognise
+from grader.submissions import archives, code_files, notebook, opening
+from grader.submissions.layouts import collection, commits, gradescope_metadata, recognise
 from grader.submissions.reader import host, messages
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
@@ -505,24 +505,27 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (READER.seconds, "{:g} s,"),
         (READER.cpu_seconds, "{:g} s of CPU"),
         (READER.memory / MIB, "{:g} MiB of memory"),
-        (exercise_files.MAX_BYTES / KIB, "a file of {:g} KiB"),
+        (code_files.MAX_BYTES / KIB, "a file of {:g} KiB"),
         (messages.MAX_TEXTS / MIB, "all texts {:g} MiB"),
         (opening.MAX_ENTRIES, "{:,} files and folders"),
     ),
-    "zips in a submission": (
-        (collection.MAX_ZIPS, "{:g} zips"),
+    "archives in a submission": (
+        (collection.MAX_ZIPS, "{:g} zips or tars"),
         (archives.STUDENT.archive / MIB, "each {:g} MiB"),
         (archives.STUDENT.members, "{:,} members"),
         (archives.STUDENT.member / MIB, "of {:g} MiB,"),
+        (archives.STUDENT.notebook / MIB, "notebooks of {:g} MiB"),
         (archives.STUDENT.unpacked / MIB, "{:g} MiB unpacked"),
         (archives.MAX_RATIO, "at most {:g}"),
+        (archives.MAX_PADDING, "{:g} times as much"),
     ),
     "notebooks": (
-        (exercise_files.MAX_NOTEBOOK_BYTES / MIB, "{:g} MiB,"),
+        (code_files.MAX_NOTEBOOK_BYTES / MIB, "{:g} MiB,"),
+        (notebook.LARGE / MIB, "above {:g} MiB"),
         (notebook.MAX_CELLS, "{:,} cells"),
         (notebook.MAX_CODE / KIB, "{:g} KiB of code"),
     ),
-    "the zip of a class": (
+    "the archive of a class": (
         (CLASS_ZIP.archive / GIB, "{:g} GiB,"),
         (CLASS_ZIP.member / MIB, "{:g} MiB for a member"),
         (CLASS_ZIP.part_members, "{:,} members"),
@@ -538,9 +541,12 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (messages.MAX_SUBMISSIONS, "{:,} submissions"),
     ),
     "a clone": (
-        (git.TIMEOUT, "{:g} s,"),
-        (git.MAX_COMMIT / KIB, "a commit of {:g} KiB"),
-        (git.MAX_TEXT / MIB, "refs of {:g} MiB"),
+        (commits.CPU_SECONDS, "{:g} s of CPU"),
+        (commits.TIMEOUT, "{:g} s,"),
+        (commits.MAX_COMMIT / KIB, "a commit of {:g} KiB"),
+        (commits.MAX_TREE / MIB, "a list of files of {:g} MiB"),
+        (commits.MAX_BLOBS / MIB, "files of {:g} MiB"),
+        (commits.MAX_TEXT / MIB, "refs of {:g} MiB"),
     ),
     "rosters": (
         (csv_files.MAX_BYTES / MIB, "{:g} MiB for a roster"),

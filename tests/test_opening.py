@@ -56,7 +56,7 @@ def test_what_only_looks_like_a_zip_is_left_out_of_that_submission(
     zipped(tmp_path / "class/s003/a.zip", {"other.py": ""})
     found = read(tmp_path / "class", tiny_course)
     assert found["s001"].files == found["s002"].files == {"scale": SOFTMAX}
-    assert f"b.zip {REFUSED[kind]} and was left out" in found["s001"].notes
+    assert f"b.zip {REFUSED[kind]} and was left out; needs review" in found["s001"].notes
     assert found["s002"].notes == ()
     assert not found["s003"].files
     if kind != "folder":
@@ -181,9 +181,9 @@ def test_a_link_beside_a_zip_is_not_followed(tmp_path: Path, course: Course) -> 
     found = read(tmp_path / "class", course)["s001"]
     assert found.files == {"layer_norm": NORM}
     assert {
-        "masked_softmax.py is a link and was left out",
-        "feed_forward is a link and was left out",
-        "feed_forward.py is a hard link (hand in a copy) and was left out",
+        "masked_softmax.py is a link and was left out; needs review",
+        "feed_forward is a link and was left out; needs review",
+        "feed_forward.py is a hard link (hand in a copy) and was left out; needs review",
     } <= set(found.notes)
 
 

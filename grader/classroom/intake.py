@@ -27,7 +27,15 @@ from grader.classroom.storage import FILE, settings_of
 from grader.classroom.stored.submissions import AttemptRow, Origin
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions.layouts import Attempt, LeftOut, collect, find_attempts, open_submissions
+from grader.scratch import scratch_folder
+from grader.submissions.layouts import (
+    Attempt,
+    LeftOut,
+    before_due,
+    collect,
+    find_attempts,
+    open_submissions,
+)
 from grader.submissions.notes import folded
 from grader.submissions.submission import Submission
 
@@ -47,7 +55,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class IntakeRequest:
-    """A request to grade submissions; `shard` (i, n) is the i-th of n parts, i from 1."""
+    """A request to grade submissions; `shard` (i, n) is the i-th of n parts, i from 1.
+
+    With `before_due`, the last commit before a student's deadline is graded.
+    """
 
     submissions: Path
     layout: str | None = None
@@ -56,6 +67,7 @@ class IntakeRequest:
     kept: Kept = field(default_factory=Kept)
     attempt: Which = "latest"
     shard: tuple[int, int] | None = None
+    before_due: bool = False
 
 
 @dataclass(frozen=True)
@@ -172,6 +184,14 @@ def remembered_attempt(folder: Path | None) -> Which:
     return remembered_in(settings_of(folder / FILE).get("request"))
 
 
+def remembered_before_due(folder: Path | None) -> bool:
+    """Return whether the last commit before the deadline counts, as chosen before."""
+    if folder is None or not (folder / FILE).is_file():
+        return False
+    request = settings_of(folder / FILE).get("request")
+    return isinstance(request, dict) and request.get("before_due") == "yes"
+
+
 def remembered_lists(folder: Path | None) -> Kept:
     """Return the roster and the groups of a folder's class; empty ones if it has none."""
     if folder is None or not (folder / FILE).is_file():
@@ -197,16 +217,26 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
     groups = chosen if chosen.rows else groups_of(roster)
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
-    with open_submissions(request.submissions, unopened, notes) as folder:
+    with (
+        scratch_folder("commits") as unfolded,
+        open_submissions(request.submissions, unopened, notes) as folder,
+    ):
         found = find_attempts(folder, course, request.layout, out, notes)
         members = find_members(found.attempts, roster)
         shared = share(members, groups, chosen=bool(chosen.rows))
         check_roster(shared, roster)
         here = [one for one in shared.members if _is_in_shard(one.student, request.shard)]
         students = {member.student for member in here}
+        selected = list(_selected(here, request.attempt))
+        if request.before_due:
+            _require_clones(found.layout)
+            selected = [
+                _before_due(each, course, unfolded / str(number))
+                for number, each in enumerate(selected)
+            ]
         yield Intake(
             found.layout,
-            tuple(_selected(here, request.attempt)),
+            tuple(selected),
             (*unopened, *found.left_out),
             tuple(member for member in here if not member.attempts),
             {one: tuple(flags) for one, flags in shared.flags.items() if flags and one in students},
@@ -255,6 +285,26 @@ def _selected(members: Sequence[Member], which: Which) -> Iterator[SelectedAttem
             latest, first = attempt is member.attempts[-1], attempt is member.attempts[0]
             graded = {"latest": latest, "first": first}.get(which, True)
             yield SelectedAttempt(attempt, graded, member.row, latest)
+
+
+def _require_clones(layout: str) -> None:
+    if layout != "clones":
+        raise RequestError(
+            f"--before-due looks for commits in git clones, and this is the {layout} layout",
+            "leave out --before-due; --attempt first chooses the first of several attempts",
+        )
+
+
+def _before_due(selected: SelectedAttempt, course: Course, folder: Path) -> SelectedAttempt:
+    """Return what was committed before a student's deadline, within the course's grace period."""
+    due = (selected.listed and selected.listed.due) or course.policy.due
+    if due is None:
+        raise RequestError(
+            f"--before-due needs a deadline, and {selected.attempt.student} has none",
+            "set `due` in course.toml, or pass a roster with the column `due`",
+        )
+    attempt = before_due(selected.attempt, due + course.policy.grace, folder)
+    return replace(selected, attempt=attempt)
 
 
 def _is_in_shard(student: str, shard: tuple[int, int] | None) -> bool:

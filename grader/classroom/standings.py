@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,6 +24,7 @@ from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
 from grader.reports.platforms.grades import NothingHandedIn
+from grader.submissions.notes import as_reason, needs_review
 from grader.submissions.submission import Submission
 
 ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
@@ -31,6 +33,7 @@ UNKNOWN_EXTENSION = (
 )
 NO_TIME = "no time of submission is known, so lateness was not counted"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
+MISSING = re.compile(r"No module named '([^']+)'")
 Known = Mapping[str, StoredResult]  # by exercise
 
 
@@ -281,11 +284,23 @@ def _placed(result: ExerciseResult, row: AttemptRow) -> ExerciseResult:
 def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[str]:
     reasons = set(submission.problems.values())
     if len(reasons) == 1 and len(submission.problems) == len(results):
-        yield f"could not be read: {reasons.pop()}"
+        yield f"could not be read: {next(iter(reasons))}"
     else:
         yield from (f"{name} could not be read: {why}" for name, why in submission.problems.items())
+    said = " ".join(reasons)
+    notes = (note for note in submission.notes if needs_review(note))
+    yield from (note for note in notes if as_reason([note]) not in said)
     for result in results:
+        if missing := _missing_module(result):
+            yield f"{result.name} failed because a module is missing: {missing}; needs review"
         if result.name in submission.files and not result.tests:
             yield f"{result.name} could not be graded: {result.advice}"
         if errors := sum(test.outcome == "error" for test in result.tests):
             yield f"{result.name}: {errors} checks failed because of an error in the course"
+
+
+def _missing_module(result: ExerciseResult) -> str:
+    """Return the module that an exercise imports and that is not installed, if checks failed so."""
+    messages = (test.message for test in result.tests if test.kind == "ModuleNotFoundError")
+    found = (MISSING.search(message) for message in messages)
+    return next((match[1] for match in found if match), "")

@@ -20,6 +20,7 @@ from grader.classroom.intake import (
     Which,
     open_intake,
     remembered_attempt,
+    remembered_before_due,
     remembered_lists,
 )
 from grader.classroom.ledger import open_ledger
@@ -118,6 +119,12 @@ class ShardType(click.ParamType[tuple[int, int]]):
     is_flag=True,
     help="Take the submissions even if published marks change or go.",
 )
+@click.option(
+    "--before-due/--no-before-due",
+    default=None,
+    help="Of git clones, grade the last commit before each student's deadline. Default: no, "
+    "or what was said for DIR before.",
+)
 @JOBS
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
@@ -179,6 +186,8 @@ def batch(
         raise RequestError("--no-roster and a list of students say two things", "leave out one")
     choices["attempt"] = choices["attempt"] or remembered_attempt(place)
     choices["kept"] = Kept() if no_roster else remembered_lists(place)
+    if choices["before_due"] is None:
+        choices["before_due"] = remembered_before_due(place)
     request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:
         if request is None:
@@ -250,7 +259,8 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
     with progress_bar(len(intake.selected)) as on_student, ledger.writing():
         before, lists = published_attempts(ledger), [ledger.get(key) for key in (ROSTER, GROUPS)]
         intake.store(ledger, standings.course, on_student)
-        ledger.put("request", {"attempt": request.attempt})
+        before_due = {"before_due": "yes"} if request.before_due else {}
+        ledger.put("request", {"attempt": request.attempt, **before_due})
         why = ""
         if lists != [ledger.get(key) for key in (ROSTER, GROUPS)]:
             why = _lists_in_words(intake)

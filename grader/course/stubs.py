@@ -29,6 +29,14 @@ def make_stub(exercise: Exercise) -> str:
     return f'r"""{statement}{_forbidden_note(exercise)}\n"""\n{_blanked(code, exercise)}'
 
 
+def untouched_text(exercise: Exercise) -> str:
+    """Return the stub, or an empty text if the course has none to compare with."""
+    try:
+        return make_stub(exercise)
+    except CourseError:
+        return ""
+
+
 def statement_of(stub: str) -> str:
     """Return the statement in a stub."""
     return ast.get_docstring(ast.parse(stub), clean=False) or ""

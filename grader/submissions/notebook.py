@@ -8,9 +8,13 @@ commented out; a cell with any other cell magic is commented out as a whole.
 from __future__ import annotations
 
 import ast
+import codecs
+import contextlib
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypedDict
+
+import msgspec
 
 from grader.sandbox.cells import CELL
 from grader.submissions.reader.sharing import require_own_reader
@@ -21,6 +25,7 @@ RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
 MAX_TRANSFORM_WORK = 400_000  # about a second
 MAX_CODE = 256 * 1024  # bytes in UTF-8; parsing more takes seconds
 MAX_CELLS = 5000
+LARGE = 8 * 1024 * 1024  # bytes, of which only outputs are that many
 OLDEST, NEWEST = 2, 4  # versions of the format
 
 
@@ -32,7 +37,7 @@ def read_notebook(data: bytes) -> str:
     """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`."""
     require_own_reader()
     try:
-        sources = _sources(json.loads(data.decode("utf-8-sig")))
+        sources = _sources(_parsed(data))
         if sum(len(source.encode()) for source in sources) > MAX_CODE:
             raise UnreadableNotebook(f"holds more than {MAX_CODE // 1024} KiB of code")
         return _as_one_text(sources)
@@ -42,6 +47,35 @@ def read_notebook(data: bytes) -> str:
         raise UnreadableNotebook("is not UTF-8, which a notebook must be") from None
     except Exception as error:  # libraries raise errors of any kind for what they do not expect
         raise UnreadableNotebook(f"is not a readable notebook ({_reason(error)})") from None
+
+
+def _parsed(data: bytes) -> Any:
+    """Return a notebook as plain values; of a large one only the parts that are used.
+
+    Outputs such as pictures take no memory then. `msgspec` knows no NaN, which they may hold.
+    """
+    if len(data) > LARGE:
+        with contextlib.suppress(msgspec.MsgspecError):
+            return msgspec.json.decode(data.removeprefix(codecs.BOM_UTF8), type=_Notebook)
+    return json.loads(data.decode("utf-8-sig"))
+
+
+class _Cell(TypedDict, total=False):
+    cell_type: Any
+    source: Any
+    input: Any
+
+
+class _Sheet(TypedDict, total=False):
+    cells: list[_Cell]
+
+
+class _Notebook(TypedDict, total=False):
+    """The parts of a notebook that are used."""
+
+    nbformat: Any
+    cells: list[_Cell]
+    worksheets: list[_Sheet]
 
 
 def _sources(notebook: Any) -> list[str]:

@@ -1,13 +1,17 @@
-"""Notes on a submission: printable names, files that were left out, and short lists."""
+"""Notes on a submission: printable names, files that were left out, and short lists.
+
+A note that ends in `NEEDS_REVIEW` is also a flag: what it says may have cost an exercise.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from grader.report import clean
 
 LEFT_OUT = " and was left out"  # the end of every note on a file that is not used
+NEEDS_REVIEW = "; needs review"  # the end of every note that a teacher must see
 MAX_TEXT = 200  # characters
 MAX_NOTES = 20
 
@@ -29,6 +33,26 @@ def printable_text(text: str) -> str:
 def left_out(name: str, why: str) -> str:
     """Return the note on a file that is left out, such as "a.py is a link and was left out"."""
     return f"{name} {why}{LEFT_OUT}"
+
+
+def for_review(note: str) -> str:
+    """Return a note that is a flag as well."""
+    return note if note.endswith(NEEDS_REVIEW) else note + NEEDS_REVIEW
+
+
+def needs_review(note: str) -> bool:
+    """Return whether a note is a flag as well."""
+    return note.endswith(NEEDS_REVIEW)
+
+
+def flags_first(notes: Iterable[str]) -> list[str]:
+    """Return every note once, the flags before the others, so that no short list lacks them."""
+    return sorted(dict.fromkeys(notes), key=lambda note: not needs_review(note))
+
+
+def as_reason(notes: Iterable[str]) -> str:
+    """Return notes as the reason why a submission cannot be used, which is a flag anyway."""
+    return "; ".join(note.removesuffix(NEEDS_REVIEW) for note in notes)
 
 
 def shortened(texts: Sequence[str], most: int = MAX_NOTES) -> list[str]:

@@ -50,8 +50,8 @@ class Entry:
 
     @property
     def suffix(self) -> str:
-        """The ending of its name, such as ".py"; making a path for that takes ten times as long."""
-        return os.path.splitext(self.name)[1]
+        """The ending of its name in lower case; making a path for that takes ten times as long."""
+        return os.path.splitext(self.name)[1].lower()
 
     @property
     def stem(self) -> str:
@@ -147,6 +147,11 @@ class OwnFolder:
         if folder not in self._listed:
             self._listed[folder] = self._list(folder)
         return self._listed[folder]
+
+    @property
+    def listed(self) -> list[Entry]:
+        """Everything in the folders that were listed so far."""
+        return [entry for entries in self._listed.values() for entry in entries]
 
     def _list(self, folder: Path) -> list[Entry]:
         descriptor = _open(folder, self.within, _FOLDER)

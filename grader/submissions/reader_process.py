@@ -28,9 +28,10 @@ from typing import NoReturn
 from grader.course.course import Course, Exercise
 from grader.errors import RequestError
 from grader.sandbox.confinement.layers import Confinement, confine, die_with, prepare
-from grader.submissions.archives import CLASS, UnreadableArchive, unpack
+from grader.submissions.archives import CLASS, unpack
 from grader.submissions.notes import printable_text, shortened
 from grader.submissions.opening import follow_no_link_below
+from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.sharing import OwnReaderRequired, share_this_process
 from grader.submissions.submission import ReadFiles, read_submission
@@ -328,7 +329,7 @@ def _path(path: bytes) -> Path:
 def _course(exercises: tuple[messages.ExerciseNames, ...]) -> Course:
     """Return as much of a course as reading needs."""
     listed = [
-        Exercise(each.name, title="", order=0, points=1, implements=each.implements)
+        Exercise(each.name, title="", order=0, points=1, implements=each.implements, stub=each.stub)
         for each in exercises
     ]
     return Course("", Path(), tuple(listed), "public")

@@ -13,9 +13,12 @@ from pathlib import Path, PurePath
 
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions.archives import ZIP_AGAIN, UnreadableArchive, is_zip, unpacked
-from grader.submissions.exercise_files import digest_of, find_exercise_files, read_code
-from grader.submissions.notes import printable_name, shortened
+from grader.submissions.archives import ZIP_AGAIN, is_opened, unpacked, without_suffix
+from grader.submissions.code_files import CodeFiles, digest_of
+from grader.submissions.exercise_files import find_exercise_files
+from grader.submissions.notes import as_reason, flags_first, printable_name, shortened
+from grader.submissions.opening import OwnFolder
+from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import NONSENSE, exercise_names, readers
@@ -117,26 +120,27 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
     room = messages.MAX_TEXTS
     for path in paths:
         with _opened(path, notes) as opened:
-            for name, file in find_exercise_files(opened, course, notes).items():
+            code_files = CodeFiles(OwnFolder(opened))
+            for name, file in find_exercise_files(opened, course, notes, code_files).items():
                 at = _inside(file) if inside else path / file.relative_to(opened)
-                place = printable_name(str(at))
+                place = printable_name(str(at.with_suffix(at.suffix.lower())))
                 if name in places:
                     raise RequestError(
                         f"{name} is given twice: {places[name]} and {place}",
                         "grader check PATH   with one submission at a time",
                     )
                 places[name] = place
-                code = read_code(file, opened)
+                code = code_files.read(file)
                 room -= len(code.text.encode())
                 if code.problem or room < 0:
                     problems[name] = code.problem or TOO_LONG
                 else:
                     files[name], digests[name] = code.text, code.digest
-    notes = shortened(notes)
+    notes = shortened(flags_first(notes))
     if not places:
         where = ", ".join(map(str, paths))
         raise RequestError(
-            "; ".join([f"no exercise file in {where}", *notes]),
+            as_reason([f"no exercise file in {where}", *notes]),
             f"a submission holds files such as {course.names[0]}.py",
         )
     found = Submission(_name_of(paths[0]), files, places, problems, tuple(notes))
@@ -149,7 +153,7 @@ def _inside(file: Path) -> PurePath:
 
 @contextlib.contextmanager
 def _opened(path: Path, notes: list[str]) -> Iterator[Path]:
-    if not is_zip(path.name) or not path.is_file():
+    if not is_opened(path.name) or not path.is_file():
         yield path
         return
     try:
@@ -161,6 +165,6 @@ def _opened(path: Path, notes: list[str]) -> Iterator[Path]:
 
 def _name_of(path: Path) -> str:
     path = path.absolute()
-    if path.suffix == ".zip":
-        return printable_name(path.stem)
+    if is_opened(path.name) and not path.is_dir():
+        return printable_name(without_suffix(path.name))
     return printable_name(path.name if path.is_dir() else path.parent.name)

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from grader.errors import RequestError
 from grader.report import Person
-from grader.submissions.archives import ARCHIVES, is_code_or_zip
-from grader.submissions.notes import MAX_NOTES, printable_name
+from grader.submissions.archives import is_archive, is_code_or_opened, unopened_reason
+from grader.submissions.notes import MAX_NOTES, for_review, printable_name
 from grader.submissions.opening import (
     IS_A_LINK,
     NOT_REGULAR,
@@ -157,13 +157,11 @@ def list_folder(folder: Path, without: Path | None = None) -> Listing:
 
 def unsupported_note(name: str) -> str:
     """Return a note if a file with this name cannot be part of an attempt; empty if it can."""
-    if is_code_or_zip(name):
+    if is_code_or_opened(name):
         return ""
-    if Path(name).suffix.lower() in ARCHIVES:
-        why = "is an archive that is not opened here (zip the files instead)"
-    else:
-        why = "is neither Python, a notebook nor a zip"
-    return f"{printable_name(name)} {why}"
+    if is_archive(name):
+        return for_review(f"{printable_name(name)} {unopened_reason(name)}")
+    return f"{printable_name(name)} is neither Python, a notebook nor a zip"
 
 
 def student_names(claims: Iterable[tuple[str, str]]) -> list[str]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.report import Person
-from grader.submissions.archives import CODE, is_code_or_zip, is_zip
+from grader.submissions.archives import CODE, is_code_or_opened, is_opened
 from grader.submissions.layouts.attempt import (
     LINK_ENTRY,
     TEXT_ENTRY,
@@ -93,8 +93,8 @@ def _attempts(student: str, files: Sequence[_CanvasFile], course: Course) -> Ite
     attached = [file for file in files if file.file]
     attached.sort(key=lambda file: int(file.attachment[:40]))
     notes = [ENTRIES[file.entry] for file in files if file.entry]
-    notes += filter(None, (unsupported_note(file.file) for file in attached))
-    usable = [file for file in attached if is_code_or_zip(file.file)]
+    notes += filter(None, (unsupported_note(_unnumbered(file.file)) for file in attached))
+    usable = [file for file in attached if is_code_or_opened(_unnumbered(file.file))]
     for number, parts in enumerate(_by_version(usable, course), start=1):
         is_late = any(part.path in late for part in parts) if parts else bool(late)
         yield Attempt(student, parts, number, person, None, is_late, tuple(notes))
@@ -124,6 +124,14 @@ def _by_version(files: Sequence[_CanvasFile], course: Course) -> list[tuple[Atte
     ]
 
 
+def _unnumbered(file: str) -> str:
+    """Return the name of an archive without Canvas's number: `hw.tar-1.gz` is `hw.tar.gz`."""
+    path = Path(file)
+    match = VERSIONED.fullmatch(path.stem)
+    name = match["stem"] + path.suffix if match else file
+    return name if is_opened(name) else file
+
+
 def _name_and_version(file: str, names: set[str], course: Course) -> tuple[str, int]:
     """Return a file's own name and its version: `scale-1.py` is version 1 of `scale.py`.
 
@@ -134,6 +142,6 @@ def _name_and_version(file: str, names: set[str], course: Course) -> tuple[str, 
     if match := VERSIONED.fullmatch(path.stem):
         name = match["stem"] + path.suffix
         is_exercise = match["stem"] in course.names and path.suffix in CODE
-        if is_exercise or name in names or is_zip(path.name):
+        if is_exercise or name in names or is_opened(name):
             return name, int(match["version"])
     return file, 0

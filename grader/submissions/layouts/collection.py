@@ -14,10 +14,25 @@ from tempfile import TemporaryDirectory
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions import archives
-from grader.submissions.archives import CODE, ZIP_AGAIN, is_code_or_zip, is_zip
+from grader.submissions.archives import (
+    CODE,
+    ZIP_AGAIN,
+    is_archive,
+    is_code_or_opened,
+    is_opened,
+    unopened_reason,
+)
 from grader.submissions.layouts.attempt import CLUTTER, Attempt, AttemptPart
-from grader.submissions.notes import left_out, printable_name, shortened
+from grader.submissions.notes import (
+    as_reason,
+    flags_first,
+    for_review,
+    left_out,
+    printable_name,
+    shortened,
+)
 from grader.submissions.opening import Entry, NotOpened, OwnFolder, open_file, refusal
+from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers
@@ -89,8 +104,8 @@ def read_attempt(attempt: Attempt, course: Course) -> ReadFiles:
     try:
         with attempt_folder(attempt, notes) as folder:
             if any(folder.iterdir()):
-                return _read(attempt, course, folder, shortened(notes))
-            reason = "; ".join(shortened([*attempt.notes, *notes])) or "no file was handed in"
+                return _read(attempt, course, folder, shortened(flags_first(notes)))
+            reason = as_reason(shortened([*attempt.notes, *notes])) or "no file was handed in"
     except OSError as error:
         if error.errno in MACHINE_ERRORS:
             raise
@@ -105,9 +120,9 @@ def _read(attempt: Attempt, course: Course, folder: Path, notes: list[str]) -> R
     try:
         read = read_submission([folder], course, inside=True)
     except RequestError as error:
-        reason = "; ".join([error.message.replace(str(folder), _label(attempt)), *notes])
+        reason = as_reason([error.message.replace(str(folder), _label(attempt)), *notes])
         return _unusable(attempt, course, printable_name(reason))
-    notes = [*attempt.notes, *notes, *read.submission.notes]
+    notes = flags_first([*attempt.notes, *notes, *read.submission.notes])
     found = replace(read.submission, name=attempt.student, notes=tuple(notes))
     return ReadFiles(found, read.digests)
 
@@ -148,16 +163,30 @@ def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
     if not whole.is_folder:
         return [whole]
     entries = OwnFolder(within).entries(path)
-    zips = [entry for entry in entries if is_zip(entry.name)]
+    zips = [entry for entry in entries if is_opened(entry.name)]
     refused = [(entry.name, refusal(entry.path, within)) for entry in zips]
     if all(why != "" for _, why in refused):
-        notes += [left_out(printable_name(name), why) for name, why in refused if why]
+        notes += [_left_out(name, why) for name, why in refused if why]
         return [whole]
+    notes += [
+        _left_out(one.name, unopened_reason(one.name)) for one in entries if _is_unopened(one)
+    ]
     return [
         _InnerPart(entry.path, entry.name, within, entry.is_folder)
         for entry in entries
-        if is_code_or_zip(entry.name) or (entry.kind in ("folder", "link") and _is_searched(entry))
+        if is_code_or_opened(entry.name)
+        or (entry.kind in ("folder", "link") and _is_searched(entry))
     ]
+
+
+def _left_out(name: str, why: str) -> str:
+    return for_review(left_out(printable_name(name), why))
+
+
+def _is_unopened(entry: Entry) -> bool:
+    """Return whether a file is an archive of a kind that is not opened."""
+    is_file = entry.kind == "file" and not entry.name.startswith(".")
+    return is_file and is_archive(entry.name) and not is_opened(entry.name)
 
 
 def _is_searched(entry: Entry) -> bool:
@@ -178,7 +207,7 @@ class _Copier:
         try:
             if part.is_folder:
                 self._copy_folder(part, self._folder / name)
-            elif is_zip(name):
+            elif is_opened(name):
                 self._unzip(part, name, alone)
             else:
                 self._copy(part.path, self._folder / name, part.within)
@@ -186,7 +215,7 @@ class _Copier:
             self._leave_out(name, str(error))
 
     def _leave_out(self, name: str, why: str) -> None:
-        self._notes.append(left_out(printable_name(name), why))
+        self._notes.append(_left_out(name, why))
 
     def _spend(self, size: int) -> bool:
         """Count a file against the limits; return whether they still hold."""
@@ -212,8 +241,8 @@ class _Copier:
                         self._leave_out(entry.name, f"appears again in {printable_name(name)}")
                     else:
                         shutil.move(entry, self._folder / entry.name)
-        except archives.UnreadableArchive as error:
-            self._notes.append(f"{printable_name(name)}: {error}; {ZIP_AGAIN}")
+        except UnreadableArchive as error:
+            self._notes.append(for_review(f"{printable_name(name)}: {error}; {ZIP_AGAIN}"))
 
     def _copy_folder(self, part: _InnerPart, into: Path) -> None:
         # Everything is listed before anything is copied: a folder that is too large is left out.
@@ -228,6 +257,9 @@ class _Copier:
             self._leave_out(folder.name, _cannot_be_read(error))
             return
         yield from (one.path for one in entries if one.suffix in CODE and not one.is_folder)
+        for entry in entries:
+            if entry.kind == "file" and is_archive(entry.name) and not entry.name.startswith("."):
+                self._leave_out(entry.name, unopened_reason(entry.name))
         if depth < archives.MAX_DEPTH:
             for entry in entries:
                 if entry.is_folder and _is_searched(entry):

@@ -1,37 +1,51 @@
 """Clones of the students' repositories: `{slug}-submissions/{slug}-{login}/` or `{login}/`.
 
-A clone's configuration can name commands that git would run, so git never uses the clone's `.git`
-folder. The commit that HEAD names is read here as text. Then git reads this commit in an empty
-repository of our own, which shares nothing but the clone's objects.
+The time of a clone is that of its last commit. What is graded are the files in its folder, or those
+of the last commit before a deadline.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import re
-import subprocess
-from dataclasses import replace
-from datetime import datetime, timedelta, timezone
-from pathlib import Path
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
 
 from grader.course.course import Course
+from grader.errors import RequestError
 from grader.report import Person
-from grader.sandbox.confinement.layers import Confinement, confine_program
-from grader.scratch import scratch_folder
+from grader.submissions.archives import CODE, MAX_DEPTH, is_archive, without_suffix
+from grader.submissions.code_files import MAX_NOTEBOOK_BYTES, is_stub
+from grader.submissions.exercise_files import exercise_paths
 from grader.submissions.layouts import plain
-from grader.submissions.layouts.attempt import Attempt, Listing, student_names
-from grader.submissions.notes import printable_name
+from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
+from grader.submissions.layouts.collection import MACHINE_ERRORS
+from grader.submissions.layouts.commits import (
+    MAX_BLOBS,
+    UNREADABLE,
+    Commits,
+    blob_name,
+    head_of,
+    open_commits,
+)
+from grader.submissions.near_names import marked_copy_of, resembled
+from grader.submissions.notes import for_review, printable_name, shortened
 from grader.submissions.opening import Entry, NotOpened, OwnFolder, read_file
+from grader.submissions.reader.host import exercise_names
 
 PARENT = "-submissions"
-MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can be long
-MAX_COMMIT = 64 * 1024  # bytes of a commit with its message
-TIMEOUT = 10  # seconds for one git command
-LIMITS = Confinement(memory_bytes=4 << 30, cpu_seconds=TIMEOUT, file_bytes=0)
-HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
-COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
+MAX_FILES = 1000  # of one commit or of one folder that are looked at
+MAX_NAMED = 4  # files in one note, which must not be so long that it is cut
+MAX_WRAPPING = 4  # levels of folders in which an exercise may lie
+FIX = "fix that, and run the same command again"
+NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
+DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
+NEVER = "there is no commit after the stub: the student never committed"
+NOT_COMPARED = "its files cannot be compared with its commit"
+EDITED = "edits are not committed"
 
 
 def recognises(listing: Listing) -> bool:
@@ -43,15 +57,22 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     """Read a plain folder, but name students by login and add the time of the last commit."""
     attempts = plain.read(listing, course)
     prefix = _prefix(listing)
-    paths = [attempt.parts[0].path for attempt in attempts]
-    folders = {entry.path for entry in listing.entries if entry.is_folder}
-    logins = [_login(path.name if path in folders else path.stem, prefix) for path in paths]
-    names = student_names((login, path.name) for login, path in zip(logins, paths))
+    logins = [_login(_name_of(attempt, listing), prefix) for attempt in attempts]
+    names = student_names((login, attempt.student) for login, attempt in zip(logins, attempts))
     people = [Person(login=printable_name(login)) for login in logins]
     return [
-        replace(attempt, student=name, person=person, submitted=last_commit_time(path))
-        for attempt, name, person, path in zip(attempts, names, people, paths)
+        replace(_with_commit(attempt, course), student=name, person=person)
+        for attempt, name, person in zip(attempts, names, people)
     ]
+
+
+def _name_of(attempt: Attempt, listing: Listing) -> str:
+    """Return the name of an attempt's folder, or of its file without the suffix."""
+    if not attempt.parts:
+        return attempt.student
+    path = attempt.parts[0].path
+    is_folder = any(entry.path == path and entry.is_folder for entry in listing.entries)
+    return path.name if is_folder else without_suffix(path.name)
 
 
 def _is_clone(entry: Entry) -> bool:
@@ -73,90 +94,185 @@ def _login(name: str, prefix: str) -> str:
     return name.removeprefix(prefix) or name
 
 
-def last_commit_time(clone: Path) -> datetime | None:
-    """Return the committer's time of the commit that is checked out; None if it is unknown."""
-    git_folder = clone / ".git"
+def _with_commit(attempt: Attempt, course: Course) -> Attempt:
+    """Return an attempt with the time of its commit, and with flags on what is odd about it."""
+    if not attempt.parts:
+        return attempt
+    clone = attempt.parts[0].path
+    if not os.path.lexists(clone / ".git"):
+        return replace(attempt, notes=(*attempt.notes, for_review("it is no git clone")))
+    head, submitted = head_of(clone), None
+    flags = [DETACHED] if head.is_detached else []
     try:
-        OwnFolder(clone.parent).entries(git_folder / "objects")  # a folder of the clone's own
-        commit = _head(git_folder)
-        return _committer_time(_read_commit(git_folder, commit)) if commit else None
-    except (NotOpened, OSError, subprocess.SubprocessError, ValueError, OverflowError):
-        return None
+        with open_commits(clone, head.commit) as commits:
+            submitted = commits.time(head.commit) if head.commit else None
+            flags += _oddities(clone, commits, course) if submitted else []
+    except UNREADABLE:
+        flags += [NOT_COMPARED] if submitted else []
+    flags += [] if submitted else [NO_TIME]
+    notes = (*attempt.notes, *map(for_review, dict.fromkeys(flags)))
+    return replace(attempt, submitted=submitted, notes=notes)
 
 
-def _head(git_folder: Path) -> str:
-    head = _read_text(git_folder, "HEAD").strip()
-    if not head.startswith("ref: "):
-        return head if HASH.fullmatch(head) else ""
-    ref = head.removeprefix("ref: ")
-    if not REF.fullmatch(ref) or ".." in ref:
-        return ""
-    loose = _read_text(git_folder, ref).strip()
-    if HASH.fullmatch(loose):
-        return loose
-    packed = (line.partition(" ") for line in _read_text(git_folder, "packed-refs").splitlines())
-    return next((found for found, _, name in packed if name == ref and HASH.fullmatch(found)), "")
+def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
+    """Yield what is odd about the files of a clone, compared with those of its commit."""
+    files = {path: blob for path, blob in commits.files(commits.head).items() if _is_code(path)}
+    there = _code_in(clone, commits.head)
+    if edited := sorted(_edited(there, files, course)):
+        yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited)), MAX_NAMED))}"
+    known = {blob: one.text for one in there.values() for blob in one.blobs}
+    wanted = [blob for blob in files.values() if blob not in known]
+    contents = {**known, **(commits.read(wanted[:MAX_FILES]) if wanted else {})}
+    if not any(_has_work(path, contents.get(blob, b""), course) for path, blob in files.items()):
+        yield NEVER
 
 
-def _read_text(git_folder: Path, name: str) -> str:
-    """Return a text in a clone's `.git`; empty if there is none that may be read."""
-    try:
-        data = read_file(git_folder / name, git_folder.parent.parent, MAX_TEXT)
-    except (NotOpened, OSError):
-        return ""
-    return data.decode("ascii", "replace")
+def _is_code(path: str) -> bool:
+    """Return whether a file of a commit is code where exercises are looked for."""
+    parts = PurePosixPath(path).parts
+    is_near = 0 < len(parts) <= MAX_WRAPPING + 1
+    return is_near and path.lower().endswith(CODE) and not any(map(_is_hidden, parts))
 
 
-def _read_commit(git_folder: Path, commit: str) -> bytes:
-    with scratch_folder("git") as home:
-        objects = git_folder / "objects"
-        _make_empty_repository(home, sha256=len(commit) == 64)
-        size = _cat_file(home, objects, "-s", commit).strip()
-        if not size.isdigit() or int(size) > MAX_COMMIT:
-            return b""
-        return _cat_file(home, objects, "commit", commit)
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "__"))
 
 
-def _make_empty_repository(home: Path, sha256: bool) -> None:
-    (home / "objects").mkdir()
-    (home / "refs").mkdir()
-    (home / "HEAD").write_text("ref: refs/heads/none\n")
-    (home / "config").write_text(
-        f"[core]\nrepositoryformatversion = {int(sha256)}\nbare = true\n"
-        + ("[extensions]\nobjectformat = sha256\n" if sha256 else "")
+@dataclass(frozen=True)
+class _WorkingFile:
+    """A file in a clone's folder: its name in git, with either line ends, and a script's text."""
+
+    blobs: tuple[str, ...]
+    text: bytes
+
+
+def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
+    """Return the code files in a clone's folder by path, as far as they can be read."""
+    own, found = OwnFolder(clone.parent), dict[str, _WorkingFile]()
+    level, room = [clone], MAX_BLOBS
+    for _ in range(MAX_WRAPPING + 1):
+        entries = [entry for folder in level for entry in own.entries(folder)]
+        for entry in entries:
+            path = entry.path.relative_to(clone).as_posix()
+            if entry.kind == "file" and _is_code(path) and len(found) < MAX_FILES and room > 0:
+                try:
+                    data = read_file(entry.path, clone.parent, MAX_NOTEBOOK_BYTES)
+                except (NotOpened, OSError):
+                    continue
+                room -= len(data)
+                found[path] = _working_file(data, path, head)
+        level = [one.path for one in entries if one.is_folder and not _is_hidden(one.name)]
+    return found
+
+
+def _working_file(data: bytes, path: str, head: str) -> _WorkingFile:
+    # Git may have been told to write other line ends than those of the commit.
+    both = data, data.replace(b"\r\n", b"\n")
+    text = data if path.endswith(".py") else b""
+    return _WorkingFile(tuple(blob_name(one, head) for one in both), text)
+
+
+def _edited(
+    there: Mapping[str, _WorkingFile], files: Mapping[str, str], course: Course
+) -> Iterator[str]:
+    """Yield the files that differ from the commit: changed, new or missing ones."""
+    for path, one in there.items():
+        if path in files:
+            if files[path] not in one.blobs:
+                yield path
+        elif _exercise_of(path, course):
+            yield path
+    yield from (path for path in files if path not in there and _own_exercise(path, course))
+
+
+def _own_exercise(path: str, course: Course) -> str:
+    """Return the exercise whose own name a file has, or nothing."""
+    ways = ((name, exercise_paths(name)) for name in course.names)
+    return next((n for n, paths in ways if f"/{path}".endswith(tuple(f"/{p}" for p in paths))), "")
+
+
+def _exercise_of(path: str, course: Course) -> str:
+    """Return the exercise that a file is meant for by its name, or nothing."""
+    stem = PurePosixPath(path).stem
+    return (
+        _own_exercise(path, course)
+        or marked_copy_of(stem, course.names)
+        or resembled(stem, course.names)
     )
 
 
-def _cat_file(home: Path, objects: Path, *arguments: str) -> bytes:
-    environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(home),
-        "LC_ALL": "C",
-        "GIT_DIR": str(home),
-        "GIT_OBJECT_DIRECTORY": str(objects.absolute()),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_NO_REPLACE_OBJECTS": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_TERMINAL_PROMPT": "0",
-    }
-    command, nothing = ["git", "cat-file", *arguments], subprocess.DEVNULL
-    return subprocess.check_output(
-        command,
-        cwd=home,
-        env=environment,
-        stdin=nothing,
-        stderr=nothing,
-        timeout=TIMEOUT,
-        # What the objects of a clone hold is a stranger's as well.
-        preexec_fn=lambda: confine_program(LIMITS, (home, objects.absolute())),
+def _has_work(path: str, data: bytes, course: Course) -> bool:
+    """Return whether a file of a commit is work of the student, and not a stub."""
+    if not path.lower().endswith(".py"):
+        return True
+    known = {each.name: each for each in exercise_names(course)}
+    if name := _exercise_of(path, course):
+        return not is_stub(data, known[name].stub)
+    defined = (
+        f"{word} {each}"
+        for one in known.values()
+        for each in one.implements
+        for word in ("def", "class")
+    )
+    return any(text.encode() in data for text in defined)
+
+
+def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
+    """Return the attempt as committed at its deadline, with its files in a new folder `into`.
+
+    Without a commit before the deadline it has no files. Raises `RequestError` without git.
+    """
+    if shutil.which("git") is None:
+        raise RequestError("--before-due needs git, which is not installed", "install git")
+    until = f"{due:%Y-%m-%d %H:%M %Z}".rstrip()
+    clone = attempt.parts[0].path if attempt.parts else into
+    try:
+        head = head_of(clone)
+        with open_commits(clone, head.commit) as commits:
+            commit = commits.last_before(due) if head.commit else ""
+            if not commit:
+                return _without_files(attempt, f"there is no commit before {until}")
+            _write_files(commits, commit, into)
+            submitted = commits.time(commit)
+    except UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
+            raise RequestError(
+                f"cannot write the files of a commit: {error.strerror}", FIX
+            ) from None
+        return _without_files(attempt, "its commits cannot be read")
+    is_last = commit == head.commit
+    more = "" if is_last else "; later commits were left out"
+    note = f"the last commit before {until} was used ({commit[:10]}){more}"
+    part = AttemptPart(into, attempt.parts[0].name)
+    return replace(
+        attempt,
+        parts=(part,),
+        root=into.parent,
+        submitted=submitted,
+        notes=(*attempt.notes, note),
     )
 
 
-def _committer_time(commit: bytes) -> datetime | None:
-    match = COMMITTER.search(commit.partition(b"\n\n")[0])
-    if match is None:
-        return None
-    seconds, sign, hours, minutes = match.groups()
-    offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == b"-" else 1)
-    return datetime.fromtimestamp(int(seconds), timezone(offset))
+def _without_files(attempt: Attempt, why: str) -> Attempt:
+    return replace(attempt, parts=(), submitted=None, notes=(*attempt.notes, for_review(why)))
+
+
+def _write_files(commits: Commits, commit: str, into: Path) -> None:
+    """Write the code and the archives of a commit below a new folder."""
+    files = {path: blob for path, blob in commits.files(commit).items() if _is_wanted(path)}
+    if len(files) > MAX_FILES:
+        raise ValueError(f"a commit of more than {MAX_FILES} files")
+    contents = commits.read(list(files.values())) if files else {}
+    into.mkdir()
+    for path, blob in files.items():
+        if blob in contents:
+            (into / path).parent.mkdir(parents=True, exist_ok=True)
+            (into / path).write_bytes(contents[blob])
+
+
+def _is_wanted(path: str) -> bool:
+    """Return whether a file of a commit can be part of a submission; git allows any names."""
+    parts = path.split("/")
+    is_inside = all(part not in ("", ".", "..") for part in parts) and len(parts) <= MAX_DEPTH
+    is_wanted = path.lower().endswith(CODE) or is_archive(path)
+    return is_inside and is_wanted and not any(map(_is_hidden, parts[:-1]))

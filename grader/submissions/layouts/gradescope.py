@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from grader.course.course import Course
 from grader.report import Person
+from grader.submissions.archives import without_suffix
 from grader.submissions.layouts.attempt import (
     Attempt,
     AttemptPart,
@@ -25,7 +26,7 @@ from grader.submissions.layouts.gradescope_metadata import (
 )
 from grader.submissions.opening import Entry
 
-FOLDER = re.compile(r"submission_([0-9]+)(?:\.\w+)?")
+FOLDER = re.compile(r"submission_([0-9]+)(?:\.\w+){0,2}")
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -40,7 +41,7 @@ class _Submitted:
     @property
     def id(self) -> str:
         match = FOLDER.fullmatch(self.entry.name)
-        return match[1] if match else self.entry.path.stem
+        return match[1] if match else without_suffix(self.entry.name)
 
     @property
     def identity(self) -> str:

@@ -6,9 +6,16 @@ import os
 
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions.archives import is_code_or_zip, is_zip
+from grader.submissions.archives import is_archive, is_code_or_opened, without_suffix
 from grader.submissions.exercise_files import exercise_paths
-from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
+from grader.submissions.layouts.attempt import (
+    Attempt,
+    AttemptPart,
+    Listing,
+    student_names,
+    unsupported_note,
+)
+from grader.submissions.opening import Entry
 
 
 def recognises(listing: Listing) -> bool:
@@ -17,14 +24,14 @@ def recognises(listing: Listing) -> bool:
 
 
 def read(listing: Listing, course: Course) -> list[Attempt]:
-    """Return an attempt for every folder, zip, Python file and notebook.
+    """Return an attempt for every folder, archive, Python file and notebook.
 
     A file or folder of the course beside students' folders or zips is nobody's, and is left out.
     Raises `RequestError` if there are none: then the folder is one submission.
     """
     exercises = _exercises_in(listing, course)
     others = [entry for entry in listing.entries if entry.name not in exercises]
-    if exercises and not any(entry.is_folder or is_zip(entry.name) for entry in others):
+    if exercises and not any(entry.is_folder or is_archive(entry.name) for entry in others):
         raise RequestError(
             f"{listing.folder} looks like one submission, not like a class: it holds "
             f"{next(iter(exercises.values()))}",
@@ -35,16 +42,22 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     entries = []
     # The folder keeps its name if a file would have the same.
     for entry in sorted(others, key=lambda entry: not entry.is_folder):
-        if entry.is_folder or is_code_or_zip(entry.name):
+        if entry.is_folder or is_code_or_opened(entry.name) or is_archive(entry.name):
             entries.append(entry)
         else:
             listing.leave_out(entry.name, "is neither a folder nor a zip")
     names = student_names(
-        (entry.name if entry.is_folder else entry.path.stem, entry.name) for entry in entries
+        (entry.name if entry.is_folder else without_suffix(entry.name), entry.name)
+        for entry in entries
     )
-    return [
-        Attempt(name, (AttemptPart(entry.path, entry.name),)) for entry, name in zip(entries, names)
-    ]
+    return [_attempt(name, entry) for name, entry in zip(names, entries)]
+
+
+def _attempt(student: str, entry: Entry) -> Attempt:
+    """Return the attempt in a file or folder; an archive that is not opened has no usable part."""
+    if not entry.is_folder and (note := unsupported_note(entry.name)):
+        return Attempt(student, (), notes=(note,))
+    return Attempt(student, (AttemptPart(entry.path, entry.name),))
 
 
 def _exercises_in(listing: Listing, course: Course) -> dict[str, str]:

@@ -13,7 +13,7 @@ from grader.course.course import Course
 from grader.course.settings import did_you_mean
 from grader.errors import RequestError
 from grader.scratch import scratch_folder
-from grader.submissions.archives import CLASS, is_zip
+from grader.submissions.archives import CLASS, is_opened
 from grader.submissions.layouts import canvas, git, gradescope, moodle, plain
 from grader.submissions.layouts.attempt import (
     Attempt,
@@ -22,7 +22,7 @@ from grader.submissions.layouts.attempt import (
     Listing,
     list_folder,
 )
-from grader.submissions.notes import LEFT_OUT, printable_name, shortened
+from grader.submissions.notes import LEFT_OUT, NEEDS_REVIEW, printable_name, shortened
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible, ReadingLimits
 from grader.submissions.reader.host import readers
@@ -58,7 +58,7 @@ def open_submissions(
         return
     if not os.path.isfile(submissions):
         raise RequestError(f"there is no folder {submissions}", "grader batch --help")
-    if not is_zip(submissions.name):
+    if not is_opened(submissions.name):
         raise RequestError(f"{submissions} is neither a folder nor a zip", EXPECTED)
     with contextlib.ExitStack() as stack:
         try:
@@ -70,7 +70,7 @@ def open_submissions(
         if left_out is not None:
             name, why = printable_name(submissions.name), "holds a file that is not unpacked"
             left_out += [
-                LeftOut(name, f"{why}: {note.removesuffix(LEFT_OUT)}")
+                LeftOut(name, f"{why}: {note.removesuffix(NEEDS_REVIEW).removesuffix(LEFT_OUT)}")
                 for note in shortened(unpacked.notes)
             ]
         if notes is not None:
@@ -96,7 +96,7 @@ def _class_folder(folder: Path) -> Path:
     if len(top.entries) != 1 or not top.entries[0].is_folder or _layout_of(top) != "plain":
         return folder
     inner = list_folder(top.entries[0].path)
-    is_class = any(entry.is_folder or is_zip(entry.name) for entry in inner.entries)
+    is_class = any(entry.is_folder or is_opened(entry.name) for entry in inner.entries)
     return inner.folder if is_class or _layout_of(inner) != "plain" else folder
 
 

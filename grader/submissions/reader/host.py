@@ -21,6 +21,7 @@ from typing import TypeVar
 import msgspec
 
 from grader.course.course import Course
+from grader.course.stubs import untouched_text
 from grader.errors import InternalError, RequestError
 from grader.sandbox.confinement.layers import Confinement
 from grader.sandbox.host.child import ChildProcess, module_command
@@ -290,6 +291,7 @@ class ReaderTemplate:
 
 
 _template = ReaderTemplate()
+_named: tuple[Course, tuple[messages.ExerciseNames, ...]] | None = None  # of the last course
 
 
 def readers() -> ReaderTemplate:
@@ -298,5 +300,14 @@ def readers() -> ReaderTemplate:
 
 
 def exercise_names(course: Course) -> tuple[messages.ExerciseNames, ...]:
-    """Return what a reader must know of a course."""
-    return tuple(messages.ExerciseNames(each.name, each.implements) for each in course.exercises)
+    """Return what a reader must know of a course; its stubs are made once for a class."""
+    global _named
+    if _named is None or _named[0] is not course:
+        _named = (
+            course,
+            tuple(
+                messages.ExerciseNames(each.name, each.implements, untouched_text(each))
+                for each in course.exercises
+            ),
+        )
+    return _named[1]

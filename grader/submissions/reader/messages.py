@@ -55,10 +55,11 @@ class ReaderStopped(msgspec.Struct, frozen=True):
 
 
 class ExerciseNames(msgspec.Struct, frozen=True):
-    """What a reader must know of an exercise: its name, and the names to implement."""
+    """What a reader must know of an exercise: its name, the names to implement, and its stub."""
 
     name: str
     implements: tuple[str, ...]
+    stub: str = ""
 
 
 class PartToRead(msgspec.Struct, frozen=True):

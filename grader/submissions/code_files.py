@@ -1,0 +1,140 @@
+"""Reading one Python file or notebook of a student as text, whatever its encoding."""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import hashlib
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.course.course import Course
+from grader.course.stubs import untouched_text
+from grader.sandbox.cells import CELL, NOTEBOOK
+from grader.sandbox.source import top_level_names
+from grader.submissions.notebook import UnreadableNotebook, read_notebook
+from grader.submissions.opening import NotOpened, OwnFolder, read_file
+from grader.submissions.reader.sharing import require_own_reader
+
+MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
+MAX_NOTEBOOK_BYTES = 32 * 1024 * 1024  # a notebook also holds outputs and pictures
+DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,60})", re.ASCII)  # as in PEP 263
+BLANK = re.compile(rb"[ \t\f]*(?:#|\r?$)")
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+SAVE = "save it as UTF-8 in your editor"
+
+
+@dataclass(frozen=True)
+class CodeFile:
+    """A file's text, or why it cannot be used, and a digest of its kind and bytes."""
+
+    text: str = ""
+    problem: str = ""
+    digest: str = ""
+
+
+class UnknownEncoding(Exception):
+    """The bytes are no text in the encoding that they name; the message continues a file's name."""
+
+
+@dataclass
+class CodeFiles:
+    """The code files of one submission, each of which is read once."""
+
+    own: OwnFolder
+    _read: dict[Path, CodeFile] = field(default_factory=dict)
+
+    def read(self, file: Path) -> CodeFile:
+        """Return the text of a file, or why it cannot be used."""
+        if file not in self._read:
+            self._read[file] = read_code(file, self.own.within)
+        return self._read[file]
+
+    def is_filled_in(self, file: Path, name: str, course: Course) -> bool:
+        """Return whether a file is anything but the stub of an exercise as it was handed out."""
+        code = self.read(file)
+        stub = untouched_text(course[name])
+        return bool(code.problem) or not _is_same(code.text, stub)
+
+    def defined_in(self, file: Path, course: Course) -> list[str]:
+        """Return the exercises of which a file defines something at its top level."""
+        require_own_reader()
+        names = top_level_names(self.read(file).text)
+        return [each.name for each in course.exercises if names & {*each.implements}]
+
+
+def read_code(file: Path, within: Path) -> CodeFile:
+    """Return the text of a file in the folder `within`, or why it cannot be used."""
+    suffix = file.suffix.lower()
+    most = MAX_NOTEBOOK_BYTES if suffix == NOTEBOOK else MAX_BYTES
+    try:
+        data = read_file(file, within, most)
+        text = read_notebook(data) if suffix == NOTEBOOK else decoded(data)
+        return CodeFile(text, digest=digest_of(suffix, data))
+    except (NotOpened, UnknownEncoding) as error:
+        reason = str(error)
+    except UnreadableNotebook as error:
+        reason = f"{error}; save it again in Jupyter"
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    return CodeFile(problem=f"{file.name} {reason}")
+
+
+def decoded(data: bytes) -> str:
+    """Return the text of a source in UTF-8, in UTF-16 with its mark, or in what it declares.
+
+    What is valid UTF-8 is read as such, whatever it declares. Raises `UnknownEncoding`.
+    """
+    try:
+        return data.decode("utf-16" if data.startswith(UTF_16) else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        failed = error
+    require_own_reader()  # which codec is looked up is up to the student
+    name = "" if failed.encoding.startswith("utf-16") else _declared_encoding(data)
+    try:
+        if name:
+            return data.decode(name)
+    except UnicodeDecodeError as error:
+        failed = error
+    except (LookupError, ValueError) as error:  # such as `hex`, which makes bytes of bytes
+        raise UnknownEncoding(f"cannot be read as {_title(name)}: {error}; {SAVE}") from None
+    line = data.count(b"\n", 0, failed.start) + 1
+    where = f"byte 0x{data[failed.start]:02x} in line {line}"
+    raise UnknownEncoding(f"is not {_title(failed.encoding)}: {where}; {SAVE}")
+
+
+def _declared_encoding(data: bytes) -> str:
+    """Return the encoding that one of the first two lines declares; empty if none does."""
+    for line in data.split(b"\n", 2)[:2]:
+        if found := DECLARED.match(line):
+            return found[1].decode("ascii")
+        if not BLANK.match(line):
+            return ""
+    return ""
+
+
+def _title(name: str) -> str:
+    return "UTF-8" if name in ("utf-8", "utf8", "utf-8-sig") else name.upper()
+
+
+def digest_of(suffix: str, data: bytes) -> str:
+    """Return a digest of a file's kind and bytes: a file with a notebook's code is another file."""
+    kind = b"notebook" if suffix == NOTEBOOK else b"python"
+    return hashlib.sha256(kind + b"\0" + data).hexdigest()
+
+
+def is_stub(data: bytes, stub: str) -> bool:
+    """Return whether the bytes of a file are an exercise's stub, as far as UTF-8 tells."""
+    return _is_same(data.decode("utf-8-sig", "replace"), stub)
+
+
+def _is_same(text: str, stub: str) -> bool:
+    return bool(stub) and _essence(text) == _essence(stub)
+
+
+@functools.lru_cache(maxsize=128)
+def _essence(text: str) -> str:
+    """Return a text without whitespace at line ends, and without the lines that name cells."""
+    lines = (line.rstrip() for line in text.splitlines() if not line.startswith(CELL))
+    return "\n".join(lines).strip()

@@ -1,0 +1,186 @@
+"""What the commits of a clone hold, read by git without anything that the clone configures.
+
+A clone's configuration can name commands that git would run, so git never uses the clone's `.git`
+folder. The commit that HEAD names is read here as text. Then git reads this commit in an empty
+repository of our own, which shares nothing but the clone's objects.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from grader.sandbox.confinement.layers import Confinement, confine_program
+from grader.scratch import scratch_folder
+from grader.submissions.opening import NotOpened, OwnFolder, read_file
+
+MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can be long
+MAX_COMMIT = 64 * 1024  # bytes of a commit with its message
+MAX_TREE = 8 * 1024 * 1024  # bytes of the list of a commit's files
+MAX_BLOBS = 64 * 1024 * 1024  # bytes of all files that are read of one commit
+CPU_SECONDS, TIMEOUT = 10, 30  # of computing and in all, for one git command
+HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
+COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
+LISTED = re.compile(rb"100(?:644|755|664) blob ([0-9a-f]+)\t([^\0]+)")
+# What goes wrong when somebody else's objects are read.
+UNREADABLE = (NotOpened, OSError, subprocess.SubprocessError, ValueError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The commit that is checked out, empty if it is unknown; a detached one is on no branch."""
+
+    commit: str = ""
+    is_detached: bool = False
+
+
+def head_of(clone: Path) -> Head:
+    """Return what HEAD names in a clone."""
+    git_folder = clone / ".git"
+    head = _read_text(git_folder, "HEAD").strip()
+    if not head.startswith("ref: "):
+        return Head(head, is_detached=True) if HASH.fullmatch(head) else Head()
+    ref = head.removeprefix("ref: ")
+    if not REF.fullmatch(ref) or ".." in ref:
+        return Head()
+    loose = _read_text(git_folder, ref).strip()
+    if HASH.fullmatch(loose):
+        return Head(loose)
+    packed = (line.partition(" ") for line in _read_text(git_folder, "packed-refs").splitlines())
+    found = (each for each, _, name in packed if name == ref and HASH.fullmatch(each))
+    return Head(next(found, ""))
+
+
+def _read_text(git_folder: Path, name: str) -> str:
+    """Return a text in a clone's `.git`; empty if there is none that may be read."""
+    try:
+        data = read_file(git_folder / name, git_folder.parent.parent, MAX_TEXT)
+    except (NotOpened, OSError):
+        return ""
+    return data.decode("ascii", "replace")
+
+
+def blob_name(data: bytes, like: str) -> str:
+    """Return the name that git gives to a file's bytes, by the same kind of hash as `like`."""
+    digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1
+    return digest(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The commits of a clone up to `head`; every method raises one of `UNREADABLE`."""
+
+    head: str
+    _home: Path
+    _objects: Path
+
+    def time(self, commit: str) -> datetime | None:
+        """Return the committer's time of a commit; None if it says none."""
+        header = self._git("cat-file", "commit", commit, most=MAX_COMMIT).partition(b"\n\n")[0]
+        return _committer_time(header)
+
+    def files(self, commit: str) -> dict[str, str]:
+        """Return the names of a commit's regular files by path."""
+        listed = self._git("ls-tree", "-r", "-z", "--full-tree", commit, most=MAX_TREE)
+        found = map(LISTED.fullmatch, listed.split(b"\0"))
+        return {os.fsdecode(match[2]): match[1].decode() for match in found if match}
+
+    def read(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the bytes of files by the names that `files` gives them."""
+        names = dict.fromkeys(blobs)
+        data = self._git("cat-file", "--batch", given="\n".join(names), most=MAX_BLOBS)
+        return dict(_blobs(data)) if names else {}
+
+    def last_before(self, time: datetime) -> str:
+        """Return the latest commit that was made at this time or before, or an empty text."""
+        until = f"--min-age={int(time.timestamp())}"
+        found = self._git("rev-list", "--max-count=1", until, self.head, most=MAX_COMMIT)
+        return found.decode("ascii").strip()
+
+    def _git(self, *arguments: str, most: int, given: str = "") -> bytes:
+        """Return what git prints, at most so many bytes: it is ended if it prints more."""
+        limits = Confinement(memory_bytes=4 << 30, cpu_seconds=CPU_SECONDS, file_bytes=most)
+        with tempfile.TemporaryFile() as output:
+            subprocess.run(
+                ["git", *arguments],
+                cwd=self._home,
+                env=self._environment(),
+                input=given.encode(),
+                stdout=output,
+                stderr=subprocess.DEVNULL,
+                timeout=TIMEOUT,
+                check=True,
+                # What the objects of a clone hold is a stranger's as well.
+                preexec_fn=lambda: confine_program(limits, (self._home, self._objects)),
+            )
+            output.seek(0)
+            return output.read()
+
+    def _environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self._home),
+            "LC_ALL": "C",
+            "GIT_DIR": str(self._home),
+            "GIT_OBJECT_DIRECTORY": str(self._objects),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+
+
+@contextlib.contextmanager
+def open_commits(clone: Path, head: str) -> Iterator[Commits]:
+    """Yield the commits of a clone. Raises one of `UNREADABLE`."""
+    git_folder = clone / ".git"
+    OwnFolder(clone.parent).entries(git_folder / "objects")  # a folder of the clone's own
+    with scratch_folder("git") as home:
+        _make_empty_repository(home, sha256=len(head) == 64)
+        cut_off = filter(HASH.fullmatch, _read_text(git_folder, "shallow").split())
+        (home / "shallow").write_text("".join(f"{commit}\n" for commit in cut_off))
+        yield Commits(head, home, (git_folder / "objects").absolute())
+
+
+def _make_empty_repository(home: Path, sha256: bool) -> None:
+    (home / "objects").mkdir()
+    (home / "refs").mkdir()
+    (home / "HEAD").write_text("ref: refs/heads/none\n")
+    (home / "config").write_text(
+        f"[core]\nrepositoryformatversion = {int(sha256)}\nbare = true\n"
+        + ("[extensions]\nobjectformat = sha256\n" if sha256 else "")
+    )
+
+
+def _blobs(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and bytes in the output of `git cat-file --batch`."""
+    at = 0
+    while at < len(data):
+        end = data.index(b"\n", at)
+        name, kind, *size = data[at:end].decode("ascii").split()
+        at = end + 1
+        if kind == "missing":
+            continue
+        length = int(size[0])
+        if kind == "blob":
+            yield name, data[at : at + length]
+        at += length + 1
+
+
+def _committer_time(header: bytes) -> datetime | None:
+    match = COMMITTER.search(header)
+    if match is None:
+        return None
+    seconds, sign, hours, minutes = match.groups()
+    offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == b"-" else 1)
+    return datetime.fromtimestamp(int(seconds), timezone(offset))

@@ -1,0 +1,275 @@
+"""A class of git clones: what is odd about a clone is flagged, and the work before a deadline."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from classroom import Instant, hand_in, marks, report_of
+from commandline import Cli
+from handed_in import zipped
+
+from grader.course.course import Course
+from grader.course.stubs import make_stub
+from grader.submissions import opening
+
+TINY = Path(__file__).parent / "tiny"
+DUE = datetime(2026, 11, 5, 12, tzinfo=UTC)
+SIX, TWO = "# 6 points\n", "# 2 points\n"
+HOUR = timedelta(hours=1)
+
+
+def git(folder: Path, *arguments: str, when: datetime = DUE) -> str:
+    """Run git in a clone, as a student does."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_COMMITTER_DATE": when.isoformat(),
+        "GIT_AUTHOR_DATE": when.isoformat(),
+    }
+    who = ["-c", "user.name=s001", "-c", "user.email=s001@example.org"]
+    command = ["git", *who, *arguments]
+    return subprocess.check_output(command, cwd=folder, env=environment, text=True)
+
+
+def commit(folder: Path, when: datetime = DUE - HOUR, **files: str) -> Path:
+    """Commit files, called `scale` for `scale.py`, in a clone that is made if there is none."""
+    hand_in(folder, {f"{name}.py": text for name, text in files.items()})
+    if not (folder / ".git").exists():
+        git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "Work", when=when)
+    return folder
+
+
+def flags(tmp_path: Path, student: str) -> list[str]:
+    return [str(flag) for flag in report_of(tmp_path / "out", student)["flags"]]
+
+
+@pytest.fixture
+def stub(tiny_course: Course) -> str:
+    return make_stub(tiny_course["scale"])
+
+
+@pytest.fixture
+def batch(cli: Cli, instant: Instant, tmp_path: Path) -> Cli:
+    """Grade the clones in `class`; s009 is a neighbour whom nothing affects."""
+    commit(tmp_path / "class/s009", scale="# 5 points\n")
+
+    def grading(*arguments: object, course: Path = TINY) -> dict[str, str]:
+        out = tmp_path / "out"
+        said = cli("batch", tmp_path / "class", "--out", out, "--course", course, *arguments)
+        assert said.code in (0, 1), said
+        points = marks(out)
+        assert points.pop("s009") == "5"
+        assert flags(tmp_path, "s009") == []
+        return points
+
+    return grading  # type: ignore[return-value]
+
+
+def test_what_is_odd_about_a_clone_is_flagged(tmp_path: Path, batch: Cli, stub: str) -> None:
+    folder = tmp_path / "class"
+    git(commit(folder / "s001", scale=SIX), "checkout", "-q", "--detach")
+    hand_in(commit(folder / "s002", scale=TWO), {"scale.py": SIX})
+    commit(folder / "s003", scale=stub)
+    hand_in(commit(folder / "s004", scale=stub), {"scale.py": SIX})
+    hand_in(commit(folder / "s005", readme="x = 1\n"), {"scale.py": SIX})
+    hand_in(folder, {"s006/scale.py": SIX})
+    (commit(folder / "s007", scale=SIX) / ".git/HEAD").write_text("ref: refs/heads/none\n")
+    assert batch() == {
+        **dict.fromkeys(("s001", "s002", "s004", "s005", "s006", "s007"), "6"),
+        "s003": "8",  # the engine of this test gives all points
+    }
+    edits = "edits are not committed: scale.py; needs review"
+    never = "there is no commit after the stub: the student never committed; needs review"
+    assert "no branch is checked out (detached HEAD)" in flags(tmp_path, "s001")[0]
+    assert flags(tmp_path, "s002") == [edits]
+    assert flags(tmp_path, "s003") == [never]
+    assert flags(tmp_path, "s004") == [edits, never]
+    assert flags(tmp_path, "s005") == [edits, never]
+    assert flags(tmp_path, "s006") == ["it is no git clone; needs review"]
+    assert "the commit that is checked out cannot be read" in flags(tmp_path, "s007")[0]
+    assert all(len(flags(tmp_path, student)) == 1 for student in ("s001", "s006", "s007"))
+
+
+@pytest.mark.parametrize("name", ["scale (1)", "Scale", "homework"])
+def test_work_under_another_name_is_a_commit_after_the_stub(
+    name: str, tmp_path: Path, batch: Cli, stub: str
+) -> None:
+    work = "# 6 points\ndef scale(x, factor): return x\n"
+    commit(tmp_path / "class/s001", scale=stub, **{name: work})
+    assert batch() == {"s001": "6"}
+    assert not any("commit" in flag for flag in flags(tmp_path, "s001"))
+
+
+def test_line_ends_that_git_has_written_are_no_edits(tmp_path: Path, batch: Cli) -> None:
+    commit(tmp_path / "class/s001", scale=SIX)
+    (tmp_path / "class/s001/scale.py").write_bytes(SIX.replace("\n", "\r\n").encode())
+    commit(tmp_path / "class/s002", scale=SIX)
+    hand_in(tmp_path / "class/s002", {"notes.py": "x = 1\n", "venv/lib/x.py": "x = 1\n"})
+    assert batch() == {"s001": "6", "s002": "6"}
+    assert flags(tmp_path, "s001") == flags(tmp_path, "s002") == []
+
+
+@pytest.fixture
+def due(tiny_copy: Path) -> Path:
+    """The tiny course, with a deadline."""
+    settings = tiny_copy / "reference/course.toml"
+    text = f"due = {DUE.isoformat()}\n" + settings.read_text()
+    settings.write_text(f"{text}\n[late]\nper_day = 50\ngrace_minutes = 10\n")
+    return tiny_copy
+
+
+def test_the_last_commit_before_each_students_deadline_is_graded(
+    tmp_path: Path, batch: Cli, due: Path
+) -> None:
+    folder = tmp_path / "class"
+    for student in ("s001", "s002", "s003", "s004"):
+        commit(folder / student, DUE - 2 * HOUR, scale=TWO)
+        commit(folder / student, DUE - HOUR, scale="# 4 points\n")
+        commit(folder / student, DUE + HOUR, scale=SIX)
+    git(folder / "s003", "gc", "-q")
+    git(folder / "s004", "checkout", "-q", "HEAD~2")
+    commit(folder / "s005", DUE + HOUR, scale=SIX)
+    commit(folder / "s006", DUE + HOUR / 6, scale=SIX)  # within the grace period
+    commit(folder / "s007", DUE - HOUR, **{"hw/scale": "# 3 points\n", "hw/Scale (1)": SIX})
+    hand_in(folder / "s007", {"scale.py": SIX})
+    roster = tmp_path / "class.csv"
+    students = [f"s00{number},\n" for number in (1, 3, 4, 5, 6, 7, 9)]
+    extended = (DUE + 2 * HOUR).isoformat()
+    roster.write_text(f"id,due\ns002,{extended}\n" + "".join(students))
+    points = batch("--before-due", "--roster", roster, course=due)
+    assert points == {
+        "s001": "4",
+        "s002": "6",
+        "s003": "4",
+        "s004": "2",
+        "s005": "0",
+        "s006": "6",
+        "s007": "3",
+    }
+    report = report_of(tmp_path / "out", "s001")
+    assert report["submitted"] == (DUE - HOUR).isoformat()
+    assert report["flags"] == []
+    (note,) = report["notes"]
+    assert note.startswith("the last commit before 2026-11-05 12:10 UTC was used (")
+    assert note.endswith("; later commits were left out")
+    assert "later commits" not in report_of(tmp_path / "out", "s002")["notes"][0]
+    assert "could not be read: there is no commit before 2026-11-05" in flags(tmp_path, "s005")[0]
+    late = dict.fromkeys(("s001", "s003", "s005"), "3")  # 6 points, of which half count
+    same = {"s002": "6", "s004": "2", "s006": "6"}
+    assert batch("--roster", roster, course=due) == {**late, **same, "s007": "6"}
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda folder: hand_in(folder, {"s001/scale.py": SIX}), "and this is the plain layout"),
+        (lambda folder: zipped(folder / "s001.zip", {"scale.py": SIX}), "the plain layout"),
+    ],
+)
+def test_other_layouts_have_no_commits_before_a_deadline(
+    make: object, said: str, tmp_path: Path, cli: Cli, due: Path
+) -> None:
+    make(tmp_path / "class")  # type: ignore[operator]
+    refused = cli(
+        "batch", tmp_path / "class", "--out", tmp_path / "out", "--course", due, "--before-due"
+    )
+    assert refused.code == 2
+    assert said in refused.err
+    assert "leave out --before-due" in refused.err
+
+
+def test_without_a_deadline_there_is_no_commit_before_it(tmp_path: Path, cli: Cli) -> None:
+    commit(tmp_path / "class/s001", scale=SIX)
+    refused = cli(
+        "batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY, "--before-due"
+    )
+    assert refused.code == 2
+    assert "--before-due needs a deadline, and s001 has none" in refused.err
+
+
+EVIL = """
+[core]
+    fsmonitor = "{hook}"
+    sshCommand = "{hook}"
+    pager = "{hook}"
+[alias]
+    cat-file = "!{hook}"
+    ls-tree = "!{hook}"
+    rev-list = "!{hook}"
+[filter "evil"]
+    smudge = "{hook}"
+    clean = "{hook}"
+[diff "evil"]
+    textconv = "{hook}"
+"""
+
+
+def test_nothing_that_a_clone_configures_is_run(tmp_path: Path, batch: Cli, due: Path) -> None:
+    clone = commit(tmp_path / "class/s001", scale=SIX)
+    marker, hook = tmp_path / "marker", tmp_path / "hook"
+    hook.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    hook.chmod(0o700)
+    (clone / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
+    commit(clone, DUE + HOUR, scale=TWO)
+    (clone / ".git/config").write_text(EVIL.format(hook=hook))
+    for name in ("post-checkout", "post-index-change", "fsmonitor-watchman"):
+        (clone / ".git/hooks").mkdir(exist_ok=True)
+        (clone / ".git/hooks" / name).symlink_to(hook)
+    before = sorted(path for path in clone.rglob("*") if path.is_file())
+    assert batch("--before-due", course=due) == {"s001": "6"}
+    assert not marker.exists()
+    assert sorted(path for path in clone.rglob("*") if path.is_file()) == before
+    subprocess.run(["git", "status"], cwd=clone, check=False, capture_output=True)
+    assert marker.exists()  # git in the clone itself runs the hook
+
+
+def tree_with(clone: Path, *entries: str) -> str:
+    """Return a tree made by hand, whose entries may have any names."""
+    blob = subprocess.check_output(
+        ["git", "hash-object", "-w", "--stdin"], cwd=clone, input=b"# 6 points\n"
+    )
+    raw = b"".join(
+        b"100644 " + name.encode() + b"\0" + bytes.fromhex(blob.decode().strip())
+        for name in entries
+    )
+    command = ["git", "hash-object", "-w", "-t", "tree", "--literally", "--stdin"]
+    return subprocess.check_output(command, cwd=clone, input=raw).decode().strip()
+
+
+def test_a_commit_with_evil_names_writes_nothing_elsewhere(
+    tmp_path: Path, batch: Cli, due: Path
+) -> None:
+    clone = commit(tmp_path / "class/s001", scale=TWO)
+    tree = tree_with(clone, "../../../evil.py", "..", "/evil.py", "a\nb.py", "scale.py")
+    made = git(clone, "commit-tree", tree, "-m", "Evil", when=DUE - HOUR / 2).strip()
+    git(clone, "update-ref", "refs/heads/main", made)
+    assert batch("--before-due", course=due) == {"s001": "6"}
+    assert not list(tmp_path.rglob("evil.py"))
+
+
+def test_a_clone_of_too_many_files_keeps_its_time(tmp_path: Path, batch: Cli) -> None:
+    commit(tmp_path / "class/s001", scale=SIX)
+    data = tmp_path / "class/s001/data"
+    data.mkdir()
+    for number in range(opening.MAX_ENTRIES + 1):
+        (data / f"{number}.txt").touch()
+    assert batch() == {"s001": "6"}
+    assert report_of(tmp_path / "out", "s001")["submitted"] == (DUE - HOUR).isoformat()
+    assert flags(tmp_path, "s001") == ["its files cannot be compared with its commit; needs review"]
+
+
+def test_no_name_is_so_long_that_a_flag_is_lost(tmp_path: Path, batch: Cli) -> None:
+    clone = commit(tmp_path / "class/s001", readme="x = 1\n")
+    folder = "/".join("d" * 200 for _ in range(3))
+    names = {f"{folder}/scale_{'1' * 200}{number}.py": f"{SIX}{number}\n" for number in range(30)}
+    hand_in(clone, names)
+    assert batch() == {"s001": "0"}
+    assert any("edits are not committed" in flag for flag in flags(tmp_path, "s001"))
+    assert any("could not be read: no exercise" in flag for flag in flags(tmp_path, "s001"))

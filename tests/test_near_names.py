@@ -1,0 +1,216 @@
+"""Files whose names nearly fit are graded if there is no doubt, and a flag says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from classroom import Instant, hand_in, marks, report_of
+from commandline import Cli
+from handed_in import notebook, zipped
+
+from grader.course.course import Course, load_course
+from grader.course.stubs import make_stub
+
+TINY = Path(__file__).parent / "tiny"
+SIX = "# 6 points\ndef scale(x, factor): return x\n"
+TWO = "# 2 points\ndef scale(x, factor): return 0\n"
+Batch = Callable[[Path, Path], dict[str, str]]
+
+
+@pytest.fixture
+def batch(cli: Cli, instant: Instant, tmp_path: Path) -> Batch:
+    """Grade a class and return everybody's points; s009 is a neighbour whom nothing affects."""
+
+    def grading(folder: Path, course: Path) -> dict[str, str]:
+        hand_in(folder, {"s009/scale.py": "# 5 points\n"})
+        said = cli("batch", folder, "--out", tmp_path / "out", "--course", course)
+        assert said.code in (0, 1), said
+        assert report_of(tmp_path / "out", "s009")["flags"] == []
+        points = marks(tmp_path / "out")
+        assert points.pop("s009") == "5"
+        return points
+
+    return grading
+
+
+def flags(tmp_path: Path, student: str) -> list[str]:
+    return [str(flag) for flag in report_of(tmp_path / "out", student)["flags"]]
+
+
+@pytest.fixture
+def stub(tiny_course: Course) -> str:
+    return make_stub(tiny_course["scale"])
+
+
+COPIES = [
+    *("scale (1).py", "Scale.py", "SCALE.py", "scale_final.py", "scale-final-2.py", "scale_v2.py"),
+    *("copy of scale.py", "Copy of scale (3).py", "scale - Copy.py", "Kopie von scale.py"),
+    *("scale.PY", "hw1_scale.py", "my-scale.py", "Scale (1).ipynb", "scale_solution.py"),
+]
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_name_that_nearly_fits_is_graded_and_flagged(
+    name: str, tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    text = "# 6 points\n"  # what it defines does not matter
+    content = notebook(text) if name.endswith("ipynb") else text
+    hand_in(tmp_path / "class", {f"s001/{name}": content, "s001/helper.py": "x = 1\n"})
+    zipped(tmp_path / "class/s002.zip", {f"work/{name}": content, "work/scale.py": stub})
+    assert batch(tmp_path / "class", TINY) == {"s001": "6", "s002": "6"}
+    assert flags(tmp_path, "s001") == [
+        f"{name} was used for scale because its name nearly fits; needs review"
+    ]
+    assert flags(tmp_path, "s002") == [
+        f"work/{name} was used for scale because its name nearly fits; needs review"
+    ]
+    assert name in (tmp_path / "out/index.html").read_text()
+    assert "needs review" in (tmp_path / "out/grades.csv").read_text()
+
+
+@pytest.mark.parametrize("name", ["s001_scale.py", "scael.py", "attention_scale_layer.py"])
+def test_a_name_that_is_only_similar_is_graded_if_the_file_defines_the_exercise(
+    name: str, tmp_path: Path, batch: Batch
+) -> None:
+    hand_in(tmp_path / "class", {f"s001/{name}": SIX, "s001/helper.py": "x = 1\n"})
+    hand_in(tmp_path / "class", {f"s002/{name}": "# 6 points\n", "s002/helper.py": "x = 1\n"})
+    assert batch(tmp_path / "class", TINY) == {"s001": "6", "s002": "0"}
+    (flag,) = flags(tmp_path, "s001")
+    assert flag.startswith(f"{name} was used for scale because")
+    assert any(name in flag for flag in flags(tmp_path, "s002"))
+
+
+@pytest.mark.parametrize("name", ["test_scale.py", "scale_test.py"])
+def test_a_students_own_tests_are_no_candidate(name: str, tmp_path: Path, batch: Batch) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": SIX, f"s001/{name}": "# 2 points\n"})
+    assert batch(tmp_path / "class", TINY) == {"s001": "6"}
+    assert flags(tmp_path, "s001") == []
+
+
+def test_the_exact_name_wins_over_a_near_one_and_the_other_is_flagged(
+    tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": SIX, "s001/scale (1).py": TWO})
+    hand_in(tmp_path / "class", {"s002/scale.py": SIX, "s002/scale (1).py": stub})
+    hand_in(tmp_path / "class", {"s003/scale.py": SIX, "s003/scale (1).py": SIX})
+    assert batch(tmp_path / "class", TINY) == {"s001": "6", "s002": "6", "s003": "6"}
+    (flag,) = flags(tmp_path, "s001")
+    assert flag.startswith("scale (1).py is not an exercise file and was left out")
+    assert flag.endswith("scale.py was used for scale; needs review")
+    assert flags(tmp_path, "s002") == flags(tmp_path, "s003") == []
+
+
+def test_of_two_near_names_none_is_guessed_and_both_are_named(
+    tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    both = {"scale (1).py": SIX, "scale_final.py": TWO}
+    hand_in(tmp_path / "class", {f"s001/{name}": text for name, text in both.items()})
+    hand_in(tmp_path / "class", {f"s002/{name}": text for name, text in both.items()})
+    hand_in(tmp_path / "class", {"s002/scale.py": stub})
+    hand_in(tmp_path / "class", {"s003/scale (1).py": SIX, "s003/scale_final.py": stub})
+    hand_in(tmp_path / "class", {"s004/scale (1).py": SIX, "s004/scale (2).py": SIX})
+    points = batch(tmp_path / "class", TINY)
+    assert (points["s001"], points["s003"], points["s004"]) == ("0", "6", "6")
+    for student in ("s001", "s002"):
+        said = "; ".join(flags(tmp_path, student))
+        assert "scale (1).py and scale_final.py could each be meant for scale" in said
+    report = report_of(tmp_path / "out", "s002")  # of which the stub is graded
+    assert not any("was used for" in note for note in report["notes"])
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda text: text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "  \n") + "\n\n",
+        lambda text: "\ufeff" + text,
+    ],
+    ids=["same", "windows", "spaces", "mark"],
+)
+@pytest.mark.parametrize(
+    "place",
+    ["work/scale.py", "a/b/scale.py", "scale.ipynb", "work/scale (1).py", "all.ipynb", "mine.py"],
+)
+def test_an_untouched_stub_yields_to_work_wherever_it_lies(
+    place: str, spoilt: Callable[[str], str], tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    work = notebook(SIX) if place.endswith("ipynb") else SIX
+    hand_in(tmp_path / "class", {f"s001/{place}": work})
+    (tmp_path / "class/s001/scale.py").write_bytes(spoilt(stub).encode())
+    assert batch(tmp_path / "class", TINY) == {"s001": "6"}
+
+
+def test_every_untouched_stub_is_graded_as_one(
+    tmp_path: Path, cli: Cli, tiny_course: Course, stub: str
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": stub, "s001/old/scale.py": stub})
+    hand_in(tmp_path / "class", {"s002/old/scale.py": tiny_course["scale"].read("solution.py")})
+    hand_in(tmp_path / "class", {"s002/handout/scale.py": stub})
+    cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert marks(tmp_path / "out") == {"s001": "0", "s002": "8"}
+    (exercise,) = report_of(tmp_path / "out", "s001")["exercises"]
+    assert exercise["unfinished"]
+    assert flags(tmp_path, "s001") == []
+
+
+def test_each_exercise_gets_the_work_that_is_there_for_it(
+    tmp_path: Path, batch: Batch, pair: Path
+) -> None:
+    stubs = {name: make_stub(load_course(pair)[name]) for name in ("scale", "shift")}
+    one = "def shift(x, by): return 1\n"
+    hand_in(tmp_path / "class", {"s001/scale.py": SIX, "s001/Shift.py": one})
+    hand_in(tmp_path / "class", {"s002/scale.py": SIX, "s002/week2/shift.py": one})
+    hand_in(tmp_path / "class", {"s003/scale.py": SIX, "s003/shift.py": stubs["shift"]})
+    hand_in(tmp_path / "class", {"s003/all.py": one + TWO})
+    hand_in(tmp_path / "class", {"s004/part1.py": SIX, "s004/part2.py": one})
+    hand_in(tmp_path / "class", {"s005/a/scale.py": SIX, "s005/b/shift.py": one})
+    hand_in(tmp_path / "class", {"s009/shift.py": "# 0 points\n"})
+    points = batch(tmp_path / "class", pair)
+    assert points == {"s001": "8", "s002": "8", "s003": "8", "s004": "8", "s005": "0"}
+    assert flags(tmp_path, "s002") == [
+        "week2/shift.py was used for shift because no other file has its name; needs review"
+    ]
+    assert flags(tmp_path, "s003") == [
+        "all.py was used for shift because of what it defines; needs review"
+    ]
+    assert [flag.partition(" ")[0] for flag in flags(tmp_path, "s004")] == ["part1.py", "part2.py"]
+    assert "several folders hold exercises, so none was used: a, b" in flags(tmp_path, "s005")[0]
+
+
+def test_what_systems_hide_is_no_candidate(tmp_path: Path, batch: Batch) -> None:
+    hidden = ("__MACOSX/scale (1).py", ".venv/scale.py", "._scale (1).py", ".git/scale (1).py")
+    hand_in(tmp_path / "class", {f"s001/{place}": SIX for place in hidden})
+    hand_in(tmp_path / "class", {"s002/homework1/scale.py": SIX})
+    assert batch(tmp_path / "class", TINY) == {"s001": "0", "s002": "6"}
+    assert flags(tmp_path, "s002") == []
+
+
+def test_check_takes_a_near_name_too(tmp_path: Path, cli: Cli, tiny_course: Course) -> None:
+    file = tmp_path / "Scale (1).py"
+    file.write_text(tiny_course["scale"].read("solution.py"))
+    said = cli("check", file, "--course", TINY)
+    assert said.code == 0
+    assert "was used for scale because its name nearly fits" in " ".join(said.out.split())
+
+
+def test_a_refused_or_missing_module_is_flagged(
+    tmp_path: Path, cli: Cli, tiny_course: Course
+) -> None:
+    solution = tiny_course["scale"].read("solution.py")
+    secret = tmp_path / "secret.py"
+    secret.write_text(solution)
+    uses = solution.replace("return x * factor", "return einops.mul(x, factor)")
+    hand_in(tmp_path / "class", {"s001/scale.py": f"import einops_of_mine as einops\n{uses}"})
+    hand_in(tmp_path / "class", {"s002/scale.ipynb": "no notebook", "s003/scale.py": solution})
+    (tmp_path / "class/s004").mkdir()
+    (tmp_path / "class/s004/scale.py").symlink_to(secret)
+    cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert flags(tmp_path, "s001") == [
+        "scale failed because a module is missing: einops_of_mine; needs review"
+    ]
+    assert "is not a readable notebook" in flags(tmp_path, "s002")[0]
+    assert flags(tmp_path, "s003") == []
+    assert "scale.py is a link and was left out" in flags(tmp_path, "s004")[0]
