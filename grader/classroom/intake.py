@@ -8,7 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -47,10 +47,12 @@ Which = Literal["latest", "best", "first", "all"]
 
 @dataclass(frozen=True)
 class Kept:
-    """The roster and the file of groups of a class, which count unless others are given."""
+    """What a folder of results remembers: it counts unless something else is asked for."""
 
     roster: Roster = NO_ROSTER
     groups: Roster = NO_ROSTER
+    attempt: Which = "latest"
+    before_due: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,27 +179,15 @@ class Intake:
                     ledger.remark(student, self.teams.get(student, ""), flags)
 
 
-def remembered_attempt(folder: Path | None) -> Which:
-    """Return which attempt counts in a folder's class, as chosen before; `latest` in a new one."""
-    if folder is None or not (folder / FILE).is_file():
-        return "latest"
-    return remembered_in(settings_of(folder / FILE).get("request"))
-
-
-def remembered_before_due(folder: Path | None) -> bool:
-    """Return whether the last commit before the deadline counts, as chosen before."""
-    if folder is None or not (folder / FILE).is_file():
-        return False
-    request = settings_of(folder / FILE).get("request")
-    return isinstance(request, dict) and request.get("before_due") == "yes"
-
-
-def remembered_lists(folder: Path | None) -> Kept:
-    """Return the roster and the groups of a folder's class; empty ones if it has none."""
+def remembered(folder: Path | None) -> Kept:
+    """Return what was asked for in a folder's class before."""
     if folder is None or not (folder / FILE).is_file():
         return Kept()
     settings = settings_of(folder / FILE)
-    return Kept(*(Roster.from_setting(settings.get(key)) for key in (ROSTER, GROUPS)))
+    roster, groups = (Roster.from_setting(settings.get(key)) for key in (ROSTER, GROUPS))
+    request = settings.get("request")
+    before_due = isinstance(request, dict) and request.get("before_due") == "yes"
+    return Kept(roster, groups, remembered_in(request), before_due)
 
 
 def remembered_in(request: object) -> Which:

@@ -19,9 +19,7 @@ from grader.classroom.intake import (
     Kept,
     Which,
     open_intake,
-    remembered_attempt,
-    remembered_before_due,
-    remembered_lists,
+    remembered,
 )
 from grader.classroom.ledger import open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
@@ -184,10 +182,11 @@ def batch(
     place = out if out is None or shard is None else out / shard_folder(*shard)
     if no_roster and (choices["roster"] or choices["groups"]):
         raise RequestError("--no-roster and a list of students say two things", "leave out one")
-    choices["attempt"] = choices["attempt"] or remembered_attempt(place)
-    choices["kept"] = Kept() if no_roster else remembered_lists(place)
+    kept = remembered(place)
+    choices["attempt"] = choices["attempt"] or kept.attempt
     if choices["before_due"] is None:
-        choices["before_due"] = remembered_before_due(place)
+        choices["before_due"] = kept.before_due
+    choices["kept"] = Kept() if no_roster else kept
     request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:
         if request is None:
