@@ -174,7 +174,7 @@ def test_every_change_of_a_mark_is_in_the_history(
         "replaced: ",
         "12 → 9 of 10: the roster class.csv: 3 students",
         "the class  rules: regraded under other rules",
-        "9 → 6.75 of 10: regraded (shift -3)",
+        "9 → 6.75 of 10: regraded (shift −3)",
     ]
     for part in wanted:
         assert any(part.split("  ")[-1] in line for line in said), (part, said)

@@ -220,8 +220,8 @@ def check_history(term: Term, *stages: Points) -> None:
         *([] if term.layout.has_signs else [f"{who(PROMPT)}  replaced: {NOT_LATER}"]),
         entry(PROMPT, later, counts, first),
         "the class  rules: regraded under other rules, or by another version of the grader",
-        entry(PROMPT, regraded, "regraded (shift -1)", later),
-        entry(LATE, regraded, "regraded (shift -1)", later),
+        entry(PROMPT, regraded, "regraded (shift −1)", later),
+        entry(LATE, regraded, "regraded (shift −1)", later),
         f"{who(LATE)}  adjustment: scale +2: a sign",
         entry(LATE, final, "adjusted (scale +2)", regraded),
         f"{who(EXTENDED)}  adjustment: the mark −0.5: a delay",
@@ -234,7 +234,7 @@ def check_history(term: Term, *stages: Points) -> None:
 def check_explanations(term: Term, final: Points) -> None:
     """Check that `grader explain` names every step of a mark."""
     steps = {
-        PROMPT: ("Scale: 6 of 8, × 1.5", "Shift: 1 of 2, × 2, extra credit", "regraded (shift -1)"),
+        PROMPT: ("Scale: 6 of 8, × 1.5", "Shift: 1 of 2, × 2, extra credit", "regraded (shift −1)"),
         LATE: ("adjusted +2 = 6: a sign", f"{term.layout.keeps * 100:g} % count"),
         EXTENDED: ("10 Nov 2026, 20:00 (an extension); in time", "adjusted: a delay −0.5"),
         NEAR: (NEARLY_FITS.format(term.layout.near), "there is no shift.py"),

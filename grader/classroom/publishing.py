@@ -26,6 +26,7 @@ from grader.files import Draft, fingerprint, fingerprint_of, sync, sync_files, w
 from grader.report import Report
 from grader.reports import code, dashboard, render
 from grader.reports.data import to_json_line
+from grader.reports.figures import change
 from grader.reports.platforms.grades import write_csv
 from grader.reports.summary import SimilarGroup, Summary
 
@@ -155,7 +156,7 @@ class Publisher:
             why = f"attempt {report.attempt} counts, with other files than before"
         elif (before.points, before.max_points) == (mark.points, mark.max_points):
             return None
-        moved = ", ".join(f"{name} {by:+g}" for name, by in mark.moved_from(before))
+        moved = ", ".join(f"{name} {change(by)}" for name, by in mark.moved_from(before))
         why = f"{why} ({moved})" if moved and before else why
         points = float(mark.points), float(mark.max_points)
         return HistoryRow("mark", why, report.submission, digest, *points)

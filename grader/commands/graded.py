@@ -96,6 +96,11 @@ def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:
 def known_student(standings: Standings, student: str) -> str:
     """Return the student's id; raise `RequestError` if nobody has it."""
     known = standings.ledger.students()
+    if student in dict(standings.ledger.missing()):
+        raise RequestError(
+            f"{standings.ledger.named(student)} has handed in nothing",
+            "`missing` in course.toml says what that counts",
+        )
     if student not in known:
         raise RequestError(
             f"nobody called `{student}` has handed in{did_you_mean(student, known)}",

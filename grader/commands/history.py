@@ -143,7 +143,7 @@ def _handed_in(standings: Standings, standing: Standing) -> Iterator[str]:
         yield _line("attempt", f"{report.attempt} of {len(rows)}: {rule} counts")
     yield _line("files", ", ".join(sorted(row.paths.values())) or "none that count")
     yield _line("their hash", row.hash)
-    for note in (*row.problems.values(), *row.notes, *report.flags):
+    for note in dict.fromkeys((*row.problems.values(), *row.notes, *report.flags)):
         yield _line("", note)
     yield _line("due", _due(standings, row))
 

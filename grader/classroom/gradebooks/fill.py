@@ -72,9 +72,18 @@ class Scale:
         for mark in marks:
             if not all(Decimal(str(n)).is_finite() for n in (mark.points, mark.max_points)):
                 raise RequestError(f"the mark of {mark.who} is not a number", "grade it again")
-        self._check_maxima({_rounded(Decimal(str(mark.max_points))) for mark in marks})
+        maxima = {_rounded(Decimal(str(mark.max_points))) for mark in marks}
+        if not self._has_room_above(maxima, marks):
+            self._check_maxima(maxima)
         if self.closed and self.maximum is not None:
             self._check_range(self.maximum, marks)
+
+    def _has_room_above(self, maxima: set[Decimal], marks: Sequence[StudentMark]) -> bool:
+        """Return whether the maximum was raised for marks above ours, as with extra credit."""
+        if not self.closed or self.scaled or self.maximum is None:
+            return False
+        above = any(mark.points > mark.max_points for mark in marks)
+        return above and all(maximum < self.maximum for maximum in maxima)
 
     def _check_maxima(self, maxima: set[Decimal]) -> None:
         ours = " or ".join(format_number(maximum) for maximum in sorted(maxima))
