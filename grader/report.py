@@ -241,8 +241,8 @@ class Mark:
 class Report:
     """Everything that one grading run says about one submission.
 
-    In a class it also has the `person`, the number of the attempt (from 1), the time of submission
-    (ISO 8601, or empty), the `mark`, and `flags`: what needs review.
+    In a class it also has the `person`, the number of the attempt (from 1), the times of submission
+    and of an extension (`due`; ISO 8601, or empty), the `mark`, and `flags`: what needs review.
     """
 
     submission: str
@@ -256,6 +256,7 @@ class Report:
     person: Person = Person()
     attempt: int = 1
     submitted: str = ""
+    due: str = ""
     flags: tuple[str, ...] = ()
     mark: Mark | None = None
 

@@ -163,7 +163,9 @@ def test_the_last_commit_before_each_students_deadline_is_graded(
     assert "could not be read: there is no commit before 2026-11-05" in flags(tmp_path, "s005")[0]
     late = dict.fromkeys(("s001", "s003", "s005"), "3")  # 6 points, of which half count
     same = {"s002": "6", "s004": "2", "s006": "6"}
-    assert batch("--roster", roster, course=due) == {**late, **same, "s007": "6"}
+    assert batch("--roster", roster, course=due) == points  # what was asked for is remembered
+    more = "--no-before-due", "--replace"
+    assert batch("--roster", roster, *more, course=due) == {**late, **same, "s007": "6"}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_pages_of_groups_that_are_no_more_go(cli: Cli, instant: Instant, tmp_pat
     hand_in(folder, {"s001/scale.py": f"# 3 points\n{LONG}", "s002/scale.py": LONG})
     assert list((batch(cli, folder) / "similar").iterdir())
     hand_in(folder, {"s002/scale.py": "x = 1\n"})
-    assert not list((batch(cli, folder) / "similar").iterdir())
+    assert not list((batch(cli, folder, "--replace") / "similar").iterdir())
 
 
 def test_a_line_of_a_notebook_is_found_in_its_cell() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from classroom import Instant, hand_in, marks, report_of, rows
+from classroom import TINY, Instant, hand_in, marks, report_of, rows
 from commandline import Cli, Said
 
 DUE = 'title = "A pair"\npoints = 10\ndue = 2026-11-08T20:00:00+01:00\n[late]\nper_day = 25\n'
@@ -81,7 +81,7 @@ def test_another_roster_that_changes_a_mark_is_listed_first(
 ) -> None:
     run(cli, place, pair, "--roster", roster(place, LATE))
     said = run(cli, place, pair, "--roster", roster(place, EXTENDED))
-    assert (said.code, "s001: 6 → 8 of 10 points" in said.err) == (2, True)
+    assert (said.code, "s001 (One): 6 → 8 of 10 points" in said.err) == (2, True)
     run(cli, place, pair)  # the roster that was refused is not remembered
     assert marks(place / "out")["s001"] == "6"
 
@@ -91,6 +91,37 @@ def test_a_roster_and_none_at_once_are_refused(
 ) -> None:
     said = run(cli, place, pair, "--roster", roster(place, LATE), "--no-roster")
     assert (said.code, "say two things" in said.err) == (2, True)
+
+
+def test_another_choice_of_the_attempt_is_remembered_only_if_it_is_taken(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    names = "onetwo_7_{}_scale.py", "onetwo_7_{}_scale-1.py"
+    for number, name in enumerate(names):
+        hand_in(tmp_path / "class", {name.format(10 + number): f"# {7 - 4 * number} points"})
+    hand_in(tmp_path / "class", {"threefour_8_20_scale.py": "# 5 points"})
+    command = "batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY
+    cli(*command)
+    assert marks(tmp_path / "out") == {"7": "3", "8": "5"}
+    said = cli(*command, "--attempt", "best")
+    why = "7 (onetwo): another attempt may count, not graded yet"
+    assert (said.code, why in said.err) == (2, True), said.err
+    assert cli(*command).code == 1  # the choice was not kept
+    assert cli(*command, "--attempt", "best", "--replace").code == 1
+    assert marks(tmp_path / "out") == {"7": "7", "8": "5"}
+    cli(*command)  # it is now
+    assert marks(tmp_path / "out") == {"7": "7", "8": "5"}
+
+
+def test_details_wait_for_the_end_of_an_extension(
+    cli: Cli, instant: Instant, place: Path, pair: Path
+) -> None:
+    (pair / "reference" / "course.toml").write_text(f'{DUE}[show]\ntests = "after_due"\n')
+    future = "id,due\ns001,2099-01-01T00:00:00+01:00\ns002,\ns003,\n"
+    run(cli, place, pair, "--roster", roster(place, future))
+    later = "the course shows the details after the due date"
+    assert later in (place / "out" / "reports" / "s001.html").read_text()
+    assert later not in (place / "out" / "reports" / "s002.html").read_text()
 
 
 # --- the set of students --------------------------------------------------------------------------
@@ -192,9 +223,9 @@ def test_a_mark_is_explained_from_the_files_to_the_export(
         "9 Nov 2026, 12:00",
         "scale.py, shift.py",
         rows(place / "out", "SELECT hash FROM attempts WHERE student = 's001'")[0][0],
-        "8 Nov 2026, 20:00 (the course's); 0.67 days late",
+        "8 Nov 2026, 20:00 (the course's); 16 hours late",
         "adjusted    +1 = 5: a sign",
-        "0.7 days late, which counts as 1: 75 % count",
+        "16 hours late (as 1 day): 75 % count",
         "adjusted: late twice",
         "exported    6.25",
         "grader regrade --again s001",

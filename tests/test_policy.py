@@ -63,7 +63,8 @@ def test_an_adjustment_is_weighted_and_never_takes_more_than_there_is(
     adjusted: float, weight: float, points: float
 ) -> None:
     mark = Policy(weights={"scale": weight}).mark([result("scale", 5, 8, adjusted)], 0)
-    assert (mark.points, mark.says) == (points, f"{points:g} points, adjusted and weighted.")
+    how = "adjusted" if weight == 1 else "adjusted, weighted"
+    assert (mark.points, mark.says) == (points, f"{points:g} points, {how}.")
 
 
 @pytest.mark.parametrize(
@@ -120,13 +121,14 @@ def test_a_late_mark_says_how_it_came_about() -> None:
     policy = Policy(due=DUE, per_day=25, weights={"scale": 2.0})
     mark = policy.mark([result("scale", 5, 8, adjusted=1)], 1.25)
     assert (mark.points, mark.max_points, mark.earned, mark.late_days) == (6, 16, 12, 2)
-    assert mark.says == "12 points, handed in 1.2 days late: 50 % of them count, 6 points."
+    late = "handed in 1 day and 6 hours late: 50 % of them count, 6 points."
+    assert mark.says == f"12 points, adjusted, weighted, {late}"
     assert mark.steps == (
         MarkStep("Scale: 5 of 8, adjusted by +1, × 2", 12, 12),
-        MarkStep("1.2 days late, which counts as 2: 50 % count", -6, 6),
+        MarkStep("1 day and 6 hours late (as 2 days): 50 % count", -6, 6),
     )
     just = policy.mark([result("scale", 5, 8)], 0.01)
-    assert "handed in less than two hours late: 75 % of them count, 7.5 points" in just.says
+    assert "handed in 14 minutes late: 75 % of them count, 7.5 points" in just.says
 
 
 def test_each_line_of_a_sum_adds_up_to_the_next() -> None:

@@ -133,7 +133,7 @@ def test_recorded_answers_earn_nothing_in_the_next_attempt(
     assert len({tuple(values) for *_, values in calls}) == len(calls)  # nobody saw another's
     parts = {name: replayer(calls[at::tries]) for at, name in enumerate(names)}
     hand_in(folder, {f"{name}/scale.py": f"{text}# {name}\n" for name, text in parts.items()})
-    assert batch(cli, folder, out).code == 1
+    assert batch(cli, folder, out, "--replace").code == 1
     assert {marks(out)[name] for name in names} == {honest}
 
 

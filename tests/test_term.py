@@ -176,7 +176,7 @@ def hand_in_later(term: Term) -> None:
     term.hand_in(LATER)
     before, said = term.pages(), term.batch()
     if not term.layout.has_signs:
-        assert (said.code, f"{term.layout.id(PROMPT)}: {NOT_LATER}\n" in said.err) == (2, True)
+        assert (said.code, f"{term.layout.who(PROMPT)}: {NOT_LATER}\n" in said.err) == (2, True)
         assert term.pages() == before
         said = term.batch("--replace")
     assert said.code == 1

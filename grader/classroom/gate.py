@@ -33,17 +33,18 @@ def published_attempts(ledger: Ledger) -> Attempts:
     return found
 
 
-def replacements(standings: Standings, before: Attempts) -> Iterator[Replacement]:
+def replacements(standings: Standings, before: Attempts, rules: str) -> Iterator[Replacement]:
     """Yield what a new intake, which the ledger has, takes away or changes of what it had `before`.
 
-    Marks that were published under other rules are left out: `refuse_changed` is about those.
+    `rules` are those until then: which attempt counts may be another one now. Marks that were
+    published under yet other rules are left out: `refuse_changed` is about those.
     """
     for student, old in before.items():
-        if why := _replaced(standings, student, old):
+        if why := _replaced(standings, student, old, rules):
             yield Replacement(student, why)
 
 
-def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow]) -> str:
+def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow], rules: str) -> str:
     with standings.ledger.review.sparing(student):
         new = standings.ledger.all_attempts(student)
         if not new:
@@ -51,7 +52,7 @@ def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow]) -> 
         if taken := _taken_away(old, new):
             return taken
         if [row.hash for row in old] == [row.hash for row in new]:
-            return _changed_mark(standings, student)
+            return _changed_mark(standings, student, rules)
     return ""
 
 
@@ -73,12 +74,14 @@ def _is_later(now: AttemptRow, before: AttemptRow) -> bool:
     return before.submitted is None or now.submitted > before.submitted
 
 
-def _changed_mark(standings: Standings, student: str) -> str:
+def _changed_mark(standings: Standings, student: str, rules: str) -> str:
     """Return how a published mark changes although the files are the same, or nothing."""
     published = standings.ledger.published(student)
     standing = standings.standing(student)
-    if published is None or standing is None or published.rules != standings.rules:
+    if published is None or published.rules not in (standings.rules, rules):
         return ""
+    if standing is None:
+        return "" if standings.rules == rules else "another attempt may count, not graded yet"
     now = standing.published(standings.rules)
     if (now.points, now.max_points) == (published.points, published.max_points):
         return ""

@@ -43,6 +43,7 @@ COLUMNS = {
     "group": "group, groups, team",
     "due": "due, due at, due date, extension, extended due, extended due date",
     "submitted": "submitted, submitted at, submission time",
+    "status": "status, statut, estado, stato",
     "modified": "last modified (submission), zuletzt geändert (abgabe), "
     "dernière modification (travail remis), dernière modification (remise), "
     "última modificación (entrega), ultima modifica (consegna), "
@@ -60,6 +61,7 @@ PARTICIPANT = re.compile(
     re.IGNORECASE,
 )
 NO_TIME = ("", "-", "–", "—")
+YEAR = re.compile(r"\b20[0-9]{2}\b")
 EXPECTED = "a roster has a line of column names, such as id,name,email,due"
 
 
@@ -277,11 +279,14 @@ class _RowReader:
                 "fill in an id, a login, an email or a name",
             )
         due = self._time(line, "due", values["due"], self._zone)
+        unread = ""
+        if due is None and self._zone is not None:
+            due, unread = self._extension(line, values["status"], self._zone)
         zone = due.tzinfo if due else self._zone
         submitted = self._time(line, "submitted", values["submitted"], zone)
-        unread = ""
         if submitted is None and zone is not None:  # without any due date nobody is late
-            submitted, unread = self._modified(line, values["modified"], zone)
+            submitted, why = self._modified(line, values["modified"], zone)
+            unread = unread or why
         fields = ("name", "email", "login", "number", "section")
         person = Person(**{name: values[name] for name in fields})
         return RosterRow(student, person, due, submitted, values["group"], unread, line)
@@ -294,6 +299,20 @@ class _RowReader:
         except UnreadableTimeError as error:
             what = f"{self._path}:{line}: {name} is `{printable_text(text)}`, which {error}"
             raise RequestError(what, error.remedy) from None
+
+    def _extension(self, line: int, text: str, zone: tzinfo) -> tuple[datetime | None, str]:
+        """Return the due date that Moodle writes into the status of whoever has an extension.
+
+        Such a status ends in "…: " and a date. One that cannot be read is told.
+        """
+        written = text.rpartition(": ")[2] if ": " in text else ""
+        if not YEAR.search(written):
+            return None, ""
+        try:
+            return read_time(written, zone, self._day_first["modified"]), ""
+        except UnreadableTimeError as error:
+            says = f"line {line} of the roster gives `{printable_text(written)}` as an extension"
+            return None, f"{says}, which {error}"
 
     def _modified(self, line: int, text: str, zone: tzinfo) -> tuple[datetime | None, str]:
         """Return the time that Moodle gives, or why it cannot be read."""

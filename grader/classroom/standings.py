@@ -94,10 +94,13 @@ class Standings:
         """Whether all published marks were made under the present rules and this seed."""
         return self.ledger.published_under() in ([], [(self.rules, self.seed)])
 
-    def refuse_changed(self) -> None:
-        """Raise `RequestError` if marks were published under other rules or another seed."""
+    def refuse_changed(self, also: str = "") -> None:
+        """Raise `RequestError` if marks were published under other rules or another seed.
+
+        The rules `also` are right, too: what changes under these has been looked at.
+        """
         for rules, seed in self.ledger.published_under():
-            if (rules, seed) == (self.rules, self.seed):
+            if rules in (self.rules, also) and seed == self.seed:
                 continue
             what = ", and the course, its rules or the grader have changed since"
             if seed != self.seed and secret_from(seed) != self.secret:  # nor is it an older ledger
@@ -184,7 +187,8 @@ class Standings:
                 return None
             for stored in known.values():
                 digest.update(stored.result)
-            about = repr((row, adjustments, flags, self.ledger.damage(student)))
+            past_due = is_past_due(self.course.policy, own=row.due)
+            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due))
             digest.update(about.encode("utf-8", "backslashreplace"))
             report = self._report(row, submission, known, adjustments)
             digest.update(_named_in(report).encode("utf-8", "backslashreplace"))
@@ -230,6 +234,7 @@ class Standings:
             person=row.person,
             attempt=row.number,
             submitted=self._in_zone(row.submitted),
+            due=self._in_zone(row.due),
             flags=(
                 *_flags(submission, adjusted),
                 *([vague] if vague else []),

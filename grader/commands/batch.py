@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, get_args
 
@@ -21,7 +22,7 @@ from grader.classroom.intake import (
     open_intake,
     remembered,
 )
-from grader.classroom.ledger import open_ledger
+from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import Standings
@@ -51,6 +52,7 @@ from grader.commands.options import (
 )
 from grader.commands.progress import ProgressDisplay
 from grader.course.course import Course
+from grader.course.policy import delay_in_words
 from grader.errors import RequestError
 from grader.files import open_private
 from grader.grading.seeds import fresh_secret
@@ -212,8 +214,9 @@ def batch(
         if not ledger.has_results():
             engine.start()
         standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
+        if request is None:
+            standings.refuse_changed()
         why = "" if request is None else _take_in(intake, request, standings, replaces)
-        standings.refuse_changed()
         ledger.put(SECRET, standings.secret.hex())
         publisher = Publisher(standings, place, why or "graded again")
         return _grade(publisher, engine, log, quiet)
@@ -256,6 +259,7 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
     """
     ledger = standings.ledger
     with progress_bar(len(intake.selected)) as on_student, ledger.writing():
+        rules = replace(standings).rules
         before, lists = published_attempts(ledger), [ledger.get(key) for key in (ROSTER, GROUPS)]
         intake.store(ledger, standings.course, on_student)
         before_due = {"before_due": "yes"} if request.before_due else {}
@@ -264,14 +268,16 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         if lists != [ledger.get(key) for key in (ROSTER, GROUPS)]:
             why = _lists_in_words(intake)
             ledger.remember(HistoryRow("roster", why))
-        replaced = list(replacements(standings, before))
+        now = replace(standings)  # under the choices that were just made
+        replaced = list(replacements(now, before, rules))
         if replaced and not replaces:
             raise RequestError(
-                _replaced_in_words(replaced),
+                _replaced_in_words(replaced, ledger),
                 "--replace   takes these submissions all the same; another class or homework "
                 "goes into another --out DIR",
             )
         ledger.remember(*(HistoryRow("replaced", each.why, each.student) for each in replaced))
+        now.refuse_changed(rules)
         return why
 
 
@@ -285,8 +291,8 @@ def _lists_in_words(intake: Intake) -> str:
     return f"{says}; groups of {groups.file}" if groups.rows else says
 
 
-def _replaced_in_words(replaced: Sequence[Replacement]) -> str:
-    lines = [f"  {each.student}: {each.why}" for each in replaced[:MAX_LISTED]]
+def _replaced_in_words(replaced: Sequence[Replacement], ledger: Ledger) -> str:
+    lines = [f"  {ledger.named(each.student)}: {each.why}" for each in replaced[:MAX_LISTED]]
     if len(replaced) > MAX_LISTED:
         lines.append(f"  and {len(replaced) - MAX_LISTED} more")
     what = "published mark" if len(replaced) == 1 else "published marks"
@@ -321,7 +327,7 @@ def _echo_attempts(intake: Intake, course: Course) -> None:
         if row.submitted:
             words.append(f"handed in {row.submitted:%Y-%m-%d %H:%M %Z}".rstrip())
         if days or row.late:
-            words.append(f"{days:.1f} days late" if days else "late")
+            words.append(delay_in_words(days) if days else "late")
         if not selected.graded:
             words.append("an attempt that does not count")
         number = f" attempt {row.number}" if row.number > 1 or not selected.graded else ""

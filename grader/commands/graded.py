@@ -94,19 +94,32 @@ def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:
 
 
 def known_student(standings: Standings, student: str) -> str:
-    """Return the student's id; raise `RequestError` if nobody has it."""
+    """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
     known = standings.ledger.students()
     if student in dict(standings.ledger.missing()):
         raise RequestError(
             f"{standings.ledger.named(student)} has handed in nothing",
             "`missing` in course.toml says what that counts",
         )
+    if student not in known and len(own := _of_that_name(standings, student)) == 1:
+        return own[0]
     if student not in known:
         raise RequestError(
             f"nobody called `{student}` has handed in{did_you_mean(student, known)}",
             "grades.csv lists everybody",
         )
     return student
+
+
+def _of_that_name(standings: Standings, name: str) -> list[str]:
+    """Return the students with a name, login or e-mail address."""
+    found = []
+    for student in standings.ledger.students():
+        person = standings.ledger.person(student)
+        known = {person.name.casefold(), person.login.casefold(), person.email.casefold()}
+        if name.casefold() in known - {""}:
+            found.append(student)
+    return found
 
 
 def echo_review(ledger: Ledger) -> int:

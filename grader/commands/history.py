@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from grader.classroom.stored.submissions import AttemptRow
 from grader.commands.graded import GRADED, echo_review, graded_class, known_student, named
 from grader.commands.options import COURSE
 from grader.course.course import Course
+from grader.course.policy import delay_in_words
 from grader.errors import RequestError
 from grader.report import ExerciseResult
 from grader.reports.charges import checks_line, sum_line
@@ -156,7 +158,7 @@ def _due(standings: Standings, row: AttemptRow) -> str:
         return "never"
     whose = "an extension" if row.due else "the course's"
     days = policy.days_late(row.submitted, row.due)
-    late = f"; {days:.2f} days late" if days else "; in time" if row.submitted else ""
+    late = f"; {delay_in_words(days)}" if days else "; in time" if row.submitted else ""
     return f"{moment(due.astimezone(policy.zone).isoformat())} ({whose}){late}"
 
 
@@ -178,7 +180,10 @@ def _exercise(result: ExerciseResult, *, with_checks: bool) -> Iterator[str]:
         points = f"{test.points}/{test.max_points}"
         yield f"  {SIGNS[test.outcome]} {points:>5}  {test.sentence}"
         if test.is_wrong and test.message:
-            yield f"           {test.message.splitlines()[0][: WIDTH - 13]}"
+            indent = " " * 11
+            yield from textwrap.wrap(
+                test.message, WIDTH, initial_indent=indent, subsequent_indent=indent
+            )
     for line in filter(None, (checks_line(result), sum_line(result))):
         yield _line("", line)
     if result.adjustment:

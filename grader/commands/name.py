@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import msgspec
 from grader.classroom.mistakes import UnnamedGroups
 from grader.classroom.publishing import Publisher
 from grader.classroom.standings import Standings
+from grader.commands.changes import mark_changes, summary_lines
 from grader.commands.graded import GRADED, count_students, echo_review, graded_class
 from grader.commands.options import COURSE
 from grader.course.course import Course, Exercise
@@ -28,13 +30,15 @@ from grader.report import MAX_MESSAGE, clean
 @click.option(
     "--costs",
     type=click.IntRange(min=0),
-    default=0,
     metavar="N",
     help="Its price in points. Default: a third of the exercise.",
 )
+@click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
 @GRADED
 @COURSE
-def name(group: str, says: str, hint: str, costs: int, folder: Path, course: Course) -> int:
+def name(
+    group: str, says: str, hint: str, costs: int | None, yes: bool, folder: Path, course: Course
+) -> int:
     """Name a mistake that the class made and the course does not know.
 
     \b
@@ -50,12 +54,21 @@ def name(group: str, says: str, hint: str, costs: int, folder: Path, course: Cou
         named = msgspec.structs.replace(named, says=_text(says), hint=_text(hint), costs=costs)
         if not named.says:
             raise RequestError("--says is empty", "say in a sentence what is wrong")
-        if costs > exercise.points:
+        if costs is not None and costs > exercise.points:
             raise RequestError(f"{exercise.name} is worth {exercise.points} points, not {costs}")
-        others = [each for each in load_named(exercise) if each.id != named.id]
+        before = load_named(exercise)
+        others = [each for each in before if each.id != named.id]
         path = save_named(exercise, [*others, named])
+        fresh = replace(standings)  # which reads the names again
+        for line in summary_lines(list(mark_changes(fresh))):
+            click.echo(f"  {line}")
+        asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()
+        if asks and not click.confirm("\n  Keep this?"):
+            save_named(exercise, before)
+            click.echo("\n  nothing was named")
+            return 0
         click.echo(f"  {named.id} is named in {path}")
-        _publish(replace(standings), folder, named)  # which reads the names again
+        _publish(fresh, folder, named)
         return echo_review(standings.ledger)
 
 
@@ -98,7 +111,7 @@ def _publish(standings: Standings, folder: Path, named: Named) -> None:
     if not standings.is_as_published:
         click.echo("  kept, but not published: grader regrade shows what else has changed")
         return
-    publisher, ledger = Publisher(standings, folder), standings.ledger
+    publisher, ledger = Publisher(standings, folder, f"{named.id} was named"), standings.ledger
     made = changed = 0
     for student in ledger.students():
         before = ledger.published(student)

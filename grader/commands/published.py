@@ -12,7 +12,7 @@ from grader.classroom.gradebooks import ExercisePoints, Filled, StudentMark
 from grader.classroom.publishing import writing
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.marks import PublishedMark
-from grader.course.visibility import for_student
+from grader.course.visibility import due_of, for_student
 from grader.errors import RequestError
 from grader.files import read_bounded
 from grader.report import Report
@@ -74,7 +74,7 @@ def spared_each(
 
 def visible(standings: Standings, standing: Standing, *, later: bool = False) -> Report:
     """Return a report as its student may see it now, or after the due date."""
-    due = standings.course.policy.due
+    due = due_of(standing.report) or standings.course.policy.due
     now = due + timedelta(seconds=1) if later and due else None
     return for_student(standing.report, standings.course.policy, now)
 

@@ -30,7 +30,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     student's file has another.
 
     `fails` names the hidden tests that reject it. `like` names faults whose answers are the same
-    as those of this one. `costs` is its price in points; 0 for a third of the exercise.
+    as those of this one. `costs` is its price in points, by default a third of the exercise.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     variants: tuple[tuple[Edit, ...], ...] = ()
     number: str = ""
     like: str = ""
-    costs: int = 0
+    costs: int | None = None
 
     @property
     def main_edits(self) -> tuple[Edit, ...]:

@@ -25,14 +25,14 @@ DELETE = "\x7f"  # which TOML escapes and JSON does not
 class Named(Struct, frozen=True, forbid_unknown_fields=True):
     """A mistake that a teacher has named: the signature of its answers, and what to say of it.
 
-    `costs` is its price in points; 0 for a third of the exercise, as for a fault.
+    `costs` is its price in points; without one it is a third of the exercise, as for a fault.
     """
 
     id: str
     signature: str
     says: str
     hint: str = ""
-    costs: Count = 0
+    costs: Count | None = None
 
     def as_fault(self) -> Fault:
         """Return the mistake as a fault, which has no edits."""
@@ -67,13 +67,14 @@ def save_named(exercise: Exercise, named: Iterable[Named]) -> Path:
 
 
 def _table(named: Named) -> str:
-    lines = (
+    lines = [
         f"id = {_quoted(named.id)}",
         f"signature = {_quoted(named.signature)}",
         f"says = {_quoted(named.says)}",
         f"hint = {_quoted(named.hint)}",
-        f"costs = {named.costs}",
-    )
+    ]
+    if named.costs is not None:
+        lines.append(f"costs = {named.costs}")
     return "".join(f"{line}\n" for line in lines)
 
 

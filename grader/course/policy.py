@@ -136,7 +136,8 @@ class Policy:
         An `adjustment` of the mark is added at the end, whatever lateness takes off.
         """
         earned = max(0.0, sum(map(self._counts, exercises)))
-        left = earned * self.keeps(days) / 100
+        kept = self.keeps(days)
+        left = earned * kept / 100
         points = round(max(0.0, left + (adjustment.points if adjustment else 0.0)), 2)
         worth = sum(
             self._weight(exercise) * exercise.max_points
@@ -146,9 +147,10 @@ class Policy:
         mark = Mark(points, round(worth, 2), round(earned, 2), self.counted_days(days))
         if days <= 0 and not adjustment and not any(map(self._changes, exercises)):
             return mark
+        how = self._how(exercises)
         return replace(
             mark,
-            says=_calculation(mark.earned, self.keeps(days), days, round(left, 2), adjustment),
+            says=_calculation(mark.earned, how, days, kept, round(left, 2), adjustment),
             steps=_summed(self._steps(exercises, days, adjustment)),
             adjustment=adjustment,
         )
@@ -168,6 +170,15 @@ class Policy:
         if adjustment:
             yield f"adjusted: {adjustment.why}", left + adjustment.points
             yield NOT_NEGATIVE, max(0.0, left + adjustment.points)
+
+    def _how(self, exercises: Sequence[ExerciseResult]) -> str:
+        """Return in words how the exercises count, other than with the points of their tests."""
+        ways = {
+            "adjusted": any(exercise.adjustment for exercise in exercises),
+            "weighted": any(self._weight(exercise) != 1 for exercise in exercises),
+            "with extra credit": any(each.name in self.extra_credit for each in exercises),
+        }
+        return ", ".join(way for way, applies in ways.items() if applies)
 
     def _changes(self, exercise: ExerciseResult) -> bool:
         """Return whether an exercise counts other than with the points of its tests."""
@@ -209,24 +220,28 @@ def _late_in_words(days: float, counted: float, kept: float) -> str:
     """Return how lateness counts; nothing for a submission in time."""
     if days <= 0:
         return ""
-    exact = f", which counts as {counted:g}" if counted != round(days, 2) else ""
-    return f"{_delay(days)}{exact}: {kept:g} % count"
+    unit = "day" if counted == 1 else "days"
+    exact = f" (as {counted:g} {unit})" if counted != round(days, 2) else ""
+    return f"{delay_in_words(days)}{exact}: {kept:g} % count"
 
 
-def _delay(days: float) -> str:
-    # below 0.05 days the delay would round to 0.0
-    return f"{days:.1f} days late" if days >= 0.05 else "less than two hours late"
+def delay_in_words(days: float) -> str:
+    """Return how late something is, such as "2 days and 6 minutes late"."""
+    minutes = max(1, round(days * 24 * 60))
+    sizes = {"day": minutes // 1440, "hour": minutes // 60 % 24, "minute": minutes % 60}
+    parts = [f"{n} {unit}{'s' if n > 1 else ''}" for unit, n in sizes.items() if n]
+    return f"{' and '.join(parts[:2])} late"
 
 
 def _calculation(
-    earned: float, kept: float, days: float, left: float, adjustment: Adjustment | None
+    earned: float, how: str, days: float, kept: float, left: float, adjustment: Adjustment | None
 ) -> str:
     """Return the sentence that tells a student how the mark was calculated."""
-    says = f"{earned:g} points, adjusted and weighted."
+    says = f"{earned:g} points{how and ', '}{how}"
     if days > 0:
-        late = f"{earned:g} points, handed in {_delay(days)}"
-        says = f"{late}: {kept:g} % of them count, {left:g} points."
-    return f"{says} The mark was adjusted by {adjustment.points:+g}." if adjustment else says
+        late = f"handed in {delay_in_words(days)}"
+        says += f", {late}: {kept:g} % of them count, {left:g} points"
+    return f"{says}. The mark was adjusted by {adjustment.points:+g}." if adjustment else f"{says}."
 
 
 def make_policy(settings: CourseSettings, names: Collection[str], where: str) -> Policy:

@@ -18,14 +18,20 @@ LATER = "the course shows the details after the due date"
 
 def for_student(report: Report, policy: Policy, now: datetime | None = None) -> Report:
     """Return the report without the parts that the course or `visible` marks hide at this time."""
-    past_due = is_past_due(policy, now)
+    past_due = is_past_due(policy, now, due_of(report))
     exercises = tuple(_visible_part(result, policy, past_due) for result in report.exercises)
     return replace(report, exercises=exercises)
 
 
-def is_past_due(policy: Policy, now: datetime | None = None) -> bool:
-    """Whether the due date has passed; always true for a course without a due date."""
-    return policy.due is None or (now or datetime.now(UTC)) >= policy.due
+def is_past_due(policy: Policy, now: datetime | None = None, own: datetime | None = None) -> bool:
+    """Whether the due date has passed, or a student's `own`; true for a course without one."""
+    due = own or policy.due
+    return due is None or (now or datetime.now(UTC)) >= due
+
+
+def due_of(report: Report) -> datetime | None:
+    """Return the due date of an extension; None if a report has none."""
+    return datetime.fromisoformat(report.due) if report.due else None
 
 
 def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> ExerciseResult:

@@ -16,7 +16,7 @@ from grader.report import Charge, ExerciseResult, Explanation, Outcome
 
 def price_of(fault: Fault, max_points: int) -> int:
     """Return what a mistake costs in points; a third of the exercise unless it says otherwise."""
-    return fault.costs or max(1, round(max_points / 3))
+    return max(1, round(max_points / 3)) if fault.costs is None else fault.costs
 
 
 def charged_once(result: ExerciseResult) -> ExerciseResult:

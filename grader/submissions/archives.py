@@ -26,7 +26,7 @@ from zipfile import BadZipFile
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.notes import for_review, left_out, printable_text
 from grader.submissions.opening import MAX_ENTRIES, NotOpened, open_file
-from grader.submissions.packed import MAX_RATIO, SMALL, Member, TooLarge, UnreadableArchive
+from grader.submissions.packed import MAX_RATIO, SMALL, PackedFile, TooLarge, UnreadableArchive
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.tars import tar_members
 from grader.submissions.zips import zip_members
@@ -151,7 +151,7 @@ def unpack(
 
 def _members(
     stream: BufferedReader, is_zip: bool, limits: ArchiveLimits
-) -> AbstractContextManager[list[Member]]:
+) -> AbstractContextManager[list[PackedFile]]:
     """Return the members of an archive, which close the stream at their end."""
     if is_zip:
         return zip_members(stream, limits.members, limits.listing)
@@ -163,7 +163,7 @@ class _Unpacking:
 
     def __init__(
         self,
-        members: Iterable[Member],
+        members: Iterable[PackedFile],
         into: Path,
         notes: list[str],
         limits: ArchiveLimits,
@@ -186,7 +186,7 @@ class _Unpacking:
             else:
                 self._unpack(member)
 
-    def _unpack(self, member: Member) -> None:
+    def _unpack(self, member: PackedFile) -> None:
         limits, path = self._limits, member.path
         part = self._part(path)
         most = limits.notebook if path.suffix.lower() == NOTEBOOK else limits.member
@@ -249,7 +249,7 @@ def _stays_inside(path: PurePosixPath) -> bool:
     return is_plain and ":" not in path.parts[0]
 
 
-def _unsafe_reason(member: Member, limits: ArchiveLimits) -> str:
+def _unsafe_reason(member: PackedFile, limits: ArchiveLimits) -> str:
     """Return why a member must not be unpacked; empty if it may be."""
     path = member.path
     if limits.suffixes and path.suffix.lower() in ARCHIVES:
@@ -261,7 +261,7 @@ def _unsafe_reason(member: Member, limits: ArchiveLimits) -> str:
     return member.refusal
 
 
-def _read(member: Member, room: int) -> bytes:
+def _read(member: PackedFile, room: int) -> bytes:
     """Return a member's bytes; raise `TooLarge` if they are too many, whatever its header says."""
     data = member.read(room + 1)
     if len(data) > room:

@@ -19,7 +19,7 @@ class TooLarge(UnreadableArchive):
 
 
 @dataclass(frozen=True)
-class Member:
+class PackedFile:
     """A file in an archive: where it belongs, its packed size, and why it must not be unpacked.
 
     `read` returns its first bytes, so many at most.

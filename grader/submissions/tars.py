@@ -14,7 +14,7 @@ from grader.submissions.notes import printable_text
 from grader.submissions.packed import (
     MAX_RATIO,
     SMALL,
-    Member,
+    PackedFile,
     TooLarge,
     UnreadableArchive,
     member_path,
@@ -26,7 +26,7 @@ GZIP = b"\x1f\x8b"  # how a file that is compressed by gzip begins
 @contextlib.contextmanager
 def tar_members(
     stream: BufferedReader, most_members: int, most_bytes: int
-) -> Iterator[list[Member]]:
+) -> Iterator[list[PackedFile]]:
     """Yield the files in a tar. Raises `UnreadableArchive`, also in the block.
 
     No more than `most_bytes` are decompressed, whatever the tar says of itself.
@@ -76,7 +76,7 @@ class _Limited:
             raise TooLarge(f"the archive {self._says}")
 
 
-def _members(opened: tarfile.TarFile, most: int) -> Iterator[Member]:
+def _members(opened: tarfile.TarFile, most: int) -> Iterator[PackedFile]:
     for number, info in enumerate(opened):
         if number >= most:
             raise UnreadableArchive(f"the archive holds more than {most} files")
@@ -84,12 +84,12 @@ def _members(opened: tarfile.TarFile, most: int) -> Iterator[Member]:
             yield _member(opened, info)
 
 
-def _member(opened: tarfile.TarFile, info: tarfile.TarInfo) -> Member:
+def _member(opened: tarfile.TarFile, info: tarfile.TarInfo) -> PackedFile:
     def read(most: int) -> bytes:
         stream = opened.extractfile(info)
         return stream.read(most) if stream else b""
 
-    return Member(member_path(info.name), info.size, _refusal(info), read)
+    return PackedFile(member_path(info.name), info.size, _refusal(info), read)
 
 
 def _refusal(info: tarfile.TarInfo) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from io import BufferedReader
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from grader.submissions.packed import Member, UnreadableArchive, member_path
+from grader.submissions.packed import PackedFile, UnreadableArchive, member_path
 
 MAX_EXTRA = 1024  # bytes of extra fields of one member; `zipfile` needs their square in time
 LISTED, LISTED_BYTES = b"PK\1\2", 46  # how a member in the list begins, and its fixed length
@@ -19,7 +19,7 @@ METHODS = (ZIP_STORED, ZIP_DEFLATED)  # the others unpack without a memory limit
 @contextlib.contextmanager
 def zip_members(
     stream: BufferedReader, most_members: int, most_listing: int
-) -> Iterator[list[Member]]:
+) -> Iterator[list[PackedFile]]:
     """Yield the files that a zip lists; `most_listing` is the size of that list in bytes.
 
     Raises `UnreadableArchive`, and whatever `zipfile` raises for a damaged zip.
@@ -34,12 +34,12 @@ def _is_folder(info: ZipInfo) -> bool:
     return info.filename.endswith(("/", "\\"))
 
 
-def _member(opened: ZipFile, info: ZipInfo) -> Member:
+def _member(opened: ZipFile, info: ZipInfo) -> PackedFile:
     def read(most: int) -> bytes:
         with opened.open(info) as stream:
             return stream.read(most)
 
-    return Member(member_path(info.filename), info.compress_size, _refusal(info), read)
+    return PackedFile(member_path(info.filename), info.compress_size, _refusal(info), read)
 
 
 def _refusal(info: ZipInfo) -> str:

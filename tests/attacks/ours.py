@@ -282,6 +282,7 @@ def _note_class(watcher: Watcher, names: Sequence[str], running: Set[int]) -> No
         attack = watcher.attacks[name_of(max(0, int(name[1:]) // 2 - 1))]
         watcher.evidence[attack.id].stops.append("kept a neighbour from being graded")
     expected = {f"{name}{suffix}" for name in names for suffix in publishing.VIEWS}
+    expected |= {path.name for path in (out / publishing.SIMILAR).glob("*-*.html")}
     expected |= {publishing.GRADES, publishing.RESULTS, publishing.DASHBOARD, FILE, LOCK}
     stray = {path.name for path in out.glob("**/*") if path.is_file()} - expected
     strays = [f"left {name} among the reports" for name in sorted(stray)]

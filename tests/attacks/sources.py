@@ -229,7 +229,10 @@ def just_below_the_limit() -> str:
 
 
 def utf_16() -> bytes:
-    """Is written in UTF-16."""
+    """Is written in UTF-16.
+
+    Honest points: 10
+    """
     return RIGHT.encode("utf-16")
 
 
@@ -286,8 +289,6 @@ TEXTS: tuple[Callable[[], str | bytes], ...] = (
     *(just_below_the_limit, utf_16, declared_utf_7, declared_rot13, declared_latin),
     *(declared_nonsense, two_marks, carriage_returns, end_of_file_sign, overlong_text),
 )
-HONEST = {"declared_latin": 0}
-
 
 def _texts() -> Iterator[Source]:
     for make in TEXTS:

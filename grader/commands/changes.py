@@ -1,0 +1,60 @@
+"""Whose published marks change, and by how much, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.classroom.standings import Standings
+
+
+@dataclass(frozen=True)
+class MarkChange:
+    """A student's mark before and after; `exercises` has by how much each of them changes.
+
+    `before` is None if no mark was published yet; `of` is the maximum.
+    """
+
+    student: str
+    before: float | None
+    of_before: float | None
+    after: float
+    of: float
+    exercises: tuple[tuple[str, float], ...] = ()
+    who: str = ""  # the student, with the name beside the id
+
+    @property
+    def is_none(self) -> bool:
+        """Whether the student's points stay what they were."""
+        same = (self.before, self.of_before) == (self.after, self.of)
+        return same and not self.exercises
+
+
+def mark_changes(standings: Standings) -> Iterator[MarkChange]:
+    """Compare every student's mark with the one that was published."""
+    for standing in standings.graded():
+        student = standing.report.submission
+        now, before = standing.published(standings.rules), standings.ledger.published(student)
+        who = standing.report.who
+        if before is None:
+            yield MarkChange(student, None, None, now.points, now.max_points, who=who)
+            continue
+        yield MarkChange(
+            *(student, before.points, before.max_points, now.points, now.max_points),
+            tuple(now.moved_from(before)),
+            who,
+        )
+
+
+def summary_lines(changes: Sequence[MarkChange]) -> Iterator[str]:
+    """Yield the changes in words, a line a student, and how many marks stay as they were."""
+    width = max((len(change.who or change.student) for change in changes), default=0)
+    changed = [change for change in changes if not change.is_none]
+    for change in changed:
+        before = "new" if change.before is None else f"{change.before:g}"
+        by = ", ".join(f"{name} {points:+g}" for name, points in change.exercises)
+        marks = f"{before:>6} → {change.after:<6g} of {change.of:g}"
+        if change.of_before not in (None, change.of):
+            marks += f", not {change.of_before:g}"
+        yield f"{change.who or change.student:<{width}}  {marks}  {by}".rstrip()
+    yield f"{len(changed)} change, {len(changes) - len(changed)} stay as they were"
