@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from grader.__main__ import run
+from grader.reports import dashboard
 
 ROOT = Path(__file__).parent.parent
 GRADER = (sys.executable, "-W", "ignore", "-m", "grader")
@@ -27,6 +28,7 @@ IMAGES = ROOT / "docs" / "images"
 HASHES = IMAGES / "pages.txt"
 SAMPLES = ROOT / "examples" / "class"
 CLASS = "class"
+CROWD, MANY = "crowd", 3000  # a class of so many students who do not exist
 # What the dashboard is made from; a test that grades the class again would take too long.
 SOURCES = (
     "classroom/statistics.py",
@@ -42,7 +44,8 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 @dataclass(frozen=True)
 class Shot:
-    """A screenshot of a sample student's report, or of the dashboard for the student `CLASS`.
+    """A screenshot of a sample student's report, or of the dashboard for the student `CLASS`
+    or `CROWD`.
 
     It shows the part at `selector`, or without one the part of the page that fits.
     `width` and `height` are those of the window, in pixels.
@@ -64,6 +67,9 @@ SHOTS: Mapping[str, Shot] = {
     "phone": Shot("s016", "dark", 390, 844),
     "class-light": Shot(CLASS, "light", 1200, 1240),
     "class-dark": Shot(CLASS, "dark", 1200, 1240),
+    "crowd-light": Shot(CROWD, "light", 1440, 900),
+    "crowd-dark": Shot(CROWD, "dark", 1440, 900),
+    "crowd-phone": Shot(CROWD, "light", 390, 844),
     "students": Shot(CLASS, "light", 1200, 900, "section:has(#students)"),
 }
 
@@ -92,7 +98,7 @@ def page_of(student: str) -> str:
 
 def hashes() -> str:
     """Return a line with a hash for each student whose report is shown, and for the class."""
-    students = sorted({shot.student for shot in SHOTS.values()} - {CLASS})
+    students = sorted({shot.student for shot in SHOTS.values()} - {CLASS, CROWD})
     pages = {student: page_of(student).encode() for student in students}
     shown = {**pages, CLASS: class_sources()}
     return "".join(
@@ -106,14 +112,18 @@ def main() -> int:
     taken = all((IMAGES / f"{name}.png").is_file() for name in SHOTS)
     if taken and HASHES.is_file() and HASHES.read_text("utf-8") == fresh:
         return 0
-    import browser  # Playwright, which the test of the hashes spares
+    # Playwright, which the test of the hashes spares.
+    import browser
+    from test_dashboard import class_of
 
     IMAGES.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, browser.started() as chromium:
-        dashboard = class_page(Path(folder) / "class")
+        sample = class_page(Path(folder) / "class")
+        crowd = Path(folder) / "crowd.html"
+        crowd.write_text(dashboard.render(class_of(MANY)), "utf-8")
         for name, shot in SHOTS.items():
-            file = dashboard
-            if shot.student != CLASS:
+            file = {CLASS: sample, CROWD: crowd}.get(shot.student)
+            if file is None:
                 file = Path(folder) / "report.html"
                 file.write_text(page_of(shot.student), "utf-8")
             context = chromium.new_context(
