@@ -290,6 +290,7 @@ TEXTS: tuple[Callable[[], str | bytes], ...] = (
     *(declared_nonsense, two_marks, carriage_returns, end_of_file_sign, overlong_text),
 )
 
+
 def _texts() -> Iterator[Source]:
     for make in TEXTS:
         yield "sources", make.__name__, make.__doc__ or "", make
