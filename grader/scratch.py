@@ -34,7 +34,8 @@ class ScratchFolder:
         ending = secrets.token_hex(8)
         root = Path(tempfile.gettempdir())
         new = root / f"{PREFIX}{_NEW}-{ending}"
-        new.mkdir(mode=0o700)
+        new.mkdir()
+        new.chmod(0o700)  # whatever the umask is
         self._lock: int | None = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.path = new.rename(root / f"{PREFIX}{purpose}-{ending}")

@@ -182,6 +182,7 @@ def connect(folder: Path) -> sqlite3.Connection:
     path = folder / FILE
     with contextlib.suppress(OSError):  # SQLite says what is wrong
         open_private(path, "a").close()
+        _restore_modes(path)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     connection.text_factory = _text
     try:
@@ -192,6 +193,14 @@ def connect(folder: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _restore_modes(path: Path) -> None:
+    """Make SQLite's own files writable, which have the mode that the ledger had when they began."""
+    for end in ("-wal", "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            own = path.with_name(path.name + end)
+            own.chmod(path.stat().st_mode & 0o777)
 
 
 def _text(data: bytes) -> str:
