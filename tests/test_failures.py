@@ -280,6 +280,15 @@ def test_code_that_hides_where_it_is_is_late_all_the_same(hurried: Course, grade
     assert all(test.where is None for test in result.tests if test.kind == "Timeout")
 
 
+def test_a_slow_import_of_an_installed_package_is_not_the_codes_time(
+    hurried: Course, grade: Grade
+) -> None:
+    differentiate = "torch.func.grad(lambda v: (v**2).sum())(torch.ones(3))"  # many modules at once
+    edit = ("return x * factor", f"{differentiate}\n    return x * factor")
+    exercise = grade(hurried, {"scale": edited(edit)}).exercises[0]
+    assert {test.message for test in exercise.tests} == {""}
+
+
 def test_what_a_file_does_when_it_is_loaded_has_one_time_limit(
     hurried: Course, grade: Grade
 ) -> None:

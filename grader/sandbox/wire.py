@@ -22,6 +22,7 @@ MAX_ITEMS = 100_000  # in one value; a tensor counts as one
 MAX_ENTRIES = 2000  # in a message's own lists: parameters, gradients, names of operations
 MAX_KEYS = 1000  # of a dict with other keys than strings: their hashes can be made to collide
 MAX_TEXT = 4000  # characters of a student's error message or source line
+IMPORTING = "importing"  # what a late worker says that waits for an import
 HEADER = struct.Struct(">I")
 
 DTYPES = {
@@ -254,7 +255,10 @@ class WireFrame(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, tag="failure", frozen=True):
-    """An error that the student's code raised, as text: type, bases, message and frames."""
+    """An error that the student's code raised, as text: type, bases, message and frames.
+
+    Also the place of code that is late; its message is `IMPORTING` while it waits for an import.
+    """
 
     id: int
     kind: Text

@@ -24,6 +24,7 @@ STEP = 0.1  # seconds; the socket's timeout is set again only when it changes by
 BEAT = 0.5  # seconds that one wait for a worker takes at most
 STANDSTILL = 1.0  # seconds beyond a beat, after which this process must have stood still
 PLACE_SECONDS = 0.3  # that a worker has to tell where its code is, when its answer is late
+IMPORT_SECONDS = 20.0  # that a late worker has, once, for imports: torch loads parts on first use
 GRACE = 0.2  # seconds that a worker which hung up has to end, so that its exit status is known
 # Signals by which a system or a person ends processes. What a program does wrong raises others.
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -59,6 +60,7 @@ class Worker:
         self._buffer = self._outbox = b""
         self._timeout_steps = 0
         self._layers: tuple[str, ...] | None = None
+        self._has_imported = False
         self._closed = False
 
     @property
@@ -92,18 +94,25 @@ class Worker:
         `WorkerLost` if something else ends the worker, or stops this process meanwhile.
         """
         assert self.layers
-        end = time.monotonic() + seconds
         framed, self._outbox = self._outbox + wire.frame(request), b""
         if len(framed) > wire.MAX_FRAME:
             size = f"a suite sends {len(framed)} bytes in one call; the limit is {wire.MAX_FRAME}"
             raise InternalError(size)
+        return self._exchange(framed, request.id, seconds)
+
+    def _exchange(self, framed: bytes, number: int, seconds: float) -> wire.Answer:
+        """Send a framed request and return its answer; wait longer, once, for an import."""
+        end = time.monotonic() + seconds
         try:
             self._send(framed, end)
             answer = self._receive(end)
-            if answer.id != request.id or self._buffer:
+            if answer.id != number or self._buffer:
                 raise wire.Malformed("an answer that no request asked for")
         except TimeoutError:
             place = self._place()
+            if place and place.message == wire.IMPORTING and not self._has_imported:
+                self._has_imported = True
+                return self._exchange(b"", number, IMPORT_SECONDS)
             self.close()
             raise _late(seconds, place) from None
         except (EOFError, OSError) as error:

@@ -39,6 +39,7 @@ STRAY = {
 }
 LONG_LINE = 70  # characters of a line of code that a report shows as a whole
 MAX_USES = 20  # of forbidden names in one source that are sent
+IMPORT_SYSTEM = importlib.__import__.__code__.co_filename
 
 
 class Missing(Exception):
@@ -133,8 +134,12 @@ class Server:
     def place_of(self, frame: FrameType | None) -> wire.Failure:
         """Return where in the student's files `frame` is, and what was printed until then."""
         places = [_Place(each, line, each.f_lasti) for each, line in traceback.walk_stack(frame)]
-        frames = _own_frames(places[::-1], self._own_texts())
-        return wire.Failure(0, "Timeout", [], "", frames, self._printed.take())
+        own = self._own_texts()
+        files = [place.frame.f_code.co_filename for place in places]  # innermost first
+        called = itertools.takewhile(lambda file: file not in own, files)
+        says = wire.IMPORTING if IMPORT_SYSTEM in called else ""
+        frames = _own_frames(places[::-1], own)
+        return wire.Failure(0, "Timeout", [], says, frames, self._printed.take())
 
     def leave(self) -> None:
         """Stop `import` from finding the modules of the active program."""
