@@ -147,19 +147,19 @@ class Publisher:
     def _change(self, standing: Standing, before: PublishedMark | None) -> HistoryRow | None:
         """Return the change of a student's mark for the history; None if it stays what it was."""
         report, mark = standing.report, standing.published(self.standings.rules)
-        last = self.standings.ledger.last_mark(report.submission)
         digest = report.hashes.get("submission", "")
-        why = self.why
+        points = float(mark.points), float(mark.max_points)
+        entry = HistoryRow("mark", self.why, report.submission, digest, *points)
         if before is None:
-            why = "graded for the first time"
-        elif last is not None and last.hash != digest:
+            return replace(entry, why="graded for the first time")
+        last = self.standings.ledger.last_mark(report.submission)
+        if last is not None and last.hash != digest:
             why = f"attempt {report.attempt} counts, with other files than before"
-        elif (before.points, before.max_points) == (mark.points, mark.max_points):
+            entry = replace(entry, why=why)
+        elif (before.points, before.max_points) == points:
             return None
         moved = ", ".join(f"{name} {change(by)}" for name, by in mark.moved_from(before))
-        why = f"{why} ({moved})" if moved and before else why
-        points = float(mark.points), float(mark.max_points)
-        return HistoryRow("mark", why, report.submission, digest, *points)
+        return replace(entry, why=f"{entry.why} ({moved})") if moved else entry
 
     def _code(self, standing: Standing) -> str:
         """Return the page with a student's code, or one that says that it cannot be shown."""

@@ -90,6 +90,9 @@ MIGRATIONS = (
         student TEXT PRIMARY KEY, team TEXT NOT NULL, flags TEXT NOT NULL, checksum TEXT
     ) STRICT;
     """,
+    """
+    CREATE INDEX history_by_student ON history (about);
+    """,
 )
 # What the checksum of a row covers. `present` is left out, which changes for all rows at once.
 COLUMNS: Mapping[str, str] = {

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from grader.classroom.csv_files import read_lines
 from grader.classroom.publishing import Publisher
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.history import HistoryRow
 from grader.classroom.stored.marks import FINAL, MAX_ADJUSTMENT
 from grader.commands.graded import (
     GRADED,
+    confirmed,
     echo_review,
     graded_class,
     known_student,
-    named,
     verdict_line,
 )
 from grader.commands.options import COURSE, FILE
 from grader.course.course import Course
 from grader.course.policy import NOT_NEGATIVE
 from grader.errors import RequestError
-from grader.files import read_bounded
 from grader.reports.figures import amount, change
 
-MAX_BYTES = 4 * 1024 * 1024
 COLUMNS = ("student", "exercise", "points", "why")
 EXPECTED = "a CSV file with the columns student,exercise,points,why; exercise may be `final`"
 USAGE = "grader adjust STUDENT EXERCISE ±POINTS --why TEXT, or grader adjust --file CSV"
@@ -88,8 +84,8 @@ def adjust(
         with standings.ledger.writing():  # nothing is kept if something is refused
             for each in wanted:
                 click.echo(f"  {_adjusted(standings, each, force)}")
-            if not yes and sys.stdin.isatty() and sys.stdout.isatty():
-                click.confirm("\n  Keep this?", abort=True)
+            if not (yes or confirmed("Keep this?", otherwise=True)):
+                raise click.Abort
         return _publish(standings, wanted, folder)
 
 
@@ -117,31 +113,20 @@ def _read(file: Path, words: Sequence[str], why: str | None, final: bool) -> Ite
     """Yield the adjustments in a file; raise `RequestError` with the line of a wrong one."""
     if words or final:
         raise RequestError("--file takes students, exercises and points from the file", USAGE)
-    try:
-        text = read_bounded(file, MAX_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        raise RequestError(f"cannot read {file}: {error.strerror}", "--file CSV") from None
-    except UnicodeDecodeError:
-        raise RequestError(f"{file} is not UTF-8", "save it as CSV in UTF-8") from None
-    head = text.partition("\n")[0]
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=head.count))
-    try:
-        names = [name.strip().casefold() for name in next(rows, [])]
-        if not {*COLUMNS[:3]} <= {*names}:
-            raise RequestError(f"{file}:1: a column is missing", EXPECTED)
-        for cells in filter(any, rows):
-            values = dict(zip(names, map(str.strip, cells)))
-            where = f"{file}:{rows.line_num}: "
-            reason = values.get("why") or why
-            if not reason:
-                raise RequestError(f"{where}there is no reason", "fill in `why`, or --why TEXT")
-            exercise = values.get("exercise", "")
-            exercise = FINAL if exercise.casefold() == "final" else exercise
-            points = _points(values.get("points", ""), where)
-            yield Request(values.get("student", ""), exercise, points, reason)
-    except csv.Error as error:
-        message = f"{file}:{rows.line_num}: this is not valid CSV ({error})"
-        raise RequestError(message, EXPECTED) from None
+    lines = read_lines(file, "--file", EXPECTED)
+    names = [name.casefold() for name in next(lines, (1, []))[1]]
+    if not {*COLUMNS[:3]} <= {*names}:
+        raise RequestError(f"{file}:1: a column is missing", EXPECTED)
+    for number, cells in lines:
+        values = dict(zip(names, cells))
+        where = f"{file}:{number}: "
+        reason = values.get("why") or why
+        if not reason:
+            raise RequestError(f"{where}there is no reason", "fill in `why`, or --why TEXT")
+        exercise = values.get("exercise", "")
+        exercise = FINAL if exercise.casefold() == "final" else exercise
+        points = _points(values.get("points", ""), where)
+        yield Request(values.get("student", ""), exercise, points, reason)
 
 
 def _known(standings: Standings, wanted: Request) -> Request:
@@ -194,20 +179,19 @@ def _effect(before: Standing, after: Standing, wanted: Request) -> str:
         )
         where = f"{amount(old.counted)} → {amount(new.counted)} of {new.max_points} points there"
     marks = f"{amount(before.report.counted)} → {amount(after.report.counted)}"
-    head = f"{named(after.report)}: {_what(wanted)} {change(wanted.points)}, {where}"
+    head = f"{after.report.who}: {_what(wanted)} {change(wanted.points)}, {where}"
     return f"{head}; mark {marks} of {amount(after.report.max_counted)}"
 
 
 def _publish(standings: Standings, wanted: Sequence[Request], folder: Path) -> int:
     publisher = Publisher(standings, folder, "adjusted")
-    students = list(dict.fromkeys(each.student for each in wanted))
-    reports = [
-        publisher.publish(student) if standings.is_as_published else None for student in students
-    ]
-    if None in reports:
+    students = dict.fromkeys(each.student for each in wanted)
+    reports = map(publisher.publish, students if standings.is_as_published else ())
+    published = [report for report in reports if report is not None]
+    if len(published) < len(students):
         click.echo("  kept, but not published: grader regrade shows what else has changed")
-    if any(reports):
+    if published:
         publisher.finish()
-    for report in filter(None, reports):
+    for report in published:
         click.echo(verdict_line(report))
     return echo_review(standings.ledger)

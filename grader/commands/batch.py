@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, get_args
@@ -172,24 +172,12 @@ def batch(
     stops it, the same command continues where it was: nothing is graded twice.
     Other people's code is run confined, or not at all.
     """
-    if submissions is None and not resume:
-        raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
-    given = submissions, *choices.values(), no_roster or None
-    if resume and any(value is not None for value in given):
-        raise RequestError(
-            "--resume continues with what was handed in then, and takes no other submissions, "
-            "roster, groups, layout or attempt",
-            "grader batch --resume --out DIR, or leave out --resume",
-        )
+    _refuse_contradictions(submissions, choices, resume=resume, no_roster=no_roster)
     place = out if out is None or shard is None else out / shard_folder(*shard)
-    if no_roster and (choices["roster"] or choices["groups"]):
-        raise RequestError("--no-roster and a list of students say two things", "leave out one")
-    kept = remembered(place)
-    choices["attempt"] = choices["attempt"] or kept.attempt
-    if choices["before_due"] is None:
-        choices["before_due"] = kept.before_due
-    choices["kept"] = Kept() if no_roster else kept
-    request = None if submissions is None else IntakeRequest(submissions, shard=shard, **choices)
+    request = None
+    if submissions is not None:
+        choices = _completed(choices, remembered(place), no_roster=no_roster)
+        request = IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:
         if request is None:
             raise RequestError("which submissions?", "grader batch SUBMISSIONS --dry-run")
@@ -220,6 +208,34 @@ def batch(
         ledger.put(SECRET, standings.secret.hex())
         publisher = Publisher(standings, place, why or "graded again")
         return _grade(publisher, engine, log, quiet)
+
+
+def _refuse_contradictions(
+    submissions: Path | None, choices: Mapping[str, Any], *, resume: bool, no_roster: bool
+) -> None:
+    """Raise `RequestError` for options that say two things, or too little."""
+    if submissions is None and not resume:
+        raise RequestError("which submissions?", "grader batch SUBMISSIONS --out DIR")
+    given = submissions, *choices.values(), no_roster or None
+    if resume and any(value is not None for value in given):
+        raise RequestError(
+            "--resume continues with what was handed in then, and takes no other submissions, "
+            "roster, groups, layout or attempt",
+            "grader batch --resume --out DIR, or leave out --resume",
+        )
+    if no_roster and (choices["roster"] or choices["groups"]):
+        raise RequestError("--no-roster and a list of students say two things", "leave out one")
+
+
+def _completed(choices: Mapping[str, Any], kept: Kept, *, no_roster: bool) -> dict[str, Any]:
+    """Return the choices of an intake, with what was said before where nothing is said now."""
+    before_due = choices["before_due"]
+    return {
+        **choices,
+        "attempt": choices["attempt"] or kept.attempt,
+        "before_due": kept.before_due if before_due is None else before_due,
+        "kept": Kept() if no_roster else kept,
+    }
 
 
 def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,10 +141,11 @@ def verdict_line(report: Report) -> str:
     return line if len(line) < WIDTH else f"{line[: WIDTH - 1]}…"
 
 
-def named(report: Report) -> str:
-    """Return a student's id, with the name if it is known."""
-    name = report.person.name
-    return f"{report.submission} ({name})" if name else report.submission
+def confirmed(question: str, *, otherwise: bool) -> bool:
+    """Return the answer to a question; `otherwise` where nobody sits at the terminal."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return otherwise
+    return click.confirm(f"\n  {question}")
 
 
 def count_students(count: int) -> str:

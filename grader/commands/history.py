@@ -12,7 +12,7 @@ import click
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.history import HistoryRow
 from grader.classroom.stored.submissions import AttemptRow
-from grader.commands.graded import GRADED, echo_review, graded_class, known_student, named
+from grader.commands.graded import GRADED, echo_review, graded_class, known_student
 from grader.commands.options import COURSE
 from grader.course.course import Course
 from grader.course.policy import delay_in_words
@@ -44,31 +44,17 @@ def history(student: str, folder: Path, course: Course) -> int:
         rows = standings.ledger.history(student)
         if student and not any(row.student for row in rows):
             known_student(standings, student)
-        people = _people(standings)
         before: dict[str, float] = {}
         for row in rows:
-            click.echo(f"  {_entry(standings, row, people, before)}")
+            click.echo(f"  {_entry(standings, row, before)}")
         if not rows:
             click.echo("  nothing was published yet")
         return echo_review(standings.ledger)
 
 
-def _people(standings: Standings) -> dict[str, str]:
-    """Return the names of the students, by their ids."""
-    people = {}
-    for student in standings.ledger.students():
-        with standings.ledger.review.sparing(student):
-            rows = standings.ledger.all_attempts(student)
-            people[student] = rows[-1].person.name if rows else ""
-    return people
-
-
-def _entry(
-    standings: Standings, row: HistoryRow, people: dict[str, str], before: dict[str, float]
-) -> str:
+def _entry(standings: Standings, row: HistoryRow, before: dict[str, float]) -> str:
     """Return an entry in a line; `before` has each student's mark until then."""
-    name = people.get(row.student, "")
-    who = f"{row.student} ({name})" if name else row.student
+    who = standings.ledger.named(row.student) if row.student else "the class"
     what = {"rules": "rules", "roster": "roster", "gone": "gone"}.get(row.what, "")
     if row.what == "mark":
         old = before.get(row.student)
@@ -77,7 +63,7 @@ def _entry(
         before[row.student] = row.points
     if row.what == "gone":
         before.pop(row.student, None)
-    parts = (_when(standings, row.at), who or "the class", what or row.what)
+    parts = (_when(standings, row.at), who, what or row.what)
     return f"{'  '.join(parts)}: {row.why}"
 
 
@@ -122,7 +108,7 @@ def _explained(
 ) -> Iterator[str]:
     """Yield how a mark came about; of the exercises only those chosen, if any are."""
     report = standing.report
-    yield named(report)
+    yield report.who
     yield from _handed_in(standings, standing)
     yield from _conditions(standings, standing)
     results = [each for each in report.exercises if not chosen or each.name in chosen]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,13 @@ from grader.classroom.mistakes import UnnamedGroups
 from grader.classroom.publishing import Publisher
 from grader.classroom.standings import Standings
 from grader.commands.changes import mark_changes, summary_lines
-from grader.commands.graded import GRADED, count_students, echo_review, graded_class
+from grader.commands.graded import (
+    GRADED,
+    confirmed,
+    count_students,
+    echo_review,
+    graded_class,
+)
 from grader.commands.options import COURSE
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named, save_named
@@ -62,8 +67,7 @@ def name(
         fresh = replace(standings)  # which reads the names again
         for line in summary_lines(list(mark_changes(fresh))):
             click.echo(f"  {line}")
-        asks = not yes and sys.stdin.isatty() and sys.stdout.isatty()
-        if asks and not click.confirm("\n  Keep this?"):
+        if not (yes or confirmed("Keep this?", otherwise=True)):
             save_named(exercise, before)
             click.echo("\n  nothing was named")
             return 0

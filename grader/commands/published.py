@@ -121,7 +121,7 @@ def write_filled(filled: Filled, output: Path, gradebook: Path, folder: Path) ->
         ("in no row of the gradebook, and left out", filled.unmatched),
     ):
         if students:
-            yield f"{what}, {listed(students)}"
+            yield f"{what}, {len(students)}: {folded(students, MAX_LISTED)}"
 
 
 def refuse_overwriting(output: Path, *sources: Path, folder: Path, force: bool = True) -> None:
@@ -145,9 +145,3 @@ def _is_same(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except OSError:  # one of them does not exist
         return one.absolute() == other.absolute()
-
-
-def listed(students: list[str] | tuple[str, ...]) -> str:
-    """Return how many students there are, and the names of the first."""
-    more = " …" if len(students) > MAX_LISTED else ""
-    return f"{len(students)}: {', '.join(students[:MAX_LISTED])}{more}"

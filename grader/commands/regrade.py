@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import sys
 from pathlib import Path
 
 import click
@@ -19,6 +18,7 @@ from grader.commands.graded import (
     GRADED,
     JOBS,
     SECRET,
+    confirmed,
     echo_review,
     engine_for,
     graded_class,
@@ -78,7 +78,7 @@ def regrade(
         _refuse_uneven(standings)
         for line in summary_lines(list(mark_changes(standings))):
             click.echo(f"  {line}")
-        if not publish and (not sys.stdin.isatty() or not click.confirm("\n  Publish this?")):
+        if not (publish or confirmed("Publish this?", otherwise=False)):
             click.echo("\n  nothing is published: grader regrade --publish does")
             return echo_review(standings.ledger)
         _publish(standings, folder)

@@ -32,7 +32,6 @@ from grader.commands.graded import GRADED, count_students, echo_review, graded_c
 from grader.commands.options import COURSE, FILE, progress_bar
 from grader.commands.published import (
     Choice,
-    listed,
     published_standings,
     read_gradebook,
     refuse_overwriting,
@@ -44,6 +43,7 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.files import putting_all
 from grader.reports import render
+from grader.submissions.notes import folded
 
 PLATFORMS: Mapping[str, Callable[[str, Sequence[str]], str | None]] = {
     "moodle": moodle_name,
@@ -179,7 +179,8 @@ class FeedbackBatch:
     def left_out_lines(self) -> Iterator[str]:
         """Yield a line for each reason with the students who are left out for it."""
         for why, students in self.left_out.items():
-            yield f"{why}, {listed(sorted(students))}"
+            who = folded([self.standings.ledger.named(student) for student in sorted(students)])
+            yield f"{why}, {len(students)}: {who}"
 
     def check(self, *outputs: Path) -> None:
         """Raise `RequestError` if one of the files must not be written."""

@@ -41,8 +41,9 @@ class History(Rows):
 
     def history(self, student: str = "") -> list[HistoryRow]:
         """Return the changes of a student's mark and of the class, or all of them, in order."""
-        condition = "WHERE ? IN ('', about) OR about = '' ORDER BY id"
-        return [HistoryRow(*row) for row in self._rows("history", condition, student)]
+        condition = "WHERE about IN (?, '') ORDER BY id" if student else "ORDER BY id"
+        values = [student] if student else []
+        return [HistoryRow(*row) for row in self._rows("history", condition, *values)]
 
     def last_mark(self, student: str) -> HistoryRow | None:
         """Return the last change of a student's mark, if there was one since it is recorded."""
