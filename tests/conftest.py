@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from classroom import Instant, Pools, hand_in
 from commandline import Cli, Grade, Said
+from feedback import Home
 from forty import STUDENTS, batch
 from warm import warm_popen
 
@@ -214,6 +215,12 @@ def instant(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Instant:
     engine = Instant()
     monkeypatch.setattr(grader.classroom.workers.pool, "WorkerPool", engine)
     return engine
+
+
+@pytest.fixture
+def home(cli: Cli, instant: Instant, tmp_path: Path) -> Home:
+    """A class whose feedback goes home, graded by an engine that answers at once."""
+    return Home(cli, tmp_path)
 
 
 @pytest.fixture

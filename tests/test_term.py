@@ -31,8 +31,8 @@ from downloads import (
     HandIn,
     Layout,
 )
+from feedback import TEAM, inside, mails
 from test_regrade import pages, touch
-from test_return import TEAM, inside, mails
 
 COURSE = f"""
 title = "A pair"
