@@ -30,8 +30,9 @@ from grader.sandbox.host.child import ChildProcess
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
-if TYPE_CHECKING:
-    from grader.grading.grader import Grader  # imports torch
+if TYPE_CHECKING:  # these import torch
+    from grader.grading.grader import Grader
+    from grader.sandbox.host.connection import WorkerConnection
 
 ROOT = Path(__file__).parent.parent
 if (
@@ -46,8 +47,8 @@ LONG = (
     *("validate", "attacks", "evasions", "kills", "accuracy", "pages", "mutants", "cluster"),
     *("dashboard", "examples", "bad_input", "fuzz_trees", "diagnosis", "confine", "fuzz_more"),
     *("stopping", "environment", "lost_workers", "outside", "lost_slots", "project", "watch"),
-    *("reports", "boundary", "build", "price", "reader", "regrade", "full_disk", "fuzz"),
-    *("fuzz_files", "batch", "power", "doctor", "seeds", "check", "broken_rows"),
+    *("reports", "boundary", "build", "price", "reader", "regrade", "worker_failures", "full_disk"),
+    *("fuzz", "fuzz_files", "batch", "power", "doctor", "seeds", "check", "broken_rows"),
 )
 
 
@@ -107,6 +108,26 @@ def zygote() -> Iterator[Zygote]:
     """One zygote for the whole session: torch is imported once over there."""
     with Zygote() as started:
         yield started
+
+
+@pytest.fixture
+def connection(zygote: Zygote) -> Iterator[WorkerConnection]:
+    """A connection to a worker, at its first test."""
+    from grader.sandbox.host.connection import WorkerConnection
+    from grader.sandbox.host.worker import Worker
+
+    opened = WorkerConnection(lambda: Worker(zygote))
+    opened.begin(1)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def student(connection: WorkerConnection) -> Any:
+    """A few functions and a module that run in a worker."""
+    from remote_code import student_at  # imports torch
+
+    return student_at(connection)
 
 
 @pytest.fixture(scope="session")

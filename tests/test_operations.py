@@ -1,0 +1,112 @@
+"""A suite sees which operations student code calls, however the code spells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from remote_code import code_at, doubles, student_at
+
+from grader.errors import StudentFailure
+from grader.sandbox.host.connection import WorkerConnection
+from grader.testing import watched
+
+
+def test_operations_are_counted_while_watched(student: Any) -> None:
+    with watched(student) as seen:
+        student.softmax(doubles(2, 3))
+    assert seen.counts["aten._softmax"] == 1
+    assert seen.operations == 1
+    with watched(student, kernels=False) as seen:
+        student.softmax(doubles(2, 3))
+    assert dict(seen.counts) == {"torch.softmax": 1}
+
+
+def test_operations_before_an_error_are_counted(connection: WorkerConnection) -> None:
+    student = student_at(
+        connection, "import torch\ndef f(x):\n    torch.relu(x)\n    raise ValueError\n"
+    )
+    with pytest.raises(StudentFailure), watched(student) as seen:
+        student.f(doubles(2))
+    assert seen.counts["torch.relu"] == 1
+
+
+def test_a_call_of_a_missing_name_counts_no_operations(student: Any) -> None:
+    with watched(student) as seen:
+        student.softmax(doubles(2))
+        with pytest.raises(StudentFailure, match="defines no `nothing`"):
+            student.nothing()
+    assert seen.operations == 1
+
+
+def test_a_composite_function_is_found_by_its_name(connection: WorkerConnection) -> None:
+    code = (
+        "from torch import nn\n"
+        "def f(x): return nn.MultiheadAttention(4, 2, batch_first=True).double()(x, x, x)[0]\n"
+    )
+    student = student_at(connection, code)
+    with watched(student) as seen:
+        student.f(doubles(2, 3, 4))
+    assert "torch.multi_head_attention_forward" in seen.counts
+
+
+# --- forbidden calls ------------------------------------------------------------------------------
+
+SPELLINGS = {
+    "plain": "import torch\ndef f(x): return torch.nn.functional.layer_norm(x, (3,))",
+    "alias": "import torch.nn.functional as G\ndef f(x): return G.layer_norm(x, (3,))",
+    "from": "from torch.nn.functional import layer_norm as ln\ndef f(x): return ln(x, (3,))",
+    "name": "import torch.nn.functional as F\nln = F.layer_norm\ndef f(x): return ln(x, (3,))",
+    "getattr": (
+        "import torch.nn.functional as F\ndef f(x): return getattr(F, 'layer_norm')(x, (3,))"
+    ),
+    "import_module": (
+        "import importlib\n"
+        "F = importlib.import_module('torch.nn.functional')\n"
+        "def f(x): return F.layer_norm(x, (3,))"
+    ),
+    "star": "from torch.nn.functional import *\ndef f(x): return layer_norm(x, (3,))",
+    "class": "from torch import nn\ndef f(x): return nn.LayerNorm(3).double()(x)",
+    "subclass": (
+        "from torch import nn\nclass L(nn.LayerNorm): pass\ndef f(x): return L(3).double()(x)"
+    ),
+}
+DYNAMIC = {
+    "joined": (
+        "import torch.nn.functional as F\ndef f(x): return getattr(F, 'layer' + '_norm')(x, (3,))"
+    ),
+    "vars": (
+        "import torch\n"
+        "norm = vars(torch)['native' + '_layer_norm']\n"
+        "def f(x): return norm(x, (3,), None, None, 1e-5)[0]"
+    ),
+    "eval": (
+        "import torch\n"
+        "def f(x): return eval('torch.native_' + 'layer_norm')(x, (3,), None, None, 1e-5)[0]"
+    ),
+}
+PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_forbidden_call_is_found_in_the_source(
+    spelling: str, connection: WorkerConnection
+) -> None:
+    found = code_at(connection, SPELLINGS[spelling], forbidden=PATTERNS).forbidden_in_source()
+    assert found
+    assert found[0].function.rpartition(".")[2] in ("layer_norm", "LayerNorm")
+
+
+@pytest.mark.parametrize("spelling", [*SPELLINGS, *DYNAMIC])
+def test_a_forbidden_call_is_found_among_the_operations(
+    spelling: str, connection: WorkerConnection
+) -> None:
+    student = student_at(connection, {**SPELLINGS, **DYNAMIC}[spelling])
+    with watched(student) as seen:
+        student.f(doubles(2, 3))
+    assert any("layer_norm" in name for name in seen.counts)
+
+
+def test_a_name_of_the_students_own_is_not_forbidden(connection: WorkerConnection) -> None:
+    text = "from layer_norm import LayerNorm\ndef layer_norm(x): return LayerNorm(3)(x)\n"
+    assert code_at(connection, text, forbidden=PATTERNS).forbidden_in_source() == []
