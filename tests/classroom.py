@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commandline import Cli
 
 from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
 from grader.classroom.workers.pool import WorkerPool
@@ -132,6 +133,12 @@ def hand_in(folder: Path, texts: Mapping[str, str]) -> Path:
     return folder
 
 
+def run(cli: Cli, folder: Path, *more: object) -> Any:
+    """Grade `folder`/class into `folder`/out, in the tiny course unless another is said."""
+    course = [] if "--course" in more else ["--course", TINY]
+    return cli("batch", folder / "class", "--out", folder / "out", "--seed", 5, *course, *more)
+
+
 def marks(out: Path) -> dict[str, str]:
     """What the line in grades.csv of everybody who handed in says they get."""
     lines = grade_lines(out).items()
@@ -158,6 +165,15 @@ def rows(out: Path, query: str, *values: object) -> list[tuple[Any, ...]]:
     """What the ledger in a folder answers."""
     with contextlib.closing(sqlite3.connect(out / "ledger.sqlite")) as connection:
         return connection.execute(query, values).fetchall()
+
+
+def state(folder: Path) -> dict[str, tuple[int, int]]:
+    """Of every file the time of its last change, and which file it is: one written anew differs."""
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_ino)
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith("ledger.")
+    }
 
 
 @dataclass
