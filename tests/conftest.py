@@ -47,8 +47,9 @@ LONG = (
     *("validate", "attacks", "evasions", "kills", "accuracy", "pages", "mutants", "cluster"),
     *("dashboard", "examples", "bad_input", "fuzz_trees", "diagnosis", "confine", "fuzz_more"),
     *("stopping", "environment", "lost_workers", "outside", "lost_slots", "project", "watch"),
-    *("reports", "boundary", "build", "price", "reader", "regrade", "worker_failures", "full_disk"),
-    *("fuzz", "fuzz_files", "batch", "power", "doctor", "seeds", "check", "broken_rows"),
+    *("report_escaping", "boundary", "build", "price", "reader", "regrade", "worker_failures"),
+    *("full_disk", "fuzz", "fuzz_files", "batch", "power", "doctor", "seeds", "check"),
+    "broken_rows",
 )
 
 
