@@ -102,7 +102,8 @@ def test_students_who_are_not_graded_yet_are_listed(home: Home, instant: Instant
     said = home.back("moodle")
     assert said.code == 0
     waiting = sorted({str(n) for n in range(3001, 3021)} - set(published))
-    assert f"not graded and published yet, {len(waiting)}: {', '.join(waiting)}\n" in said.out
+    who = "; ".join(f"{student} (Name)" for student in waiting)
+    assert f"not graded and published yet, {len(waiting)}: {who}\n" in said.out
     assert len(inside(home.out / "feedback.zip")) == len(published)
 
 

@@ -103,7 +103,8 @@ def test_strange_names_stay_harmless_in_mails(home: Home, tiny_copy: Path) -> No
     texts = {f"s00{n}/scale.py": "# 5 points" for n in range(1, 7)}
     home = replace(home, course=tiny_copy).batch(texts, roster)
     said = home.back("mail", *TEAM)
-    assert "with an e-mail address that cannot be used, 3: s004, s005, s006" in said.out
+    who = "s004 (Name 4); s005 (Name 5); s006 (Name 6)"
+    assert f"with an e-mail address that cannot be used, 3: {who}" in said.out
     found = mails(home.out / "mails.mbox")
     headers = {"From", "To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type"}
     assert [set(mail.keys()) for mail in found] == [headers] * 3
