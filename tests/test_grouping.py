@@ -45,6 +45,10 @@ def test_of_a_call_that_does_not_end_only_what_came_before_is_compared() -> None
     assert signatures.is_same_mistake(signed(1.0, -2.0), cut)
     assert not signatures.is_same_everywhere(signed(1.0, -2.0), cut)
     assert not signatures.is_same_mistake(signed(1.5, -2.0), cut)
+    longer = signed(1.0, -2.0, whole=False)
+    assert not signatures.is_same_mistake(signed(1.0), longer)
+    assert not signatures.is_same_mistake(longer, signed(1.0))
+    assert signatures.is_same_mistake(longer, cut)
 
 
 def test_edges_count_only_where_nothing_else_is_wrong() -> None:

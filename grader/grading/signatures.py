@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
@@ -77,10 +78,7 @@ def is_same_mistake(one: str, other: str) -> bool:
     first, second = parsed(one), parsed(other)
     if first is None or second is None or bool(first.main) != bool(second.main):
         return False
-    whole = first.whole and second.whole
-    if first.main:
-        return _same(first.main, second.main, whole=whole)
-    return _same(first.edges, second.edges, whole=whole)
+    return _agree(first, second, "main" if first.main else "edges")
 
 
 def is_same_everywhere(one: str, other: str) -> bool:
@@ -88,10 +86,7 @@ def is_same_everywhere(one: str, other: str) -> bool:
     first, second = parsed(one), parsed(other)
     if first is None or second is None or not (first.whole and second.whole):
         return False
-    return all(
-        _same(ours, theirs, whole=True)
-        for ours, theirs in ((first.main, second.main), (first.edges, second.edges))
-    )
+    return _agree(first, second, "main") and _agree(first, second, "edges")
 
 
 def identity(text: str) -> str:
@@ -108,13 +103,13 @@ def bucket(text: str) -> frozenset[str]:
     return frozenset(each.probe for each in found.main or found.edges)
 
 
-def _same(ours: tuple[SignedAnswer, ...], theirs: tuple[SignedAnswer, ...], *, whole: bool) -> bool:
-    """Return whether two lists of entries agree; of one cut short, only what it has is compared."""
-    first, second = _by_probe(ours), _by_probe(theirs)
-    if whole and first.keys() != second.keys():
-        return False
-    fewer, more = sorted((first, second), key=len)
-    if not fewer.keys() <= more.keys():
+def _agree(first: Signature, second: Signature, part: Literal["main", "edges"]) -> bool:
+    """Return whether two signatures agree in a part: one cut short has fewer answers."""
+    ours, theirs = _by_probe(getattr(first, part)), _by_probe(getattr(second, part))
+    fewer, more = (theirs, ours) if first.whole else (ours, theirs)
+    if first.whole == second.whole:
+        fewer, more = sorted((ours, theirs), key=len)
+    if not fewer.keys() <= more.keys() or (first.whole and second.whole and len(fewer) < len(more)):
         return False
     return all(each.same(more[probe]) for probe, each in fewer.items())
 
