@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def validate(names: tuple[str, ...], seed: int, prices: bool, course: Course) ->
     """
     chosen = [course[name].name for name in names] or list(course.names)
     with progress_bar(len(chosen)) as on_exercise:
-        proofs = validate_course(course, chosen, seed, on_exercise)
+        proofs = validate_course(course, chosen, seed, on_exercise, prices=prices)
     if prices:
         click.echo("\n".join(price_table(proofs)) + "\n")
     click.echo(table(proofs))
@@ -101,8 +101,13 @@ def validate_course(
     names: Sequence[str],
     seed: int,
     on_exercise: Callable[[str], None] = lambda name: None,
+    *,
+    prices: bool = False,
 ) -> list[Proof]:
-    """Prove the exercises `names`; a whole course must also add up and be built."""
+    """Prove the exercises `names`; a whole course must also add up and be built.
+
+    Run all tests on every form of every fault, if the `prices` of the forms are wanted.
+    """
     if course.suites != "hidden":
         raise CourseError(f"{course.root} has no reference/ to validate")
     proofs = []
@@ -111,7 +116,7 @@ def validate_course(
         def prove_all(grader: Grader) -> None:
             for name in names:
                 on_exercise(name)
-                proofs.append(Prover(course[name], grader, seed).prove())
+                proofs.append(Prover(course[name], grader, seed, prices=prices).prove())
 
         with_grader(course, names, zygote, prove_all, keep_answers=True)
     if set(names) == set(course.names):
@@ -131,8 +136,10 @@ def whole_course(course: Course) -> list[str]:
 class Prover:
     """Proves one exercise with suites that are already collected."""
 
-    def __init__(self, exercise: Exercise, grader: Grader, seed: int) -> None:
-        self.exercise, self.grader, self.seed = exercise, grader, seed
+    def __init__(
+        self, exercise: Exercise, grader: Grader, seed: int, *, prices: bool = False
+    ) -> None:
+        self.exercise, self.grader, self.seed, self._prices = exercise, grader, seed, prices
         course = grader.suite.course
         self.solutions = {name: course[name].read("solution.py") for name in course.names}
         self.solution = self.solutions[exercise.name]
@@ -152,11 +159,11 @@ class Prover:
     def _problem(self, file: str, text: str) -> None:
         self.proof.problems.append(f"reference/{self.exercise.name}/{file}: {text}")
 
-    def grade(self, solution: str, seed: int | None = None) -> Report:
+    def grade(self, solution: str, seed: int | None = None, only: Collection[str] = ()) -> Report:
         """Return the report on `solution` for this exercise, among reference solutions."""
         files = {**self.solutions, self.exercise.name: solution}
         submission, seed = Submission("validate", files), self.seed if seed is None else seed
-        return self.grader.grade(submission, [self.exercise.name], seed).report
+        return self.grader.grade(submission, [self.exercise.name], seed, only=only).report
 
     def _texts(self) -> None:
         exercise = self.exercise
@@ -241,7 +248,7 @@ class Prover:
         """Grade the other forms of a fault; return what is wrong with the first that is wrong."""
         reports = [main]
         for form in forms:
-            report = self.grade(edited(self.solution, form) or self.solution)
+            report = self._rejection(fault, edited(self.solution, form) or self.solution)
             if problem := self._form_problem(fault, form, report):
                 made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
                 return f"in the form {textwrap.shorten(made, 100)!r} {problem}"
@@ -251,6 +258,14 @@ class Prover:
         price = price_of(fault, self.exercise.points)
         self.proof.prices.append(Price(fault.name, checks, price, tuple(lost)))
         return ""
+
+    def _rejection(self, fault: Fault, text: str) -> Report:
+        """Return the report on a form of a fault; the tests that the fault names may be enough."""
+        if not self._prices:
+            report = self.grade(text, only=fault.fails)
+            if any(test.max_points for test in _wrong(report)):
+                return report
+        return self.grade(text)
 
     def _form_problem(self, fault: Fault, form: Sequence[Edit], report: Report) -> str:
         """Return why a form of a fault is not proven; a tie with another mistake is no problem."""

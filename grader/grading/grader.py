@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -84,8 +84,11 @@ class Grader:
         on_exercise: Callable[[str], None] = lambda name: None,
         *,
         tries: int = MAX_TRIES,
+        only: Collection[str] = (),
     ) -> Grading:
         """Grade the exercises `names` of one submission; `on_exercise` hears of each before it.
+
+        Run `only` the tests of these names, if any are given.
 
         An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
         `WorkerLost` after fewer `tries`, if the caller wants to decide itself.
@@ -95,15 +98,17 @@ class Grader:
             examiner = SandboxExaminer(self.suite.references, submission, connection, seed, names)
             for name in names:
                 on_exercise(name)
-                results.append(self._run(self.course[name], examiner, tries))
+                results.append(self._run(self.course[name], examiner, tries, only))
         return Grading(submission, seed, tuple(results), connection.layers, self._reporter)
 
-    def _run(self, exercise: Exercise, examiner: SandboxExaminer, tries: int) -> ExerciseResult:
+    def _run(
+        self, exercise: Exercise, examiner: SandboxExaminer, tries: int, only: Collection[str]
+    ) -> ExerciseResult:
         if problem := problem_of(examiner.submission, exercise.name):
             return not_run(exercise, problem)
         for _ in range(tries):
             try:
-                result = self._result(exercise, examiner)
+                result = self._result(exercise, examiner, only)
                 return result if result.passed else self._explained(result, examiner)
             except WorkerLost as error:
                 lost = error
@@ -112,8 +117,10 @@ class Grader:
             raise lost
         return given_up(exercise, lost.message)
 
-    def _result(self, exercise: Exercise, examiner: SandboxExaminer) -> ExerciseResult:
-        outcomes = self.suite.run(examiner, exercise.name)
+    def _result(
+        self, exercise: Exercise, examiner: SandboxExaminer, only: Collection[str]
+    ) -> ExerciseResult:
+        outcomes = self.suite.run(examiner, exercise.name, only)
         if (lost := examiner.connection.lost) is not None:  # in a test that did not let it out
             raise lost
         return ExerciseResult(

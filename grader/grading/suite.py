@@ -9,7 +9,7 @@ import os
 import resource
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -207,12 +207,17 @@ class Suite:
         """Return what the tests of exercise `name` are worth together."""
         return sum(map(points_of, self.items.get(name, [])))
 
-    def run(self, examiner: SandboxExaminer, name: str) -> tuple[Outcome, ...]:
-        """Run exercise `name`'s tests on what `examiner` examines; return their outcomes."""
+    def run(
+        self, examiner: SandboxExaminer, name: str, only: Collection[str] = ()
+    ) -> tuple[Outcome, ...]:
+        """Run exercise `name`'s tests on what `examiner` examines; return their outcomes.
+
+        Run `only` the tests of these names, if any are given.
+        """
         config = self._session.config
         config.stash[plugin.EXAMINER] = examiner
         config.stash[plugin.FAILED] = set()
-        items = self.items.get(name, [])
+        items = [item for item in self.items.get(name, []) if not only or item.name in only]
         for item in items:
             item.stash[EVIDENCE] = Evidence(examiner.submission)
         self._globals.restore(items)
