@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from grader.classroom.workers import messages
 from grader.course.course import Course, load_course
-from grader.course.faults import load_faults
+from grader.course.stubs import untouched_text
 from grader.errors import CourseError, GraderError, RequestError, WorkerLost
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
@@ -69,17 +69,16 @@ def _refuse_other_points(grader: Grader) -> None:
 
 
 def _warm_up(grader: Grader, course: Course) -> None:
-    """Grade right and wrong solutions here, so that no grading process loads modules for it."""
-    if course.suites == "public":
-        stubs = {exercise.name: exercise.stub for exercise in course.exercises}
-        grader.grade(Submission("warm", stubs), course.names, seed=0)
-        return
-    right = {exercise.name: exercise.read("solution.py") for exercise in course.exercises}
-    grader.grade(Submission("warm", right), course.names, seed=0)
-    for exercise in course.exercises:
-        for fault in load_faults(exercise)[:1]:
-            wrong = {**right, exercise.name: fault.apply(right[exercise.name])}
-            grader.grade(Submission("warm", wrong), [exercise.name], seed=0)
+    """Grade solutions and stubs here, so that no grading process loads modules for it.
+
+    What the known mistakes answer to the probes takes much longer. So each grading process works
+    that out itself, and only for the exercises in which it meets a mistake.
+    """
+    works = [{each.name: untouched_text(each) for each in course.exercises}]
+    if course.suites == "hidden":
+        works += [{each.name: each.read("solution.py") for each in course.exercises}]
+    for files in works:
+        grader.grade(Submission("warm", files), course.names, seed=0)
 
 
 def _fork(fd: int, grader: Grader, core: int | None, *ours: socket.socket | Connection) -> int:
