@@ -204,7 +204,7 @@ def test_every_change_of_a_mark_is_in_the_history(
         "the class  roster: the roster class.csv: 3 students, 0 with a due date of their own",
         "replaced: ",
         "12 → 9 of 10: the roster class.csv: 3 students",
-        "the class  rules: regraded under other rules",
+        "the class  rules: regraded after a change of the grading of shift",
         "9 → 6.75 of 10: regraded (shift −3)",
     ]
     for part in wanted:

@@ -132,9 +132,26 @@ def test_after_a_change_batch_refuses_and_names_the_command(
             else batch(cli, handed_in, pair)
         )
         assert said.code == 2
-        assert "the course, its rules or the grader have changed since" in said.err
+        assert "under other rules: the grading of shift changed since" in said.err
         assert "grader regrade   shows who changes and by how much" in said.err
     assert (instant.jobs, pages(handed_in)) == ([], before)
+
+
+def test_a_refusal_and_the_history_say_which_rules_changed(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    settings = pair / "reference" / "course.toml"
+    settings.write_text(f"{settings.read_text()}\n[weights]\nscale = 2\n")
+    touch(pair, "shift")
+    changed = "the weights and the grading of shift"
+    said = batch(cli, handed_in, pair)
+    assert f"under other rules: {changed} changed since" in said.err
+    regrade = cli("regrade", "--publish", "--in", out(handed_in), "--course", pair)
+    assert regrade.code == 0, regrade
+    assert batch(cli, handed_in, pair).code == 1
+    history = cli("history", "--in", out(handed_in), "--course", pair).out
+    assert f"rules: regraded after a change of {changed}\n" in history
 
 
 def test_a_change_before_anybody_was_told_needs_no_regrade(

@@ -219,7 +219,7 @@ def check_history(term: Term, *stages: Points) -> None:
         *([roster] if PROMPT in term.layout.timed else []),  # the roster has the later time
         *([] if term.layout.has_signs else [f"{who(PROMPT)}  replaced: {NOT_LATER}"]),
         entry(PROMPT, later, counts, first),
-        "the class  rules: regraded under other rules, or by another version of the grader",
+        "the class  rules: regraded after a change of the grading of shift",
         entry(PROMPT, regraded, "regraded (shift −1)", later),
         entry(LATE, regraded, "regraded (shift −1)", later),
         f"{who(LATE)}  adjustment: scale +2: a sign",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.classroom.code_views import pair_view, view_of
+from grader.classroom.rules import RULES
 from grader.classroom.similarity import Similarity
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.statistics import ClassTally
@@ -220,6 +221,8 @@ class Publisher:
         self.flush()
         self._withdraw_gone()
         ledger, names = self.standings.ledger, (GRADES, RESULTS, DASHBOARD)
+        if self.standings.is_as_published and ledger.get(RULES) != self.standings.rule_parts:
+            ledger.put(RULES, self.standings.rule_parts)
         known, students = ledger.class_fingerprint(), len(ledger.students())
         others = {"missing": self.standings.course.policy.missing}
         state = {"fingerprint": known, "pages": self._on_disk(names), **others}

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from grader.classroom.intake import Which, remembered_in
 from grader.classroom.ledger import Ledger
+from grader.classroom.rules import RULES, changed_parts, parts_of, rules_of
 from grader.classroom.stored.marks import FINAL, PublishedMark
 from grader.classroom.stored.results import ResultKey, StoredResult
 from grader.classroom.stored.submissions import AttemptRow
@@ -84,10 +85,21 @@ class Standings:
     @cached_property
     def rules(self) -> str:
         """A hash over everything that decides the mark of a submission, except the seed."""
-        counting = replace(self.course.policy, show={})  # what students may see decides no mark
-        attempt = "latest" if self.which == "all" else self.which
-        rules = repr((self.course.hash, counting, attempt, self.key.versions))
-        return hashlib.sha256(rules.encode()).hexdigest()[:16]
+        return rules_of(self.course, self._counting_attempt, self.key.versions)
+
+    @cached_property
+    def rule_parts(self) -> dict[str, str]:
+        """The rules by parts, with what teachers call them."""
+        return parts_of(self.course, self._counting_attempt, versions())
+
+    @property
+    def _counting_attempt(self) -> str:
+        return "latest" if self.which == "all" else self.which
+
+    @property
+    def changed_rules(self) -> str:
+        """Which rules are others than those under which marks were published, in words."""
+        return changed_parts(self.ledger.get(RULES), self.rule_parts)
 
     @property
     def is_as_published(self) -> bool:
@@ -102,7 +114,7 @@ class Standings:
         for rules, seed in self.ledger.published_under():
             if rules in (self.rules, also) and seed == self.seed:
                 continue
-            what = ", and the course, its rules or the grader have changed since"
+            what = f" under other rules: {self.changed_rules} changed since"
             if seed != self.seed and secret_from(seed) != self.secret:  # nor is it an older ledger
                 what = f" with another seed, {seed}"
             raise RequestError(

@@ -104,7 +104,7 @@ def _refuse_uneven(standings: Standings) -> None:
 def _publish(standings: Standings, out: Path) -> None:
     publisher = Publisher(standings, out, "regraded")
     if not standings.is_as_published:
-        why = "regraded under other rules, or by another version of the grader"
+        why = f"regraded after a change of {standings.changed_rules}"
         standings.ledger.remember(HistoryRow("rules", why))
     standings.ledger.commit_trial()
     standings.ledger.put(SECRET, standings.secret.hex())

@@ -15,6 +15,7 @@ _KINDS: Mapping[str, Any] = {
     "request": dict[str, str],
     "roster": dict[str, Any],
     "groups": dict[str, Any],
+    "rules": dict[str, str],
     "seed": int,
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }
