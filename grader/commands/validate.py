@@ -215,14 +215,13 @@ class Prover:
             self.proof.needed.setdefault(wrong[0], []).append(fault.name)
         return (
             self._fails_otherwise(fault, wrong)
-            or self._misnamed(fault, main, report)
+            or self._misnamed(fault, main, report.exercises[0].diagnosis)
             or self._mispriced(fault)
             or self._forms(fault, forms, report)
         )
 
-    def _misnamed(self, fault: Fault, form: Sequence[Edit], report: Report) -> str:
+    def _misnamed(self, fault: Fault, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
         """Return what the diagnosis names instead of this fault alone, or nothing."""
-        diagnosis = report.exercises[0].diagnosis
         if diagnosis is None:  # its message says what it is
             return ""
         named = _named(diagnosis)
@@ -248,8 +247,9 @@ class Prover:
         """Grade the other forms of a fault; return what is wrong with the first that is wrong."""
         reports = [main]
         for form in forms:
-            report = self._rejection(fault, edited(self.solution, form) or self.solution)
-            if problem := self._form_problem(fault, form, report):
+            text = edited(self.solution, form) or self.solution
+            report = self._rejection(fault, text)
+            if problem := self._form_problem(fault, form, text, report):
                 made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
                 return f"in the form {textwrap.shorten(made, 100)!r} {problem}"
             reports.append(report)
@@ -260,21 +260,28 @@ class Prover:
         return ""
 
     def _rejection(self, fault: Fault, text: str) -> Report:
-        """Return the report on a form of a fault; the tests that the fault names may be enough."""
-        if not self._prices:
-            report = self.grade(text, only=fault.fails)
+        """Return the report on a form of a fault; the first test that rejects it is enough."""
+        for name in () if self._prices else sorted(fault.fails):
+            report = self.grade(text, only=[name])
             if any(test.max_points for test in _wrong(report)):
                 return report
         return self.grade(text)
 
-    def _form_problem(self, fault: Fault, form: Sequence[Edit], report: Report) -> str:
-        """Return why a form of a fault is not proven; a tie with another mistake is no problem."""
+    def _form_problem(self, fault: Fault, form: Sequence[Edit], text: str, report: Report) -> str:
+        """Return why a form of a fault is not proven; a tie with another mistake is no problem.
+
+        Its answers are worked out here: that a worker gives the same ones is seen of main forms.
+        """
         if report.points == report.max_points:
             return "it earns all points"
-        diagnosis = report.exercises[0].diagnosis
+        diagnostician = self.grader.diagnostician(self.exercise)
+        if diagnostician is None:
+            return ""
+        answers = diagnostician.answers_of(text)
+        diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
         if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
             return ""
-        return self._misnamed(fault, form, report)
+        return self._misnamed(fault, form, diagnosis)
 
     def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
         """Compare the failing tests with those that the fault names; `own_parts` do not count."""

@@ -88,7 +88,7 @@ class Grader:
     ) -> Grading:
         """Grade the exercises `names` of one submission; `on_exercise` hears of each before it.
 
-        Run `only` the tests of these names, if any are given.
+        Run `only` the tests of these names, if any are given; what fails is not explained then.
 
         An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
         `WorkerLost` after fewer `tries`, if the caller wants to decide itself.
@@ -109,7 +109,7 @@ class Grader:
         for _ in range(tries):
             try:
                 result = self._result(exercise, examiner, only)
-                return result if result.passed else self._explained(result, examiner)
+                return result if result.passed or only else self._explained(result, examiner)
             except WorkerLost as error:
                 lost = error
                 examiner.connection.try_again(exercise.name)

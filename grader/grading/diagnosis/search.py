@@ -48,6 +48,11 @@ class Diagnostician:
         self.last = ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
         return self.last
 
+    def answers_of(self, text: str) -> Answers:
+        """Return the answers of a trusted solution, which runs in this process."""
+        program = self.catalogue.respondent(text)
+        return {probe.name: program.answer(probe) for probe in self.catalogue.probes}
+
     def diagnose(self, tests: Sequence[Outcome], answers: Answers, text: str) -> Diagnosis | None:
         """Return the diagnosis of an exercise from its outcomes and the student's answers.
 
