@@ -15,8 +15,8 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
-	@echo "make test      every test; a quarter of an hour on two cores"
-	@echo "make test-fast  every test that is not slow; a few minutes"
+	@echo "make test      every test; ten minutes on two cores"
+	@echo "make test-fast  every test that is not slow; about a minute"
 	@echo "make test-lowest  those tests with the oldest dependencies that are supported"
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"

@@ -196,6 +196,7 @@ def bombs() -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".tar.gz", ".tar"])
 def test_a_hostile_tar_costs_its_student_alone(suffix: str, tmp_path: Path, batch: Cli) -> None:
     made = bombs()

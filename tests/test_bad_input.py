@@ -96,6 +96,7 @@ DEEDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", DEEDS)
 def test_a_deed_costs_only_the_test_it_breaks(
     deed: str, grade_tiny: GradeTiny, tiny_solution: str
@@ -127,6 +128,7 @@ HANGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", HANGS)
 def test_code_that_hangs_costs_only_the_test_it_breaks(
     deed: str, grade_tiny: GradeTiny, tiny_solution: str
@@ -136,6 +138,7 @@ def test_code_that_hangs_costs_only_the_test_it_breaks(
     check_only_thrice_failed(result, "your code did not finish within 0.4 seconds")
 
 
+@pytest.mark.slow
 def test_a_hang_at_import_fails_with_its_reason(grade_tiny: GradeTiny) -> None:
     with short_limit(0.4):
         result = grade_tiny("while True: pass\n")
@@ -161,6 +164,7 @@ HARMLESS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deed", HARMLESS)
 def test_a_right_answer_counts_whatever_else_the_code_does(
     deed: str, grade_tiny: GradeTiny, tiny_solution: str
@@ -314,6 +318,7 @@ def test_only_an_untouched_stub_is_not_started(cli: Cli, tiny_copy: Path) -> Non
     assert "your code raised NotImplementedError: later" in said
 
 
+@pytest.mark.slow
 def test_a_complex_or_sparse_tensor_is_called_what_it_is(
     grade_tiny: GradeTiny, tiny_solution: str
 ) -> None:
@@ -378,6 +383,7 @@ def test_a_file_name_that_is_not_text_does_not_cost_the_report(
     assert "xff.py is not an exercise file" in result.out
 
 
+@pytest.mark.slow
 def test_spoiling_the_inputs_earns_nothing(grade_tiny: GradeTiny, tiny_solution: str) -> None:
     cheat = tiny_solution.replace("    if factor < 0:", "    x.zero_()\n    if factor < 0:")
     empty = (
@@ -407,6 +413,7 @@ LONG = {  # long or deep sources: each is read in a moment, or not at all
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", LONG)
 def test_reading_a_source_is_neither_long_nor_deep(what: str) -> None:
     start = time.process_time()
@@ -414,6 +421,7 @@ def test_reading_a_source_is_neither_long_nor_deep(what: str) -> None:
     assert time.process_time() - start < 20  # it takes less than one
 
 
+@pytest.mark.slow
 def test_a_test_that_computes_something_huge_from_an_answer_fails(
     tiny_copy: Path, grade: Grade, tiny_solution: str
 ) -> None:
@@ -437,6 +445,7 @@ def test_huge(student, rng):
     assert "what your code returned cannot be used here" in result.tests[-1].message
 
 
+@pytest.mark.slow
 def test_a_failed_test_keeps_nothing_of_what_it_held(
     tiny_course: Course, zygote: Zygote, tiny_solution: str
 ) -> None:

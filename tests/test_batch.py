@@ -208,6 +208,7 @@ def thrice(student, rng):
 '''
 
 
+@pytest.mark.slow
 def test_students_see_what_the_course_shows(
     cli: Cli, handed_in: Path, tmp_path: Path, tiny_copy: Path
 ) -> None:

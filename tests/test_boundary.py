@@ -45,6 +45,7 @@ def test_backward_fills_local_inputs_and_the_workers_parameters(student: Any) ->
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+@pytest.mark.slow
 def test_gradcheck_passes_for_right_gradients_and_fails_for_wrong_ones(student: Any) -> None:
     x = doubles(2, 3).requires_grad_()
     assert torch.autograd.gradcheck(student.softmax, (x,))
@@ -186,6 +187,7 @@ def course_of_any_names(tiny_copy: Path) -> Path:
     return tiny_copy
 
 
+@pytest.mark.slow
 def test_an_exercise_may_define_functions_of_any_name(
     course_of_any_names: Path, grade: Grade
 ) -> None:

@@ -182,6 +182,7 @@ def check_rest_comes_out(graded: Graded, case: Case, command: str) -> None:
     assert ("s002" if says_whose else "damaged") in said.err, f"{about}: {found}: {said.err}"
 
 
+@pytest.mark.slow
 def test_a_broken_row_in_any_column_costs_nobody_else(graded: Graded) -> None:
     names = list(COMMANDS)
     for number, case in enumerate(CASES[::29]):
@@ -360,6 +361,7 @@ def weights(module):
 """
 
 
+@pytest.mark.slow
 def test_a_picture_of_the_largest_numbers_costs_nobody_else(
     cli: Cli, tmp_path: Path, tiny_copy: Path, tiny_solution: str
 ) -> None:

@@ -114,6 +114,7 @@ def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@pytest.mark.slow
 def test_the_points_of_a_public_suite_add_up_to_the_exercises(course: Course) -> None:
     def points(suite: Suite) -> dict[str, int]:
         return {name: sum(map(points_of, items)) for name, items in suite.items.items()}

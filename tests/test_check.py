@@ -57,6 +57,7 @@ def test_a_mistake_shows_sentence_difference_and_both_values(cli: Cli, work: Pat
     assert "seed 5" in said.out
 
 
+@pytest.mark.slow
 def test_nothing_of_the_grader_or_a_hidden_test_is_shown(cli: Cli, work: Path) -> None:
     hidden = (work.parent / "reference" / "scale" / "test_hidden.py").read_text()
     secrets = [
@@ -86,6 +87,7 @@ def test_a_check_that_needs_a_failed_one_is_skipped_and_says_so(cli: Cli, work: 
     assert report["points"] == 0
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_run_bit_for_bit_and_a_fresh_one_differs(cli: Cli, work: Path) -> None:
     solve(work, ("return x * factor", "return x * min(factor, 2)"))
     first, again = (cli("check", "--format", "json", "--seed", "9").out for _ in range(2))
@@ -97,6 +99,7 @@ def test_a_seed_repeats_a_run_bit_for_bit_and_a_fresh_one_differs(cli: Cli, work
     )
 
 
+@pytest.mark.slow
 def test_only_what_is_named_is_graded(cli: Cli, work: Path) -> None:
     solve(work)
     by_name = json.loads(cli("check", "scale", "--format", "json").out)
@@ -183,6 +186,7 @@ def test_hints_come_one_by_one_and_are_remembered(cli: Cli, work: Path) -> None:
     assert "That was the last one." in last
 
 
+@pytest.mark.slow
 def test_status_follows_a_student_through_an_exercise(cli: Cli, work: Path) -> None:
     assert "not started" in cli("status").out
     solve(work, ("return x * factor", "return x * min(factor, 2)"))

@@ -274,6 +274,7 @@ def test_a_workbook_is_no_roster(cli: Cli, tmp_path: Path) -> None:
 # --- who is on the roster -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_submissions_on_no_roster_are_said_and_flagged(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:

@@ -178,6 +178,7 @@ def test_a_file_cannot_choose_how_it_is_decoded(
     assert process_of(first) == process_of(chosen) == process_of(last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [

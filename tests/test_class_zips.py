@@ -91,6 +91,7 @@ def test_no_file_of_a_class_zip_is_written_outside_its_folder(
     assert any(f"{start}s003/bomb.py cannot be used" in one for one in said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapping", ["", "class/"])
 def test_a_student_with_too_many_files_in_a_class_zip_is_refused_alone(
     wrapping: str, tmp_path: Path, tiny_course: Course
@@ -121,6 +122,7 @@ def test_a_zip_that_describes_its_files_at_length_is_refused_before_it_is_parsed
     assert found["s002"].files == {"scale": SOFTMAX}
 
 
+@pytest.mark.slow
 def test_a_class_zip_may_hold_more_files_than_a_students_zip(
     tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def batch(cli: Cli, instant: Instant, tmp_path: Path) -> Cli:
     return grading  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_what_is_odd_about_a_clone_is_flagged(tmp_path: Path, batch: Cli, stub: str) -> None:
     folder = tmp_path / "class"
     git(commit(folder / "s001", scale=SIX), "checkout", "-q", "--detach")
@@ -107,6 +108,7 @@ def test_work_under_another_name_is_a_commit_after_the_stub(
     assert not any("commit" in flag for flag in flags(tmp_path, "s001"))
 
 
+@pytest.mark.slow
 def test_line_ends_that_git_has_written_are_no_edits(tmp_path: Path, batch: Cli) -> None:
     commit(tmp_path / "class/s001", scale=SIX)
     (tmp_path / "class/s001/scale.py").write_bytes(SIX.replace("\n", "\r\n").encode())
@@ -125,6 +127,7 @@ def due(tiny_copy: Path) -> Path:
     return tiny_copy
 
 
+@pytest.mark.slow
 def test_the_last_commit_before_each_students_deadline_is_graded(
     tmp_path: Path, batch: Cli, due: Path
 ) -> None:
@@ -213,6 +216,7 @@ EVIL = """
 """
 
 
+@pytest.mark.slow
 def test_nothing_that_a_clone_configures_is_run(tmp_path: Path, batch: Cli, due: Path) -> None:
     clone = commit(tmp_path / "class/s001", scale=SIX)
     marker, hook = tmp_path / "marker", tmp_path / "hook"
@@ -245,6 +249,7 @@ def tree_with(clone: Path, *entries: str) -> str:
     return subprocess.check_output(command, cwd=clone, input=raw).decode().strip()
 
 
+@pytest.mark.slow
 def test_a_commit_with_evil_names_writes_nothing_elsewhere(
     tmp_path: Path, batch: Cli, due: Path
 ) -> None:
@@ -256,6 +261,7 @@ def test_a_commit_with_evil_names_writes_nothing_elsewhere(
     assert not list(tmp_path.rglob("evil.py"))
 
 
+@pytest.mark.slow
 def test_a_clone_of_too_many_files_keeps_its_time(tmp_path: Path, batch: Cli) -> None:
     commit(tmp_path / "class/s001", scale=SIX)
     data = tmp_path / "class/s001/data"

@@ -104,6 +104,7 @@ def test_a_line_of_a_notebook_is_found_in_its_cell() -> None:
     assert _line(Frame("scale.ipynb, cell 99999999", 2, ""), text) == 2
 
 
+@pytest.mark.slow
 def test_a_huge_file_is_cut() -> None:
     shown = code.lines_of("x = 1\n" * 100_000, ())
     assert len(shown) < 30 * code.MAX_SHOWN

@@ -62,6 +62,7 @@ def do(confined: Zygote) -> Iterator[RunLines]:
     connection.close()
 
 
+@pytest.mark.slow
 def test_every_layer_is_applied_and_named(confined: Zygote) -> None:
     worker = Worker(confined)
     assert worker.layers == (PROCESS, *(layer.name for layer in LAYERS))
@@ -389,6 +390,7 @@ WORKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WORKS)
 def test_it_can_use(what: str, do: RunLines) -> None:
     assert do(WORKS[what]) is not None
@@ -397,6 +399,7 @@ def test_it_can_use(what: str, do: RunLines) -> None:
 # --- limits ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "said"),
     [

@@ -69,7 +69,7 @@ def test_a_change_of_the_late_rules_grades_nothing_again(
     assert marks(tmp_path / "out")["s002"] == "3.6"
     settings.write_text(f"{LATE}[late]\nper_day = 50\n")
     said = run(cli, tmp_path, *common)
-    assert (said.code, "its rules" in said.err) == (2, True)
+    assert (said.code, "changed since: what a late day costs" in said.err) == (2, True)
     assert marks(tmp_path / "out")["s002"] == "3.6"
     regrade = ("regrade", "--in", tmp_path / "out", "--course", tiny_copy)
     assert "s002 (Student Two)       3.6 → 2      of 8" in cli(*regrade).out

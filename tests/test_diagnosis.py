@@ -21,6 +21,7 @@ from grader.report import Diagnosis
 Diagnose = Callable[..., Diagnosis | None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["masked_softmax", "layer_norm"])
 def test_the_call_that_shows_a_fact_can_be_run(
     diagnose: Diagnose, solutions: dict[str, str], tmp_path: Path, name: str
@@ -56,10 +57,12 @@ def diagnose(grade: Grade, course: Course, solutions: dict[str, str]) -> Diagnos
     return diagnosing
 
 
+@pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None
 
 
+@pytest.mark.slow
 def test_one_mistake_is_named_with_its_words_and_tests(diagnose: Diagnose, course: Course) -> None:
     found = diagnose("multi_head_attention", ("self.d_head**-0.5", "1.0"))
     fault = next(f for f in load_faults(course["multi_head_attention"]) if f.name == "no_scale")
@@ -68,6 +71,7 @@ def test_one_mistake_is_named_with_its_words_and_tests(diagnose: Diagnose, cours
     assert "test_multi_head_attention" in found.tests[0]
 
 
+@pytest.mark.slow
 def test_the_first_wrong_step_is_the_stage_that_differs_first(diagnose: Diagnose) -> None:
     found = diagnose("causal_attention", ("scores, dim=-1)", "scores, dim=1)"))
     assert found.faults == ("softmax_over_queries",)
@@ -78,6 +82,7 @@ def test_the_first_wrong_step_is_the_stage_that_differs_first(diagnose: Diagnose
     assert step.expected.values != step.actual.values
 
 
+@pytest.mark.slow
 def test_parts_of_a_module_are_stages_as_well(diagnose: Diagnose) -> None:
     found = diagnose(
         "transformer_block",
@@ -87,6 +92,7 @@ def test_parts_of_a_module_are_stages_as_well(diagnose: Diagnose) -> None:
     assert found.first_wrong_step.stage == "feed_forward"
 
 
+@pytest.mark.slow
 def test_two_mistakes_at_once_are_both_named(diagnose: Diagnose) -> None:
     found = diagnose(
         "causal_attention",
@@ -98,6 +104,7 @@ def test_two_mistakes_at_once_are_both_named(diagnose: Diagnose) -> None:
     assert len(found.tests) == 2
 
 
+@pytest.mark.slow
 def test_mistakes_that_give_the_same_answers_are_a_tie(
     diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,12 +121,14 @@ def test_mistakes_that_give_the_same_answers_are_a_tie(
     ]
 
 
+@pytest.mark.slow
 def test_an_unknown_mistake_is_not_named(diagnose: Diagnose) -> None:
     found = diagnose("causal_attention", ("weights @ values", "weights @ values + 0.01"))
     assert (found.faults, found.says) == ((), UNKNOWN)
     assert any("plus 0.01" in fact for fact in found.facts)
 
 
+@pytest.mark.slow
 def test_errors_alone_name_nothing(diagnose: Diagnose) -> None:
     changed = "context.transpose(1, 2).view(batch, n_tokens, -1)"
     old = "context.transpose(1, 2).flatten(2)"
@@ -130,11 +139,13 @@ def test_errors_alone_name_nothing(diagnose: Diagnose) -> None:
     assert "memory that is not contiguous" in " ".join(found.facts)
 
 
+@pytest.mark.slow
 def test_an_error_of_no_known_mistake_has_no_diagnosis(diagnose: Diagnose) -> None:
     old = "context.transpose(1, 2).flatten(2)"
     assert diagnose("multi_head_attention", (old, "context.flat(2)")) is None
 
 
+@pytest.mark.slow
 def test_the_stage_before_the_last_layer_is_not_called_output(diagnose: Diagnose) -> None:
     found = diagnose(
         "multi_head_attention",
@@ -146,6 +157,7 @@ def test_the_stage_before_the_last_layer_is_not_called_output(diagnose: Diagnose
     assert found.first_wrong_step.stage == "context"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -162,6 +174,7 @@ def test_a_failure_that_explains_itself_has_no_diagnosis(
     assert diagnose("causal_attention", (old, new)) is None
 
 
+@pytest.mark.slow
 def test_a_part_is_diagnosed_although_another_is_not_written_yet(diagnose: Diagnose) -> None:
     found = diagnose(
         "dictionary_lookup",
@@ -171,6 +184,7 @@ def test_a_part_is_diagnosed_although_another_is_not_written_yet(diagnose: Diagn
     assert found.faults == ("multiplied_by_temp",)
 
 
+@pytest.mark.slow
 def test_dropout_is_diagnosed_though_it_is_random(diagnose: Diagnose) -> None:
     found = diagnose("causal_attention", ("nn.Dropout(dropout)", "nn.Dropout(0.5)"))
     assert found.faults == ("dropout_rate_fixed",)
@@ -195,6 +209,7 @@ def test_an_error_of_the_diagnosis_costs_no_mark(
     assert "could not name the mistake (KeyError: 'a bug')" in exercise.advice
 
 
+@pytest.mark.slow
 def test_a_diagnosis_leaves_the_import_system_as_it_was(diagnose: Diagnose) -> None:
     before = list(sys.meta_path)
     diagnose("layer_norm", ("mean = x.mean(dim=-1, keepdim=True)", "raise NotImplementedError"))
@@ -203,11 +218,13 @@ def test_a_diagnosis_leaves_the_import_system_as_it_was(diagnose: Diagnose) -> N
     assert "layer_norm" not in sys.modules
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_diagnosis(diagnose: Diagnose) -> None:
     change = ("self.scale = d_out**-0.5", "self.scale = 1 / d_out")
     assert diagnose("causal_attention", change) == diagnose("causal_attention", change)
 
 
+@pytest.mark.slow
 def test_a_mistake_in_an_earlier_exercise_does_not_change_a_diagnosis(
     grade: Grade, course: Course, solutions: dict[str, str]
 ) -> None:

@@ -86,6 +86,7 @@ def with_outputs(text: str, size: int, **more: object) -> str:
     return json.dumps(book)
 
 
+@pytest.mark.slow
 def test_a_notebook_may_be_large_because_of_its_outputs(
     tmp_path: Path, cli: Cli, solution: str
 ) -> None:
@@ -101,6 +102,7 @@ def test_a_notebook_may_be_large_because_of_its_outputs(
     assert "".join(flags(tmp_path, student) for student in ("s001", "s002", "s003")) == ""
 
 
+@pytest.mark.slow
 def test_a_notebook_beyond_the_limits_is_its_students_problem(
     tmp_path: Path, cli: Cli, solution: str
 ) -> None:

@@ -43,6 +43,7 @@ def fresh_batch(folder: Path, out: Path, *python: str, **variables: str) -> Any:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", HOSTILE)
 def test_variables_change_no_point_of_a_check(
     what: str, cli: Cli, wrong: Path, monkeypatch: pytest.MonkeyPatch
@@ -78,6 +79,7 @@ def test_a_python_without_assertions_is_refused(wrong: Path) -> None:
     assert "this Python leaves out assertions" in said.stderr
 
 
+@pytest.mark.slow
 def test_an_exercise_with_other_tests_than_its_points_is_the_courses_error(
     cli: Cli, pools: Pools, wrong: Path, tmp_path: Path, tiny_copy: Path
 ) -> None:
@@ -89,6 +91,7 @@ def test_an_exercise_with_other_tests_than_its_points_is_the_courses_error(
     assert not (tmp_path / "out" / "grades.csv").exists() or marks(tmp_path / "out") == {}
 
 
+@pytest.mark.slow
 def test_an_exercise_without_tests_is_the_courses_error(
     cli: Cli, wrong: Path, tiny_copy: Path
 ) -> None:

@@ -237,17 +237,20 @@ def graded(cli: Cli, course: Course, tmp_path: Path) -> Any:
     return grading
 
 
+@pytest.mark.slow
 def test_no_way_around_the_watch_runs_the_kernel(graded: Any) -> None:
     found = graded(list(WATCHED_NORM.values()))
     kinds = {h: tests["test_written_by_hand"]["kind"] for h, tests in zip(WATCHED_NORM, found)}
     assert {how for how, kind in kinds.items() if kind != "Forbidden"} == set()
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_computed_when_it_is_read_is_never_computed(graded: Any) -> None:
     (tests,) = graded([LAZY])
     assert tests["test_formula"]["outcome"] == "failed"
 
 
+@pytest.mark.slow
 def test_no_way_around_the_watch_runs_a_loop(graded: Any) -> None:
     texts = [f"{NORM}    def forward(self, x):\n        {b}\n{QUIET}" for b in ROWS.values()]
     found = graded(texts)
@@ -259,6 +262,7 @@ def test_no_way_around_the_watch_runs_a_loop(graded: Any) -> None:
     assert passed == []
 
 
+@pytest.mark.slow
 def test_right_code_in_any_style_earns_everything(graded: Any) -> None:
     right = HONEST.replace('print(x[:1], f"{x.sum():.2f}")', "{besides}")
     assert right != HONEST
@@ -489,6 +493,7 @@ def test_validate_refuses_tensors_at_module_level(cli: Cli, suite: Path, tiny_co
     assert "test_hidden.py: keeps a tensor or a module at module level (CASES)" in said.out
 
 
+@pytest.mark.slow
 def test_no_shown_test_repeats_what_a_secret_one_sent(
     cli: Cli, suite: Path, tiny_copy: Path, tiny_solution: str, tmp_path: Path
 ) -> None:
@@ -519,6 +524,7 @@ def test_secret(student):
     assert names.index("hidden") == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_of_two_answers_accepts_only_tensors(course: Course, grade: Grade) -> None:
     text = course["dictionary_lookup"].read("solution.py")
     for answer in ("('x', 'x')", "(1.0, 1.0)", "(None, None)", "torch.full((2, 3, 6), torch.nan)"):

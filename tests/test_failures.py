@@ -106,6 +106,7 @@ def test_a_package_that_is_missing_fails_where_it_is_used(grade_tiny: GradeTiny)
     assert test.where.source.strip() == "return rearrange(x * factor, 'a b -> a b')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "use",
     ["missing.x()", "class A(missing.B): pass", "missing + 1", "list(missing)", "not missing"],
@@ -116,11 +117,13 @@ def test_any_use_of_a_missing_package_fails(grade_tiny: GradeTiny, use: str) -> 
     assert result.points == 0
 
 
+@pytest.mark.slow
 def test_a_misspelt_part_of_an_installed_package_fails_at_once(grade_tiny: GradeTiny) -> None:
     result = grade_tiny(f"import torch.nn.functionals as F\n{SCALE}")
     assert "No module named 'torch.nn.functionals'" in failed(result, "test_twice").message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way",
     [
@@ -136,6 +139,7 @@ def test_no_stand_in_leads_to_a_forbidden_call(grade_tiny: GradeTiny, way: str) 
     assert failed(grade_tiny(code), "test_twice").outcome != "passed"
 
 
+@pytest.mark.slow
 def test_a_course_says_which_packages_do_nothing(tiny_copy: Path, grade: Grade) -> None:
     settings = tiny_copy / "reference/course.toml"
     before = load_course(tiny_copy)
@@ -190,6 +194,7 @@ def test_a_call_is_named_as_its_author_wrote_it(grade_tiny: GradeTiny) -> None:
 # --- places ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_column_that_matters_is_on_the_screen(grade_tiny: GradeTiny) -> None:
     terms = " + ".join(f"0 * factor ** {n}" for n in range(90))
     for broken in ("factors", "?"):
@@ -257,6 +262,7 @@ LOOP = """print("begun")
     return x * factor"""
 
 
+@pytest.mark.slow
 def test_an_endless_loop_costs_one_time_limit_and_names_its_line(
     hurried: Course, grade: Grade
 ) -> None:
@@ -273,6 +279,7 @@ def test_an_endless_loop_costs_one_time_limit_and_names_its_line(
     assert any("begun" in test.printed for test in tests)
 
 
+@pytest.mark.slow
 def test_code_that_hides_where_it_is_is_late_all_the_same(hurried: Course, grade: Grade) -> None:
     hide = "import signal\nfor n in (10, 12, 14): signal.signal(n, signal.SIG_IGN)\n"
     result = grade(hurried, {"scale": hide + edited(("return x * factor", LOOP))}).exercises[0]
@@ -280,6 +287,7 @@ def test_code_that_hides_where_it_is_is_late_all_the_same(hurried: Course, grade
     assert all(test.where is None for test in result.tests if test.kind == "Timeout")
 
 
+@pytest.mark.slow
 def test_a_slow_import_of_an_installed_package_is_not_the_codes_time(
     hurried: Course, grade: Grade
 ) -> None:
@@ -289,6 +297,7 @@ def test_a_slow_import_of_an_installed_package_is_not_the_codes_time(
     assert {test.message for test in exercise.tests} == {""}
 
 
+@pytest.mark.slow
 def test_what_a_file_does_when_it_is_loaded_has_one_time_limit(
     hurried: Course, grade: Grade
 ) -> None:

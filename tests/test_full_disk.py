@@ -110,6 +110,7 @@ def test_a_full_disk_under_the_pages_of_the_class_loses_nothing(
     assert (out / "index.html").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_a_class_is_read_blames_no_student(
     cli: Cli, instant: Instant, forty: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

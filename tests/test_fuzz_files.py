@@ -146,6 +146,7 @@ HOSTILE_NOTEBOOKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", HOSTILE_NOTEBOOKS)
 def test_a_hostile_notebook_is_read_or_refused_within_seconds(what: str) -> None:
     start = time.process_time()

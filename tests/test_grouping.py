@@ -21,6 +21,7 @@ def signed(*totals: float, whole: bool = True, slack: float = 1e-4) -> str:
     return signatures.written(entries, [], whole=whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exercise", ["layer_norm", "feed_forward"])
 @pytest.mark.usefixtures("one_thread")
 def test_each_mistake_is_a_group_of_its_own(course: Course, exercise: str) -> None:
@@ -67,6 +68,7 @@ def test_a_signature_is_small_however_many_probes_are_wrong() -> None:
     assert signatures.is_same_mistake(text, text)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60) | st.from_regex(r"\[\[\[.*\]\],\[\],true\]", fullmatch=True))
 def test_a_damaged_signature_is_like_no_other(text: str) -> None:
     assert not signatures.is_same_mistake(text, signed(1.0))

@@ -45,6 +45,7 @@ def clone(folder: Path, *, when: datetime = WHEN, form: str = "sha1") -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_clones_are_named_by_login_and_have_the_time_of_their_last_commit(
     tmp_path: Path, course: Course
 ) -> None:

@@ -203,7 +203,7 @@ def test_a_class_with_a_ledger_of_version_1_is_regraded_under_its_own_seed(
 ) -> None:
     refused = cli("batch", "--resume", "--out", older, "--course", TINY, *said_again)
     assert refused.code == 2
-    assert "under other rules: the course, its rules or the grader changed since" in refused.err
+    assert "under other rules; changed since: the course, its rules or the grader" in refused.err
     said = cli("regrade", "--publish", "--in", older, "--course", TINY, *said_again)
     assert (said.code, "0 change, 2 stay as they were" in said.out) == (0, True), said
     secret = secret_from(5)

@@ -55,6 +55,7 @@ def end_with(number: signal.Signals) -> Callable[[Worker], None]:
     return end
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds its processes in /proc")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("times", [1, MAX_TRIES - 1])

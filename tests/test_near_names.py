@@ -188,6 +188,7 @@ def test_what_systems_hide_is_no_candidate(tmp_path: Path, batch: Batch) -> None
     assert flags(tmp_path, "s002") == []
 
 
+@pytest.mark.slow
 def test_check_takes_a_near_name_too(tmp_path: Path, cli: Cli, tiny_course: Course) -> None:
     file = tmp_path / "Scale (1).py"
     file.write_text(tiny_course["scale"].read("solution.py"))

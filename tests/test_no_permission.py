@@ -53,6 +53,7 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "said"),
     [
@@ -88,6 +89,7 @@ def test_a_read_only_folder_is_said_and_the_same_command_goes_on(
     assert marks(out) == {"s001": "3", "s002": "8"}
 
 
+@pytest.mark.slow
 def test_a_place_where_nothing_can_be_made_is_said_at_once(
     cli: Cli, instant: Instant, open_folder: Path, forty: Path
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_place_where_nothing_can_be_made_is_said_at_once(
     assert instant.jobs == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", ">/dev/full 2>/dev/full", ">&- 2>&-"])
 @pytest.mark.parametrize(

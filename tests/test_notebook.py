@@ -51,6 +51,7 @@ def check(cli: Cli, tmp_path: Path, tiny_solution: str) -> Callable[..., Any]:
     return checking
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cells",
     [
@@ -105,6 +106,7 @@ def scale(x, factor): return torch.multiply(x, factor)
 '''
 
 
+@pytest.mark.slow
 def test_a_line_that_looks_like_the_start_of_a_cell_starts_none(
     check: Callable[..., Any], cli: Cli, tmp_path: Path, tiny_solution: str
 ) -> None:

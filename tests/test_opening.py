@@ -107,6 +107,7 @@ def test_a_file_that_grows_is_read_up_to_its_limit(tmp_path: Path) -> None:
         opening.read_file(file, tmp_path, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", ["", "hw/"])
 def test_a_folder_of_too_many_files_costs_its_student_alone(
     inside: str, tmp_path: Path, tiny_course: Course

@@ -192,6 +192,7 @@ def unfinished(out: Path) -> Iterator[None]:
     yield
 
 
+@pytest.mark.slow
 def test_a_ledger_whose_creation_was_cut_off_is_a_new_one(cli: Cli, place: Path) -> None:
     for _ in unfinished(place / "out"):
         said = batch(cli, place)
@@ -208,6 +209,7 @@ def test_other_commands_say_that_an_unfinished_ledger_has_no_class(cli: Cli, pla
         assert "got as far as grading" in said.err
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_the_ledger_is_made_is_not_in_the_way_later(
     cli: Cli, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -185,12 +185,14 @@ def test_a_mistake_costs_its_price_and_not_its_echoes(marked: Marked) -> None:
     assert result.charges == (Charge("twice_as_much", says, 3),)
 
 
+@pytest.mark.slow
 def test_what_fails_because_of_it_stays_failed_and_is_marked(marked: Marked) -> None:
     result = marked(TWICE)
     assert consequences(result) == ["test_twice", "test_thrice", "test_transposed"]
     assert [t.outcome for t in result.tests if t.consequence] == ["failed", "failed", "skipped"]
 
 
+@pytest.mark.slow
 def test_two_mistakes_cost_both_prices(marked: Marked) -> None:
     result = marked(TWICE, UNUSED)
     assert (by_checks(result), result.points) == (1, 12 - 3 - 1)
@@ -200,6 +202,7 @@ def test_two_mistakes_cost_both_prices(marked: Marked) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_the_mistake_does_not_explain_is_charged_as_well(marked: Marked) -> None:
     result = marked(TWICE, ACCEPTS)
     assert (by_checks(result), result.points) == (2, 12 - 3 - 1)
@@ -214,6 +217,7 @@ def test_a_tie_costs_the_dearer(marked: Marked) -> None:
     assert [each.fault for each in result.charges] == ["doubled_first"]
 
 
+@pytest.mark.slow
 def test_a_mistake_costs_no_more_than_its_checks(marked: Marked) -> None:
     result = marked(UNUSED, faults=FAULTS.replace("costs = 1", "costs = 6"))
     assert (result.points, result.given_back) == (10, 0)
@@ -237,6 +241,7 @@ def test_a_part_that_is_not_written_is_charged_as_before(marked: Marked) -> None
     assert result.points <= 12 - 3 - 2
 
 
+@pytest.mark.slow
 def test_an_unknown_mistake_is_charged_as_before(marked: Marked) -> None:
     result = marked(("return x * factor", "return x - factor"))
     assert (result.points, result.given_back, result.charges) == (3, 0, ())
@@ -294,6 +299,7 @@ def plain(page: str) -> str:
     return " ".join(page.split())
 
 
+@pytest.mark.slow
 def test_the_sum_is_one_line(report_of: Callable[..., Report]) -> None:
     (one,) = report_of(TWICE).exercises
     says = "The result is twice as large as it should be."
@@ -307,11 +313,13 @@ def test_the_sum_is_one_line(report_of: Callable[..., Report]) -> None:
     assert sum_line(other) == f"12 − 3 − 1: {says} (3) Other checks fail, too. (1)"
 
 
+@pytest.mark.slow
 def test_without_a_mistake_there_is_no_sum(report_of: Callable[..., Report]) -> None:
     (result,) = report_of(ACCEPTS).exercises
     assert (sum_line(result), checks_line(result)) == ("", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [form for form in FORMATS if form != "json"])
 def test_every_view_shows_the_sum(form: str, report_of: Callable[..., Report]) -> None:
     report = report_of(TWICE, UNUSED)
@@ -322,6 +330,7 @@ def test_every_view_shows_the_sum(form: str, report_of: Callable[..., Report]) -
         assert page.count(CONSEQUENCE) == 4
 
 
+@pytest.mark.slow
 def test_a_sum_fits_80_columns(report_of: Callable[..., Report]) -> None:
     page = re.sub(r"\x1b\[[0-9;]*m", "", render(report_of(TWICE, UNUSED), "text", None))
     assert max(map(len, page.splitlines())) < 80
@@ -335,6 +344,7 @@ def test_the_json_adds_up(report_of: Callable[..., Report]) -> None:
     assert exercise["tests"][1]["consequence"] is True
 
 
+@pytest.mark.slow
 def test_every_platform_adds_up_to_the_same_total(report_of: Callable[..., Report]) -> None:
     report = report_of(TWICE)
     assert report.points == 9
@@ -366,6 +376,7 @@ def hide(report: Report, *names: str) -> Report:
     return for_student(replace(report, exercises=(replace(result, tests=tests),)), Policy(), NOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_mistake_that_only_hidden_tests_show_is_in_no_line(
     form: str, report_of: Callable[..., Report]
@@ -379,6 +390,7 @@ def test_a_mistake_that_only_hidden_tests_show_is_in_no_line(
         assert secret not in page
 
 
+@pytest.mark.slow
 def test_a_line_does_not_say_what_hidden_tests_found(report_of: Callable[..., Report]) -> None:
     """The mistake shows in a test that students see; a hidden test fails because of it, too."""
     (result,) = hide(report_of(TWICE), "test_twice").exercises
@@ -397,6 +409,7 @@ def test_a_dearer_explanation_that_is_hidden_is_not_named(report_of: Callable[..
     assert sum_line(result) == ""
 
 
+@pytest.mark.slow
 def test_gradescope_shows_the_line_no_earlier_than_any_test(
     report_of: Callable[..., Report],
 ) -> None:

@@ -106,6 +106,7 @@ def test_help_and_errors_import_nothing_heavy(arguments: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_a_class_name_exists_once() -> None:
     places: dict[str, list[str]] = {}
     for path in sorted((ROOT / "grader").rglob("*.py")):

@@ -193,6 +193,7 @@ def test_a_text_that_a_parser_cannot_take_costs_its_student_alone(
     assert (said.code, report["points"]) == (1, 0)
 
 
+@pytest.mark.slow
 def test_all_texts_of_a_submission_are_bounded_together(course: Course, tmp_path: Path) -> None:
     hand_in(tmp_path / "s001", {f"{name}.py": "#" * 256 * 1024 for name in course.names})
     assert set(discover([tmp_path / "s001"], course).files) == set(course.names)
@@ -218,6 +219,7 @@ def class_zip(path: Path, solution: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_what_is_left_out_of_a_class_zip_is_told_to_its_student(
     cli: Cli, instant: Instant, tmp_path: Path, tiny_solution: str
 ) -> None:
@@ -263,6 +265,7 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
         template.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
@@ -289,6 +292,7 @@ def test_a_reader_that_misbehaves_costs_the_submission_that_it_reads(
     assert any(reason in flag for flag in report["flags"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["sleeps", "computes"])
 def test_a_reader_that_does_not_end_is_ended(
     how: str,

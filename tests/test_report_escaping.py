@@ -121,6 +121,7 @@ def test_no_text_breaks_out_of_a_page(text: str) -> None:
         assert text in Shape(page).text  # and all of it can be read
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=60, deadline=None, database=None)
 @given(st.text(alphabet=st.sampled_from("<>\"'&`/!-[]=; \n\tabcsriptonx{}%\\"), max_size=80))
 def test_no_made_up_text_breaks_out_either(text: str) -> None:
@@ -202,6 +203,7 @@ PIECES = (
 LINKISH = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map("".join)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=60, deadline=None, database=None)
 @given(LINKISH)
 def test_no_made_up_text_becomes_a_link_in_markdown(text: str) -> None:
@@ -270,6 +272,7 @@ def test_no_cell_of_the_marks_is_a_formula(text: str) -> None:
 CELLS = st.text(st.sampled_from("=+-@＝'\";,\t\r\n\v| \u00a0\u200b\x85\u2028\0ax1"), max_size=12)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=300, deadline=None, database=None)
 @given(CELLS)
 def test_no_made_up_text_makes_a_cell_a_formula(text: str) -> None:

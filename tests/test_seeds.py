@@ -109,6 +109,7 @@ def drawn(secret: bytes, digest: str) -> list[Any]:
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "tries"), [(40, 4), pytest.param(1000, 20, marks=pytest.mark.slow)]
 )

@@ -32,6 +32,7 @@ def merge(cli: Cli, handed_in: Path) -> Any:
     return cli("merge", handed_in.parent / "parts", "--course", TINY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [1, 2, 30])
 def test_parts_put_together_are_the_class(
     parts: int, cli: Cli, instant: Instant, handed_in: Path
@@ -65,6 +66,7 @@ def test_parts_put_together_are_the_class(
     assert "s099" in (put / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_merging_again_changes_nothing(cli: Cli, instant: Instant, handed_in: Path) -> None:
     for number in (1, 2):
         batch(cli, handed_in, "parts", "--shard", f"{number}/2")
@@ -75,6 +77,7 @@ def test_merging_again_changes_nothing(cli: Cli, instant: Instant, handed_in: Pa
     assert (grades.stat().st_ino, grades.stat().st_mtime_ns) == before
 
 
+@pytest.mark.slow
 def test_a_part_that_was_graded_again_counts_as_it_is_now(
     cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_a_part_that_was_graded_again_counts_as_it_is_now(
     assert put.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_what_is_merged_can_be_adjusted_and_regraded(
     cli: Cli, instant: Instant, handed_in: Path
 ) -> None:
@@ -108,6 +112,7 @@ def test_what_is_merged_can_be_adjusted_and_regraded(
     assert marks(out)["s004"] == "5"
 
 
+@pytest.mark.slow
 def test_a_part_goes_on_where_it_was(cli: Cli, instant: Instant, handed_in: Path) -> None:
     def stopping(job: Any) -> None:
         if len(instant.jobs) == 6:
@@ -146,6 +151,7 @@ def test_a_folder_without_parts_is_named(cli: Cli, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_parts_of_several_divisions_are_named(cli: Cli, instant: Instant, handed_in: Path) -> None:
     for shard in ("1/2", "2/2", "3/3"):
         batch(cli, handed_in, "parts", "--shard", shard)
@@ -171,6 +177,7 @@ def test_parts_that_were_graded_differently_are_refused(
     assert not (handed_in.parent / "parts" / "grades.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_part_of_another_state_of_the_course_waits_to_be_graded(
     cli: Cli, instant: Instant, handed_in: Path, tiny_copy: Path
 ) -> None:
@@ -208,6 +215,7 @@ def test_what_is_no_part_is_refused(shard: str, cli: Cli, handed_in: Path) -> No
     assert re.search(rf"{re.escape(shard)} is not a part such as 3/10", said.err)
 
 
+@pytest.mark.slow
 def test_a_folder_may_be_called_anything(cli: Cli, instant: Instant, handed_in: Path) -> None:
     odd = "50% of #3?"
     batch(cli, handed_in, odd, "--shard", "1/1")

@@ -158,6 +158,7 @@ def groups_of(*texts: str) -> list[SimilarGroup]:
     return found.groups()
 
 
+@pytest.mark.slow
 def test_identical_files_are_one_group_however_many() -> None:
     first, second = groups_of(*[program(1)] * 540, program(2), program(2))
     assert (len(first.students), first.identical, first.shares) == (540, ("attention",), (1.0, 1.0))
@@ -211,6 +212,7 @@ def test_a_match_as_long_as_the_guarantee_is_found() -> None:
     assert fingerprints(f"{first} {shared} {first}") & fingerprints(f"{second} {shared} {second}")
 
 
+@pytest.mark.slow
 def test_fingerprints_are_the_same_in_every_process() -> None:
     code = (
         "from grader.classroom.similarity import fingerprints;"

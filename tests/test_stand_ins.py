@@ -36,6 +36,7 @@ def test_every_stand_in_is_compared(course: Course) -> None:
     assert {name for name in course.names if course[name].stand_in} == {*STAND_INS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", STAND_INS)
 def test_a_stand_in_gives_what_the_reference_gives(

@@ -33,6 +33,7 @@ from grader.errors import InternalError
 from grader.stopping import SIGNALS, stop_on_signals, whole_step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 2, 3, 17, 40])
 def test_after_ctrl_c_what_was_graded_is_there_and_the_same_command_goes_on(
     at: int, cli: Cli, instant: Instant, forty: Path, whole: bytes
@@ -121,6 +122,7 @@ def test_a_second_ctrl_c_does_not_wait_for_the_step_that_hangs() -> None:
     assert told == ["goes on"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_a_report_is_written_loses_nothing(
     cli: Cli, instant: Instant, forty: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +143,7 @@ def test_ctrl_c_while_a_report_is_written_loses_nothing(
     check_consistent(out, "s007")
 
 
+@pytest.mark.slow
 def test_what_is_told_of_the_class_is_current_after_any_two_stops(
     cli: Cli, instant: Instant, forty: Path, whole: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +161,7 @@ def test_what_is_told_of_the_class_is_current_after_any_two_stops(
     assert (forty.parent / "out" / "grades.csv").read_bytes() == whole
 
 
+@pytest.mark.slow
 def test_half_a_page_of_a_run_that_was_killed_is_cleared_away(
     cli: Cli, instant: Instant, forty: Path
 ) -> None:
@@ -168,6 +172,7 @@ def test_half_a_page_of_a_run_that_was_killed_is_cleared_away(
     assert (out / "reports" / "mine.txt").read_text() == "keep"
 
 
+@pytest.mark.slow
 def test_when_the_grader_itself_fails_what_was_graded_is_there(
     cli: Cli, instant: Instant, forty: Path, whole: bytes
 ) -> None:

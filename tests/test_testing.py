@@ -98,6 +98,7 @@ def course_of_examples(tiny_copy: Path) -> Path:
     return tiny_copy
 
 
+@pytest.mark.slow
 def test_every_word_has_an_example_that_is_right(course_of_examples: Path, grade: Grade) -> None:
     course = load_course(course_of_examples)
     (result,) = grade(course, {"scale": SOLUTION}).exercises
@@ -105,6 +106,7 @@ def test_every_word_has_an_example_that_is_right(course_of_examples: Path, grade
     assert len(result.tests) == len(WORDS)
 
 
+@pytest.mark.slow
 def test_every_example_notices_a_mistake(course_of_examples: Path, grade: Grade) -> None:
     course = load_course(course_of_examples)
     (result,) = grade(course, {"scale": WRONG}).exercises

@@ -193,6 +193,7 @@ def test_a_price_is_between_its_check_and_the_exercise(
     assert problem in " ".join(said.out.split())
 
 
+@pytest.mark.slow
 def test_every_form_of_a_fault_is_graded(cli: Cli, tiny_copy: Path) -> None:
     path = tiny_copy / "reference" / "scale" / "faults.toml"
     harmless = 'variants = [[{ replace = "return x * factor", by = "return factor * x" }]]'
@@ -206,6 +207,7 @@ def test_every_form_of_a_fault_is_graded(cli: Cli, tiny_copy: Path) -> None:
     assert "factor_capped: in the form 'return factor * x' it earns all points" in told
 
 
+@pytest.mark.slow
 def test_what_each_fault_costs_is_printed(cli: Cli, tiny_copy: Path) -> None:
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--prices", "--course", tiny_copy)
@@ -217,6 +219,7 @@ def test_what_each_fault_costs_is_printed(cli: Cli, tiny_copy: Path) -> None:
     assert "factor_capped" not in cli("validate", "--course", tiny_copy).out
 
 
+@pytest.mark.slow
 def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: Path) -> None:
     folder = tiny_copy / "reference" / "scale"
     (folder / "probes.py").write_text(PROBES)
@@ -249,6 +252,7 @@ def test_a_fault_that_fails_other_tests_than_it_says_is_told_which(
     assert 'they are: fails = ["test_thrice"]' in told
 
 
+@pytest.mark.slow
 def test_runs_with_one_seed_that_differ_are_told(
     tiny_copy: Path, zygote: Zygote, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
@@ -266,6 +270,7 @@ def test_runs_with_one_seed_that_differ_are_told(
     assert "test_hidden.py: two runs with one seed differ" in said.out
 
 
+@pytest.mark.slow
 def test_the_table_adds_up(tiny_course: Course) -> None:
     proofs = validate_course(tiny_course, ["scale"], 1)
     assert "total" in table(proofs)

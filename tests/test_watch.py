@@ -70,6 +70,7 @@ def shown(session: Session, height: int = 23) -> str:
     return " ".join(page.split())
 
 
+@pytest.mark.slow
 def test_a_student_at_work(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         session.refresh()
@@ -97,6 +98,7 @@ def test_a_student_at_work(copy: Path, at_work: AtWork) -> None:
     at_work(work)
 
 
+@pytest.mark.slow
 def test_only_what_changed_and_what_requires_it_is_graded_again(
     copy: Path, at_work: AtWork
 ) -> None:
@@ -113,6 +115,7 @@ def test_only_what_changed_and_what_requires_it_is_graded_again(
     at_work(work)
 
 
+@pytest.mark.slow
 def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         solve(copy, "layer_norm", ("correction=0", "correction=1"))
@@ -127,6 +130,7 @@ def test_hints_of_the_mistake_come_first_and_are_remembered(copy: Path, at_work:
     at_work(work)
 
 
+@pytest.mark.slow
 def test_a_hint_on_the_mistake_comes_before_those_that_were_seen(
     copy: Path, at_work: AtWork
 ) -> None:
@@ -143,6 +147,7 @@ def test_a_hint_on_the_mistake_comes_before_those_that_were_seen(
     at_work(work)
 
 
+@pytest.mark.slow
 def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygote) -> None:
     course = load_course(copy)
     paths, names = (course.student_folder,), ("transformer_block",)
@@ -157,6 +162,7 @@ def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygo
     with_grader(course, names, zygote, work)
 
 
+@pytest.mark.slow
 def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work: AtWork) -> None:
     def interrupt(session: Session, name: str) -> None:
         raise KeyboardInterrupt
@@ -181,6 +187,7 @@ def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work: AtWor
     at_work(work)
 
 
+@pytest.mark.slow
 def test_the_list_shows_every_exercise(at_work: AtWork) -> None:
     def work(session: Session) -> None:
         session.refresh()
@@ -192,6 +199,7 @@ def test_the_list_shows_every_exercise(at_work: AtWork) -> None:
     at_work(work)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_just_being_replaced_is_waited_for(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         session.refresh()
@@ -205,6 +213,7 @@ def test_a_file_that_is_just_being_replaced_is_waited_for(copy: Path, at_work: A
     at_work(work)
 
 
+@pytest.mark.slow
 def test_a_small_terminal_keeps_the_keys(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         solve(copy, "layer_norm", ("correction=0", "correction=1"))
@@ -289,6 +298,7 @@ def test_saves_and_keys_in_a_terminal(copy: Path, terminal: Open) -> None:
     assert opened.end() == 1
 
 
+@pytest.mark.slow
 def test_what_was_interrupted_is_graded_next(copy: Path, at_work: AtWork) -> None:
     def work(session: Session) -> None:
         def interrupt() -> None:

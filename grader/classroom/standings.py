@@ -114,7 +114,7 @@ class Standings:
         for rules, seed in self.ledger.published_under():
             if rules in (self.rules, also) and seed == self.seed:
                 continue
-            what = f" under other rules: {self.changed_rules} changed since"
+            what = f" under other rules; changed since: {self.changed_rules}"
             if seed != self.seed and secret_from(seed) != self.secret:  # nor is it an older ledger
                 what = f" with another seed, {seed}"
             raise RequestError(
