@@ -71,7 +71,6 @@ class ClassTally:
             submitted=report.submitted,
             late_days=report.mark.late_days if report.mark else 0.0,
             flags=report.flags,
-            first_to_fix=report.first_to_fix.name if report.first_to_fix else "",
             page=page,
             code=code,
         )

@@ -182,7 +182,6 @@ def _showable(
         submitted="",
         late_days=0.0,
         flags=("this row cannot be shown; needs review",),
-        first_to_fix="",
         page="",
     )
 

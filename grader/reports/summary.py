@@ -15,9 +15,8 @@ class StudentRow:
 
     `points_of` and `states` have one item per exercise, in the order of `Summary.exercises`; the
     points of an exercise that was not graded are None. `login` and `email` are searched, not shown.
-    `first_to_fix` names the first exercise
-    that is not passed, and is empty if all are. `page` is the path of the student's report,
-    relative to the class page, and `code` that of their code, or empty. `submitted` is in ISO 8601.
+    `page` is the path of the student's report, relative to the class page, and `code` that of their
+    code, or empty. `submitted` is in ISO 8601.
     """
 
     id: str
@@ -34,7 +33,6 @@ class StudentRow:
     submitted: str
     late_days: float
     flags: tuple[str, ...]
-    first_to_fix: str
     page: str
     code: str = ""
 

@@ -29,7 +29,7 @@
   const plain = (number) => (number === null ? "–" : String(number));
   const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const searched = all.map((at) => folded(["id", "name", "login", "email", "section"].map((each) => students[each][at]).join("\n")));
-  const toFix = (at) => places.get(students.first_to_fix[at]) ?? exercises.length;
+  const toFix = (at) => students.states[at].filter((state) => state !== passed).length;
   const passed = states.findIndex((state) => state.name === "passed");
   const stateOf = (at) => states[students.state[at]].name;
 
@@ -71,7 +71,7 @@
     some("flags") && { title: "Flags", number: true, value: (at) => students.flags[at].length, cell: (at) => make("span", students.flags[at].join("; "), "flags"), kind: () => "flagged" },
     ...exercises.map((exercise, place) =>
       figure(exercise.title, (at) => students.points_of[at][place], (at) => states[students.states[at][place]].kind)),
-    { title: "State", value: (at) => students.state[at] * MANY + toFix(at), shown: (at) => stateOf(at) + (toFix(at) < exercises.length ? `: ${exercises[toFix(at)].title}` : ""), kind: () => "state" },
+    { title: "State", value: (at) => students.state[at] * (exercises.length + 1) + toFix(at), shown: (at) => stateOf(at) + (toFix(at) ? ` (${toFix(at)})` : ""), kind: () => "state" },
     students.attempt.some((attempt) => attempt > 1) && figure("Attempt", field("attempt")),
     some("submitted") && { title: "Submitted", text: true, value: field("submitted"), shown: (at) => students.submitted[at].slice(0, 16).replace("T", " "), kind: () => "small" },
   ].filter(Boolean);
