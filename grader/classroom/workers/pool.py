@@ -25,7 +25,7 @@ from grader.sandbox.confinement.layers import LAYERS, Isolation
 from grader.sandbox.host.child import ChildProcess, module_command
 from grader.sandbox.host.zygote import cannot_confine
 
-SLACK = 60.0  # seconds that a job may take beyond the limits of its exercises
+SLACK = 120.0  # seconds that a job may take beyond the limits of its exercises: to name mistakes
 ENDED = "the process that graded it ended"
 PATIENCE = 3  # template processes that may end one after another before we give up
 
