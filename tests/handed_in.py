@@ -40,10 +40,10 @@ def place(folder: Path, *names: str, text: str = SOFTMAX) -> Path:
     return folder
 
 
-def notebook(text: str) -> str:
-    """Return a notebook of one cell."""
+def notebook(*texts: str) -> str:
+    """Return a notebook of these cells."""
     cell = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
-    cells = [{**cell, "id": "c1", "source": text}]
+    cells = [{**cell, "id": f"c{n}", "source": text} for n, text in enumerate(texts, start=1)]
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
 
 

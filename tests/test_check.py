@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from classroom import hand_in
 from commandline import Cli
 
 HERE = Path(__file__).parent
@@ -199,6 +200,18 @@ def test_status_follows_a_student_through_an_exercise(cli: Cli, work: Path) -> N
     said = cli("status").out
     assert re.search(r"8 / 8 +passed", said)
     assert "All done." in said
+
+
+def test_a_stub_that_an_editor_saved_again_is_not_started(cli: Cli, work: Path, pair: Path) -> None:
+    shift = pair / "reference" / "shift" / "exercise.toml"
+    shift.write_text(f'requires = ["scale"]\n{shift.read_text()}')
+    stub = (work / "scale.py").read_text()
+    hand_in(work / "mine", {"scale.py": "", "shift.py": "def shift(x, by): return x\n"})
+    (work / "mine/scale.py").write_bytes(stub.replace("\n", "\r\n").encode())
+    said = cli("check", work / "mine", "shift", "--course", pair)
+    assert "scale comes first: this exercise builds on it" in " ".join(said.out.split())
+    (work / "scale.py").write_bytes(f"# Jane\r\n{stub}".encode())
+    assert "not started" in cli("status").out
 
 
 def test_reset_keeps_a_copy(cli: Cli, work: Path) -> None:

@@ -18,7 +18,7 @@ from grader.submissions import opening
 
 TINY = Path(__file__).parent / "tiny"
 DUE = datetime(2026, 11, 5, 12, tzinfo=UTC)
-SIX, TWO = "# 6 points\n", "# 2 points\n"
+SIX, TWO = "# 6 points\nx = 1\n", "# 2 points\nx = 2\n"
 HOUR = timedelta(hours=1)
 
 
@@ -58,7 +58,7 @@ def stub(tiny_course: Course) -> str:
 @pytest.fixture
 def batch(cli: Cli, instant: Instant, tmp_path: Path) -> Cli:
     """Grade the clones in `class`; s009 is a neighbour whom nothing affects."""
-    commit(tmp_path / "class/s009", scale="# 5 points\n")
+    commit(tmp_path / "class/s009", scale="# 5 points\nx = 1\n")
 
     def grading(*arguments: object, course: Path = TINY) -> dict[str, str]:
         out = tmp_path / "out"
@@ -134,13 +134,13 @@ def test_the_last_commit_before_each_students_deadline_is_graded(
     folder = tmp_path / "class"
     for student in ("s001", "s002", "s003", "s004"):
         commit(folder / student, DUE - 2 * HOUR, scale=TWO)
-        commit(folder / student, DUE - HOUR, scale="# 4 points\n")
+        commit(folder / student, DUE - HOUR, scale="# 4 points\nx = 1\n")
         commit(folder / student, DUE + HOUR, scale=SIX)
     git(folder / "s003", "gc", "-q")
     git(folder / "s004", "checkout", "-q", "HEAD~2")
     commit(folder / "s005", DUE + HOUR, scale=SIX)
     commit(folder / "s006", DUE + HOUR / 6, scale=SIX)  # within the grace period
-    commit(folder / "s007", DUE - HOUR, **{"hw/scale": "# 3 points\n", "hw/Scale (1)": SIX})
+    commit(folder / "s007", DUE - HOUR, **{"hw/scale": "# 3 points\nx = 1\n", "hw/Scale (1)": SIX})
     hand_in(folder / "s007", {"scale.py": SIX})
     roster = tmp_path / "class.csv"
     students = [f"s00{number},\n" for number in (1, 3, 4, 5, 6, 7, 9)]
@@ -239,7 +239,7 @@ def test_nothing_that_a_clone_configures_is_run(tmp_path: Path, batch: Cli, due:
 def tree_with(clone: Path, *entries: str) -> str:
     """Return a tree made by hand, whose entries may have any names."""
     blob = subprocess.check_output(
-        ["git", "hash-object", "-w", "--stdin"], cwd=clone, input=b"# 6 points\n"
+        ["git", "hash-object", "-w", "--stdin"], cwd=clone, input=b"# 6 points\nx = 1\n"
     )
     raw = b"".join(
         b"100644 " + name.encode() + b"\0" + bytes.fromhex(blob.decode().strip())

@@ -55,7 +55,7 @@ COPIES = [
 def test_a_name_that_nearly_fits_is_graded_and_flagged(
     name: str, tmp_path: Path, batch: Batch, stub: str
 ) -> None:
-    text = "# 6 points\n"  # what it defines does not matter
+    text = "# 6 points\nx = 1\n"  # what it defines does not matter
     content = notebook(text) if name.endswith("ipynb") else text
     hand_in(tmp_path / "class", {f"s001/{name}": content, "s001/helper.py": "x = 1\n"})
     zipped(tmp_path / "class/s002.zip", {f"work/{name}": content, "work/scale.py": stub})
@@ -140,6 +140,36 @@ def test_an_untouched_stub_yields_to_work_wherever_it_lies(
     work = notebook(SIX) if place.endswith("ipynb") else SIX
     hand_in(tmp_path / "class", {f"s001/{place}": work})
     (tmp_path / "class/s001/scale.py").write_bytes(spoilt(stub).encode())
+    assert batch(tmp_path / "class", TINY) == {"s001": "6"}
+
+
+NO_WORK = {
+    "a name on top": lambda stub: f"# Jane Doe\n{stub}",
+    "another statement": lambda stub: stub.replace("e", "E", 1),
+    "no statement": lambda stub: stub.split('"""\n', 1)[1],
+    "nothing": lambda stub: "",
+    "a comment": lambda stub: "# my solution is in the notebook\n",
+    "only imports": lambda stub: "from torch import Tensor\n",
+    "only the statement": lambda stub: stub.split('"""\n', 1)[0] + '"""\n',
+}
+
+
+@pytest.mark.parametrize("without_work", NO_WORK.values(), ids=NO_WORK)
+def test_a_file_in_which_no_code_was_written_yields_to_work(
+    without_work: Callable[[str], str], tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    text = without_work(stub)
+    hand_in(tmp_path / "class", {"s001/scale.py": text, "s001/homework.ipynb": notebook(SIX)})
+    hand_in(tmp_path / "class", {"s002/scale.py": text, "s002/scale.ipynb": notebook(SIX)})
+    hand_in(tmp_path / "class", {"s003/scale.py": SIX, "s003/scale.ipynb": notebook(text)})
+    hand_in(tmp_path / "class", {"s004/scale.py": text, "s004/week1/scale.py": SIX})
+    assert set(batch(tmp_path / "class", TINY).values()) == {"6"}
+
+
+def test_a_stub_in_several_cells_yields_to_work(tmp_path: Path, batch: Batch, stub: str) -> None:
+    parts = stub.split("\n\n\n")
+    assert len(parts) > 1
+    hand_in(tmp_path / "class", {"s001/scale.ipynb": notebook(*parts), "s001/homework.py": SIX})
     assert batch(tmp_path / "class", TINY) == {"s001": "6"}
 
 

@@ -8,7 +8,7 @@ from grader.commands.memory import Memory
 from grader.commands.options import COURSE, short_path
 from grader.commands.work import hints_for, last_check, own_work, students_folder
 from grader.course.course import Course, Exercise
-from grader.course.stubs import make_stub
+from grader.course.stubs import is_untouched, make_stub
 from grader.files import keep_copy
 from grader.submissions.submission import Submission
 
@@ -70,7 +70,7 @@ def _state(course: Course, exercise: Exercise, work: Submission) -> tuple[str, i
         return "cannot be read", 0
     if name not in work.files:
         return "no file", 0
-    if work.files[name] == make_stub(exercise):
+    if is_untouched(work.files[name], make_stub(exercise)):
         return "not started", 0
     if last is None:
         return "changed since it was last checked", 0

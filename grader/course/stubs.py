@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
+from collections import Counter
+from collections.abc import Iterator
 from itertools import zip_longest
 
 from grader.course.course import Exercise
 from grader.errors import CourseError
 
 START, END = "# --- solution", "# --- end"
+UNWRITTEN = "NotImplementedError"  # what every stub raises
+
+# Each of these takes linear time, because nothing in them is tried twice.
+_LONG = r'"""[^"\\]*+(?:(?:\\(?:.|\Z)|"(?!""))[^"\\]*+)*+(?:"""|\Z)'
+_SHORT = r'"[^"\\\r\n]*+(?:\\(?:.|\Z)[^"\\\r\n]*+)*+"?'
+_STRING = "|".join([_LONG, _LONG.replace('"', "'"), _SHORT, _SHORT.replace('"', "'")])
+_COMMENT = r"\#[^\r\n]*+"
+_COMMENT_OR_STRING = re.compile(rf"{_COMMENT}|{_STRING}", re.DOTALL)
+_ONLY_STRING = re.compile(rf"[rRuUbB]{{0,2}}(?:{_STRING})", re.DOTALL)
+_IMPORT = r"(?:import|from)[ \t][^\r\n\"'#;]*+"
+_PREAMBLE = rf"(?:\s|{_COMMENT}|[rRuUbB]{{0,2}}(?:{_STRING})|^{_IMPORT})*+"
+_DEFINES_FIRST = re.compile(rf"{_PREAMBLE}^(?:async\b|def\b|class\b|@)", re.DOTALL | re.MULTILINE)
+_DEFINES = re.compile(r"(?:async |def |class )|[^\W\d][^=(]*=")
+_ADDS_NOTHING = ("import ", "from ", "get_ipython()")
 
 
 def make_stub(exercise: Exercise) -> str:
@@ -35,6 +52,36 @@ def untouched_text(exercise: Exercise) -> str:
         return make_stub(exercise)
     except CourseError:
         return ""
+
+
+def is_untouched(text: str, stub: str) -> bool:
+    """Return whether a text is no more than a stub, or defines nothing at all.
+
+    Only code counts: comments, docstrings, imports and the cells of a notebook do not. It is no
+    parser and takes linear time, so it may run on what a stranger wrote.
+    """
+    if UNWRITTEN not in text and _DEFINES_FIRST.match(text):
+        return False  # most files are written, and this is soon known of them
+    lines = list(_code_lines(text))
+    return not Counter(lines) - _code_of(stub) or not any(map(_DEFINES.match, lines))
+
+
+@functools.lru_cache(maxsize=128)
+def _code_of(stub: str) -> Counter[str]:
+    return Counter(_code_lines(stub))
+
+
+def _code_lines(text: str) -> Iterator[str]:
+    """Yield the lines of code in a text, without what does nothing."""
+    for line in _COMMENT_OR_STRING.sub(_on_one_line, text).splitlines():
+        code = " ".join(line.split())
+        if code and not code.startswith(_ADDS_NOTHING) and not _ONLY_STRING.fullmatch(code):
+            yield code
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    piece = found[0]
+    return "" if piece.startswith("#") else " ".join(piece.split())
 
 
 def statement_of(stub: str) -> str:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from grader import __version__
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named
-from grader.course.stubs import make_stub, statement_of
+from grader.course.stubs import is_untouched, make_stub, statement_of
 from grader.grading.naming import with_name
 from grader.report import ExerciseResult, Report
 from grader.submissions.submission import Submission
@@ -75,8 +75,8 @@ class Reporter:
     ) -> str:
         """Return which required exercise to solve before this one, or nothing."""
         for name in exercise.requires:
-            started = submission.files.get(name, "") not in ("", self._stub_and_statement(name)[0])
-            if not passed.get(name, started):
+            stub = self._stub_and_statement(name)[0]
+            if not passed.get(name, not is_untouched(submission.files.get(name, ""), stub)):
                 return f"{name} comes first: this exercise builds on it"
         return ""
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import codecs
-import functools
 import hashlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.course.course import Course
-from grader.course.stubs import untouched_text
-from grader.sandbox.cells import CELL, NOTEBOOK
+from grader.course.stubs import is_untouched, untouched_text
+from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.source import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, read_notebook
 from grader.submissions.opening import NotOpened, OwnFolder, read_file
@@ -51,11 +50,10 @@ class CodeFiles:
             self._read[file] = read_code(file, self.own.within)
         return self._read[file]
 
-    def is_filled_in(self, file: Path, name: str, course: Course) -> bool:
-        """Return whether a file is anything but the stub of an exercise as it was handed out."""
+    def has_work(self, file: Path, name: str, course: Course) -> bool:
+        """Return whether a file is anything but the stub of an exercise, as far as it is read."""
         code = self.read(file)
-        stub = untouched_text(course[name])
-        return bool(code.problem) or not _is_same(code.text, stub)
+        return bool(code.problem) or not is_untouched(code.text, untouched_text(course[name]))
 
     def defined_in(self, file: Path, course: Course) -> list[str]:
         """Return the exercises of which a file defines something at its top level."""
@@ -122,19 +120,3 @@ def digest_of(suffix: str, data: bytes) -> str:
     """Return a digest of a file's kind and bytes: a file with a notebook's code is another file."""
     kind = b"notebook" if suffix == NOTEBOOK else b"python"
     return hashlib.sha256(kind + b"\0" + data).hexdigest()
-
-
-def is_stub(data: bytes, stub: str) -> bool:
-    """Return whether the bytes of a file are an exercise's stub, as far as UTF-8 tells."""
-    return _is_same(data.decode("utf-8-sig", "replace"), stub)
-
-
-def _is_same(text: str, stub: str) -> bool:
-    return bool(stub) and _essence(text) == _essence(stub)
-
-
-@functools.lru_cache(maxsize=128)
-def _essence(text: str) -> str:
-    """Return a text without whitespace at line ends, and without the lines that name cells."""
-    lines = (line.rstrip() for line in text.splitlines() if not line.startswith(CELL))
-    return "\n".join(lines).strip()

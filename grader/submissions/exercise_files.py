@@ -174,7 +174,7 @@ class _FileSearch:
 
     def has_work(self, file: Path, name: str) -> bool:
         """Return whether a file is not just the stub of an exercise."""
-        return self.code.is_filled_in(file, name, self.course)
+        return self.code.has_work(file, name, self.course)
 
     def levels(self) -> Iterator[list[Path]]:
         """Yield the folder, then the folders in it, and so on: zips and clones wrap the files."""

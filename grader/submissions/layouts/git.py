@@ -15,10 +15,11 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from grader.course.course import Course
+from grader.course.stubs import is_untouched
 from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import CODE, MAX_DEPTH, is_archive, without_suffix
-from grader.submissions.code_files import MAX_NOTEBOOK_BYTES, is_stub
+from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.exercise_files import exercise_paths
 from grader.submissions.layouts import plain
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
@@ -207,7 +208,7 @@ def _has_work(path: str, data: bytes, course: Course) -> bool:
         return True
     known = {each.name: each for each in exercise_names(course)}
     if name := _exercise_of(path, course):
-        return not is_stub(data, known[name].stub)
+        return not is_untouched(data.decode("utf-8-sig", "replace"), known[name].stub)
     defined = (
         f"{word} {each}"
         for one in known.values()
