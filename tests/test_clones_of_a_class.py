@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,7 +23,7 @@ SIX, TWO = "# 6 points\nx = 1\n", "# 2 points\nx = 2\n"
 HOUR = timedelta(hours=1)
 
 
-def git(folder: Path, *arguments: str, when: datetime = DUE) -> str:
+def git(folder: Path, *arguments: str, when: datetime = DUE, given: str = "") -> str:
     """Run git in a clone, as a student does."""
     environment = {
         "PATH": os.environ["PATH"],
@@ -33,7 +34,7 @@ def git(folder: Path, *arguments: str, when: datetime = DUE) -> str:
     }
     who = ["-c", "user.name=s001", "-c", "user.email=s001@example.org"]
     command = ["git", *who, *arguments]
-    return subprocess.check_output(command, cwd=folder, env=environment, text=True)
+    return subprocess.check_output(command, cwd=folder, env=environment, text=True, input=given)
 
 
 def commit(folder: Path, when: datetime = DUE - HOUR, **files: str) -> Path:
@@ -271,6 +272,20 @@ def test_a_clone_of_too_many_files_keeps_its_time(tmp_path: Path, batch: Cli) ->
     assert batch() == {"s001": "6"}
     assert report_of(tmp_path / "out", "s001")["submitted"] == (DUE - HOUR).isoformat()
     assert flags(tmp_path, "s001") == ["its files cannot be compared with its commit; needs review"]
+
+
+def test_a_commit_of_tangled_names_takes_no_time(tmp_path: Path, batch: Cli) -> None:
+    clone = commit(tmp_path / "class/s001", scale=TWO)
+    blob = git(clone, "rev-parse", "HEAD:scale.py").strip()
+    marks_only = " ".join(str(number % 10) for number in range(50))
+    names = [f"{number:06d} {marks_only}.py" for number in range(1500)]
+    listed = "".join(f"100644 blob {blob}\t{name}\n" for name in names)
+    tree = git(clone, "mktree", given=listed).strip()
+    git(clone, "update-ref", "HEAD", git(clone, "commit-tree", tree, "-m", "x").strip())
+    before = time.process_time()
+    assert batch() == {"s001": "2"}
+    assert time.process_time() - before < 10
+    assert flags(tmp_path, "s001")[0].startswith("edits are not committed: scale.py")
 
 
 def test_no_name_is_so_long_that_a_flag_is_lost(tmp_path: Path, batch: Cli) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from itertools import combinations
+from itertools import takewhile
 
 MAX_STEM = 120  # characters of a name that are compared
 ALIKE = 0.85  # how similar a misspelt name must be, of 1
@@ -22,13 +23,18 @@ TEST = re.compile(r"tests?|conftest")
 def marked_copy_of(stem: str, names: Iterable[str]) -> str:
     """Return the exercise whose name this is but for case, separators and marks; else ""."""
     words = _words(stem)
-    for start, end in combinations(range(len(words) + 1), 2):
-        outside = [*words[:start], *words[end:]]
-        if all(map(MARK.fullmatch, outside)):
-            fitting = [name for name in names if _joined(name) == "".join(words[start:end])]
-            if fitting:
-                return fitting[0]
+    by_text = {_joined(name): name for name in reversed([*names])}
+    last_start, first_end = _marks_before(words), len(words) - _marks_before(words[::-1])
+    for start in range(last_start + 1):
+        for end in range(max(start + 1, first_end), len(words) + 1):
+            if name := by_text.get("".join(words[start:end])):
+                return name
     return ""
+
+
+def _marks_before(words: Sequence[str]) -> int:
+    """Return how many of the first words are marks."""
+    return sum(1 for _ in takewhile(MARK.fullmatch, words))
 
 
 def resembled(stem: str, names: Iterable[str]) -> str:
@@ -43,10 +49,11 @@ def resembled(stem: str, names: Iterable[str]) -> str:
     return by_text[close[0]] if close else ""
 
 
+@functools.lru_cache(maxsize=256)
+def _joined(name: str) -> str:
+    return "".join(_words(name))
+
+
 def _words(stem: str) -> Sequence[str]:
     text = unicodedata.normalize("NFKC", stem[:MAX_STEM]).casefold()
     return re.findall(r"[^\W_]+", text)
-
-
-def _joined(name: str) -> str:
-    return "".join(_words(name))

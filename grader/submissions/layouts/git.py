@@ -6,10 +6,11 @@ of the last commit before a deadline.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -122,10 +123,16 @@ def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
     if edited := sorted(_edited(there, files, course)):
         yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited)), MAX_NAMED))}"
     known = {blob: one.text for one in there.values() for blob in one.blobs}
-    wanted = [blob for blob in files.values() if blob not in known]
-    contents = {**known, **(commits.read(wanted[:MAX_FILES]) if wanted else {})}
-    if not any(_has_work(path, contents.get(blob, b""), course) for path, blob in files.items()):
+    near = {path: files[path] for path in _nearest(files)}
+    wanted = [blob for blob in near.values() if blob not in known]
+    contents = {**known, **(commits.read(wanted) if wanted else {})}
+    if not any(_has_work(path, contents.get(blob, b""), course) for path, blob in near.items()):
         yield NEVER
+
+
+def _nearest(paths: Iterable[str]) -> list[str]:
+    """Return so many paths as are looked at: those with the fewest folders on the way."""
+    return heapq.nsmallest(MAX_FILES, paths, key=lambda path: path.count("/"))
 
 
 def _is_code(path: str) -> bool:
