@@ -67,6 +67,10 @@ def test_a_source_that_cannot_be_decoded_is_its_students_problem(
         "s004": (b"\xff\xfe" + b"x\0=", "scale.py is not UTF-16"),
         "s005": (b"x = 1\n\n# coding: latin-1\n\xf6", "scale.py is not UTF-8: byte 0xf6 in line 4"),
         "s006": (b"# coding: ascii\n\xf6", "scale.py is not ASCII: byte 0xf6 in line 2"),
+        "s007": (
+            b"# coding: unicode_escape\nx='\\ud800'\n# \xf6\n",
+            "scale.py cannot be read as UNICODE_ESCAPE",
+        ),
     }
     for student, (data, _) in ways.items():
         hand_in(tmp_path / "class", {f"{student}/scale.py": ""})

@@ -92,7 +92,9 @@ def decoded(data: bytes) -> str:
     name = "" if failed.encoding.startswith("utf-16") else _declared_encoding(data)
     try:
         if name:
-            return data.decode(name)
+            text = data.decode(name)
+            text.encode()  # some codecs make characters that no UTF-8 has
+            return text
     except UnicodeDecodeError as error:
         failed = error
     except (LookupError, ValueError) as error:  # such as `hex`, which makes bytes of bytes
