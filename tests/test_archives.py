@@ -215,6 +215,18 @@ def test_a_class_is_read_from_a_tar(tmp_path: Path, cli: Cli, instant: Instant) 
     assert marks(tmp_path / "out") == {"s001": "6", "s002": "6"}
 
 
+def test_of_a_file_that_was_added_to_a_tar_again_the_last_version_is_graded(
+    tmp_path: Path, batch: Cli
+) -> None:
+    for version, text in enumerate(("# 1 points\n", SIX)):
+        (tmp_path / "scale.py").write_text(text)
+        with tarfile.open(tmp_path / "s001.tar", "a" if version else "w") as archive:
+            archive.add(tmp_path / "scale.py", "hw/./scale.py" if version else "hw/scale.py")
+    (tmp_path / "s001.tar").rename(tmp_path / "class/s001.tar")
+    assert batch() == {"s001": "6"}
+    assert flags(tmp_path, "s001") == ""
+
+
 def test_a_student_is_called_after_an_archive_without_its_suffix() -> None:
     names = ("s001.tar.gz", "s001.TGZ", "s001.zip", "s001.rar", "s.001.tar")
     assert [archives.without_suffix(name) for name in names] == [*["s001"] * 4, "s.001"]

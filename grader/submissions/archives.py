@@ -177,14 +177,16 @@ class _Unpacking:
 
     def run(self) -> None:
         """Write every wanted member that keeps to the limits."""
-        refused = self._refused_parts()
+        refused, last = self._refused_parts(), dict[PurePosixPath, PackedFile]()
         for member in self._wanted:
             if self._part(member.path) in refused:
                 continue
             if reason := _unsafe_reason(member, self._limits):
                 self._leave_out(member.path, reason)
-            else:
-                self._unpack(member)
+            else:  # `tar -r` and `tar -u` add a new version, and leave the old one where it is
+                last[member.path] = member
+        for member in last.values():
+            self._unpack(member)
 
     def _unpack(self, member: PackedFile) -> None:
         limits, path = self._limits, member.path
