@@ -43,13 +43,66 @@ def test_the_same_files_are_the_same_submission_in_any_folder_or_zip(
 
 
 def test_several_zips_of_a_student_make_one_submission(tmp_path: Path, course: Course) -> None:
-    zipped(tmp_path / "s001/a.zip", {"a/masked_softmax.py": SOFTMAX})
-    zipped(tmp_path / "s001/b.zip", {"layer_norm/solution.py": NORM, "masked_softmax.py": "x"})
+    zipped(tmp_path / "s001/a.zip", {"a/masked_softmax.py": SOFTMAX, "__MACOSX/a/x.py": ""})
+    zipped(tmp_path / "s001/b.zip", {"layer_norm/solution.py": NORM, "__MACOSX/b/x.py": ""})
     place(tmp_path, "s001/feed_forward.py", "s001/.venv/masked_softmax.py")
     found = read(tmp_path, course)["s001"]
     assert set(found.files) == {"masked_softmax", "layer_norm", "feed_forward"}
     assert found.files["masked_softmax"] == SOFTMAX
-    assert "masked_softmax.py appears again in b.zip and was left out; needs review" in found.notes
+    assert found.notes == ()
+
+
+SAME_NAMES = {
+    "a stub beside": {"masked_softmax.py": "", "solutions.zip": {"masked_softmax.py": SOFTMAX}},
+    "a stub before": {
+        "exercises.zip": {"masked_softmax.py": "", "layer_norm.py": "", "feed_forward.py": ""},
+        "solutions.zip": {"masked_softmax.py": SOFTMAX},
+    },
+    "a wrapped stub": {
+        "a.zip": {"a/masked_softmax.py": ""},
+        "a.tar.zip": {"b/masked_softmax.py": SOFTMAX},
+    },
+    "a zip for each": {
+        "layer_norm.zip": {"solution.py": NORM},
+        "masked_softmax.zip": {"solution.py": SOFTMAX},
+    },
+    "a zip of a folder for each": {
+        "layer_norm.zip": {"layer_norm/main.py": NORM},
+        "masked_softmax.zip": {"masked_softmax/main.py": SOFTMAX},
+    },
+    "zips of one file": {
+        "masked_softmax.py": "",
+        "masked_softmax.py.zip": {"masked_softmax.py": SOFTMAX},
+    },
+    "strange names": {
+        "__.zip": {"masked_softmax.py": ""},
+        "..zip.zip": {"masked_softmax.py": SOFTMAX},
+        ". .zip": {"masked_softmax.py": ""},
+    },
+    "a folder of that name": {
+        "hw/masked_softmax.py": "",
+        "masked_softmax.py": "",
+        "hw.zip": {"masked_softmax.py": SOFTMAX},
+    },
+}
+
+
+@pytest.mark.parametrize("files", SAME_NAMES.values(), ids=SAME_NAMES)
+def test_no_zip_hides_the_work_in_another_part(
+    files: dict[str, str | dict[str, str]], tmp_path: Path, course: Course
+) -> None:
+    for name, content in files.items():
+        if isinstance(content, dict):
+            zipped(tmp_path / "s001" / name, content)
+        else:
+            place(tmp_path / "s001", name, text=content)
+    found = read(tmp_path, course)["s001"]
+    assert found.files["masked_softmax"] == SOFTMAX
+    if "layer_norm.zip" in files:
+        assert found.files["layer_norm"] == NORM
+    again = read(tmp_path, course)["s001"]
+    assert (again.paths, again.notes) == (found.paths, found.notes)
+    assert not any("grader-attempt" in text for text in (*found.paths.values(), *found.notes))
 
 
 def test_a_broken_zip_affects_no_other_file(tmp_path: Path, course: Course) -> None:

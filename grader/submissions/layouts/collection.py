@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +23,7 @@ from grader.submissions.archives import (
     is_code_or_opened,
     is_opened,
     unopened_reason,
+    without_suffix,
 )
 from grader.submissions.layouts.attempt import CLUTTER, Attempt, AttemptPart
 from grader.submissions.notes import (
@@ -46,6 +49,7 @@ from grader.submissions.submission import (
 )
 
 MAX_ZIPS = 20  # in one attempt
+MAX_FOLDER_NAME = 50  # characters
 TOO_MUCH = "exceeds the limits of one submission"
 # Errors of this machine, for which no student may lose points. A reader has limits of its own on
 # memory and open files, so a lack of them is no such error.
@@ -57,7 +61,7 @@ def attempt_folder(attempt: Attempt, notes: list[str] | None = None) -> Iterator
     """Yield a folder with the attempt's files, and add a note on each one that is left out.
 
     For a single folder without zips, this is the folder itself. Otherwise it is a temporary one,
-    to which the files are copied and zips unpacked.
+    to which the files are copied, and to which zips are unpacked.
     """
     notes = [] if notes is None else notes
     parts = [inner for part in attempt.parts for inner in _inner_parts(part, notes)]
@@ -68,8 +72,8 @@ def attempt_folder(attempt: Attempt, notes: list[str] | None = None) -> Iterator
     with TemporaryDirectory(prefix="grader-attempt-") as name:
         copier = _Copier(Path(name), notes)
         for part in parts:
-            copier.put(part, alone=len(parts) == 1)
-        yield Path(name)
+            copier.put(part)
+        yield copier.folder(alone=len(parts) == 1)
 
 
 def collect(attempt: Attempt, course: Course) -> Submission:
@@ -196,23 +200,56 @@ def _is_searched(entry: Entry) -> bool:
 class _Copier:
     """Puts the parts of one attempt into a folder, within the limits of one zip."""
 
-    def __init__(self, folder: Path, notes: list[str]) -> None:
-        self._folder, self._notes = folder, notes
+    def __init__(self, scratch: Path, notes: list[str]) -> None:
+        self._folder, self._staging, self._notes = scratch / "files", scratch / "zips", notes
         self._files, self._bytes = archives.MAX_MEMBERS, archives.MAX_UNPACKED_BYTES
+        self._unpacked: list[tuple[str, Path]] = []  # the name and contents of each zip
         self._zips = MAX_ZIPS
+        self._folder.mkdir()
 
-    def put(self, part: _InnerPart, alone: bool) -> None:
-        """Copy a file, a folder or the contents of a zip, which may be the `alone` part."""
+    def put(self, part: _InnerPart) -> None:
+        """Copy a file or a folder, or unpack a zip."""
         name = Path(part.name).name or part.path.name
         try:
             if part.is_folder:
                 self._copy_folder(part, self._folder / name)
             elif is_opened(name):
-                self._unzip(part, name, alone)
+                self._unzip(part, name)
             else:
                 self._copy(part.path, self._folder / name, part.within)
         except NotOpened as error:
             self._leave_out(name, str(error))
+
+    def folder(self, alone: bool) -> Path:
+        """Return the folder with all parts, of which a zip may be the `alone` one.
+
+        What is in a zip lies there without the folder that wraps it, unless the zip is alone. If
+        something else has one of its names, it lies in a folder that is called after the zip.
+        """
+        contents = [
+            (name, sorted((path if alone else _unwrapped(path)).iterdir()))
+            for name, path in self._unpacked
+        ]
+        inside = [each.name for _, entries in contents for each in entries]
+        counts = Counter([*inside, *(entry.name for entry in self._folder.iterdir())])
+        for name, entries in contents:
+            wanted = [entry for entry in entries if entry.name not in CLUTTER]
+            is_clash = any(counts[entry.name] > 1 for entry in wanted)
+            into = self._new_folder(name, counts) if is_clash else self._folder
+            for entry in wanted:
+                shutil.move(entry, into / entry.name)
+        return self._folder
+
+    def _new_folder(self, zip_name: str, taken: Mapping[str, int]) -> Path:
+        """Make a folder that is called after a zip, and that is searched for exercises."""
+        name = without_suffix(zip_name)
+        name = os.path.splitext(name)[0] if name.lower().endswith(CODE) else name
+        name = name.lstrip("._ ")[:MAX_FOLDER_NAME] or "zip"
+        names = itertools.chain([name], (f"{name} {number}" for number in itertools.count(2)))
+        free = (each for each in names if each not in taken)
+        folder = next(each for each in map(self._folder.joinpath, free) if not each.exists())
+        folder.mkdir()
+        return folder
 
     def _leave_out(self, name: str, why: str) -> None:
         self._notes.append(_left_out(name, why))
@@ -223,8 +260,7 @@ class _Copier:
         self._bytes -= size
         return self._files >= 0 and self._bytes >= 0
 
-    def _unzip(self, part: _InnerPart, name: str, alone: bool) -> None:
-        """Unpack a zip; if it is not alone, without the folder that wraps its files."""
+    def _unzip(self, part: _InnerPart, name: str) -> None:
         self._zips -= 1
         why = TOO_MUCH if self._zips < 0 else refusal(part.path, part.within)
         if why:
@@ -232,17 +268,17 @@ class _Copier:
             return
         members, unpacked_bytes = max(0, self._files), max(0, self._bytes)
         limits = replace(archives.STUDENT, members=members, unpacked=unpacked_bytes)
+        into = self._staging / str(len(self._unpacked))
+        into.mkdir(parents=True)
         try:
-            with archives.unpacked(part.path, self._notes, limits, part.within) as unpacked:
-                for file in filter(Path.is_file, unpacked.rglob("*")):
-                    self._spend(file.stat().st_size)
-                for entry in sorted((unpacked if alone else _unwrapped(unpacked)).iterdir()):
-                    if (self._folder / entry.name).exists():
-                        self._leave_out(entry.name, f"appears again in {printable_name(name)}")
-                    else:
-                        shutil.move(entry, self._folder / entry.name)
+            archives.unpack(part.path, into, self._notes, limits, part.within)
         except UnreadableArchive as error:
             self._notes.append(for_review(f"{printable_name(name)}: {error}; {ZIP_AGAIN}"))
+            shutil.rmtree(into)
+            return
+        for file in filter(Path.is_file, into.rglob("*")):
+            self._spend(file.stat().st_size)
+        self._unpacked.append((name, into))
 
     def _copy_folder(self, part: _InnerPart, into: Path) -> None:
         # Everything is listed before anything is copied: a folder that is too large is left out.
