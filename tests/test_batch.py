@@ -35,7 +35,7 @@ def handed_in(tmp_path: Path, tiny_solution: str) -> Path:
     write("s003/scale.py", tiny_solution.replace("return x * factor", "return x * 2.0"))
     write("s004/notes.txt", "I have nothing to hand in")
     write("s005/a/scale.py")
-    write("s005/b/scale.py")
+    write("s005/b/scale.py", tiny_solution + "# newer\n")
     with zipfile.ZipFile(folder / "s006.zip", "w") as archive:
         archive.writestr("s006/scale.py", tiny_solution)
         archive.writestr("s006/.venv/lib/thing.bin", b"x")
@@ -77,7 +77,10 @@ def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
     ("name", "advice"),
     [
         ("s004", "no exercise file in s004"),
-        ("s005", "several folders hold exercises, so none was used: a, b"),
+        (
+            "s005",
+            "a/scale.py and b/scale.py could each be meant for scale, so none of them was used",
+        ),
         ("s007", "s007.zip: the archive cannot be read: File is not a zip file"),
     ],
 )
@@ -100,7 +103,7 @@ def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
     told = {
         "s003": "could not be read: scale.py is not UTF-8",
         "s004": "could not be read: no exercise file in s004",
-        "s005": "could not be read: no exercise file in s005; several folders hold exercises",
+        "s005": "could not be read: no exercise file in s005; a/scale.py and b/scale.py could",
         "s007": "could not be read: s007.zip: the archive cannot be read",
         "s009": "could not be read: no file was handed in",
     }
@@ -290,7 +293,7 @@ def test_a_dry_run_tells_who_what_and_why_and_writes_nothing(
     assert "of the roster, 1 handed in nothing: s099 (Student Two)" in said.err
     assert "  s001 (Student One): 1 of 1 exercises" in said.out
     assert "  s004: 0 of 1 exercises" in said.out
-    assert "several folders hold exercises, so none was used: a, b" in " ".join(said.out.split())
+    assert "a/scale.py and b/scale.py could each be meant for scale" in " ".join(said.out.split())
     assert "nothing was graded: this was a dry run" in said.out
 
 

@@ -199,7 +199,7 @@ def test_each_exercise_gets_the_work_that_is_there_for_it(
     hand_in(tmp_path / "class", {"s005/a/scale.py": SIX, "s005/b/shift.py": one})
     hand_in(tmp_path / "class", {"s009/shift.py": "# 0 points\n"})
     points = batch(tmp_path / "class", pair)
-    assert points == {"s001": "8", "s002": "8", "s003": "8", "s004": "8", "s005": "0"}
+    assert points == {"s001": "8", "s002": "8", "s003": "8", "s004": "8", "s005": "8"}
     assert flags(tmp_path, "s002") == [
         "week2/shift.py was used for shift because no other file has its name; needs review"
     ]
@@ -207,7 +207,108 @@ def test_each_exercise_gets_the_work_that_is_there_for_it(
         "all.py was used for shift because of what it defines; needs review"
     ]
     assert [flag.partition(" ")[0] for flag in flags(tmp_path, "s004")] == ["part1.py", "part2.py"]
-    assert "several folders hold exercises, so none was used: a, b" in flags(tmp_path, "s005")[0]
+    assert flags(tmp_path, "s005") == []
+    assert "the exercise files are those in a/, b/" in report_of(tmp_path / "out", "s005")["notes"]
+
+
+def test_of_several_folders_each_exercise_is_chosen_alone(
+    tmp_path: Path, batch: Batch, pair: Path
+) -> None:
+    stubs = {name: make_stub(load_course(pair)[name]) for name in ("scale", "shift")}
+    one, other = "def shift(x, by): return 1\n", "def shift(x, by): return 2\n"
+    folder = tmp_path / "class"
+    hand_in(folder, {"s001/scale/scale.py": SIX, "s001/shift/shift.py": one})
+    hand_in(folder, {f"s002/{hw}/scale.py": SIX for hw in ("hw", "hw copy")})
+    hand_in(folder, {f"s002/{hw}/shift.py": one for hw in ("hw", "hw copy")})
+    hand_in(folder, {"s003/a/scale.py": SIX, "s003/a/shift.py": one, "s003/b/shift.py": other})
+    hand_in(folder, {"s004/a/scale.py": SIX, "s004/b/scale.py": TWO, "s004/b/c/scale.py": SIX})
+    hand_in(folder, {"s005/week1/scale.py": SIX, "s005/week1/shift.py": stubs["shift"]})
+    hand_in(folder, {"s005/week2/shift.py": one, "s005/week2/scale.py": stubs["scale"]})
+    hand_in(folder, {"s006/scale.py": stubs["scale"], "s006/shift.py": stubs["shift"]})
+    hand_in(folder, {"s006/a/scale.py": SIX, "s006/b/Scale (1).py": TWO})
+    hand_in(folder, {"s007/a/scale.py": SIX, "s007/a/scale.ipynb": notebook(TWO)})
+    hand_in(folder, {"s007/b/shift.py": one})
+    hand_in(folder, {"s009/shift.py": "# 0 points\n"})
+    full = dict.fromkeys(("s001", "s002", "s005", "s006", "s007"), "8")
+    assert batch(folder, pair) == {**full, "s003": "6", "s004": "0"}
+    for student in ("s001", "s002", "s005"):
+        assert flags(tmp_path, student) == []
+    clash = "could each be meant for {}, so none of them was used; needs review"
+    assert flags(tmp_path, "s003") == [f"a/shift.py and b/shift.py {clash.format('shift')}"]
+    assert "a/scale.py and b/scale.py could each be meant for scale" in flags(tmp_path, "s004")[0]
+    (flag,) = flags(tmp_path, "s007")
+    assert flag == "a/scale.ipynb is a second file for scale and was left out; needs review"
+
+
+def test_no_other_work_for_an_exercise_is_passed_over_in_silence(
+    tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    folder, helpers = tmp_path / "class", {f"a{number:02}.py": "x = 1\n" for number in range(40)}
+    elsewhere = {
+        "s001": ("final/scale.py", TWO),
+        "s002": ("final/scale_final.py", TWO),
+        "s003": ("final/homework.py", TWO),
+        "s004": ("homework.ipynb", notebook(TWO)),
+        "s005": ("zz/scale (1).py", TWO),
+        "s006": ("zz.py", "import torch\nclass Scale: pass\n"),
+        "s007": ("old/scale.py", "# coding: klingon\n\xf6"),
+    }
+    for student, (place, text) in elsewhere.items():
+        hand_in(folder, {f"{student}/{name}": text for name, text in helpers.items()})
+        hand_in(folder, {f"{student}/scale.py": SIX, f"{student}/{place}": ""})
+        (folder / student / place).write_bytes(text.encode("latin-1"))
+    harmless = {
+        "copy/scale.py": SIX,
+        "homework.py": SIX,
+        "old/scale.py": stub,
+        "x/scale (1).py": "",
+    }
+    hand_in(folder, {f"s008/{place}": text for place, text in harmless.items()})
+    hand_in(folder, {"s008/scale.py": SIX, "s008/test_scale.py": "from scale import scale\n"})
+    assert set(batch(folder, TINY).values()) == {"6"}
+    for student, (place, _) in elsewhere.items():
+        (flag,) = flags(tmp_path, student)
+        assert flag.startswith(f"{place} ")
+    assert flags(tmp_path, "s008") == []
+
+
+def test_work_in_a_cell_that_does_not_run_is_used(tmp_path: Path, batch: Batch, stub: str) -> None:
+    broken = notebook("import torch", f"{SIX}(\n", "x = 1")
+    written = notebook(f"%%writefile ../scale.py\n{SIX}", "from scale import scale")
+    folder = tmp_path / "class"
+    hand_in(folder, {"s001/homework.ipynb": broken, "s001/scale.py": stub, "s001/a.py": "x = 1\n"})
+    hand_in(folder, {"s002/homework.ipynb": written, "s002/helper.py": "x = 1\n"})
+    hand_in(folder, {"s003/old.ipynb": broken.replace("6", "2"), "s003/new.ipynb": notebook(SIX)})
+    hand_in(folder, {"s004/scale.py": stub, "s004/scale.ipynb": broken})
+    assert set(batch(folder, TINY).values()) == {"6"}
+    for student in ("s001", "s002"):
+        assert flags(tmp_path, student) == [
+            "homework.ipynb was used for scale because of what it defines; needs review"
+        ]
+    assert any(
+        flag.startswith("old.ipynb defines scale as well") for flag in flags(tmp_path, "s003")
+    )
+
+
+def test_a_file_that_cannot_be_read_yields_to_one_that_can(tmp_path: Path, batch: Batch) -> None:
+    folder, broken = tmp_path / "class", "# coding: klingon\n\xf6"
+    unreadable = {
+        "s001": ("scale.py", "scale.ipynb", notebook(SIX)),
+        "s002": ("scale.py", "week1/scale.py", SIX),
+        "s003": ("Scale (1).py", "scale_final.py", SIX),
+        "s004": ("scale.py", "homework.py", SIX),
+        "s005": ("a/scale.py", "b/scale.py", SIX),
+    }
+    for student, (place, readable, text) in unreadable.items():
+        hand_in(folder, {f"{student}/{place}": "", f"{student}/{readable}": text})
+        (folder / student / place).write_bytes(broken.encode("latin-1"))
+    hand_in(folder, {"s006/scale.py": "", "s006/notes.py": "x = 1\n"})
+    (folder / "s006/scale.py").write_bytes(broken.encode("latin-1"))
+    points = batch(folder, TINY)
+    assert points.pop("s006") == "0"
+    assert set(points.values()) == {"6"}
+    for student, (place, _, _) in unreadable.items():
+        assert any(place in flag for flag in flags(tmp_path, student))
 
 
 def test_what_systems_hide_is_no_candidate(tmp_path: Path, batch: Batch) -> None:

@@ -6,13 +6,14 @@ import codecs
 import hashlib
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from grader.course.course import Course
 from grader.course.stubs import is_untouched, untouched_text
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.source import top_level_names
-from grader.submissions.notebook import UnreadableNotebook, read_notebook
+from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
 from grader.submissions.opening import NotOpened, OwnFolder, read_file
 from grader.submissions.reader.sharing import require_own_reader
 
@@ -20,6 +21,8 @@ MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 32 * 1024 * 1024  # a notebook also holds outputs and pictures
 DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,60})", re.ASCII)  # as in PEP 263
 BLANK = re.compile(rb"[ \t\f]*(?:#|\r?$)")
+MAX_PARSED = 50  # files of a submission that are searched for what they define
+WORK, UNREADABLE, STUB = range(3)  # what a file is to an exercise, best first
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SAVE = "save it as UTF-8 in your editor"
 
@@ -42,33 +45,68 @@ class CodeFiles:
     """The code files of one submission, each of which is read once."""
 
     own: OwnFolder
+    course: Course
     _read: dict[Path, CodeFile] = field(default_factory=dict)
+    _states: dict[tuple[Path, str], int] = field(default_factory=dict)
+    _defined: dict[Path, dict[str, bool]] = field(default_factory=dict)
 
     def read(self, file: Path) -> CodeFile:
         """Return the text of a file, or why it cannot be used."""
-        if file not in self._read:
-            self._read[file] = read_code(file, self.own.within)
-        return self._read[file]
+        if (code := self._read.get(file)) is None:
+            code = self._read[file] = read_code(file, self.own.within, self.course)
+        return code
 
-    def has_work(self, file: Path, name: str, course: Course) -> bool:
-        """Return whether a file is anything but the stub of an exercise, as far as it is read."""
-        code = self.read(file)
-        return bool(code.problem) or not is_untouched(code.text, untouched_text(course[name]))
+    def state(self, file: Path, name: str) -> int:
+        """Return whether a file has work for an exercise in it, cannot be read, or is a stub."""
+        key = file, name
+        state = self._states.get(key)
+        if state is None:
+            code, stub = self.read(file), untouched_text(self.course[name])
+            is_stub = is_untouched(code.text, stub) and not self._names_in_broken_cells(file)
+            state = UNREADABLE if code.problem else STUB if is_stub else WORK
+            self._states[key] = state
+        return state
 
-    def defined_in(self, file: Path, course: Course) -> list[str]:
-        """Return the exercises of which a file defines something at its top level."""
+    def defined_in(self, file: Path) -> dict[str, bool]:
+        """Return the exercises of which a file defines something at its top level.
+
+        The value is False for what only cells of a notebook define that do not parse. After some
+        files, no more are searched.
+        """
+        text = self.read(file).text
+        if file in self._defined:
+            return self._defined[file]
+        if len(self._defined) >= MAX_PARSED or not self._may_define.search(text):
+            return {}
         require_own_reader()
-        names = top_level_names(self.read(file).text)
-        return [each.name for each in course.exercises if names & {*each.implements}]
+        broken, whole = self._names_in_broken_cells(file), top_level_names(text)
+        self._defined[file] = {
+            each.name: bool(whole & {*each.implements})
+            for each in self.course.exercises
+            if (whole | broken) & {*each.implements}
+        }
+        return self._defined[file]
+
+    def _names_in_broken_cells(self, file: Path) -> set[str]:
+        is_notebook = file.suffix.lower() == NOTEBOOK
+        return names_in_broken_cells(self.read(file).text) if is_notebook else set()
+
+    @cached_property
+    def _may_define(self) -> re.Pattern[str]:
+        """What stands in every text that defines something of an exercise."""
+        names = "|".join(
+            re.escape(name) for one in self.course.exercises for name in one.implements
+        )
+        return re.compile(rf"\b(?:def|class)\s+(?:{names})\b|\b(?:{names})\s*=")
 
 
-def read_code(file: Path, within: Path) -> CodeFile:
+def read_code(file: Path, within: Path, course: Course) -> CodeFile:
     """Return the text of a file in the folder `within`, or why it cannot be used."""
     suffix = file.suffix.lower()
     most = MAX_NOTEBOOK_BYTES if suffix == NOTEBOOK else MAX_BYTES
     try:
         data = read_file(file, within, most)
-        text = read_notebook(data) if suffix == NOTEBOOK else decoded(data)
+        text = read_notebook(data, course.names) if suffix == NOTEBOOK else decoded(data)
         return CodeFile(text, digest=digest_of(suffix, data))
     except (NotOpened, UnknownEncoding) as error:
         reason = str(error)

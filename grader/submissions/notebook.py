@@ -11,7 +11,9 @@ import ast
 import codecs
 import contextlib
 import json
+import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, TypedDict
 
 import msgspec
@@ -19,6 +21,9 @@ import msgspec
 from grader.sandbox.cells import CELL
 from grader.submissions.reader.sharing import require_own_reader
 
+BROKEN_CELL = "raise SyntaxError("  # after a cell that does not parse
+BROKEN_NAME = re.compile(r"^# (?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
+WRITES_ITS_BODY = ("writefile", "file")  # cell magics
 RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
 # IPython reads a whole cell again for each piece of its own syntax, `/f` and `,f` and `x = %f` as
 # well as `%f`. This limits the characters that it reads for all cells together.
@@ -33,14 +38,17 @@ class UnreadableNotebook(Exception):
     """The file is not a readable notebook; the message says why."""
 
 
-def read_notebook(data: bytes) -> str:
-    """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`."""
+def read_notebook(data: bytes, names: Sequence[str] = ()) -> str:
+    """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`.
+
+    A cell that writes the file of one of the exercises `names` counts as its code.
+    """
     require_own_reader()
     try:
         sources = _sources(_parsed(data))
         if sum(len(source.encode()) for source in sources) > MAX_CODE:
             raise UnreadableNotebook(f"holds more than {MAX_CODE // 1024} KiB of code")
-        return _as_one_text(sources)
+        return _as_one_text(sources, names)
     except UnreadableNotebook:
         raise
     except UnicodeDecodeError:
@@ -91,9 +99,9 @@ def _sources(notebook: Any) -> list[str]:
     return ["".join(cell[key]) for cell in cells if cell["cell_type"] == "code"]
 
 
-def _as_one_text(sources: Sequence[str]) -> str:
+def _as_one_text(sources: Sequence[str], names: Sequence[str]) -> str:
     budget = _Budget(MAX_TRANSFORM_WORK)
-    codes = [_without_syntax_error(_to_python(source, budget)) for source in sources]
+    codes = [_without_syntax_error(_to_python(source, names, budget)) for source in sources]
     # A string could hold a line that names a cell. The checks for forbidden calls would read
     # the lines after it as text, and the worker would run them as a cell.
     codes = [f"\n{code}".replace(f"\n{CELL}", f"\n#{CELL}")[1:] for code in codes]
@@ -122,11 +130,19 @@ class _Budget:
         return self._left >= 0
 
 
-def _to_python(cell: str, budget: _Budget) -> str:
+def names_in_broken_cells(text: str) -> set[str]:
+    """Return the functions and classes in the cells of a notebook's text that do not parse."""
+    broken = (cell for cell in text.split(f"\n{CELL}") if f"\n{BROKEN_CELL}" in cell)
+    return {name for cell in broken for name in BROKEN_NAME.findall(cell)}
+
+
+def _to_python(cell: str, names: Sequence[str], budget: _Budget) -> str:
     head, _, body = cell.lstrip().partition("\n")
     if head.startswith("%%"):
-        magic = head[2:].split(maxsplit=1)[0] if head[2:].strip() else ""
-        if magic not in RUNS_ITS_BODY:
+        magic, *arguments = head[2:].split() or [""]
+        writes = {PurePosixPath(argument).name for argument in arguments}
+        is_exercise = magic in WRITES_ITS_BODY and any(f"{name}.py" in writes for name in names)
+        if magic not in RUNS_ITS_BODY and not is_exercise:
             return _commented_out(cell)
         cell = f"# {head}\n{body}"
     if not any(_is_magic(line.strip()) for line in cell.splitlines()):
@@ -169,7 +185,7 @@ def _without_syntax_error(cell: str) -> str:
         reason = f"{error.msg} (line {error.lineno} of the cell)"
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error) or "too deeply nested"
-    return f"{_commented_out(cell)}raise SyntaxError({reason!r})\n"
+    return f"{_commented_out(cell)}{BROKEN_CELL}{reason!r})\n"
 
 
 def _commented_out(cell: str) -> str:

@@ -14,6 +14,7 @@ LEFT_OUT = " and was left out"  # the end of every note on a file that is not us
 NEEDS_REVIEW = "; needs review"  # the end of every note that a teacher must see
 MAX_TEXT = 200  # characters
 MAX_NOTES = 20
+MAX_NAMED = 4  # files in one note, which must not be so long that it is cut
 
 
 def printable_name(name: str) -> str:

@@ -109,8 +109,8 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
 
     Only a reader calls this: it parses what a student has written. A single file with another name
     is used for every exercise of which it defines something. The submission's `paths` start with
-    the given path or, with `inside`, in the folder that holds the exercises. Raises `RequestError`
-    if no exercise is found, or one of them twice.
+    the given path or, with `inside`, below it. Raises `RequestError` if no exercise is found, or
+    one of them twice.
     """
     files: dict[str, str] = {}
     places: dict[str, str] = {}
@@ -120,9 +120,10 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
     room = messages.MAX_TEXTS
     for path in paths:
         with _opened(path, notes) as opened:
-            code_files = CodeFiles(OwnFolder(opened))
-            for name, file in find_exercise_files(opened, course, notes, code_files).items():
-                at = _inside(file) if inside else path / file.relative_to(opened)
+            code_files = CodeFiles(OwnFolder(opened), course)
+            for name, file in find_exercise_files(opened, code_files, notes).items():
+                below = PurePath(*file.parts[len(opened.parts) :])
+                at = below if inside else path / below
                 place = printable_name(str(at.with_suffix(at.suffix.lower())))
                 if name in places:
                     raise RequestError(
@@ -145,10 +146,6 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
         )
     found = Submission(_name_of(paths[0]), files, places, problems, tuple(notes))
     return ReadFiles(found, digests)
-
-
-def _inside(file: Path) -> PurePath:
-    return PurePath(*file.parts[-2 if file.name == "solution.py" else -1 :])
 
 
 @contextlib.contextmanager

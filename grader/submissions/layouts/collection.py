@@ -25,6 +25,7 @@ from grader.submissions.archives import (
     unopened_reason,
     without_suffix,
 )
+from grader.submissions.folders import is_searched
 from grader.submissions.layouts.attempt import CLUTTER, Attempt, AttemptPart
 from grader.submissions.notes import (
     as_reason,
@@ -179,7 +180,7 @@ def _inner_parts(part: AttemptPart, notes: list[str]) -> list[_InnerPart]:
         _InnerPart(entry.path, entry.name, within, entry.is_folder)
         for entry in entries
         if is_code_or_opened(entry.name)
-        or (entry.kind in ("folder", "link") and _is_searched(entry))
+        or (entry.kind in ("folder", "link") and is_searched(entry.name))
     ]
 
 
@@ -191,10 +192,6 @@ def _is_unopened(entry: Entry) -> bool:
     """Return whether a file is an archive of a kind that is not opened."""
     is_file = entry.kind == "file" and not entry.name.startswith(".")
     return is_file and is_archive(entry.name) and not is_opened(entry.name)
-
-
-def _is_searched(entry: Entry) -> bool:
-    return not entry.name.startswith((".", "__"))
 
 
 class _Copier:
@@ -298,7 +295,7 @@ class _Copier:
                 self._leave_out(entry.name, unopened_reason(entry.name))
         if depth < archives.MAX_DEPTH:
             for entry in entries:
-                if entry.is_folder and _is_searched(entry):
+                if entry.is_folder and is_searched(entry.name):
                     yield from self._code_in(entry.path, own, depth + 1)
 
     def _copy(self, path: Path, to: Path, within: Path) -> None:

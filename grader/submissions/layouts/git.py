@@ -21,7 +21,7 @@ from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import CODE, MAX_DEPTH, is_archive, without_suffix
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
-from grader.submissions.exercise_files import exercise_paths
+from grader.submissions.folders import MAX_WRAPPING, exact_name, is_searched
 from grader.submissions.layouts import plain
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, Listing, student_names
 from grader.submissions.layouts.collection import MACHINE_ERRORS
@@ -34,14 +34,12 @@ from grader.submissions.layouts.commits import (
     open_commits,
 )
 from grader.submissions.near_names import marked_copy_of, resembled
-from grader.submissions.notes import for_review, printable_name, shortened
+from grader.submissions.notes import MAX_NAMED, for_review, printable_name, shortened
 from grader.submissions.opening import Entry, NotOpened, OwnFolder, read_file
 from grader.submissions.reader.host import exercise_names
 
 PARENT = "-submissions"
 MAX_FILES = 1000  # of one commit or of one folder that are looked at
-MAX_NAMED = 4  # files in one note, which must not be so long that it is cut
-MAX_WRAPPING = 4  # levels of folders in which an exercise may lie
 FIX = "fix that, and run the same command again"
 NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
 DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
@@ -139,11 +137,7 @@ def _is_code(path: str) -> bool:
     """Return whether a file of a commit is code where exercises are looked for."""
     parts = PurePosixPath(path).parts
     is_near = 0 < len(parts) <= MAX_WRAPPING + 1
-    return is_near and path.lower().endswith(CODE) and not any(map(_is_hidden, parts))
-
-
-def _is_hidden(name: str) -> bool:
-    return name.startswith((".", "__"))
+    return is_near and path.lower().endswith(CODE) and all(map(is_searched, parts))
 
 
 @dataclass(frozen=True)
@@ -169,7 +163,7 @@ def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
                     continue
                 room -= len(data)
                 found[path] = _working_file(data, path, head)
-        level = [one.path for one in entries if one.is_folder and not _is_hidden(one.name)]
+        level = [one.path for one in entries if one.is_folder and is_searched(one.name)]
     return found
 
 
@@ -190,20 +184,18 @@ def _edited(
                 yield path
         elif _exercise_of(path, course):
             yield path
-    yield from (path for path in files if path not in there and _own_exercise(path, course))
+    yield from (path for path in files if path not in there and _own_name(path, course))
 
 
-def _own_exercise(path: str, course: Course) -> str:
-    """Return the exercise whose own name a file has, or nothing."""
-    ways = ((name, exercise_paths(name)) for name in course.names)
-    return next((n for n, paths in ways if f"/{path}".endswith(tuple(f"/{p}" for p in paths))), "")
+def _own_name(path: str, course: Course) -> str:
+    return exact_name(PurePosixPath(path), course.names)
 
 
 def _exercise_of(path: str, course: Course) -> str:
     """Return the exercise that a file is meant for by its name, or nothing."""
     stem = PurePosixPath(path).stem
     return (
-        _own_exercise(path, course)
+        _own_name(path, course)
         or marked_copy_of(stem, course.names)
         or resembled(stem, course.names)
     )
@@ -283,4 +275,4 @@ def _is_wanted(path: str) -> bool:
     parts = path.split("/")
     is_inside = all(part not in ("", ".", "..") for part in parts) and len(parts) <= MAX_DEPTH
     is_wanted = path.lower().endswith(CODE) or is_archive(path)
-    return is_inside and is_wanted and not any(map(_is_hidden, parts[:-1]))
+    return is_inside and is_wanted and all(map(is_searched, parts[:-1]))

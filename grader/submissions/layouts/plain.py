@@ -7,7 +7,7 @@ import os
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.archives import is_archive, is_code_or_opened, without_suffix
-from grader.submissions.exercise_files import exercise_paths
+from grader.submissions.folders import exercise_paths
 from grader.submissions.layouts.attempt import (
     Attempt,
     AttemptPart,
