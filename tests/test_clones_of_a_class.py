@@ -16,6 +16,7 @@ from handed_in import zipped
 from grader.course.course import Course
 from grader.course.stubs import make_stub
 from grader.submissions import opening
+from grader.submissions.layouts import git as clones
 
 TINY = Path(__file__).parent / "tiny"
 DUE = datetime(2026, 11, 5, 12, tzinfo=UTC)
@@ -170,6 +171,25 @@ def test_the_last_commit_before_each_students_deadline_is_graded(
     assert batch("--roster", roster, course=due) == points  # what was asked for is remembered
     more = "--no-before-due", "--replace"
     assert batch("--roster", roster, *more, course=due) == {**late, **same, "s007": "6"}
+
+
+def test_a_commit_of_more_files_than_are_read_is_graded_by_the_nearest(
+    tmp_path: Path, batch: Cli, due: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clones, "MAX_FILES", 100)
+    monkeypatch.setattr(clones, "MAX_BLOBS", clones.ROOM_FOR_NAMES + (2 << 20))
+    installed = {f"venv/lib/python3.12/site-packages/m{n}.py": f"x = {n}\n" for n in range(101)}
+    data = {f"a/data/m{number}.py": f"x = {number}\n" for number in range(101)}
+    large = {f"a/{n}.ipynb": str(n) * (1 << 20) for n in range(2)}
+    for student, more in {"s001": installed, "s002": data, "s003": large}.items():
+        folder = tmp_path / "class" / student
+        hand_in(folder, more)
+        commit(folder, scale=SIX)
+    assert batch("--before-due", course=due) == dict.fromkeys(("s001", "s002", "s003"), "6")
+    assert flags(tmp_path, "s001") == []
+    left = "{} files of that commit were left out, because it is too large; needs review"
+    assert left.format(2) in flags(tmp_path, "s002")
+    assert left.format(1) in flags(tmp_path, "s003")
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 REF = re.compile(r"refs/[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,12}) ([+-])([0-9]{2})([0-9]{2})$", re.MULTILINE)
 LISTED = re.compile(rb"100(?:644|755|664) blob ([0-9a-f]+)\t([^\0]+)")
+SIZED = re.compile(rb"^([0-9a-f]+) blob ([0-9]{1,18})$", re.MULTILINE)
 # What goes wrong when somebody else's objects are read.
 UNREADABLE = (NotOpened, OSError, subprocess.SubprocessError, ValueError, OverflowError)
 
@@ -99,6 +100,12 @@ class Commits:
         names = dict.fromkeys(blobs)
         data = self._git("cat-file", "--batch", given="\n".join(names), most=MAX_BLOBS)
         return dict(_blobs(data)) if names else {}
+
+    def sizes(self, blobs: Sequence[str]) -> Mapping[str, int]:
+        """Return how many bytes files have, by the names that `files` gives them."""
+        asked = "\n".join(dict.fromkeys(blobs))
+        data = self._git("cat-file", "--batch-check", given=asked, most=MAX_TREE)
+        return {name.decode(): int(size) for name, size in SIZED.findall(data)}
 
     def last_before(self, time: datetime) -> str:
         """Return the latest commit that was made at this time or before, or an empty text."""

@@ -40,6 +40,7 @@ from grader.submissions.reader.host import exercise_names
 
 PARENT = "-submissions"
 MAX_FILES = 1000  # of one commit or of one folder that are looked at
+ROOM_FOR_NAMES = 1 << 20  # bytes of what git prints around the files of a commit
 FIX = "fix that, and run the same command again"
 NO_TIME = "the commit that is checked out cannot be read, so nothing says when it was made"
 DETACHED = "no branch is checked out (detached HEAD), so later commits may be missing"
@@ -232,7 +233,7 @@ def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
             commit = commits.last_before(due) if head.commit else ""
             if not commit:
                 return _without_files(attempt, f"there is no commit before {until}")
-            _write_files(commits, commit, into)
+            left = _write_files(commits, commit, into)
             submitted = commits.time(commit)
     except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
@@ -249,7 +250,7 @@ def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
         parts=(part,),
         root=into.parent,
         submitted=submitted,
-        notes=(*attempt.notes, note),
+        notes=(*attempt.notes, note, *map(for_review, filter(None, [left]))),
     )
 
 
@@ -257,17 +258,24 @@ def _without_files(attempt: Attempt, why: str) -> Attempt:
     return replace(attempt, parts=(), submitted=None, notes=(*attempt.notes, for_review(why)))
 
 
-def _write_files(commits: Commits, commit: str, into: Path) -> None:
-    """Write the code and the archives of a commit below a new folder."""
+def _write_files(commits: Commits, commit: str, into: Path) -> str:
+    """Write the code and archives of a commit below a new folder; return a flag on the rest."""
     files = {path: blob for path, blob in commits.files(commit).items() if _is_wanted(path)}
-    if len(files) > MAX_FILES:
-        raise ValueError(f"a commit of more than {MAX_FILES} files")
-    contents = commits.read(list(files.values())) if files else {}
+    near = {path: files[path] for path in _nearest(files)}
+    sizes, room = commits.sizes(list(near.values())) if near else {}, MAX_BLOBS - ROOM_FOR_NAMES
+    kept = {}
+    for path, blob in near.items():
+        if (size := sizes.get(blob, 0)) <= room:
+            kept[path] = blob
+            room -= size
+    contents = commits.read(list(kept.values())) if kept else {}
     into.mkdir()
-    for path, blob in files.items():
+    for path, blob in kept.items():
         if blob in contents:
             (into / path).parent.mkdir(parents=True, exist_ok=True)
             (into / path).write_bytes(contents[blob])
+    left = len(files) - len(kept)
+    return f"{left} files of that commit were left out, because it is too large" if left else ""
 
 
 def _is_wanted(path: str) -> bool:
