@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from classroom import Instant, hand_in, marks, report_of
 from commandline import Cli
-from handed_in import zipped
+from handed_in import notebook, zipped
 
 from grader.course.course import Course
 from grader.course.stubs import make_stub
@@ -108,6 +108,36 @@ def test_work_under_another_name_is_a_commit_after_the_stub(
     commit(tmp_path / "class/s001", scale=stub, **{name: work})
     assert batch() == {"s001": "6"}
     assert not any("commit" in flag for flag in flags(tmp_path, "s001"))
+
+
+NO_WORK = {
+    "a notebook about something else": {"intro.ipynb": notebook("print(1)")},
+    "an empty notebook": {"scale.ipynb": ""},
+    "another name": {"main.py": "def scale_demo():\n    pass\nrescale = 1\n"},
+    "a comment": {"Scale (1).py": "# to do\n"},
+}
+
+
+@pytest.mark.parametrize("more", NO_WORK.values(), ids=NO_WORK)
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_what_is_no_work_for_an_exercise_is_no_commit_after_the_stub(
+    more: dict[str, str], is_empty: bool, tmp_path: Path, batch: Cli, stub: str
+) -> None:
+    hand_in(tmp_path / "class/s001", more)
+    commit(tmp_path / "class/s001", scale="" if is_empty else stub)
+    batch()
+    assert any("the student never committed" in flag for flag in flags(tmp_path, "s001"))
+
+
+@pytest.mark.parametrize("name", ["homework.ipynb", "Scale (1).ipynb"])
+def test_work_in_a_notebook_is_a_commit_after_the_stub(
+    name: str, tmp_path: Path, batch: Cli, stub: str
+) -> None:
+    text = "import torch\n\nclass Scale: pass\ndef scale(x, factor): return x\n# 6 points\n"
+    hand_in(tmp_path / "class/s001", {name: notebook(text)})
+    commit(tmp_path / "class/s001", scale=stub)
+    assert batch() == {"s001": "6"}
+    assert not any("never committed" in flag for flag in flags(tmp_path, "s001"))
 
 
 @pytest.mark.slow

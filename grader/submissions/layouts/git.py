@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -121,7 +122,7 @@ def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
     there = _code_in(clone, commits.head)
     if edited := sorted(_edited(there, files, course)):
         yield f"{EDITED}: {', '.join(shortened(list(map(printable_name, edited)), MAX_NAMED))}"
-    known = {blob: one.text for one in there.values() for blob in one.blobs}
+    known = {blob: one.data for one in there.values() for blob in one.blobs}
     near = {path: files[path] for path in _nearest(files)}
     wanted = [blob for blob in near.values() if blob not in known]
     contents = {**known, **(commits.read(wanted) if wanted else {})}
@@ -143,10 +144,10 @@ def _is_code(path: str) -> bool:
 
 @dataclass(frozen=True)
 class _WorkingFile:
-    """A file in a clone's folder: its name in git, with either line ends, and a script's text."""
+    """A file in a clone's folder: its name in git, with either line ends, and its bytes."""
 
     blobs: tuple[str, ...]
-    text: bytes
+    data: bytes
 
 
 def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
@@ -163,16 +164,11 @@ def _code_in(clone: Path, head: str) -> dict[str, _WorkingFile]:
                 except (NotOpened, OSError):
                     continue
                 room -= len(data)
-                found[path] = _working_file(data, path, head)
+                # Git may have been told to write other line ends than those of the commit.
+                both = data, data.replace(b"\r\n", b"\n")
+                found[path] = _WorkingFile(tuple(blob_name(one, head) for one in both), data)
         level = [one.path for one in entries if one.is_folder and is_searched(one.name)]
     return found
-
-
-def _working_file(data: bytes, path: str, head: str) -> _WorkingFile:
-    # Git may have been told to write other line ends than those of the commit.
-    both = data, data.replace(b"\r\n", b"\n")
-    text = data if path.endswith(".py") else b""
-    return _WorkingFile(tuple(blob_name(one, head) for one in both), text)
 
 
 def _edited(
@@ -203,19 +199,19 @@ def _exercise_of(path: str, course: Course) -> str:
 
 
 def _has_work(path: str, data: bytes, course: Course) -> bool:
-    """Return whether a file of a commit is work of the student, and not a stub."""
-    if not path.lower().endswith(".py"):
+    """Return whether a file of a commit is work of the student: for an exercise, and not a stub."""
+    name, known = _exercise_of(path, course), exercise_names(course)
+    if name and path.lower().endswith(".py"):
+        stub = next(each.stub for each in known if each.name == name)
+        return not is_untouched(data.decode("utf-8-sig", "replace"), stub)
+    if name and data.strip():
         return True
-    known = {each.name: each for each in exercise_names(course)}
-    if name := _exercise_of(path, course):
-        return not is_untouched(data.decode("utf-8-sig", "replace"), known[name].stub)
-    defined = (
-        f"{word} {each}"
-        for one in known.values()
-        for each in one.implements
-        for word in ("def", "class")
-    )
-    return any(text.encode() in data for text in defined)
+    implemented = [word.encode() for each in known for word in each.implements]
+    if not any(word in data for word in implemented):
+        return False
+    # In a notebook, which nobody parses here, a line begins after a quote or after `\n`.
+    words = b"|".join(map(re.escape, implemented))
+    return re.search(rb"(?:def|class)[ \t]+(?:" + words + rb")\b", data) is not None
 
 
 def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:
