@@ -19,7 +19,6 @@ from grader.course.course import Course
 from grader.submissions.layouts import (
     Attempt,
     AttemptPart,
-    attempt_folder,
     collection,
     find_attempts,
 )
@@ -122,9 +121,11 @@ def test_a_broken_zip_affects_no_other_file(tmp_path: Path, course: Course) -> N
 
 def test_a_folder_is_used_in_place_and_a_copy_is_deleted_after_use(tmp_path: Path) -> None:
     place(tmp_path, "s001/scale.py", "s002.py")
-    with attempt_folder(Attempt("s001", (AttemptPart(tmp_path / "s001", "s001"),))) as folder:
+    with collection.attempt_folder(
+        Attempt("s001", (AttemptPart(tmp_path / "s001", "s001"),))
+    ) as folder:
         assert folder == tmp_path / "s001"
-    with attempt_folder(
+    with collection.attempt_folder(
         Attempt("s002", (AttemptPart(tmp_path / "s002.py", "scale.py"),))
     ) as folder:
         assert [path.name for path in folder.iterdir()] == ["scale.py"]
@@ -137,7 +138,7 @@ def test_a_part_is_never_copied_outside_the_attempts_folder(tmp_path: Path) -> N
         AttemptPart(tmp_path / "s001.py", "../../evil.py"),
         AttemptPart(tmp_path / "s001.py", ".."),
     )
-    with attempt_folder(Attempt("s001", parts)) as folder:
+    with collection.attempt_folder(Attempt("s001", parts)) as folder:
         assert {path.name for path in folder.iterdir()} <= {"evil.py", "s001.py"}
         assert not (folder.parent.parent / "evil.py").exists()
 
