@@ -38,7 +38,7 @@ class HandIn:
         late, name, n = "_LATE" if self.when > DUE else "", NAMES[self.student], self.student
         about = {"n": n, "name": name, "number": number, "late": late, "again": self.again}
         return {
-            pattern.format(file=file, **about): f"# {points} points\n"
+            pattern.format(file=file, **about): f"# {points} points\nx = {points}\n"
             for file, points in self.points.items()
         }
 

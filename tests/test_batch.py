@@ -35,7 +35,7 @@ def handed_in(tmp_path: Path, tiny_solution: str) -> Path:
     write("s003/scale.py", tiny_solution.replace("return x * factor", "return x * 2.0"))
     write("s004/notes.txt", "I have nothing to hand in")
     write("s005/a/scale.py")
-    write("s005/b/scale.py", tiny_solution + "# newer\n")
+    write("s005/b/scale.py", tiny_solution + "newer = 1\n")
     with zipfile.ZipFile(folder / "s006.zip", "w") as archive:
         archive.writestr("s006/scale.py", tiny_solution)
         archive.writestr("s006/.venv/lib/thing.bin", b"x")

@@ -290,6 +290,33 @@ def test_work_in_a_cell_that_does_not_run_is_used(tmp_path: Path, batch: Batch, 
     )
 
 
+def test_two_files_with_the_same_code_are_no_rivals(tmp_path: Path, batch: Batch) -> None:
+    folder, said = tmp_path / "class", SIX.replace("\n", "\n\n# as I said\n", 1)
+    hand_in(folder, {"s001/scale.py": SIX, "s001/scale.ipynb": notebook(*SIX.splitlines())})
+    hand_in(folder, {"s002/v1/scale.py": SIX, "s002/v2/scale.py": said})
+    hand_in(folder, {"s003/scale (1).py": SIX, "s003/scale (2).py": said})
+    deeper = "if x:\n    {}x = 1\ndef scale(x, factor): return '# 6 points'\n"
+    hand_in(folder, {"s004/scale.py": deeper.format(""), "s004/scale (1).py": deeper.format("  ")})
+    assert set(batch(folder, TINY).values()) == {"6"}
+    for student in ("s001", "s002"):
+        assert flags(tmp_path, student) == []
+    (near,) = flags(tmp_path, "s003")
+    assert near == "scale (1).py was used for scale because its name nearly fits; needs review"
+    assert flags(tmp_path, "s004") != []
+
+
+def test_work_deeper_than_any_folder_is_searched_is_flagged(
+    tmp_path: Path, batch: Batch, stub: str
+) -> None:
+    deep = "my/homework/of/week1/scale.py"
+    hand_in(tmp_path / "class", {"s001/scale.py": stub, f"s001/{deep}": SIX})
+    hand_in(tmp_path / "class", {"s002/scale.py": SIX, f"s002/{deep}": TWO})
+    batch(tmp_path / "class", TINY)
+    why = "not all of its folders were searched for other files (some lie in 4 others)"
+    assert flags(tmp_path, "s001") == [f"{why}; needs review"]
+    assert flags(tmp_path, "s002") == []  # which lacks nothing
+
+
 def test_a_file_that_cannot_be_read_yields_to_one_that_can(tmp_path: Path, batch: Batch) -> None:
     folder, broken = tmp_path / "class", "# coding: klingon\n\xf6"
     unreadable = {

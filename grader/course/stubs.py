@@ -27,7 +27,8 @@ _IMPORT = r"(?:import|from)[ \t][^\r\n\"'#;]*+"
 _PREAMBLE = rf"(?:\s|{_COMMENT}|[rRuUbB]{{0,2}}(?:{_STRING})|^{_IMPORT})*+"
 _DEFINES_FIRST = re.compile(rf"{_PREAMBLE}^(?:async\b|def\b|class\b|@)", re.DOTALL | re.MULTILINE)
 _DEFINES = re.compile(r"(?:async |def |class )|[^\W\d][^=(]*=")
-_ADDS_NOTHING = ("import ", "from ", "get_ipython()")
+_COMMANDS = "get_ipython()"  # what IPython makes of lines such as `%pip`
+_ADDS_NOTHING = ("import ", "from ", _COMMANDS)
 
 
 def make_stub(exercise: Exercise) -> str:
@@ -62,26 +63,39 @@ def is_untouched(text: str, stub: str) -> bool:
     """
     if UNWRITTEN not in text and _DEFINES_FIRST.match(text):
         return False  # most files are written, and this is soon known of them
-    lines = list(_code_lines(text))
-    return not Counter(lines) - _code_of(stub) or not any(map(_DEFINES.match, lines))
+    lines = _written(text)
+    return not Counter(lines) - _code_of_stub(stub) or not any(map(_DEFINES.match, lines))
+
+
+def code_of(text: str) -> str:
+    """Return a text without its comments, docstrings and blank lines, and without `%` commands.
+
+    Two texts with the same code do the same. It takes linear time as well.
+    """
+    return "\n".join(line for line in _code_lines(text) if not line.startswith(_COMMANDS))
 
 
 @functools.lru_cache(maxsize=128)
-def _code_of(stub: str) -> Counter[str]:
-    return Counter(_code_lines(stub))
+def _code_of_stub(stub: str) -> Counter[str]:
+    return Counter(_written(stub))
+
+
+def _written(text: str) -> list[str]:
+    """Return the lines of code that a student writes, whatever their spaces."""
+    lines = (" ".join(line.split()) for line in _code_lines(text))
+    return [line for line in lines if not line.startswith(_ADDS_NOTHING)]
 
 
 def _code_lines(text: str) -> Iterator[str]:
-    """Yield the lines of code in a text, without what does nothing."""
+    """Yield the lines with code in a text, each with all of a string that begins in it."""
     for line in _COMMENT_OR_STRING.sub(_on_one_line, text).splitlines():
-        code = " ".join(line.split())
-        if code and not code.startswith(_ADDS_NOTHING) and not _ONLY_STRING.fullmatch(code):
-            yield code
+        if (code := line.strip()) and not _ONLY_STRING.fullmatch(code):
+            yield line.rstrip()
 
 
 def _on_one_line(found: re.Match[str]) -> str:
     piece = found[0]
-    return "" if piece.startswith("#") else " ".join(piece.split())
+    return "" if piece.startswith("#") else "\\n".join(piece.splitlines())
 
 
 def statement_of(stub: str) -> str:

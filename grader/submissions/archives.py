@@ -177,16 +177,14 @@ class _Unpacking:
 
     def run(self) -> None:
         """Write every wanted member that keeps to the limits."""
-        refused, last = self._refused_parts(), dict[PurePosixPath, PackedFile]()
+        refused = self._refused_parts()
         for member in self._wanted:
             if self._part(member.path) in refused:
                 continue
             if reason := _unsafe_reason(member, self._limits):
                 self._leave_out(member.path, reason)
-            else:  # `tar -r` and `tar -u` add a new version, and leave the old one where it is
-                last[member.path] = member
-        for member in last.values():
-            self._unpack(member)
+            else:
+                self._unpack(member)
 
     def _unpack(self, member: PackedFile) -> None:
         limits, path = self._limits, member.path
@@ -276,10 +274,13 @@ def _read(member: PackedFile, room: int) -> bytes:
 
 
 def _write(file: Path, data: bytes) -> str:
-    """Write a new file; return why that is impossible, or an empty string."""
+    """Write a file; return why that is impossible, or an empty string.
+
+    `tar -r` and `tar -u` add a new version, and leave the old one where it is: the last one stays.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("xb") as stream:
+        with file.open("wb") as stream:
             stream.write(data)
     except (OSError, ValueError) as error:
         if getattr(error, "errno", None) == errno.ENOSPC:

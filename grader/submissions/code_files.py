@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from grader.course.course import Course
-from grader.course.stubs import is_untouched, untouched_text
+from grader.course.stubs import code_of, is_untouched, untouched_text
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.source import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
@@ -66,6 +66,11 @@ class CodeFiles:
             state = UNREADABLE if code.problem else STUB if is_stub else WORK
             self._states[key] = state
         return state
+
+    def same_as(self, file: Path) -> str:
+        """Return what two files have in common that do the same: their code, else their place."""
+        code = self.read(file)
+        return f"{file}" if code.problem else code_of(code.text)
 
     def defined_in(self, file: Path) -> dict[str, bool]:
         """Return the exercises of which a file defines something at its top level.

@@ -47,6 +47,7 @@ class Folders:
     course: Course
     code: CodeFiles
     notes: list[str]
+    not_searched: str = ""  # what the levels are without
     _files: dict[Path, dict[str, Path]] = field(default_factory=dict)
 
     def where(self, path: Path) -> str:
@@ -59,14 +60,16 @@ class Folders:
         for _ in range(MAX_WRAPPING):
             yield level
             seen += len(level)
-            if seen > MAX_FOLDERS:
-                return
             level = [
                 entry.path
                 for folder in level
                 for entry in self.own.entries(folder)
                 if entry.is_folder and is_searched(entry.name)
             ]
+            if level and seen > MAX_FOLDERS:
+                self.not_searched = f"there are more than {MAX_FOLDERS}"
+                return
+        self.not_searched = f"some lie in {MAX_WRAPPING} others" if level else ""
 
     def files_in(self, folder: Path) -> dict[str, Path]:
         """Return the files in a folder that have the names of exercises, the best of each."""

@@ -138,12 +138,12 @@ class OtherFiles:
         return stubs[0] if is_needed else None, EXACT
 
     def _distinct(self, candidates: Sequence[Path], name: str, state: int) -> list[Path]:
-        """Return the candidates in this state, and of equal ones the first."""
-        code, usable = self.folders.code, dict[str, Path]()
-        for file in candidates:
-            if code.state(file, name) == state:
-                usable.setdefault(code.read(file).text or f"{file}", file)
-        return list(usable.values())
+        """Return the candidates in this state, and of those with the same code the first."""
+        code = self.folders.code
+        usable = [file for file in candidates if code.state(file, name) == state]
+        if len(usable) < 2:
+            return usable
+        return list({code.same_as(file): file for file in reversed(usable)}.values())[::-1]
 
     def _add_clash(self, name: str, usable: Sequence[Path]) -> None:
         *most, last = shortened([self.folders.where(file) for file in usable], MAX_NAMED)
@@ -183,6 +183,7 @@ class OtherFiles:
         try:
             found += islice(self._listed(), MAX_FILES + 1)
             reason = f"there are more than {MAX_FILES}" if len(found) > MAX_FILES else ""
+            reason = reason or self.folders.not_searched
         except (NotOpened, PermissionError) as error:
             require_own_reader()
             reason = f"{getattr(error, 'strerror', None) or error}"
@@ -208,8 +209,6 @@ class OtherFiles:
 
     def add_notes_on_unused(self, used: Mapping[str, Path]) -> None:
         """Add a flag on each file that may hold work and is not used, a note on others at home."""
-        if self._cut:
-            self._add_note(self._cut)
         files = {*used.values(), *self._clashing}
         free = [name for name in self.folders.course.names if name not in used]
         for other in self._others:
@@ -247,8 +246,7 @@ class OtherFiles:
         code = self.folders.code
         if not name or code.state(other.path, name) == STUB:
             return False
-        text = code.read(other.path).text
-        return name not in used or not text or text != code.read(used[name]).text
+        return name not in used or code.same_as(other.path) != code.same_as(used[name])
 
     def _left_out(self, other: _Other, why: str) -> str:
         return left_out(self.folders.where(other.path), why)
