@@ -99,10 +99,11 @@ def _has_work(folders: Folders, folder: Path) -> bool:
 
 def _add_note_on_homes(folders: Folders, homes: Sequence[Path], used: Mapping[str, Path]) -> None:
     """Add a note on the folders below the submission's own whose files are used."""
+    if homes == [folders.own.within]:
+        return
     files = {*used.values()}
-    others = [home for home in homes if files & {*folders.files_in(home).values()}]
-    if others and others != [folders.own.within]:
-        names = shortened([f"{folders.where(folder)}/" for folder in others], MAX_NAMED)
+    if needed := [home for home in homes if files & {*folders.files_in(home).values()}]:
+        names = shortened([f"{folders.where(folder)}/" for folder in needed], MAX_NAMED)
         folders.notes.append(f"the exercise files are those in {', '.join(names)}")
 
 

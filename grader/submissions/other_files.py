@@ -7,7 +7,6 @@ Every file that may hold work and is not used becomes a flag.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -197,7 +196,7 @@ class OtherFiles:
         for depth, level in enumerate(folders.levels()):
             for folder in level:
                 for entry in folders.own.entries(folder):
-                    if entry.suffix not in CODE or os.path.join(folder, entry.name) in own:
+                    if f"{folder}/{entry.name}" in own or entry.suffix not in CODE:
                         continue
                     if not entry.name.startswith("."):
                         path = entry.path
@@ -209,6 +208,8 @@ class OtherFiles:
 
     def add_notes_on_unused(self, used: Mapping[str, Path]) -> None:
         """Add a flag on each file that may hold work and is not used, a note on others at home."""
+        if not self._others:
+            return
         files = {*used.values(), *self._clashing}
         free = [name for name in self.folders.course.names if name not in used]
         for other in self._others:
