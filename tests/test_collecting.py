@@ -16,6 +16,7 @@ from handed_in import (
 )
 
 from grader.course.course import Course
+from grader.submissions import code_files, other_files
 from grader.submissions.layouts import (
     Attempt,
     AttemptPart,
@@ -168,6 +169,28 @@ def test_no_reason_for_students_names_a_folder_of_the_teachers_machine(
     assert reason(found["s001"], course) == "Permission denied: 's001/layer norm.py'"
     assert reason(found["s003"], course) == "Permission denied: 's003'"
     assert not any(str(tmp_path) in str(one) or "/tmp" in str(one) for one in found.values())
+
+
+def test_only_so_much_is_read_beside_the_exercise_files(
+    tmp_path: Path, course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(other_files, "MAX_BYTES", 3000)
+    read_bytes: list[str] = []
+    opened = code_files.read_file
+    monkeypatch.setattr(
+        code_files,
+        "read_file",
+        lambda file, *more: read_bytes.append(file.name) or opened(file, *more),
+    )
+    books = {f"lecture{number:03d}.ipynb": "[" + " " * 1000 + "]" for number in range(100)}
+    for name, text in books.items():
+        place(tmp_path / "s001", name, text=text)
+    place(tmp_path / "s001", "masked_softmax.py")
+    attempt = Attempt("s001", (AttemptPart(tmp_path / "s001", "s001"),))
+    found = collection.read_attempt(attempt, course).submission
+    assert set(found.files) == {"masked_softmax"}
+    assert len(read_bytes) <= 4
+    assert any("they hold more than" in note and "needs review" in note for note in found.notes)
 
 
 def test_a_long_list_of_left_out_files_is_shortened(tmp_path: Path, course: Course) -> None:

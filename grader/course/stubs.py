@@ -15,6 +15,7 @@ from grader.errors import CourseError
 
 START, END = "# --- solution", "# --- end"
 UNWRITTEN = "NotImplementedError"  # what every stub raises
+MAX_COMMENTS = 8 * 1024  # characters that may be added to a stub without work in them
 
 # Each of these takes linear time, because nothing in them is tried twice.
 _LONG = r'"""[^"\\]*+(?:(?:\\(?:.|\Z)|"(?!""))[^"\\]*+)*+(?:"""|\Z)'
@@ -61,6 +62,8 @@ def is_untouched(text: str, stub: str) -> bool:
     Only code counts: comments, docstrings, imports and the cells of a notebook do not. It is no
     parser and takes linear time, so it may run on what a stranger wrote.
     """
+    if len(text) > 2 * len(stub) + MAX_COMMENTS:
+        return False
     if UNWRITTEN not in text and _DEFINES_FIRST.match(text):
         return False  # most files are written, and this is soon known of them
     lines = _written(text)

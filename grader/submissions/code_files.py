@@ -21,7 +21,8 @@ MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 32 * 1024 * 1024  # a notebook also holds outputs and pictures
 DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]{1,60})", re.ASCII)  # as in PEP 263
 BLANK = re.compile(rb"[ \t\f]*(?:#|\r?$)")
-MAX_PARSED = 50  # files of a submission that are searched for what they define
+MAX_PARSED = 2 * 1024 * 1024  # characters of a submission that are searched for what they define
+MAX_COMPARED = 32 * 1024  # characters of a text of which the code is compared with that of another
 WORK, UNREADABLE, STUB = range(3)  # what a file is to an exercise, best first
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SAVE = "save it as UTF-8 in your editor"
@@ -49,6 +50,7 @@ class CodeFiles:
     _read: dict[Path, CodeFile] = field(default_factory=dict)
     _states: dict[tuple[Path, str], int] = field(default_factory=dict)
     _defined: dict[Path, dict[str, bool]] = field(default_factory=dict)
+    _parsed: int = 0
 
     def read(self, file: Path) -> CodeFile:
         """Return the text of a file, or why it cannot be used."""
@@ -70,20 +72,25 @@ class CodeFiles:
     def same_as(self, file: Path) -> str:
         """Return what two files have in common that do the same: their code, else their place."""
         code = self.read(file)
-        return f"{file}" if code.problem else code_of(code.text)
+        if code.problem:
+            return f"{file}"
+        return code.text if len(code.text) > MAX_COMPARED else code_of(code.text)
 
     def defined_in(self, file: Path) -> dict[str, bool]:
         """Return the exercises of which a file defines something at its top level.
 
-        The value is False for what only cells of a notebook define that do not parse. After some
-        files, no more are searched.
+        The value is False for what only cells of a notebook define that do not parse. After so
+        much text, no more is searched.
         """
         text = self.read(file).text
         if file in self._defined:
             return self._defined[file]
-        if len(self._defined) >= MAX_PARSED or not self._may_define.search(text):
+        if not self._may_define.search(text):
             return {}
         require_own_reader()
+        self._parsed += len(text)
+        if self._parsed > MAX_PARSED:
+            return {}
         broken, whole = self._names_in_broken_cells(file), top_level_names(text)
         self._defined[file] = {
             each.name: bool(whole & {*each.implements})

@@ -7,11 +7,11 @@ Every file that may hold work and is not used becomes a flag.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 from grader.course.settings import did_you_mean
@@ -24,6 +24,7 @@ from grader.submissions.opening import NotOpened, refusal
 from grader.submissions.reader.sharing import require_own_reader
 
 MAX_FILES = 300  # files with other names that are looked at
+MAX_BYTES = 64 * 1024 * 1024  # of them together
 EXACT, NEAR, DEFINED, BROKEN = range(4)  # how a file fits an exercise, best first
 _Fitting = dict[tuple[int, int], list[Path]]  # by how they fit, and by depth
 
@@ -40,13 +41,17 @@ def defined_note(where: str, names: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class _Other:
-    """A code file, how many folders it lies in, and the exercise whose own name it has."""
+    """A code file, how many folders it lies in, and the exercise whose own name it has.
+
+    What is hidden, or must not be opened, is not usable.
+    """
 
     path: Path
     stem: str
     depth: int
     exercise: str
-    why_refused: str | None
+    is_usable: bool
+    size: int
 
 
 @dataclass
@@ -98,7 +103,7 @@ class OtherFiles:
         """Return the files that may be meant for each exercise."""
         fitting: dict[str, _Fitting] = defaultdict(dict)
         for other in self._others:
-            if other.why_refused == "":
+            if other.is_usable:
                 for name, fit in self._fits(other, wanted):
                     fitting[name].setdefault((fit, other.depth), []).append(other.path)
         return fitting
@@ -132,9 +137,8 @@ class OtherFiles:
                     return None, fit
                 if usable:
                     return usable[0], fit
-        stubs = [file for fit, depth in sorted(fitting) for file in fitting[fit, depth]]
-        is_needed = own is None and any(fit == EXACT for fit, _ in fitting)
-        return stubs[0] if is_needed else None, EXACT
+        stubs = next((fitting[key] for key in sorted(fitting) if key[0] == EXACT), [None])
+        return stubs[0] if own is None else None, EXACT
 
     def _distinct(self, candidates: Sequence[Path], name: str, state: int) -> list[Path]:
         """Return the candidates in this state, and of those with the same code the first."""
@@ -177,32 +181,36 @@ class OtherFiles:
 
     @cached_property
     def _others(self) -> list[_Other]:
-        """The code files of all levels of folders, as far as they can be listed."""
+        """The code files of all levels of folders, as far as they can be listed within limits."""
         found: list[_Other] = []
+        room, reason = MAX_BYTES, ""
         try:
-            found += islice(self._listed(), MAX_FILES + 1)
-            reason = f"there are more than {MAX_FILES}" if len(found) > MAX_FILES else ""
-            reason = reason or self.folders.not_searched
+            for other in self._listed():
+                room -= other.size
+                if len(found) == MAX_FILES or (room < 0 and found):
+                    reason = f"they hold more than {MAX_FILES} files or {MAX_BYTES >> 20} MiB"
+                    break
+                found.append(other)
         except (NotOpened, PermissionError) as error:
             require_own_reader()
             reason = f"{getattr(error, 'strerror', None) or error}"
-        self._cut = f"not all of its folders were searched for other files ({reason})" * bool(
-            reason
-        )
-        return found[:MAX_FILES]
+        if reason := reason or self.folders.not_searched:
+            self._cut = f"not all of its folders were searched for other files ({reason})"
+        return found
 
     def _listed(self) -> Iterator[_Other]:
         folders, own = self.folders, {str(file) for file in self.files.values()}
+        names, within = folders.course.names, folders.own.within
         for depth, level in enumerate(folders.levels()):
             for folder in level:
                 for entry in folders.own.entries(folder):
                     if f"{folder}/{entry.name}" in own or entry.suffix not in CODE:
                         continue
-                    if not entry.name.startswith("."):
-                        path = entry.path
-                        refused = refusal(path, folders.own.within)
-                        exercise = exact_name(path, folders.course.names)
-                        yield _Other(path, entry.stem, depth, exercise, refused)
+                    path = entry.path
+                    is_hidden = entry.name.startswith(".")
+                    is_usable = not is_hidden and refusal(path, within) == ""
+                    size = os.lstat(path).st_size if is_usable else 0
+                    yield _Other(path, entry.stem, depth, exact_name(path, names), is_usable, size)
 
     # --- which are not used -----------------------------------------------------------------------
 
@@ -218,13 +226,16 @@ class OtherFiles:
             if flag := self._why_flagged(other, used, free):
                 self._add_note(for_review(flag))
             elif other.path.parent in self.homes:
-                why = f"is a second file for {other.exercise}" * bool(other.exercise)
-                guess = "" if why else did_you_mean(other.stem, free)
-                self._add_note(self._left_out(other, why or "is not an exercise file") + guess)
+                self._add_note(self._why_left_out(other, free))
+
+    def _why_left_out(self, other: _Other, free: Sequence[str]) -> str:
+        if other.exercise:
+            return self._left_out(other, f"is a second file for {other.exercise}")
+        return self._left_out(other, "is not an exercise file") + did_you_mean(other.stem, free)
 
     def _why_flagged(self, other: _Other, used: Mapping[str, Path], free: Sequence[str]) -> str:
         """Return a flag on a file that is not used; empty if no exercise can lack it."""
-        if other.why_refused != "":
+        if not other.is_usable:
             return ""
         no_exercise = self._left_out(other, "is not an exercise file")
         if self._is_rival(other, other.exercise, used):
