@@ -203,6 +203,7 @@ def test_the_last_commit_before_each_students_deadline_is_graded(
     assert batch("--roster", roster, *more, course=due) == {**late, **same, "s007": "6"}
 
 
+@pytest.mark.slow
 def test_a_commit_of_more_files_than_are_read_is_graded_by_the_nearest(
     tmp_path: Path, batch: Cli, due: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +325,7 @@ def test_a_clone_of_too_many_files_keeps_its_time(tmp_path: Path, batch: Cli) ->
     assert flags(tmp_path, "s001") == ["its files cannot be compared with its commit; needs review"]
 
 
+@pytest.mark.slow
 def test_a_commit_of_tangled_names_takes_no_time(tmp_path: Path, batch: Cli) -> None:
     clone = commit(tmp_path / "class/s001", scale=TWO)
     blob = git(clone, "rev-parse", "HEAD:scale.py").strip()

@@ -72,6 +72,7 @@ def test_every_layer_is_applied_and_named(confined: Zygote) -> None:
 # --- files ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_file_but_pythons_own_can_be_read(do: RunLines, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("x")

@@ -456,6 +456,7 @@ def suite(tiny_copy: Path) -> Path:
     return tiny_copy / "reference" / "scale" / "test_hidden.py"
 
 
+@pytest.mark.slow
 def test_a_tensor_at_module_level_is_the_same_for_every_student(
     cli: Cli, suite: Path, tiny_copy: Path, tiny_solution: str, tmp_path: Path
 ) -> None:

@@ -175,6 +175,7 @@ def test_a_slot_that_ended_while_it_waited_costs_no_submission_a_try(
     assert {entry["event"] for entry in events(log)} == {"started", "graded", "published"}
 
 
+@pytest.mark.slow
 def test_nothing_is_graded_by_a_course_that_has_changed_meanwhile(
     tiny_copy: Path, tiny_solution: str
 ) -> None:

@@ -98,6 +98,7 @@ def lets_a_fault_through(grader: Grader, course: Course, name: str, item: Any) -
         item.obj = original
 
 
+@pytest.mark.slow
 def test_the_tiny_course_is_proven_too(cli: Cli, tiny_copy: Path) -> None:
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--course", tiny_copy)
@@ -179,6 +180,7 @@ PRICES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("costs", "problem"), PRICES)
 def test_a_price_is_between_its_check_and_the_exercise(
     cli: Cli, tiny_copy: Path, costs: str, problem: str

@@ -17,6 +17,4 @@ def masked_softmax(X: Tensor, valid_lens: Tensor | None) -> Tensor:
         raise ValueError("there are fewer keys than a valid length says")
 
     padding = torch.arange(k) >= lengths
-    weights = torch.softmax(X.masked_fill(padding, float("-inf")), dim=-1)
-    # rows of length 0 are all nan here, this makes them zeros
-    return weights.masked_fill(padding, 0.0)
+    return torch.softmax(X.masked_fill(padding, -1e6), dim=-1)
