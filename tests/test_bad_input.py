@@ -371,6 +371,7 @@ def test_a_linked_folder_is_left_out_too(cli: Cli, tiny_copy: Path, tmp_path: Pa
     assert "scale/solution.py is a link and was left out" in result.err
 
 
+@pytest.mark.slow
 def test_a_file_name_that_is_not_text_does_not_cost_the_report(
     cli: Cli, tiny_copy: Path, tmp_path: Path, tiny_solution: str
 ) -> None:
@@ -394,6 +395,7 @@ def test_spoiling_the_inputs_earns_nothing(grade_tiny: GradeTiny, tiny_solution:
         assert (outcomes["test_twice"], outcomes["test_thrice"]) == ("failed", "failed")
 
 
+@pytest.mark.slow
 def test_an_output_that_cannot_be_written_is_said(cli: Cli, tiny_copy: Path) -> None:
     work = tiny_copy / "reference"
     result = cli("check", work, "--course", tiny_copy, "-o", "/nonexistent/report.json")

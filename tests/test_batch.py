@@ -50,6 +50,7 @@ def batch(cli: Cli, handed_in: Path, *more: object) -> Any:
     return cli("batch", handed_in, "--out", out, "--course", TINY, "--seed", 5, *more)
 
 
+@pytest.mark.slow
 def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
     said = batch(cli, handed_in)
     assert said.code == 1
@@ -73,6 +74,7 @@ def test_everybody_gets_a_report_and_a_mark(cli: Cli, handed_in: Path) -> None:
     assert not [path for path in (out / "reports").iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
@@ -93,6 +95,7 @@ def test_a_report_says_why_nothing_was_graded(
     assert str(handed_in) not in json.dumps(report)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_counts_nothing_and_is_left_to_a_person(
     cli: Cli, handed_in: Path
 ) -> None:
@@ -189,6 +192,7 @@ def test_the_reports_name_the_confinement(cli: Cli, handed_in: Path) -> None:
     assert "Landlock, seccomp" in page
 
 
+@pytest.mark.slow
 def test_nothing_of_the_environment_reaches_a_report(
     cli: Cli, handed_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

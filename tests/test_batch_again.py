@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from classroom import TINY, Instant, events, hand_in, marks, report_of, rows, run, state
 from commandline import Cli
 
 
+@pytest.mark.slow
 def test_the_same_command_again_grades_nothing_and_writes_nothing(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
@@ -27,6 +29,7 @@ def test_the_same_command_again_grades_nothing_and_writes_nothing(
     assert graded == [f"s00{n}" for n in range(1, 9)]
 
 
+@pytest.mark.slow
 def test_a_page_that_is_gone_is_written_again(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 4)})
     run(cli, tmp_path)

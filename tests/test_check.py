@@ -34,6 +34,7 @@ def solve(work: Path, *edits: tuple[str, str]) -> None:
 # --- verdicts and exit codes ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_reference_earns_all_points_and_exit_0(cli: Cli, work: Path) -> None:
     said = cli("check", "reference")
     assert said.code == 0
@@ -46,6 +47,7 @@ def test_the_stub_earns_nothing_and_exit_1(cli: Cli, work: Path) -> None:
     assert re.search(r"scale\s+0 / 8 .*not started", said.out)
 
 
+@pytest.mark.slow
 def test_a_mistake_shows_sentence_difference_and_both_values(cli: Cli, work: Path) -> None:
     solve(work, ("return x * factor", "return x * min(factor, 2)"))
     said = cli("check", "scale", "--seed", "5")
@@ -132,6 +134,7 @@ def test_a_test_that_breaks_by_itself_is_the_courses_fault(cli: Cli, work: Path)
 # --- the json ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_json_has_the_documented_keys(cli: Cli, work: Path) -> None:
     solve(work, ("return x * factor", "raise KeyError(factor)"))
     report = json.loads(cli("check", "--format", "json", "--seed", "3").out)
@@ -147,6 +150,7 @@ def test_the_json_has_the_documented_keys(cli: Cli, work: Path) -> None:
     assert test["where"]["source"].strip().startswith("raise KeyError(factor)")
 
 
+@pytest.mark.slow
 def test_every_key_of_the_json_is_documented(cli: Cli, work: Path) -> None:
     page = (HERE.parent / "docs" / "report-format.md").read_text()
     solve(work, ("return x * factor", "return x"))
@@ -166,6 +170,7 @@ def test_every_key_of_the_json_is_documented(cli: Cli, work: Path) -> None:
 # --- the students' copy ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_reference_the_public_tests_grade_and_it_says_so(cli: Cli, work: Path) -> None:
     solve(work)
     (work.parent / "reference").rename(work.parent.parent / "kept")
@@ -202,6 +207,7 @@ def test_status_follows_a_student_through_an_exercise(cli: Cli, work: Path) -> N
     assert "All done." in said
 
 
+@pytest.mark.slow
 def test_a_stub_that_an_editor_saved_again_is_not_started(cli: Cli, work: Path, pair: Path) -> None:
     shift = pair / "reference" / "shift" / "exercise.toml"
     shift.write_text(f'requires = ["scale"]\n{shift.read_text()}')
@@ -226,6 +232,7 @@ def test_reset_keeps_a_copy(cli: Cli, work: Path) -> None:
 # --- on its own ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["check", "nowhere/x.py"]])
 def test_help_and_errors_do_not_wait_for_torch(arguments: list[str], work: Path) -> None:
     code = (

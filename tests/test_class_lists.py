@@ -304,6 +304,7 @@ def test_two_lines_of_one_name_are_said_and_flagged(
     assert flags(tmp_path, "73") == []
 
 
+@pytest.mark.slow
 def test_flags_of_the_roster_survive_a_merge(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
     (tmp_path / "class.csv").write_text("id\ns001\n")

@@ -61,6 +61,7 @@ def class_of(folder: Path, course: Course, *students: str) -> Iterator[Submissio
         yield collect(attempt, course)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("strange")
 def test_a_hundred_plain_submissions_need_two_readers(tmp_path: Path, tiny_course: Course) -> None:
     students = [f"s{number:03}" for number in range(1, 101)]
@@ -135,6 +136,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("strange")
 @pytest.mark.parametrize(
     "case",
@@ -166,6 +168,7 @@ def test_whatever_takes_a_parser_or_has_a_problem_has_a_reader_of_its_own(
         assert bool(one.files) == (case in PARSED)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("strange")
 @pytest.mark.parametrize("codec", ["utf-7", "rot13", "latin-1", "no-such-codec"])
 def test_a_file_cannot_choose_how_it_is_decoded(

@@ -100,6 +100,7 @@ def test_what_is_odd_about_a_clone_is_flagged(tmp_path: Path, batch: Cli, stub: 
     assert all(len(flags(tmp_path, student)) == 1 for student in ("s001", "s006", "s007"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scale (1)", "Scale", "homework"])
 def test_work_under_another_name_is_a_commit_after_the_stub(
     name: str, tmp_path: Path, batch: Cli, stub: str
@@ -118,6 +119,7 @@ NO_WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", NO_WORK.values(), ids=NO_WORK)
 @pytest.mark.parametrize("is_empty", [False, True])
 def test_what_is_no_work_for_an_exercise_is_no_commit_after_the_stub(
@@ -129,6 +131,7 @@ def test_what_is_no_work_for_an_exercise_is_no_commit_after_the_stub(
     assert any("the student never committed" in flag for flag in flags(tmp_path, "s001"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["homework.ipynb", "Scale (1).ipynb"])
 def test_work_in_a_notebook_is_a_commit_after_the_stub(
     name: str, tmp_path: Path, batch: Cli, stub: str
@@ -340,6 +343,7 @@ def test_a_commit_of_tangled_names_takes_no_time(tmp_path: Path, batch: Cli) -> 
     assert flags(tmp_path, "s001")[0].startswith("edits are not committed: scale.py")
 
 
+@pytest.mark.slow
 def test_no_name_is_so_long_that_a_flag_is_lost(tmp_path: Path, batch: Cli) -> None:
     clone = commit(tmp_path / "class/s001", readme="x = 1\n")
     folder = "/".join("d" * 200 for _ in range(3))

@@ -68,6 +68,7 @@ def test_a_page_that_cannot_be_made_costs_no_report(
     assert "# 5" in re.sub("<[^>]*>", "", (out / "code" / "s002.html").read_text())
 
 
+@pytest.mark.slow
 def test_two_similar_submissions_are_shown_side_by_side(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def test_late_work_keeps_what_the_course_says(
     assert report_of(tmp_path / "out", "s007")["mark"]["late_days"] == 0
 
 
+@pytest.mark.slow
 def test_a_change_of_the_late_rules_grades_nothing_again(
     cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path
 ) -> None:
@@ -123,6 +124,7 @@ ATTEMPTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "counts", "others"),
     [

@@ -190,6 +190,7 @@ def test_dropout_is_diagnosed_though_it_is_random(diagnose: Diagnose) -> None:
     assert found.faults == ("dropout_rate_fixed",)
 
 
+@pytest.mark.slow
 def test_answers_without_a_number_are_not_explained(diagnose: Diagnose) -> None:
     found = diagnose("causal_attention", ("weights @ values", "weights @ values * float('nan')"))
     assert found.faults == ()

@@ -39,6 +39,7 @@ def flags(tmp_path: Path, student: str) -> str:
     return "; ".join(report_of(tmp_path / "out", student)["flags"])
 
 
+@pytest.mark.slow
 def test_a_source_is_read_in_its_own_encoding(tmp_path: Path, cli: Cli, solution: str) -> None:
     ways = {
         "s001": solution.encode("utf-16"),

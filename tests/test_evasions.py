@@ -433,6 +433,7 @@ def test_a_broken_cell_does_not_hide_the_others() -> None:
 # --- arguments, module level, secrets -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_writing_into_any_argument_fails_the_check(
     graded: Any, course: Course, grade: Grade
 ) -> None:
@@ -487,6 +488,7 @@ def test_shared(student):
         assert {t["message"] for t in tests if t["outcome"] != "passed"} == set()
 
 
+@pytest.mark.slow
 def test_validate_refuses_tensors_at_module_level(cli: Cli, suite: Path, tiny_copy: Path) -> None:
     suite.write_text(suite.read_text() + "\nimport torch\nCASES = [(1, torch.ones(2))]\n")
     said = cli("validate", "--course", tiny_copy)

@@ -390,6 +390,7 @@ STREAMS = {  # the bytes that arrive, whether the stream then ends, and the kind
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", STREAMS)
 def test_a_broken_stream_ends_the_worker_and_is_named(what: str) -> None:
     pipe, (stream, ends, kind) = Pipe(), STREAMS[what]

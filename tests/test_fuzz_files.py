@@ -83,6 +83,7 @@ CRAFTED = {  # each of them may yield a.py, but no other file
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CRAFTED)
 def test_no_hostile_file_is_unpacked(what: str, tmp_path: Path) -> None:
     assert unpacked_files(tmp_path, CRAFTED[what]) <= {"a.py"}

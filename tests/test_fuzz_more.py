@@ -15,6 +15,7 @@ CASES = list(FEW.items())
 SLOW = [pytest.param(what, count, marks=pytest.mark.slow) for what, count in MANY.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "cases"), [*CASES, *SLOW])
 def test_nothing_but_errors_of_the_graders_own_comes_out(
     what: str, cases: int, tmp_path: Path

@@ -93,6 +93,7 @@ def test_a_roster_and_none_at_once_are_refused(
     assert (said.code, "say two things" in said.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_another_choice_of_the_attempt_is_remembered_only_if_it_is_taken(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
@@ -161,6 +162,7 @@ def test_an_addition_needs_no_word(cli: Cli, instant: Instant, place: Path, pair
     assert set(marks(place / "out")) == {"s001", "s002", "s003", "s004"}
 
 
+@pytest.mark.slow
 def test_other_files_are_listed_unless_they_were_handed_in_later(
     cli: Cli, instant: Instant, place: Path, pair: Path
 ) -> None:
@@ -179,6 +181,7 @@ def test_other_files_are_listed_unless_they_were_handed_in_later(
 # --- history and explanation ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_change_of_a_mark_is_in_the_history(
     cli: Cli, instant: Instant, place: Path, pair: Path
 ) -> None:
@@ -211,6 +214,7 @@ def test_every_change_of_a_mark_is_in_the_history(
         assert any(part.split("  ")[-1] in line for line in said), (part, said)
 
 
+@pytest.mark.slow
 def test_a_mark_is_explained_from_the_files_to_the_export(
     cli: Cli, instant: Instant, place: Path, pair: Path
 ) -> None:

@@ -306,6 +306,7 @@ with open_ledger(Path(sys.argv[1])):
 """
 
 
+@pytest.mark.slow
 def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_process(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:

@@ -35,6 +35,7 @@ from grader.errors import RequestError
 from grader.submissions.submission import Submission
 
 
+@pytest.mark.slow
 def test_a_poisonous_submission_costs_its_exercise_and_nobody_else(
     cli: Cli, instant: Instant, tmp_path: Path, pair: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_a_poisonous_submission_costs_its_exercise_and_nobody_else(
     assert len(instant.jobs) == jobs
 
 
+@pytest.mark.slow
 def test_a_class_of_poison_comes_to_an_end(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {f"s0{n:02}/scale.py": f"# lost {n}" for n in range(20)})
     said = cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)

@@ -91,6 +91,7 @@ def test_a_worker_that_ends_before_its_first_word_costs_no_points(
     assert len(lost) == MAX_TRIES - 1
 
 
+@pytest.mark.slow
 def test_an_exercise_that_loses_every_worker_is_given_up_and_the_others_go_on(
     cli: Cli, pair: Path, tmp_path: Path, tiny_solution: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def pages(out: Path) -> dict[str, bytes]:
 # --- what was published ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pages_that_a_power_cut_emptied_are_written_again(cli: Cli, place: Path) -> None:
     batch(cli, place)
     whole = pages(place / "out")
@@ -56,6 +57,7 @@ def test_pages_that_a_power_cut_emptied_are_written_again(cli: Cli, place: Path)
     assert pages(place / "out") == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["reports/s002.html", "reports/s003.json", "code/s004.html", "grades.csv", "index.html"]
 )

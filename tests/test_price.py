@@ -177,6 +177,7 @@ def consequences(result: ExerciseResult) -> list[str]:
 # --- what is charged ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_mistake_costs_its_price_and_not_its_echoes(marked: Marked) -> None:
     result = marked(TWICE)
     assert by_checks(result) == 3
@@ -209,6 +210,7 @@ def test_what_the_mistake_does_not_explain_is_charged_as_well(marked: Marked) ->
     assert "test_negative" not in consequences(result)
 
 
+@pytest.mark.slow
 def test_a_tie_costs_the_dearer(marked: Marked) -> None:
     result = marked(TWICE, faults=FAULTS + TIED)
     assert result.diagnosis is not None
@@ -224,6 +226,7 @@ def test_a_mistake_costs_no_more_than_its_checks(marked: Marked) -> None:
     assert [each.points for each in result.charges] == [2]
 
 
+@pytest.mark.slow
 def test_the_price_is_a_third_unless_it_is_given(marked: Marked) -> None:
     assert marked(TWICE, faults=FAULTS.replace("costs = 3", "")).points == 12 - 4
 
@@ -247,6 +250,7 @@ def test_an_unknown_mistake_is_charged_as_before(marked: Marked) -> None:
     assert (result.points, result.given_back, result.charges) == (3, 0, ())
 
 
+@pytest.mark.slow
 def test_what_a_mistake_leaves_unexplained_keeps_it_from_being_charged_once(marked: Marked) -> None:
     result = marked(TWICE, ("return x * self.weight", "return x - self.weight"))
     assert result.diagnosis is not None
@@ -257,6 +261,7 @@ def test_what_a_mistake_leaves_unexplained_keeps_it_from_being_charged_once(mark
 OFF = "\n[marking]\ncarry_forward = false\n"
 
 
+@pytest.mark.slow
 def test_a_course_may_charge_every_check(marked: Marked) -> None:
     result = marked(TWICE, policy=OFF)
     assert (result.points, result.given_back, result.charges) == (3, 0, ())
@@ -400,6 +405,7 @@ def test_a_line_does_not_say_what_hidden_tests_found(report_of: Callable[..., Re
     assert "All else" not in sum_line(result)
 
 
+@pytest.mark.slow
 def test_a_dearer_explanation_that_is_hidden_is_not_named(report_of: Callable[..., Report]) -> None:
     tied = TIED.replace('["test_twice", "test_thrice"]', '["test_twice"]')
     report = report_of(TWICE, faults=FAULTS + tied)

@@ -126,6 +126,7 @@ STRANGE: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_a_file_that_cannot_be_read_costs_its_student_alone(case: str, graded: Graded) -> None:
     name, data, reason = UNREADABLE[case]
@@ -312,6 +313,7 @@ def attempt_in(folder: Path) -> Attempt:
     return Attempt(folder.name, (AttemptPart(folder, folder.name),))
 
 
+@pytest.mark.slow
 def test_only_the_first_notebooks_with_magics_wait_for_the_import_of_ipython(
     hostile: Callable[[str], None], tmp_path: Path, tiny_course: Course
 ) -> None:
@@ -333,6 +335,7 @@ def test_a_template_that_is_killed_is_started_again(tmp_path: Path, tiny_course:
     assert host.readers().pid != first
 
 
+@pytest.mark.slow
 def test_a_reader_can_read_its_own_attempt_and_no_other(
     hostile: Callable[[str], None], tmp_path: Path, tiny_course: Course
 ) -> None:
@@ -378,6 +381,7 @@ def test_nothing_of_a_reader_stays(tmp_path: Path, tiny_course: Course) -> None:
 # --- what counts as the same submission -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_with_the_text_of_a_notebook_is_another_submission(
     cli: Cli, instant: Instant, tmp_path: Path, tiny_solution: str, tiny_course: Course
 ) -> None:

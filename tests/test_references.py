@@ -43,6 +43,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 DROPPING = ("causal_attention", "multi_head_attention", "feed_forward", "transformer_block")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ORACLES)
 def test_a_reference_gives_the_values_and_gradients_of_torch(

@@ -66,6 +66,7 @@ def pages(handed_in: Path) -> dict[str, bytes]:
 # --- with slots that answer at once ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_only_the_exercise_that_changed_is_graded_again(
     cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
@@ -137,6 +138,7 @@ def test_after_a_change_batch_refuses_and_names_the_command(
     assert (instant.jobs, pages(handed_in)) == ([], before)
 
 
+@pytest.mark.slow
 def test_a_refusal_and_the_history_say_which_rules_changed(
     cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
@@ -168,6 +170,7 @@ def test_a_change_before_anybody_was_told_needs_no_regrade(
     assert batch(cli, handed_in, pair).code == 1
 
 
+@pytest.mark.slow
 def test_who_left_before_the_change_does_not_stand_in_the_way(
     cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
@@ -246,6 +249,7 @@ def test_an_unknown_student_is_not_graded_again(
     assert rows(out(handed_in), "SELECT count(*) FROM results") == [(7,)]  # nobody's are gone
 
 
+@pytest.mark.slow
 def test_another_seed_is_a_change_like_any(
     cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:
@@ -449,6 +453,7 @@ def test_a_result_that_is_tried_again_and_not_published_stays_what_it_was(
     assert marks(out(handed_in))["s003"] == "10"
 
 
+@pytest.mark.slow
 def test_another_maximum_is_a_change_and_is_not_exported_unseen(
     cli: Cli, instant: Instant, handed_in: Path, pair: Path
 ) -> None:

@@ -84,6 +84,7 @@ def test_marks_that_changed_since_are_not_given_back(home: Home, tiny_copy: Path
     assert not (home.out / "feedback.zip").exists()
 
 
+@pytest.mark.slow
 def test_students_who_are_not_graded_yet_are_listed(home: Home, instant: Instant) -> None:
     texts = {
         f"Name_{n}_assignsubmission_file/scale.py": f"# 5 points\n# {n}" for n in range(3001, 3021)

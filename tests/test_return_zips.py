@@ -64,6 +64,7 @@ def test_the_ledger_knows_the_names_in_the_download(
     assert names(tmp_path / "out") == expected
 
 
+@pytest.mark.slow
 def test_merged_parts_know_the_names_in_the_download(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ def _generator(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
+@pytest.mark.slow
 def test_the_same_files_get_the_same_inputs_in_every_run_of_a_class(
     cli: Cli, tmp_path: Path
 ) -> None:

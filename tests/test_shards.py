@@ -160,6 +160,7 @@ def test_parts_of_several_divisions_are_named(cli: Cli, instant: Instant, handed
     assert "shard-1-of-2, shard-2-of-2, shard-3-of-3" in said.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "what"), [({"seed": 6}, "seed"), ({"attempt": "best"}, "attempt")]
 )

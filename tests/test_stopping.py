@@ -72,6 +72,7 @@ def signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("how", SIGNALS)
 def test_a_stored_result_is_told_though_a_signal_comes_in_between(

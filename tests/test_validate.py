@@ -241,6 +241,7 @@ def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: 
     assert "capped_again: the diagnosis cannot distinguish it from factor_capped" in said.out
 
 
+@pytest.mark.slow
 def test_a_fault_that_fails_other_tests_than_it_says_is_told_which(
     cli: Cli, tiny_copy: Path
 ) -> None:

@@ -22,6 +22,7 @@ def crossed(value: object) -> object:
     return wire.unpack(answer.value, wire.unpack_tensor, wire.refuse)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(-(2**63), 2**63 - 1) | st.text(max_size=9) | st.floats(allow_nan=False))
 )
