@@ -58,9 +58,9 @@ from grader.submissions.notes import printable_name
 from grader.submissions.reader.host import readers
 
 SEED = 11
-SLOW_SECONDS = 50.0  # the exercise's own limit is a minute
+SLOW_SECONDS = 150.0  # six at ordinary times: a busy machine has to be allowed for
 SHORT = TimeLimits(0.5, 1.0)  # for attacks that use up all the time they get
-STUCK_SECONDS = 90.0  # after so long with one student, the class counts as stopped
+STUCK_SECONDS = 240.0  # after so long with one student, the class counts as stopped
 UNSEEN = "the unseen"  # what no report may show
 FORMULA = tuple("=+@")  # and `-`, which also starts a number
 
