@@ -16,7 +16,7 @@ from remote_code import code_at, student_at
 
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox.confinement.layers import Confinement
-from grader.sandbox.host.connection import WorkerConnection
+from grader.sandbox.host.connection import TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
@@ -43,6 +43,29 @@ def test_raises_accepts_the_kind_its_subclasses_and_nothing_else(student: Any) -
     nothing = pytest.raises(Mismatch, match="nothing was raised by keyword")
     with nothing, raises(student, "ValueError", "TypeError"):
         student.keyword(1)
+
+
+IMPORTS = """
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def train(self, mode=True):
+        torch.func.grad(lambda v: (v**2).sum())(torch.ones(3))  # imports many modules
+        return super().train(mode)
+
+    def forward(self, x):
+        return x + 1
+"""
+
+
+@pytest.mark.slow
+def test_what_is_sent_during_a_slow_import_arrives_whole(connection: WorkerConnection) -> None:
+    student: Any = Student(code_at(connection, IMPORTS, limits=TimeLimits(0.8, 60)))
+    model = student.Model()
+    model.train()
+    more_than_is_sent_at_once = torch.zeros(900_000)
+    assert model(more_than_is_sent_at_once).sum() == 900_000
 
 
 def test_the_failure_of_a_quiet_call_is_raised_in_the_same_test(

@@ -94,17 +94,18 @@ class Worker:
         `WorkerLost` if something else ends the worker, or stops this process meanwhile.
         """
         assert self.layers
-        framed, self._outbox = self._outbox + wire.frame(request), b""
-        if len(framed) > wire.MAX_FRAME:
-            size = f"a suite sends {len(framed)} bytes in one call; the limit is {wire.MAX_FRAME}"
-            raise InternalError(size)
-        return self._exchange(framed, request.id, seconds)
+        self._outbox += wire.frame(request)
+        if (size := len(self._outbox)) > wire.MAX_FRAME:
+            self._outbox = b""
+            message = f"a suite sends {size} bytes in one call; the limit is {wire.MAX_FRAME}"
+            raise InternalError(message)
+        return self._exchange(request.id, seconds)
 
-    def _exchange(self, framed: bytes, number: int, seconds: float) -> wire.Answer:
-        """Send a framed request and return its answer; wait longer, once, for an import."""
+    def _exchange(self, number: int, seconds: float) -> wire.Answer:
+        """Send what is queued and return the answer; wait longer, once, for an import."""
         end = time.monotonic() + seconds
         try:
-            self._send(framed, end)
+            self._send(end)
             answer = self._receive(end)
             if answer.id != number or self._buffer:
                 raise wire.Malformed("an answer that no request asked for")
@@ -112,7 +113,7 @@ class Worker:
             place = self._place()
             if place and place.message == wire.IMPORTING and not self._has_imported:
                 self._has_imported = True
-                return self._exchange(b"", number, IMPORT_SECONDS)
+                return self._exchange(number, IMPORT_SECONDS)
             self.close()
             raise _late(seconds, place) from None
         except (EOFError, OSError) as error:
@@ -133,11 +134,12 @@ class Worker:
             return None
         return answer if isinstance(answer, wire.Failure) and answer.kind == "Timeout" else None
 
-    def _send(self, data: bytes, end: float) -> None:
-        sent = self._until(end, functools.partial(self._socket.send, data))
-        while sent < len(data):
-            part = data[sent : sent + CHUNK]
-            sent += self._until(end, functools.partial(self._socket.send, part))
+    def _send(self, end: float) -> None:
+        """Send what is queued; after a `TimeoutError` the rest is still there."""
+        while self._outbox:
+            part = self._outbox[:CHUNK]
+            sent = self._until(end, functools.partial(self._socket.send, part))
+            self._outbox = self._outbox[sent:]
 
     def _until(self, end: float, transfer: Callable[[], T]) -> T:
         """Return what a send or receive returns; wait for it in beats, until `end` at most.
