@@ -12,10 +12,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from class_lists import COURSE
 from classroom import Instant, Pools, hand_in
 from commandline import Cli, Grade, Said
 from feedback import Home
 from forty import STUDENTS, batch
+from regrading import RIGHT, TWICE
 from warm import warm_popen
 
 import grader.classroom.workers.pool
@@ -49,7 +51,7 @@ LONG = (
     *("stopping", "environment", "lost_workers", "outside", "lost_slots", "project", "watch"),
     *("report_escaping", "boundary", "build", "price", "reader", "regrade", "worker_failures"),
     *("full_disk", "fuzz", "fuzz_files", "batch", "power", "doctor", "seeds", "check"),
-    "broken_rows",
+    *("broken_rows", "secrets"),
 )
 
 
@@ -292,3 +294,22 @@ def pair(tiny_copy: Path) -> Path:
     settings = tiny_copy / "reference" / "course.toml"
     settings.write_text('title = "A pair"\npoints = 10\n')
     return tiny_copy
+
+
+@pytest.fixture
+def strict(tiny_copy: Path) -> Path:
+    """A course in which each day of delay costs a quarter."""
+    settings = tiny_copy / "reference" / "course.toml"
+    settings.write_text(f"{COURSE}[late]\nper_day = 25\n")
+    return tiny_copy
+
+
+@pytest.fixture
+def handed_in(tmp_path: Path) -> Path:
+    """Four students; of `s003`, who takes an odd way, the first suite notices nothing."""
+    folder = tmp_path / "class"
+    for student, shift in (("s001", RIGHT), ("s002", TWICE), ("s003", TWICE), ("s004", None)):
+        hand_in(folder, {f"{student}/scale.py": f"# {student[-1]} points\n"})
+        if shift is not None:
+            hand_in(folder, {f"{student}/shift.py": f"{shift}# {student}\n"})
+    return folder

@@ -32,7 +32,7 @@ from downloads import (
     Layout,
 )
 from feedback import TEAM, inside, mails
-from test_regrade import pages, touch
+from regrading import pages, touch
 
 COURSE = f"""
 title = "A pair"

@@ -1,0 +1,142 @@
+"""Rosters as they are written, and whose submission is on which line of them."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+from class_lists import (
+    batch,
+    flags,
+    lines,
+)
+from classroom import TINY, Instant, hand_in, marks
+from commandline import Cli
+
+
+@pytest.mark.parametrize(
+    ("time", "points"),
+    [
+        ("2026-11-13 12:00", "6"),
+        ("13.11.2026 12:00", "6"),
+        ("11/13/2026 12:00 PM", "6"),
+        ("13 Nov 2026 12:00", "6"),
+        ("2026-11-13T12:00:00Z", "4"),
+        ("2026-11-13 12:00:00 +0200", "6"),
+    ],
+)
+def test_times_are_in_the_zone_of_the_due_date(
+    time: str, points: str, cli: Cli, instant: Instant, tmp_path: Path, strict: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
+    batch(cli, tmp_path, strict, roster=f"id;submitted\ns001;{time}\n")
+    assert marks(tmp_path / "out") == {"s001": points}
+
+
+@pytest.mark.parametrize(
+    ("time", "why", "remedy"),
+    [
+        (
+            "11/8/2026 12:00 PM",
+            "could be two days: nothing says whether the day or the month comes first",
+            "write it as 2026-11-08 or as 2026-08-11, with the time behind it",
+        ),
+        ("2026-11-08", "has no time of day", "write it as 2026-11-30T23:59+01:00"),
+        ("31.2.2026 12:00", "is no time that exists", "write it as"),
+    ],
+)
+def test_a_time_that_could_be_two_is_refused(
+    time: str, why: str, remedy: str, cli: Cli, tmp_path: Path, strict: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
+    said = batch(cli, tmp_path, strict, roster=f"id,due\ns001,{time}\n")
+    assert said.code == 2
+    assert f"roster.csv:2: due is `{time}`, which {why}" in said.err
+    assert remedy in " ".join(said.err.split())
+    assert not (tmp_path / "out").exists()
+
+
+def test_names_match_however_their_accents_are_written(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    apart, whole = (unicodedata.normalize(form, "Zoë Žižka") for form in ("NFD", "NFC"))
+    name = f"{apart}_71_assignsubmission_file"
+    hand_in(tmp_path / "class", {f"{name}/scale.py": "# 8 points"})
+    said = batch(cli, tmp_path, roster=f"name,section\n{whole},B\n")
+    assert "on no line" not in said.err
+    assert lines(tmp_path)["71"]["section"] == "B"
+
+
+@pytest.mark.parametrize(
+    "maxima",
+    [
+        "    Points Possible,,,,,8,(read only)",
+        ",Points Possible,,,,8,",
+        '"Points Possible (read only)",,,,,8,',
+    ],
+)
+def test_rows_of_a_canvas_gradebook_that_are_no_students_are_skipped(
+    maxima: str, cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"studentone_501_101_scale.py": "# 8 points"})
+    gradebook = (
+        "Student,ID,SIS User ID,SIS Login ID,Section,Attention (99),Final Score\n"
+        f",,,,,Manual Posting,\n{maxima}\n"
+        '"One, Student",501,k1,one,A,,\n"Two, Student",502,k2,two,A,,\n'
+        '"Student, Test",509,,test,A,,\n,,,,,Manual Posting (hidden),\n'
+    )
+    said = batch(cli, tmp_path, roster=gradebook)
+    assert "of the roster, 1 handed in nothing: 502 (Two, Student)\n" in said.err
+
+
+def test_a_workbook_is_no_roster(cli: Cli, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
+    said = batch(cli, tmp_path, roster=b"PK\x03\x04 and so on")
+    assert (said.code, "is a workbook, not a CSV file" in said.err) == (2, True)
+    assert "save it as CSV in UTF-8" in said.err
+
+
+# --- who is on the roster -------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_submissions_on_no_roster_are_said_and_flagged(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    texts = {f"s{n:03}/scale.py": f"# {n % 9} points" for n in range(1, 31)}
+    hand_in(tmp_path / "class", texts)
+    said = batch(cli, tmp_path, roster="id,name\ns001,Student One\n")
+    assert "29 on no line of the roster: s002; s003; " in said.err
+    assert "; s021; and 9 more\n" in said.err
+    assert flags(tmp_path, "s001") == []
+    assert flags(tmp_path, "s002") == ["on no line of the roster"]
+    batch(cli, tmp_path, TINY, "--no-roster")  # without a roster nobody is on none
+    assert flags(tmp_path, "s002") == []
+
+
+def test_two_lines_of_one_name_are_said_and_flagged(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    names = ["Same Name_71", "Same Name_72", "Other_73"]
+    texts = {f"{name}_assignsubmission_file/scale.py": "# 8 points" for name in names}
+    hand_in(tmp_path / "class", texts)
+    listed = "number,name\n1,Same Name\n2,same name\n3,Other\n"
+    said = batch(cli, tmp_path, roster=listed)
+    says = "the roster has the name Same Name more than once: line 2 (1); line 3 (2)"
+    assert said.err.count(says) == 1
+    for student in ("71", "72"):
+        assert flags(tmp_path, student) == ["on no line of the roster", says]
+    assert flags(tmp_path, "73") == []
+
+
+@pytest.mark.slow
+def test_flags_of_the_roster_survive_a_merge(cli: Cli, instant: Instant, tmp_path: Path) -> None:
+    hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})
+    (tmp_path / "class.csv").write_text("id\ns001\n")
+    place = (tmp_path / "class", "--out", tmp_path / "out", "--course", TINY, "--seed", 5)
+    for part in ("1/2", "2/2"):
+        cli("batch", *place, "--shard", part, "--roster", tmp_path / "class.csv")
+    cli("merge", tmp_path / "out", "--course", TINY)
+    found = [flags(tmp_path, f"s00{n}") for n in (1, 2, 3)]
+    assert found == [[], ["on no line of the roster"], ["on no line of the roster"]]

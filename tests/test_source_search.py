@@ -1,0 +1,136 @@
+"""The search of a source finds every way to name a forbidden call, and nothing else."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from commandline import Grade
+
+from grader.course.course import Course
+from grader.sandbox.cells import CELL
+from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
+from grader.sandbox.host.worker import Worker
+from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.source import Unsearchable, forbidden_calls
+from grader.sandbox.wire import Source
+
+PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")
+BINDINGS = {
+    "a name that is bound again": "import torch as t\ndef f(x): return t.layer_norm(x)\nt = 0",
+    "an annotated assignment": "import torch\nt: object = torch\nt.layer_norm",
+    "a walrus": "import torch\n(t := torch) and t.layer_norm",
+    "a loop": "import torch\nfor t in [torch]: t.layer_norm",
+    "a comprehension": "import torch\n[t.layer_norm for t in (torch,)]",
+    "a context": "import torch\nwith nullcontext(torch) as t: t.layer_norm",
+    "a default": "import torch\ndef f(x, t=torch): return t.layer_norm(x)",
+    "a default of a keyword": "import torch\ndef f(x, *, t=torch): return t.layer_norm(x)",
+    "a tuple": "import torch\nt, u = torch, 1\nt.layer_norm",
+    "a starred tuple": "import torch\n*t, u = torch, 1\nt[0].layer_norm",
+    "an attribute of a class": "import torch\nclass A:\n    t = torch\nA.t.layer_norm",
+    "an attribute of an object": "import torch\ndef f(self): self.t = torch; self.t.layer_norm",
+    "vars": "import torch\nvars(torch)['layer' + '_norm']",
+    "a dict": "import torch\ntorch.__dict__['layer_norm']",
+    "a get": "import torch\ntorch.__dict__.get('layer_norm')",
+    "an f-string": "import torch\nn = 'norm'\ngetattr(torch, f'layer_{n}')",
+    "another getattr": "import torch\ng = getattr\ng(torch, 'layer_norm')",
+    "attrgetter": "import torch, operator\noperator.attrgetter('nn.LayerNorm')(torch)",
+    "sys.modules": "import sys\nsys.modules['torch.nn'].LayerNorm",
+    "eval": "import torch\neval('torch.layer_norm')",
+    "letters of another width": "import torch\ntorch.\uff4cayer_norm",
+}
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_every_binding_of_a_name_counts(binding: str) -> None:
+    assert forbidden_calls(BINDINGS[binding], "x.py", PATTERNS)
+
+
+OWN = {  # names of the source's own that are like forbidden ones
+    "a setting": "class A:\n    layer_norm = 1\n    layer_norm_eps: float = 1\nA().layer_norm",
+    "a field": "@dataclass\nclass A:\n    layer_norm: bool\ndef f(a): return a.layer_norm",
+    "a keyword": "settings = SimpleNamespace(layer_norm=1)\nsettings.layer_norm",
+    "a named tuple": "A = namedtuple('A', 'layer_norm rest')\ndef f(a): return a.layer_norm",
+    "an option": "parser.add_argument('--layer-norm')\nparser.parse_args([]).layer_norm",
+    "a part": "def f(self, m): self.add_module('layer_norm', m); self.layer_norm(1)",
+    "a name that torch has not": "def f(self): return self.layer_norm_1, self.my_layer_norm",
+    "a name by text": "def f(self, n): return getattr(self, f'layer_norm{1}')",
+    "a method": "class A:\n    def layer_norm(self): return self.layer_norm()",
+    "a class": "class LayerNorm: pass\nLayerNorm()",
+    "words": "'torch.layer_norm'  # nn.LayerNorm\nprint('use torch.layer_norm')",
+    "a block that never runs": (
+        "import torch\nif __name__ == '__main__':\n    print(torch.nn.LayerNorm(3))"
+    ),
+}
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_a_name_of_its_own_is_no_forbidden_call(own: str) -> None:
+    assert forbidden_calls(OWN[own], "x.py", ("torch*layer_norm*", "torch*.LayerNorm")) == []
+
+
+RUN = {
+    "another name": "__name__ = '__main__'",
+    "another name in the globals": "globals()['__name__'] = '__main__'",
+}
+
+
+@pytest.mark.parametrize("how", RUN)
+def test_what_is_not_searched_is_never_run(
+    how: str, tiny_course: Course, grade: Grade, tiny_solution: str
+) -> None:
+    guard = "if __name__ == '__main__':\n    raise LookupError\n"
+    (result,) = grade(tiny_course, {"scale": f"{RUN[how]}\n{guard}{tiny_solution}"}).exercises
+    assert result.points == result.max_points
+
+
+def test_one_worker_searches_and_runs_all_files_of_a_submission(
+    zygote: Zygote, course: Course, solutions: dict[str, str]
+) -> None:
+    workers = []
+
+    def connect() -> Worker:
+        workers.append(Worker(zygote))
+        return workers[-1]
+
+    sources = {name: Source(f"{name}.py", text) for name, text in solutions.items()}
+    forbidden = {name: course[name].forbidden for name in solutions}
+    with closing(WorkerConnection(connect)) as connection:
+        connection.begin(1)
+        for name in solutions:
+            subject = Subject(name, "own parts", sources, TimeLimits(), forbidden[name], forbidden)
+            assert connection.search(subject) == []
+            connection.load(subject)
+    assert len(workers) == 1
+
+
+TANGLES = {
+    "too deep": "import torch\ndef f(x): return " + "-" * 3000 + "torch.layer_norm(x)",
+    "too large": "import torch\n" + "x = torch.layer_norm\n" * 90_000,
+    "bound in circles": "import torch\n"
+    + "".join(f"x{n} = x{n + 1}\n" for n in range(500))
+    + "x500 = torch\ngetattr",
+    "texts that double": "import torch\nx = 'a'\n" + "x = x + x\n" * 60 + "getattr(torch, x)",
+}
+
+
+@pytest.mark.parametrize("tangle", TANGLES)
+def test_a_search_that_gives_up_says_so(tangle: str) -> None:
+    with pytest.raises(Unsearchable):
+        forbidden_calls(TANGLES[tangle], "x.py", PATTERNS)
+
+
+def test_a_source_that_cannot_be_searched_is_forbidden(
+    tiny_course: Course, grade: Grade, tiny_solution: str
+) -> None:
+    deep = f"{tiny_solution}\ndef multiply(x): return {'-' * 3000}x\n"
+    (result,) = grade(tiny_course, {"scale": deep}).exercises
+    assert result.tests[0].kind == "Forbidden"
+    assert "cannot be searched for forbidden calls: it is nested too deeply" in (
+        result.tests[0].message
+    )
+
+
+def test_a_broken_cell_does_not_hide_the_others() -> None:
+    text = f"{CELL}1\nthis is not Python\n{CELL}2\nimport torch\ntorch.layer_norm\n"
+    assert [use.line for use in forbidden_calls(text, "x.ipynb", PATTERNS)] == [5]
