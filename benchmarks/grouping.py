@@ -24,7 +24,7 @@ from unnamed import Spelled, programs  # noqa: E402, which stands beside the tes
 
 from grader.classroom.mistakes import UnnamedGroups  # noqa: E402
 from grader.course.course import Course, load_course  # noqa: E402
-from grader.grading.diagnosis.catalogue import catalogue_of  # noqa: E402
+from grader.grading.diagnosis.computed import catalogue_of  # noqa: E402
 from grader.grading.diagnosis.signing import signature_of  # noqa: E402
 from grader.grading.seeds import PUBLIC_SEED  # noqa: E402
 

@@ -110,10 +110,13 @@ def putting_all(folder: Path) -> Iterator[list[Draft]]:
             draft.discard()
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write `text` to `path` in one step."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path` in one step."""
     with writing_whole(path) as file:
-        file.write(text)
+        if isinstance(content, bytes):
+            file.buffer.write(content)
+        else:
+            file.write(content)
 
 
 def open_private(path: Path, mode: str) -> TextIOWrapper:

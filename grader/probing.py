@@ -33,8 +33,11 @@ MAX_KEPT = 1_000  # numbers of one parameter that are kept
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def probe(aspect: str) -> Callable[[F], F]:
+def probe(aspect: str, *, decides: bool = True) -> Callable[[F], F]:
     """Mark a function of `probes.py` as a probe of `aspect`, one of `ASPECTS`.
+
+    In a students' copy, code that answers a probe otherwise than the reference is not right. If
+    right code may do so, because it draws or rounds in its own way, the probe does not decide.
 
     Example::
 
@@ -48,6 +51,7 @@ def probe(aspect: str) -> Callable[[F], F]:
 
     def mark(function: F) -> F:
         function.__aspect__ = aspect  # type: ignore[attr-defined]
+        function.__decides__ = decides  # type: ignore[attr-defined]
         return function
 
     return mark

@@ -74,6 +74,7 @@ class Outcome:
     printed: str = ""
     visible: str = "always"
     consequence: bool = False  # of a mistake that is charged once, whatever it fails
+    required: bool = False  # an exercise is not done before it passes, though it is worth nothing
 
     @property
     def is_wrong(self) -> bool:
@@ -84,7 +85,7 @@ class Outcome:
 def first_failure(tests: Iterable[Outcome]) -> Outcome | None:
     """Return the test to fix first; one that costs points comes before one that informs."""
     failed = [test for test in tests if test.is_wrong]
-    return min(failed, key=lambda test: test.points == test.max_points, default=None)
+    return min(failed, key=lambda t: (t.points == t.max_points, not t.required), default=None)
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,9 @@ class ExerciseResult:
 
     @property
     def passed(self) -> bool:
-        """Whether all points were earned; a check worth no points may still fail."""
-        return bool(self.tests) and self.points == self.max_points
+        """Whether all points were earned, and every required check passed that is worth none."""
+        missing = any(test.required and test.outcome != "passed" for test in self.tests)
+        return bool(self.tests) and self.points == self.max_points and not missing
 
 
 @dataclass(frozen=True)

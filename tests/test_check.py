@@ -176,7 +176,7 @@ def test_without_reference_the_public_tests_grade_and_it_says_so(cli: Cli, work:
     (work.parent / "reference").rename(work.parent.parent / "kept")
     said = cli("check")
     assert said.code == 0
-    assert "Graded by the public tests that came with this copy" in said.out
+    assert "points of the public checks that came with this copy" in said.out
     assert "scale passed when it was last checked" in cli("hint", "scale").out
     assert cli("hint", "scale", "--all").out.startswith("hint 1 of 3")
     assert cli("reset", "scale").code == 0

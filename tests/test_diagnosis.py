@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import Fault, load_faults
-from grader.grading.diagnosis import catalogue
+from grader.grading.diagnosis import computed, record
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
 
@@ -112,8 +112,8 @@ def test_mistakes_that_give_the_same_answers_are_a_tie(
         faults = load_faults(exercise)
         return (*faults, *(replace(fault, name=f"twin_of_{fault.name}") for fault in faults))
 
-    monkeypatch.setattr(catalogue, "load_faults", with_twins)
-    monkeypatch.setattr(catalogue, "_CATALOGUES", {})
+    monkeypatch.setattr(computed, "load_faults", with_twins)
+    monkeypatch.setattr(computed, "_CATALOGUES", {})
     found = diagnose("causal_attention", ("self.scale = d_out**-0.5", "self.scale = 1.0"))
     assert [found.faults, *(other.faults for other in found.tie)] == [
         ("no_scale",),
@@ -237,11 +237,11 @@ def test_a_mistake_in_an_earlier_exercise_does_not_change_a_diagnosis(
     assert found.faults == ("one_norm_shared",)
 
 
-def test_the_students_copy_is_not_diagnosed(
+def test_a_students_copy_without_recorded_answers_is_not_diagnosed(
     grade: Grade, tmp_path: Path, course: Course, solutions: dict[str, str]
 ) -> None:
-    """The copy has no catalogue of mistakes."""
     shutil.copytree(course.student_folder, tmp_path / "exercises")
+    (tmp_path / "exercises" / record.FILE).unlink()
     copy = load_course(tmp_path)
     text = solutions["layer_norm"].replace("correction=0", "correction=1")
     exercise = grade(copy, {"layer_norm": text}, "layer_norm").exercises[0]

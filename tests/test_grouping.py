@@ -10,7 +10,7 @@ from unnamed import MISTAKES, programs
 from grader.classroom.mistakes import UnnamedGroups
 from grader.course.course import Course
 from grader.grading import signatures
-from grader.grading.diagnosis.catalogue import catalogue_of
+from grader.grading.diagnosis.computed import catalogue_of
 from grader.grading.diagnosis.signing import signature_of
 from grader.grading.seeds import PUBLIC_SEED
 

@@ -190,7 +190,7 @@ def test_validate_checks_the_names(cli: Cli, graded: Path, course_root: Path) ->
 
 
 def test_validate_refuses_a_name_for_a_known_mistake(course_root: Path) -> None:
-    from grader.grading.diagnosis.catalogue import catalogue_of
+    from grader.grading.diagnosis.computed import catalogue_of
     from grader.grading.diagnosis.signing import signature_of
 
     course = load_course(course_root)

@@ -3,9 +3,33 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, raises
+from grader.testing import (
+    assert_close,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    raises,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
 
 ENTRIES = {0: [2, 3], 1: [5, 7], 2: [3, 2]}
+
+
+def called(student, rng, batch, n_queries, n_keys):
+    """Return a call of `attention` on random queries, keys and values."""
+    Q, K, V = (
+        rng.randn(batch, n_queries, 4),
+        rng.randn(batch, n_keys, 4),
+        rng.randn(batch, n_keys, 6),
+    )
+    return lambda: student.attention(Q, K, V)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch computes the attention."""
+    assert_written_by_hand(student, called(student, rng, 2, 3, 5))
 
 
 @pytest.mark.points(3)
@@ -55,3 +79,11 @@ def test_misuse(student, rng):
         student.attention(Q, K, V, temp=0)
     with raises(student, "KeyError"):
         student.lookup(ENTRIES, 3)
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over a leading axis, queries or keys."""
+    more = {"batch items": called(student, rng, 7, 3, 5), "queries": called(student, rng, 2, 8, 5)}
+    more["keys"] = called(student, rng, 2, 3, 9)
+    assert_vectorised(student, called(student, rng, 2, 3, 5), more)

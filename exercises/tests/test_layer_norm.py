@@ -3,7 +3,28 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, output_of
+from grader.testing import (
+    assert_close,
+    assert_dtype,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
+
+
+def called(student, rng, *shape):
+    """Return a call of a layer of its own on random tokens."""
+    x = rng.randn(*shape, dtype=torch.float32)
+    return lambda: output_of(student.LayerNorm(shape[-1]), x)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch computes the norm."""
+    assert_written_by_hand(student, called(student, rng, 2, 3, 7))
 
 
 @pytest.mark.points(3)
@@ -57,5 +78,28 @@ def test_equal_features(student):
     output = layer(x)
     assert_close(output, torch.zeros(2, 3, 7))
     output.pow(3).sum().backward()
-    expect(x.grad is not None, "no gradient reaches x")
+    expect(x.grad is not None, "x gets no gradient at all")
     expect(x.grad.isfinite().all(), "the gradient of x is not finite")
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences, tokens or features."""
+    larger = {"sentences": (8, 3, 7), "tokens": (2, 9, 7), "features": (2, 3, 12)}
+    more = {axis: called(student, rng, *shape) for axis, shape in larger.items()}
+    assert_vectorised(student, called(student, rng, 2, 3, 7), more)
+
+
+@pytest.mark.points(0)
+def test_far_from_zero(student, rng):
+    """Features around a hundred thousand give what the same features around 0 give."""
+    layer = student.LayerNorm(8)
+    x = rng.randint(-40, 40, 4, 8).float() / 8  # such sums are exact in float32
+    assert_close(output_of(layer, x + 2**17), output_of(layer, x), "the output", atol=1e-3)
+
+
+@pytest.mark.points(0)
+def test_dtype(student, rng):
+    """The layer works in bfloat16."""
+    x = rng.randn(2, 6, 7, dtype=torch.bfloat16)
+    assert_dtype(output_of(student.LayerNorm(7).bfloat16(), x), torch.bfloat16, "the output")

@@ -3,7 +3,26 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, expect
+from grader.testing import (
+    assert_close,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
+
+
+def called(student, rng, *shape, lens=True):
+    """Return a call of `masked_softmax` on random scores of this shape."""
+    X, valid_lens = rng.randn(*shape), torch.ones(shape[0]) if lens else None
+    return lambda: student.masked_softmax(X, valid_lens)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch does all of the work."""
+    assert_written_by_hand(student, called(student, rng, 2, 3, 4))
 
 
 @pytest.mark.points(3)
@@ -44,3 +63,12 @@ def test_length_zero(student, rng):
     """A row with nothing to attend to gets zeros."""
     weights = student.masked_softmax(rng.randn(2, 3, 4), torch.tensor([0, 3]))
     assert_close(weights[0], torch.zeros(3, 4, dtype=torch.float64), "the row of length 0")
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over batch items, queries or keys."""
+    larger = {"batch items": (8, 3, 4), "queries": (2, 9, 4), "keys": (2, 3, 9)}
+    for lens in (True, False):
+        more = {axis: called(student, rng, *shape, lens=lens) for axis, shape in larger.items()}
+        assert_vectorised(student, called(student, rng, 2, 3, 4, lens=lens), more)

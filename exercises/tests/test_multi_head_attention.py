@@ -3,7 +3,20 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, output_of, raises
+from grader.testing import (
+    assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_moves,
+    assert_takes_views,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    raises,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
 
 FIRST_HEAD = [
     [0.2745, 0.6584, 0.2775, 0.8573],
@@ -12,6 +25,18 @@ FIRST_HEAD = [
 ]
 REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
 SECOND_HEAD = [[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 0]]
+
+
+def called(student, rng, batch, n_tokens, heads):
+    """Return a call of a module of its own on random tokens."""
+    x = rng.randn(batch, n_tokens, 7, dtype=torch.float32)
+    return lambda: output_of(student.MultiHeadAttention(7, 24, 8, 0.0, heads), x)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch computes the attention."""
+    assert_written_by_hand(student, called(student, rng, 2, 4, 3))
 
 
 @pytest.mark.points(5)
@@ -100,3 +125,61 @@ def test_misuse(student, rng):
     module = student.MultiHeadAttention(7, 12, 6, 0.0, 3)
     with raises(student, *REFUSALS):
         output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences, tokens or heads."""
+    more = {"sentences": called(student, rng, 6, 4, 2), "tokens": called(student, rng, 2, 8, 2)}
+    more["heads"] = called(student, rng, 2, 4, 8)
+    assert_vectorised(student, called(student, rng, 2, 4, 2), more)
+
+
+@pytest.mark.points(0)
+def test_x_stays(student, rng):
+    """x is not written into, and a transposed view of it gives the same."""
+    module = student.MultiHeadAttention(7, 12, 6, 0.0, 4).double()
+    assert_takes_views(student, module, rng.randn(3, 5, 7))
+
+
+@pytest.mark.points(0)
+def test_device_and_dtype(student, rng):
+    """Everything moves along to another device, and to bfloat16, also in training."""
+    x = rng.randn(2, 6, 7, dtype=torch.float32)
+    assert_moves(lambda: student.MultiHeadAttention(7, 12, 6, 0.0, 4), x)
+    module = student.MultiHeadAttention(7, 12, 6, 0.4, 4).bfloat16().train()
+    assert_dtype(output_of(module, x.bfloat16()), torch.bfloat16, "in training, the output")
+
+
+@pytest.mark.points(0)
+def test_every_length(student, rng):
+    """One module takes inputs of any length up to context_length, in any order."""
+    module = student.MultiHeadAttention(7, 12, 6, 0.0, 4).to(torch.float64)
+    x = rng.randn(2, 6, 7)
+    for n_tokens in (3, 6, 1, 5):
+        first = output_of(module, x[:, :n_tokens])
+        again = output_of(student_twin(student, module), x[:, :n_tokens])
+        assert_close(first, again, f"the output for {n_tokens} tokens after other lengths")
+
+
+def student_twin(student, module):
+    """Return a fresh module with the same parameters."""
+    twin = student.MultiHeadAttention(7, 12, 6, 0.0, 4).to(torch.float64)
+    twin.load_state_dict({name: p.detach() for name, p in module.named_parameters()}, strict=False)
+    return twin
+
+
+@pytest.mark.points(0)
+def test_weights_are_dropped_one_by_one(student, rng):
+    """In training, each weight of each head is dropped on its own; the rest are scaled up."""
+    module = student.MultiHeadAttention(4, 8, 4, 0.4, 2, causal=False).to(torch.float64).train()
+    even = {f"W_{name}.weight": torch.zeros(8, 4) for name in ("query", "key")}
+    both = {"W_value.weight": torch.eye(4).repeat(2, 1), "out_proj.weight": torch.eye(8)}
+    no_bias = {"out_proj.bias": torch.zeros(8)}
+    module.load_state_dict({**even, **both, **no_bias}, strict=False)
+    # Even weights on tokens that are unit vectors: the outputs are the weights of both heads.
+    x = torch.eye(4, dtype=torch.float64).expand(300, -1, -1)
+    output = output_of(module, x)
+    dropped = output.abs() < 0.1
+    assert_close(output, (~dropped).double() * (0.25 / 0.6), "what is left of weights of 1/4")
+    assert_dropped(dropped, 0.4, "weights")

@@ -12,10 +12,12 @@ from keyword import iskeyword
 import click
 
 from grader import __version__
+from grader.errors import RequestError
 
 # Who uses a command, its module, and its line in `grader --help`.
 GROUPS = {
     "Students": {
+        "init": ("init", "Write the exercises into a folder, to start with."),
         "check": ("check", "Grade my work and say what to fix first."),
         "hint": ("practice", "Show the next hint, from a nudge to nearly the answer."),
         "status": ("practice", "Show how far each exercise is."),
@@ -35,6 +37,7 @@ GROUPS = {
     },
     "Authors": {
         "build": ("build", "Write exercises/ from reference/."),
+        "handout": ("handout", "Write the repository that students get, and bring it up to date."),
         "validate": ("validate", "Prove that the course's content is right."),
     },
 }
@@ -68,10 +71,24 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Exit codes: 0 all passed, 1 some checks failed, 2 the request is wrong, "
     "3 the grader itself failed.",
 )
 @click.version_option(__version__, message="attention-grader %(version)s")
-def commands() -> None:
-    """A course on attention and Transformers that grades itself."""
+@click.pass_context
+def commands(context: click.Context) -> int:
+    """A course on attention and Transformers that grades itself.
+
+    Alone, in the folder of a course, it shows where you stand and what is next.
+    """
+    if context.invoked_subcommand is None:
+        status = commands.get_command(context, "status")
+        try:
+            assert status is not None
+            status.main([], standalone_mode=False)
+        except RequestError:  # there is no course here
+            click.echo(context.get_help())
+            click.echo("\nBegin here: grader init")
+    return 0

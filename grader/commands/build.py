@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 from msgspec.structs import asdict
 
-from grader.commands.options import COURSE, short_path
+from grader.commands.options import COURSE, progress_bar, short_path
 from grader.course.course import PUBLIC_COURSE, Course
 from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
 from grader.errors import RequestError
 from grader.files import keep_copy
+from grader.grading.diagnosis.record import (
+    PROBES,
+    hash_of_sources,
+    hashes_of_records,
+    load_record,
+    packed,
+    path_of,
+)
 
 README = """\
 <!-- made by `grader build` from reference/; edit there -->
@@ -47,7 +56,8 @@ def build(only_check: bool, course: Course) -> int:
             click.echo(f"stale: {short_path(path)}")
         click.echo("exercises/ is current" if not old else "run `grader build`")
         return 1 if old else 0
-    changed, copies = write(course)
+    with progress_bar(len(outdated_records(course))) as on_exercise:
+        changed, copies = write(course, on_exercise)
     for path in changed:
         click.echo(f"wrote {short_path(path)}")
     for copy in copies:
@@ -75,16 +85,35 @@ def stale(course: Course) -> list[Path]:
     """Return generated files that are missing, out of date, or no longer have a source."""
     wanted = render(course)
     wrong = {path for path, text in wanted.items() if _text(path) != text}
+    if outdated_records(course):
+        wrong.add(path_of(course))
     folder = course.student_folder
     return sorted(wrong | {*folder.glob("*.py"), *folder.glob("tests/*.py")} - wanted.keys())
 
 
-def write(course: Course) -> tuple[list[Path], list[Path]]:
-    """Bring `exercises/` up to date; return the files written, and copies of edited stubs."""
+def outdated_records(course: Course) -> list[str]:
+    """Return the exercises whose recorded answers are missing, or not those of today's files."""
+    recorded = hashes_of_records(course)
+    with_probes = [name for name in course.names if (course[name].folder / PROBES).is_file()]
+    gone = recorded.keys() - set(with_probes)
+    found = [name for name in with_probes if recorded.get(name) != hash_of_sources(course, name)]
+    return [*found, *sorted(gone)]
+
+
+def write(
+    course: Course, on_exercise: Callable[[str], None] = lambda name: None
+) -> tuple[list[Path], list[Path]]:
+    """Bring `exercises/` up to date; return the files written, and copies of edited stubs.
+
+    `on_exercise` hears of each exercise before its answers are recorded, which takes seconds.
+    """
     changed, wanted = stale(course), render(course)
     before = _stubs_of_last_build(course)
     copies = []
     for path in changed:
+        if path == path_of(course):
+            path.write_bytes(_records(course, on_exercise))
+            continue
         text = _text(path)
         is_stub = path.parent == course.student_folder and path.suffix == ".py"
         if is_stub and text is not None and text != before.get(path.stem):
@@ -95,6 +124,23 @@ def write(course: Course) -> tuple[list[Path], list[Path]]:
         else:
             path.unlink()
     return changed, copies
+
+
+def _records(course: Course, on_exercise: Callable[[str], None]) -> bytes:
+    """Return the file of recorded answers; only those that are not current are recorded anew."""
+    # Imports torch, which the other parts of this command do without.
+    from grader.grading.diagnosis.recording import record_exercise  # noqa: PLC0415
+
+    outdated, records = outdated_records(course), {}
+    for name in course.names:
+        if name in outdated:
+            on_exercise(name)
+            recorded = record_exercise(course, course[name])
+        else:
+            recorded = load_record(course, name)
+        if recorded is not None:
+            records[name] = recorded
+    return packed(records)
 
 
 def _text(path: Path) -> str | None:

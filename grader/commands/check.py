@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -40,6 +41,13 @@ from grader.sandbox.confinement.layers import Isolation
     metavar="FILE",
     help="Write the report to FILE instead of printing it.",
 )
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    callback=lambda context, option, values: [_parse_also(value) for value in values],
+    help="Write the report to FILE in another format, too; may be given several times.",
+)
 @click.option("--all", "everything", is_flag=True, help="Show more than one screen.")
 @click.option("--watch", is_flag=True, help="Keep running, and grade again whatever is saved.")
 @click.option(
@@ -54,6 +62,7 @@ def check(
     targets: tuple[str, ...],
     form: str,
     output: Path | None,
+    also: Sequence[tuple[str, Path]],
     everything: bool,
     watch: bool,
     manual: bool,
@@ -64,31 +73,46 @@ def check(
     """Grade exercises and say what to fix first.
 
     \b
-    grader check                      every exercise in this folder, or in exercises/
+    grader check                      the next exercise that does not pass yet
     grader check layer_norm           one exercise, by name
+    grader check exercises            every exercise in a folder; "." is this one
     grader check work/layer_norm.py   one file, or a notebook of that name
     grader check submissions/s001     a folder or a zip of exercise files
     grader check --watch              again on every save, on one screen
     """
     if watch or manual:
-        if form != "text" or output is not None:
+        if form != "text" or output is not None or also:
             raise RequestError("--watch is for the terminal", "leave out --format and --output")
         if any(target.endswith(".zip") for target in targets):
             raise RequestError("a zip cannot be watched", "unpack it, and watch the folder")
     with work.starting(isolation) as zygote:
-        request = work.parse_targets(targets, course)
+        request = work.parse_targets(targets, course, following=not (watch or manual))
         if watch or manual:
             from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, needs Unix
 
             return 0 if grade_on_save(request, zygote, seed, manual=manual) else 1
         graded = [Path(path).absolute() for path in request.submission.paths.values()]
-        if output is not None and output.absolute() in graded:
-            raise RequestError(f"{output} is what is being graded", "-o another-file")
+        for path in filter(None, (output, *(path for _, path in also))):
+            if path.absolute() in graded:
+                raise RequestError(f"{path} is what is being graded", "-o another-file")
         with progress_bar(len(request.names)) as on_exercise:
             report = work.check(request, zygote, seed, on_exercise)
     height = None if everything or output else terminal_height()
     _deliver(render(report, form, height), form, output)
+    for other, path in also:
+        _deliver(render(report, other), other, path)
+    if not targets and form == "text" and report.passed and sys.stdout.isatty():
+        following = work.next_exercise(course, work.own_work(course))
+        click.echo(f"  next: grader check {following}" if following else "  All done.")
     return exit_code(report)
+
+
+def _parse_also(value: str) -> tuple[str, Path]:
+    """Return the format and the file of an `--also`."""
+    form, _, path = value.partition("=")
+    if form not in FORMATS or not path:
+        raise click.BadParameter(f"{value} is not FORMAT=FILE with one of: {', '.join(FORMATS)}")
+    return form, Path(path)
 
 
 def _deliver(text: str, form: str, output: Path | None) -> None:

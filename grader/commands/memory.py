@@ -21,7 +21,7 @@ class LastCheck(Struct, frozen=True):
     """The points from the last check of an exercise, and the hint on its mistake, if any."""
 
     points: int
-    max_points: int
+    passed: bool
     hint: str = ""
     hash: str = ""  # of the file's text, once it is stored
 

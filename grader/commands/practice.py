@@ -6,7 +6,14 @@ import click
 
 from grader.commands.memory import Memory
 from grader.commands.options import COURSE, short_path
-from grader.commands.work import hints_for, last_check, own_work, students_folder
+from grader.commands.work import (
+    exercise_named,
+    hints_for,
+    last_check,
+    next_exercise,
+    own_work,
+    students_folder,
+)
 from grader.course.course import Course, Exercise
 from grader.course.stubs import is_untouched, make_stub
 from grader.files import keep_copy
@@ -14,20 +21,27 @@ from grader.submissions.submission import Submission
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Show every hint at once.")
 @COURSE
-def hint(name: str, everything: bool, course: Course) -> int:
-    """Show the next hint for an exercise.
+def hint(name: str | None, everything: bool, course: Course) -> int:
+    """Show the next hint for an exercise; without NAME, for the next that does not pass.
 
     Each call shows one hint more, from a nudge to nearly the answer. If the last
     check named your mistake, the hint on that one comes first.
     """
     work = own_work(course)
-    hints = hints_for(course, course[name].name, work)
+    if name is None:
+        name = next_exercise(course, work)
+        if not name:
+            click.echo("Every exercise passed when it was last checked.")
+            return 0
+        click.echo(f"{name}:")
+    name = exercise_named(course, name)
+    hints = hints_for(course, name, work)
     if not everything:
         last = last_check(course, name, work)
-        if last is not None and last.points == last.max_points:
+        if last is not None and last.passed:
             click.echo(f"{name} passed when it was last checked; --all shows its hints anyway.")
             return 0
     more = len(hints) if everything else 1
@@ -47,18 +61,17 @@ def hint(name: str, everything: bool, course: Course) -> int:
 @COURSE
 def status(course: Course) -> int:
     """Show how far each exercise is, as last checked."""
-    work, points, following = own_work(course), 0, ""
+    work, points = own_work(course), 0
     width = max(map(len, course.names))
     for exercise in course.exercises:
         state, earned = _state(course, exercise, work)
         points += earned
-        if state != "passed":
-            following = following or exercise.name
         colour = {"passed": "green", "not started": None}.get(state, "yellow")
         score = f"{earned:>3} / {exercise.points:<3}"
         click.echo(f"  {exercise.name:<{width}}  {score} {click.style(state, fg=colour)}")
     most = sum(exercise.points for exercise in course.exercises)
     click.echo(f"  {'total':<{width}}  {points:>3} / {most}")
+    following = next_exercise(course, work)
     click.echo(f"\n  next: grader check {following}" if following else "\n  All done.")
     return 0
 
@@ -74,7 +87,7 @@ def _state(course: Course, exercise: Exercise, work: Submission) -> tuple[str, i
         return "not started", 0
     if last is None:
         return "changed since it was last checked", 0
-    return "passed" if last.points == last.max_points else "checked, not passed", last.points
+    return "passed" if last.passed else "checked, not passed", last.points
 
 
 @click.command()
@@ -82,7 +95,8 @@ def _state(course: Course, exercise: Exercise, work: Submission) -> tuple[str, i
 @COURSE
 def reset(name: str, course: Course) -> int:
     """Put an exercise's stub back; your file is kept as a copy."""
-    exercise = course[name]
+    exercise = course[exercise_named(course, name)]
+    name = exercise.name
     path = students_folder(course) / f"{name}.py"
     stub = make_stub(exercise)
     if path.is_file() and path.read_bytes() != stub.encode():

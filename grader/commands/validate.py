@@ -227,8 +227,7 @@ class Prover:
         named = _named(diagnosis)
         if named - {fault.like} == {fault.name}:
             return ""
-        diagnostician = self.grader.diagnostician(self.exercise)
-        if not named and diagnostician and not diagnostician.can_name(fault, form):
+        if not named and not self.grader.computed(self.exercise).can_name(fault, form):
             return ""
         others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
         return f"the diagnosis cannot distinguish it from {others}"
@@ -277,7 +276,7 @@ class Prover:
         diagnostician = self.grader.diagnostician(self.exercise)
         if diagnostician is None:
             return ""
-        answers = diagnostician.answers_of(text)
+        answers = self.grader.computed(self.exercise).answers_of(text)
         diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
         if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
             return ""

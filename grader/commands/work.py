@@ -14,6 +14,7 @@ from grader.errors import RequestError
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.report import Report
+from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.confinement.layers import Confinement, Isolation
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.reader.host import readers
@@ -39,13 +40,20 @@ class CheckRequest:
         return sorted({Path(path).parent for path in self.submission.paths.values()})
 
 
-def parse_targets(targets: Sequence[str], course: Course) -> CheckRequest:
-    """Sort exercise names from files and folders; raise `RequestError` for anything else."""
+def parse_targets(
+    targets: Sequence[str], course: Course, *, following: bool = False
+) -> CheckRequest:
+    """Sort exercise names from files and folders; raise `RequestError` for anything else.
+
+    Without targets, take all exercises; only the next one that does not pass, if `following`.
+    """
     names = [t for t in targets if t in course.names]
     paths = [Path(t) for t in targets if t not in names]
     if not paths:
         paths = [students_folder(course)]
     submission = discover(paths, course)
+    if not targets and following and (name := next_exercise(course, submission)):
+        names = [name]
     if not names:
         files_only = all(path.is_file() for path in paths)
         names = list(submission.paths) if files_only else list(course.names)
@@ -108,7 +116,7 @@ def remember(course: Course, submission: Submission, report: Report) -> None:
     for result in report.exercises:
         if result.name in files:
             hint = result.diagnosis.hint if result.diagnosis else ""
-            last = LastCheck(result.points, result.max_points, hint)
+            last = LastCheck(result.points, result.passed, hint)
             checks[Path(paths[result.name])] = files[result.name], last
     Memory(course.root).remember(checks)
 
@@ -118,6 +126,19 @@ def last_check(course: Course, name: str, work: Submission) -> LastCheck | None:
     if name not in work.files:
         return None
     return Memory(course.root).last_check(Path(work.paths[name]), work.files[name])
+
+
+def next_exercise(course: Course, work: Submission) -> str:
+    """Return the first exercise that has not passed as it is now; nothing if all have."""
+    checks = {name: last_check(course, name, work) for name in course.names}
+    return next((name for name, last in checks.items() if not (last and last.passed)), "")
+
+
+def exercise_named(course: Course, text: str) -> str:
+    """Return the exercise of a name, or of a file of that name; raises `RequestError`."""
+    path = Path(text)
+    known = path.suffix in (".py", NOTEBOOK) and path.stem in course.names
+    return path.stem if known else course[text].name
 
 
 def hints_for(course: Course, name: str, work: Submission) -> list[str]:

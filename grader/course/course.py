@@ -15,6 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+import grader
 from grader.course.policy import MUTED, CourseSettings, Policy, check_names, make_policy
 from grader.course.settings import Count, Seconds, did_you_mean, read_settings
 from grader.errors import CourseError, RequestError
@@ -22,6 +23,7 @@ from grader.errors import CourseError, RequestError
 SETTINGS = "reference/course.toml"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
 STATEMENT_FILES = ("statement.md", "test_public.py")  # students read them; they decide no result
+PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 
 
@@ -175,10 +177,23 @@ def find_course(start: Path) -> Course:
     raise RequestError(f"no course at {start} or above it", remedy)
 
 
+def packaged_course() -> Course:
+    """Return the students' course that came with the grader; raises `RequestError` if none did."""
+    package = Path(grader.__file__).parent
+    for root in (package / PACKAGED, package.parent):
+        if (root / "exercises" / PUBLIC_COURSE).is_file():
+            return _load_public(root)
+    raise RequestError("this grader came without exercises", "--course DIR")
+
+
 def load_course(root: Path) -> Course:
     """Return the course in `root`; raises `CourseError` that names the file that is wrong."""
     if (root / SETTINGS).is_file():
         return _load_reference(root)
+    return _load_public(root)
+
+
+def _load_public(root: Path) -> Course:
     try:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
     except CourseError as error:

@@ -9,13 +9,17 @@ from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError, WorkerLost
-from grader.grading.diagnosis.catalogue import Catalogue, catalogue_of
-from grader.grading.diagnosis.probes import Answers, load_probes
+from grader.grading.diagnosis.catalogue import AnyCatalogue
+from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
+from grader.grading.diagnosis.probes import Answers
+from grader.grading.diagnosis.record import CHECK, load_record
+from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.examiner import SandboxExaminer
 from grader.grading.picture import head_view
 from grader.grading.price import charged_once
+from grader.grading.probe_check import with_probes
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.suite import Suite
@@ -50,7 +54,7 @@ class Grader:
     zygote: Zygote
     probe_seed: int  # of the calls by which mistakes are told apart
     keep_answers: bool = False  # of known mistakes to them, for the next check
-    _diagnosticians: dict[str, Diagnostician] = field(default_factory=dict, compare=False)
+    _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
 
     @property
     def course(self) -> Course:
@@ -109,7 +113,7 @@ class Grader:
         for _ in range(tries):
             try:
                 result = self._result(exercise, examiner, only)
-                return result if result.passed or only else self._explained(result, examiner)
+                return result if only else self._completed(result, examiner)
             except WorkerLost as error:
                 lost = error
                 examiner.connection.try_again(exercise.name)
@@ -133,70 +137,107 @@ class Grader:
             unfinished=_is_unfinished(outcomes),
         )
 
-    def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return the result with the mistake that it shows, and a picture of it."""
-        exercise = self.course[result.name]
+    def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a result with what the probes show of it: the mistake, and a picture.
+
+        Hidden tests decide alone. Public ones ask less, so with them the probes are a check, too.
+        """
         try:
-            diagnosis = self._diagnosis(exercise, result.tests, examiner)
-            view = self._head_view(result, examiner)
-            explained = replace(result, diagnosis=diagnosis, head_view=view)
-            return charged_once(explained) if self.course.policy.carry_forward else explained
+            if self.course.suites == "public":
+                return self._practised(result, examiner)
+            return result if result.passed else self._explained(result, examiner)
         except GraderError:
             raise
         except Exception as error:  # a mark without its explanation is better than no mark
             why = f"the grader could not name the mistake ({type(error).__name__}: {error})"
             return replace(result, advice=clean(why))
 
+    def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a failed result with the mistake that it shows, and a picture of it."""
+        exercise, diagnosis = self.course[result.name], None
+        diagnostician = self.diagnostician(exercise)
+        if diagnostician is not None and any(test.outcome == "failed" for test in result.tests):
+            answers = diagnostician.ask(examiner.module(exercise, seed=0))
+            diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
+        view = self._head_view(result, examiner)
+        explained = replace(result, diagnosis=diagnosis, head_view=view)
+        return charged_once(explained) if self.course.policy.carry_forward else explained
+
+    def _practised(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a result of public tests with the check by probes, and the mistake, if any."""
+        exercise = self.course[result.name]
+        # Its points tell nothing of the hidden tests, so an exercise is done if all checks pass.
+        result = replace(result, tests=tuple(replace(t, required=True) for t in result.tests))
+        diagnostician = self.diagnostician(exercise)
+        if diagnostician is None or result.unfinished or _cannot_be_called(result):
+            return result
+        answers = diagnostician.ask(examiner.module(exercise, seed=0))
+        text = examiner.submission.files[result.name]
+        diagnosis = diagnostician.explain(answers, text, [CHECK])
+        result = with_probes(result, diagnostician.catalogue, answers, diagnosis)
+        return result if result.passed else replace(result, diagnosis=diagnosis)
+
     def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
-        if self.course.suites != "hidden" or result.unfinished or not result.tests:
+        if result.unfinished or not result.tests:
             return None
         exercise = self.course[result.name]
         student = examiner.module(exercise, seed=0)
         return head_view(exercise, student, self.suite.references[exercise.name])
 
     def _diagnosis(
-        self, exercise: Exercise, tests: Sequence[Outcome], examiner: SandboxExaminer
+        self,
+        result: ExerciseResult,
+        diagnostician: Diagnostician,
+        answers: Answers,
+        examiner: SandboxExaminer,
     ) -> Diagnosis | None:
         """Name the known mistake in an exercise that failed, from its answers to the probes."""
-        diagnostician = self.diagnostician(exercise)
-        if diagnostician is None or all(test.outcome != "failed" for test in tests):
-            return None
-        answers = diagnostician.ask(examiner.module(exercise, seed=0))
-        text = examiner.submission.files[exercise.name]
-        found = diagnostician.diagnose(tests, answers, text)
+        text = examiner.submission.files[result.name]
+        found = diagnostician.diagnose(result.tests, answers, text)
         diagnostician.catalogue.keep()
         if found is None or found.faults:
             return found
-        return replace(found, signature=self._signature(exercise, examiner, answers))
+        return replace(found, signature=self._signature(diagnostician, answers, examiner))
 
-    def _signature(self, exercise: Exercise, examiner: SandboxExaminer, answers: Answers) -> str:
+    def _signature(
+        self, diagnostician: Diagnostician, answers: Answers, examiner: SandboxExaminer
+    ) -> str:
         """Return the signature of a mistake that is not named: of its answers to public probes.
 
         The probes of a class have a seed of their own, so they are asked again with the public one.
         """
-        catalogue = self._public_catalogue(exercise)
+        catalogue = diagnostician.catalogue
         if self.probe_seed != PUBLIC_SEED:
-            answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
+            catalogue = self._public_catalogue(catalogue.exercise)
+            answers = Diagnostician(catalogue).ask(examiner.module(catalogue.exercise, seed=0))
         whole = catalogue.probes[-1].name in answers
         return signature_of(catalogue, answers, whole=whole)
 
     def known_with(self, exercise: Exercise, signature: str) -> str:
         """Return what a course knows already that has this signature; nothing if it is new."""
-        if not load_probes(exercise):
-            return ""
-        return known_with(signature, self._public_catalogue(exercise))
+        catalogue = self._public_catalogue(exercise)
+        return known_with(signature, catalogue) if catalogue.probes else ""
 
-    def _public_catalogue(self, exercise: Exercise) -> Catalogue:
+    def _public_catalogue(self, exercise: Exercise) -> ComputedCatalogue:
         return catalogue_of(self.course, exercise, PUBLIC_SEED, keep=self.keep_answers)
+
+    def computed(self, exercise: Exercise) -> ComputedCatalogue:
+        """Return the catalogue of an exercise whose solution is at hand."""
+        return catalogue_of(self.course, exercise, self.probe_seed, keep=self.keep_answers)
 
     def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
         """Return what diagnoses an exercise; None if the course has no probes for it."""
-        if self.course.suites != "hidden" or not load_probes(exercise):
-            return None
         if exercise.name not in self._diagnosticians:
-            catalogue = catalogue_of(self.course, exercise, self.probe_seed, keep=self.keep_answers)
-            self._diagnosticians[exercise.name] = Diagnostician(catalogue)
+            catalogue = self._catalogue(exercise)
+            found = Diagnostician(catalogue) if catalogue and catalogue.probes else None
+            self._diagnosticians[exercise.name] = found
         return self._diagnosticians[exercise.name]
+
+    def _catalogue(self, exercise: Exercise) -> AnyCatalogue | None:
+        if self.course.suites == "hidden":
+            return self.computed(exercise)
+        recorded = load_record(self.course, exercise.name)
+        return RecordedCatalogue(exercise, recorded) if recorded else None
 
 
 def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
@@ -204,6 +245,12 @@ def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
     failed = [test for test in outcomes if test.outcome == "failed" and test.max_points]
     earned = any(test.points for test in outcomes)
     return bool(failed) and not earned and all(t.kind == "NotImplementedError" for t in failed)
+
+
+def _cannot_be_called(result: ExerciseResult) -> bool:
+    """Return whether probes would tell nothing more: nothing works, or the work is not done."""
+    kinds = {test.kind for test in result.tests if test.outcome == "failed"}
+    return "Forbidden" in kinds or bool(result.advice)
 
 
 def _common_problem(outcomes: Sequence[Outcome]) -> str:

@@ -16,6 +16,10 @@ from grader.grading.naming import with_name
 from grader.report import ExerciseResult, Report
 from grader.submissions.submission import Submission
 
+PUBLIC = (
+    "These are points of the public checks that came with this copy. "
+    "In the end the course's hidden checks decide, with inputs of their own."
+)
 MAX_TRIES = 3  # of an exercise whose process is lost, before it needs review
 
 
@@ -43,7 +47,7 @@ class Reporter:
             suites=self.course.suites,
             confinement=tuple(confinement),
             exercises=tuple(self._with_help(result, submission, passed) for result in results),
-            notes=submission.notes,
+            notes=(*submission.notes, *([PUBLIC] if self.course.suites == "public" else [])),
             versions=versions(),
             hashes={"course": self.course.hash, "submission": submission.hash},
         )

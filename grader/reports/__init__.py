@@ -9,8 +9,10 @@ from __future__ import annotations
 from grader.report import Report
 from grader.reports import text
 from grader.reports.data import to_json
+from grader.reports.platforms.github import to_commands
+from grader.reports.platforms.junit import to_junit
 
-FORMATS = ("text", "json", "markdown", "html")
+FORMATS = ("text", "json", "markdown", "html", "junit", "github")
 
 
 def render(report: Report, form: str, height: int | None = None) -> str:
@@ -19,6 +21,10 @@ def render(report: Report, form: str, height: int | None = None) -> str:
         return text.render(report, height)
     if form == "json":
         return to_json(report)
+    if form == "junit":
+        return to_junit([report])
+    if form == "github":
+        return to_commands(report)
     from grader.reports import pages  # noqa: PLC0415, slow: not needed in a terminal
 
     return pages.render(report, form)

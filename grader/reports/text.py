@@ -18,7 +18,6 @@ SCREEN = 24  # lines
 MANY, FEW = 6, 2  # rows of a tensor
 PRINTED, FEW_PRINTED = 6, 2  # lines of a test's output
 BAR = 10  # cells of an exercise's bar
-PUBLIC = "Graded by the public tests that came with this copy; the hidden tests decide the points."
 
 
 @dataclass(frozen=True)
@@ -224,8 +223,6 @@ def _printed(text: str, most: int) -> Iterator[str]:
 def _closing(report: Report) -> Iterator[str]:
     for note in report.notes:
         yield from _wrapped(f"note: {note}", 2)
-    if report.suites == "public":
-        yield from _wrapped(PUBLIC, 2)
     yield style(f"  seed {report.seed}: repeat with --seed {report.seed}", dim=True)
 
 

@@ -116,14 +116,14 @@ def training(student, rng):
     return attention(student, rng).train()(rng.randn(2, 5, D_IN))
 
 
-@probe("training")
+@probe("training", decides=False)
 def dropped(student, rng):
     """Training mode with dropout of a half."""
     module = attention(student, rng, dropout=0.5).train()
     return spread(student, module, rng.randn(1, 4, D_IN), 400)
 
 
-@probe("training")
+@probe("training", decides=False)
 def dropped_less(student, rng):
     """Training mode with a dropout of 0.3."""
     module = attention(student, rng, dropout=0.3).train()

@@ -3,7 +3,20 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, output_of, raises
+from grader.testing import (
+    assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_moves,
+    assert_takes_views,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    raises,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
 
 TOKENS = torch.tensor(
     [
@@ -33,6 +46,18 @@ def with_weights(student, weights, **others):
     state = {name: torch.tensor(rows) for name, rows in weights.items()}
     module.load_state_dict({**state, **others}, strict=False)
     return module
+
+
+def called(student, rng, batch, n_tokens):
+    """Return a call of a module of its own on random tokens."""
+    x = rng.randn(batch, n_tokens, 7, dtype=torch.float32)
+    return lambda: output_of(student.CausalAttention(7, 4, 8, 0.0), x)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch computes the attention."""
+    assert_written_by_hand(student, called(student, rng, 2, 4))
 
 
 @pytest.mark.points(4)
@@ -93,7 +118,46 @@ def test_parts(student):
 
 @pytest.mark.points(1)
 def test_too_many_tokens(student, rng):
-    """More tokens than context_length are refused."""
+    """Inputs longer than context_length are refused."""
     module = student.CausalAttention(7, 4, 6, 0.0)
     with raises(student, "ValueError", "AssertionError", "RuntimeError", "IndexError"):
         output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))
+    single = student.CausalAttention(7, 4, 1, 0.0)
+    with raises(student, "ValueError", "AssertionError", "RuntimeError", "IndexError"):
+        output_of(single, rng.randn(2, 3, 7, dtype=torch.float32))
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences or tokens."""
+    more = {"sentences": called(student, rng, 6, 4), "tokens": called(student, rng, 2, 8)}
+    assert_vectorised(student, called(student, rng, 2, 4), more)
+
+
+@pytest.mark.points(0)
+def test_x_stays(student, rng):
+    """x is not written into, and a transposed view of it gives the same."""
+    assert_takes_views(student, student.CausalAttention(7, 4, 6, 0.0).double(), rng.randn(3, 5, 7))
+
+
+@pytest.mark.points(0)
+def test_device_and_dtype(student, rng):
+    """Everything moves along to another device, and to bfloat16, also in training."""
+    x = rng.randn(2, 6, 7, dtype=torch.float32)
+    assert_moves(lambda: student.CausalAttention(7, 4, 6, 0.0), x)
+    module = student.CausalAttention(7, 4, 6, 0.4).bfloat16().train()
+    assert_dtype(output_of(module, x.bfloat16()), torch.bfloat16, "in training, the output")
+
+
+@pytest.mark.points(0)
+def test_weights_are_dropped_one_by_one(student, rng):
+    """In training, each weight is dropped on its own; the rest are scaled up."""
+    module = student.CausalAttention(5, 5, 4, 0.4).to(torch.float64).train()
+    state = {f"W_{name}.weight": torch.zeros(5, 5) for name in ("query", "key")}
+    module.load_state_dict({**state, "W_value.weight": torch.eye(5)}, strict=False)
+    # Even weights on tokens that are unit vectors: the outputs are the weights.
+    x = torch.eye(5, dtype=torch.float64)[None, :4].expand(300, -1, -1)
+    output = output_of(module, x)[:, -1, :4]
+    dropped = output.abs() < 0.1
+    assert_close(output, (~dropped).double() * (0.25 / 0.6), "what is left of weights of 1/4")
+    assert_dropped(dropped, 0.4, "weights")

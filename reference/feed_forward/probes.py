@@ -77,7 +77,7 @@ def training(student, rng):
     return build(student.FeedForward, D_MODEL, D_FF, rng=rng).train()(rng.randn(2, 5, D_MODEL))
 
 
-@probe("training")
+@probe("training", decides=False)
 def dropped(student, rng):
     """Training mode with dropout of a quarter."""
     module = build(student.FeedForward, D_MODEL, D_FF, 0.25, rng=rng).train()
@@ -85,7 +85,7 @@ def dropped(student, rng):
         return module(rng.randn(2, 5, D_MODEL))
 
 
-@probe("training")
+@probe("training", decides=False)
 def dropped_more(student, rng):
     """Training mode with dropout of two thirds."""
     module = build(student.FeedForward, D_MODEL, D_FF, 2 / 3, rng=rng).train()

@@ -3,7 +3,29 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, expect, output_of
+from grader.testing import (
+    assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
+
+
+def called(student, rng, *shape):
+    """Return a call of a network of its own on random tokens."""
+    x = rng.randn(*shape, dtype=torch.float32)
+    return lambda: output_of(student.FeedForward(shape[-1], 6), x)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch computes all of the network."""
+    assert_written_by_hand(student, called(student, rng, 2, 3, 4))
 
 
 @pytest.mark.points(3)
@@ -60,3 +82,30 @@ def test_dropout_on_hidden_units(student, rng):
     net = student.FeedForward(4, 6, dropout=1.0).to(torch.float64).train()
     bias = net.state_dict()["linear2.bias"]
     assert_close(output_of(net, rng.randn(2, 5, 4)), bias.expand(2, 5, 4))
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences or tokens."""
+    more = {"sentences": called(student, rng, 8, 3, 4), "tokens": called(student, rng, 2, 9, 4)}
+    assert_vectorised(student, called(student, rng, 2, 3, 4), more)
+
+
+@pytest.mark.points(0)
+def test_units_are_dropped_one_by_one(student, rng):
+    """In training, each hidden unit of each token is dropped on its own; the rest are scaled up."""
+    net = student.FeedForward(6, 6, dropout=0.4).to(torch.float64).train()
+    state = {f"linear{n}.{kind}": torch.eye(6) for n in (1, 2) for kind in ("weight",)}
+    net.load_state_dict({**state, "linear1.bias": torch.zeros(6), "linear2.bias": torch.zeros(6)})
+    output = output_of(net, torch.ones(300, 2, 6, dtype=torch.float64))
+    dropped = output.abs() < 0.1
+    assert_close(output, (~dropped).double() / 0.6, "what is left of hidden units of 1")
+    assert_dropped(dropped, 0.4, "hidden units")
+
+
+@pytest.mark.points(0)
+def test_dtype(student, rng):
+    """The network works in bfloat16, also in training."""
+    net = student.FeedForward(4, 6, dropout=0.4).bfloat16().train()
+    output = output_of(net, rng.randn(2, 6, 4, dtype=torch.bfloat16))
+    assert_dtype(output, torch.bfloat16, "in training, the output")

@@ -74,7 +74,7 @@ def training(student, rng):
     return build(student.LayerNorm, 6, 0.1, rng=rng).train()(rng.randn(2, 5, 6))
 
 
-@probe("extreme scores")
+@probe("extreme scores", decides=False)
 def far_from_zero(student, rng):
     """Features around 2^40: whole numbers, so that every sum is exact."""
     module = build(student.LayerNorm, 8, 0.1, rng=rng)

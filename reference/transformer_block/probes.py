@@ -110,7 +110,7 @@ def training(student, rng):
     return block(student, rng).train()(rng.randn(2, 4, D_MODEL))
 
 
-@probe("training")
+@probe("training", decides=False)
 def dropped(student, rng):
     """Training mode with dropout of a quarter."""
     module = block(student, rng, dropout=0.25).train()
@@ -118,7 +118,7 @@ def dropped(student, rng):
         return module(rng.randn(2, 4, D_MODEL))
 
 
-@probe("training")
+@probe("training", decides=False)
 def dropped_post_norm(student, rng):
     """Post-norm in training with dropout of a half."""
     module = block(student, rng, dropout=0.5, norm_first=False).train()

@@ -4,9 +4,32 @@ import pytest
 import torch
 from torch import nn
 
-from grader.testing import assert_close, expect, output_of
+from grader.testing import (
+    assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_takes_views,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+)
+
+pytestmark = pytest.mark.needs("test_by_hand")
 
 SIZES = (12, 3, 7, 9)  # d_model, num_heads, d_ff, context_length
+
+
+def called(student, rng, batch, n_tokens):
+    """Return a call of a block of its own on random tokens."""
+    x = rng.randn(batch, n_tokens, 12, dtype=torch.float32)
+    return lambda: output_of(student.TransformerBlock(*SIZES), x)
+
+
+@pytest.mark.points(0)
+def test_by_hand(student, rng):
+    """No function of torch computes the block or its parts."""
+    assert_written_by_hand(student, called(student, rng, 2, 4))
 
 
 @pytest.mark.points(3)
@@ -101,3 +124,44 @@ def torch_names(state):
         renamed[f"norm{n}.weight"] = state[f"norm{n}.gamma"]
         renamed[f"norm{n}.bias"] = state[f"norm{n}.beta"]
     return renamed
+
+
+@pytest.mark.points(0)
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences or tokens."""
+    more = {"sentences": called(student, rng, 7, 4), "tokens": called(student, rng, 2, 9)}
+    assert_vectorised(student, called(student, rng, 2, 4), more)
+
+
+@pytest.mark.points(0)
+def test_x_stays(student, rng):
+    """x is not written into, and a transposed view of it gives the same."""
+    block = student.TransformerBlock(*SIZES).to(torch.float64)
+    assert_takes_views(student, block, rng.randn(2, 5, 12))
+
+
+@pytest.mark.points(0)
+def test_dtype(student, rng):
+    """The block works in bfloat16, also in training."""
+    block = student.TransformerBlock(*SIZES, dropout=0.4).bfloat16().train()
+    output = output_of(block, rng.randn(2, 5, 12, dtype=torch.bfloat16))
+    assert_dtype(output, torch.bfloat16, "in training, the output")
+
+
+@pytest.mark.points(0)
+def test_values_are_dropped_one_by_one(student, rng):
+    """In training, each value that a sub-layer adds is dropped on its own, apart from the other."""
+    block = student.TransformerBlock(*SIZES, dropout=0.4).to(torch.float64).train()
+    ones = torch.ones(12)  # attention adds 1 everywhere, and feed_forward 10
+    state = {"attention.out_proj.bias": ones, "feed_forward.linear2.bias": 10 * ones}
+    state["attention.out_proj.weight"] = torch.zeros(12, 12)
+    state["feed_forward.linear2.weight"] = torch.zeros(12, 7)
+    block.load_state_dict(state, strict=False)
+    added = output_of(block, torch.zeros(300, 2, 12, dtype=torch.float64)) * 0.6
+    first, second = added.remainder(10) < 0.5, added < 5
+    left = (~first).double() + 10 * (~second).double()
+    assert_close(added, left, "what is added to 0, times 0.6,")
+    assert_dropped(first, 0.4, "values of attention")
+    assert_dropped(second, 0.4, "values of feed_forward")
+    joint = torch.corrcoef(torch.stack([first.flatten(), second.flatten()]).double())[0, 1]
+    expect(joint.abs() < 0.5, "both sub-layers lose the same values")

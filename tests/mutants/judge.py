@@ -93,7 +93,7 @@ class Judge:
             theirs = self._respondent(text, seed)
             if seed not in self._respondents:
                 self._respondents[seed] = self._respondent(self._exercise.read("solution.py"), seed)
-            for probe in load_probes(self._exercise):
+            for probe in load_probes(self._exercise)[0]:
                 if probe.aspect == "training":  # may draw in another order; the calls ask this
                     continue
                 ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)

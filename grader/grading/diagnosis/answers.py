@@ -79,7 +79,11 @@ class Values:
     @functools.cached_property
     def sketch(self) -> tuple[float, float]:
         """A weighted sum of the numbers, and how far that of the same numbers may lie from it."""
-        relative, absolute = _tolerances(self.form)
+        return self.sketched(exact=False)
+
+    def sketched(self, *, exact: bool) -> tuple[float, float]:
+        """Return the sketch; if `exact`, with no more tolerance than another order needs."""
+        relative, absolute = _tolerances(self.form, exact=exact)
         weights = _weights(len(self.numbers))
         plain = torch.nan_to_num(self.numbers, *NON_FINITE).clamp(-1e12, 1e12)
         slack = weights * (absolute + relative * plain.abs())
@@ -131,6 +135,21 @@ class Values:
 
 
 Answer = Values | Raised
+
+
+@dataclass(frozen=True)
+class Sketched:
+    """Values of which only the form and the weighted sum of the numbers are known."""
+
+    form: Form
+    total: float
+
+    def same(self, other: Answer, *, exact: bool = False) -> bool:
+        """Return whether an answer has this form and, but for rounding, this sum."""
+        if not isinstance(other, Values) or other.form != self.form:
+            return False
+        total, slack = other.sketched(exact=exact) if exact else other.sketch
+        return abs(total - self.total) <= slack
 
 
 @functools.lru_cache(maxsize=512)

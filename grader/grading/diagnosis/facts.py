@@ -18,7 +18,7 @@ from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Va
 from grader.grading.diagnosis.probes import Answers, Probe
 
 if TYPE_CHECKING:
-    from grader.grading.diagnosis.catalogue import Catalogue
+    from grader.grading.diagnosis.catalogue import AnyCatalogue
 
 MAX_FACTS = 2
 MAX_LISTED = 4  # places or calls that one sentence lists
@@ -72,7 +72,7 @@ class Said:
     probe: Probe
 
 
-def facts_of(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> tuple[Said, ...]:
+def facts_of(catalogue: AnyCatalogue, wrong: Sequence[Probe], answers: Answers) -> tuple[Said, ...]:
     """Return the most telling facts about the answers to the probes `wrong`."""
     found = [*_where_at_all(catalogue, wrong, answers), *_about_calls(catalogue, wrong, answers)]
     return tuple(found[:MAX_FACTS])
@@ -81,7 +81,9 @@ def facts_of(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> 
 # --- over all probes ------------------------------------------------------------------------------
 
 
-def _where_at_all(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[Said]:
+def _where_at_all(
+    catalogue: AnyCatalogue, wrong: Sequence[Probe], answers: Answers
+) -> Iterator[Said]:
     """Say what comes out wrong, if all else is right."""
     known = [probe for probe in catalogue.probes if probe.name in answers]
     is_wrong = {p.name for p in known if not catalogue.is_right(answers[p.name], p)}
@@ -98,7 +100,9 @@ def _where_at_all(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers
         yield Said(says, wrong[0])
 
 
-def _about_calls(catalogue: Catalogue, wrong: Sequence[Probe], answers: Answers) -> Iterator[Said]:
+def _about_calls(
+    catalogue: AnyCatalogue, wrong: Sequence[Probe], answers: Answers
+) -> Iterator[Said]:
     """Say what the answers to single calls show, the most telling first."""
     ranked: dict[str, list[tuple[int, int, Probe]]] = {}
     for probe in wrong:

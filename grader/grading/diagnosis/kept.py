@@ -5,22 +5,27 @@ A file in `.grader/` for each exercise. Without it nothing is lost but a second.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import torch
 
 from grader import __version__
 from grader.course.course import Course
 from grader.files import STATE, write_whole
-from grader.grading.diagnosis.answers import Answer, Raised, Values
+from grader.grading.diagnosis.answers import Answer
+from grader.grading.diagnosis.encoding import answer_of, plain_answer
+from grader.grading.diagnosis.record import PlainAnswer
 
 MAX_BYTES = 32 * 1024**2  # of a file that is read
 Store = dict[str, dict[str, Answer]]  # by the hash of a program, by probe
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    of: list[str]  # the versions that the answers are of
+    answers: dict[str, dict[str, PlainAnswer]]
 
 
 def key_of(text: str) -> str:
@@ -30,59 +35,33 @@ def key_of(text: str) -> str:
 
 def load_answers(course: Course, name: str) -> Store:
     """Return the kept answers of an exercise; nothing if it has changed since, or the versions."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RuntimeError):
+    errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError)
+    with contextlib.suppress(*errors, msgspec.MsgspecError):
         path = _path(course, name)
         if path.stat().st_size <= MAX_BYTES:
-            kept = json.loads(path.read_text("utf-8"))
-            if kept["of"] == _versions(course, name):
+            kept = msgspec.msgpack.decode(path.read_bytes(), type=_Kept)
+            if kept.of == _versions(course, name):
                 return {
-                    key: {probe: _decoded(each) for probe, each in answers.items()}
-                    for key, answers in kept["answers"].items()
+                    key: {probe: answer_of(each) for probe, each in answers.items()}
+                    for key, answers in kept.answers.items()
                 }
     return {}
 
 
 def save_answers(course: Course, name: str, store: Store) -> None:
     """Keep the answers of an exercise, if that is possible."""
-    encoded = {
-        key: {probe: _encoded(answer) for probe, answer in answers.items()}
+    plain = {
+        key: {probe: plain_answer(answer) for probe, answer in answers.items()}
         for key, answers in store.items()
     }
     with contextlib.suppress(OSError):
-        text = json.dumps({"of": _versions(course, name), "answers": encoded})
-        write_whole(_path(course, name), text)
+        data = msgspec.msgpack.encode(_Kept(_versions(course, name), plain))
+        write_whole(_path(course, name), data)
 
 
 def _path(course: Course, name: str) -> Path:
-    return course.root / STATE / "answers" / f"{name}.json"
+    return course.root / STATE / "answers" / f"{name}.msgpack"
 
 
 def _versions(course: Course, name: str) -> list[str]:
-    return [course.hashes[name], __version__, torch.__version__]
-
-
-def _encoded(answer: Answer) -> Any:
-    if isinstance(answer, Raised):
-        return [answer.kind, answer.subject]
-    data = base64.b64encode(bytes(answer.numbers.contiguous().view(torch.uint8).tolist())).decode()
-    return {"form": [_plain(part) for part in answer.form], "numbers": data}
-
-
-def _plain(part: tuple[Any, ...]) -> list[Any]:
-    return [str(each) if isinstance(each, torch.dtype) else each for each in part]
-
-
-def _decoded(kept: Any) -> Answer:
-    if isinstance(kept, list):
-        return Raised(*kept)
-    data = bytearray(base64.b64decode(kept["numbers"]))
-    empty = torch.empty(0, dtype=torch.float64)
-    numbers = torch.frombuffer(data, dtype=torch.float64) if data else empty
-    return Values(tuple(map(_part, kept["form"])), numbers)
-
-
-def _part(kept: list[Any]) -> tuple[Any, ...]:
-    place, kind, *shape = kept
-    if shape:
-        return tuple(place), getattr(torch, kind.removeprefix("torch.")), tuple(shape[0])
-    return tuple(place), kind
+    return [course.hashes[name], __version__, str(torch.__version__)]

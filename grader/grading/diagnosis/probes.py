@@ -6,7 +6,6 @@ import functools
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from grader.course.course import Exercise
@@ -29,12 +28,13 @@ Answers = Mapping[str, Answer]  # by the name of the probe
 
 @dataclass(frozen=True)
 class Probe:
-    """One probe: its name, its aspect, the sentence that says what it asks, and its function."""
+    """One probe: its name, its aspect, what it asks in a sentence, and its function."""
 
     name: str
     aspect: str
     sentence: str
     function: Callable[[Any, Rng], Any]
+    decides: bool = True  # whether right code gives the reference's answer
 
     @property
     def is_misuse(self) -> bool:
@@ -48,33 +48,29 @@ class Probe:
         return self.function(student, Rng(seed_of_test(seed, exercise, name)))
 
 
-def load_probes(exercise: Exercise) -> tuple[Probe, ...]:
-    """Return the probes of an exercise in the order of their aspects; none without the file."""
-    module = _module(exercise)
+def load_probes(exercise: Exercise) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
+    """Return the probes of an exercise in the order of their aspects, and the names of the axes.
+
+    Without the file both are empty. The axes are the last ones of the exercise's outputs.
+    """
+    path = exercise.folder / FILE
+    if not exercise.folder.name or not path.is_file():
+        return (), ()
+    return probes_in(Source(str(path), exercise.read(FILE)))
+
+
+@functools.lru_cache(maxsize=64)
+def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
+    """Return the probes in a text, and its `AXES`."""
+    module = Program({"probes": source}).load("probes")
     found = [
-        Probe(name, function.__aspect__, _sentence(function), function)
+        Probe(name, function.__aspect__, _sentence(function), function, function.__decides__)
         for name, function in vars(module).items()
         if hasattr(function, "__aspect__")
     ]
     order = list(ASPECTS)
-    return tuple(sorted(found, key=lambda probe: order.index(probe.aspect)))
-
-
-def load_axes(exercise: Exercise) -> tuple[str, ...]:
-    """Return the names of the last axes of the exercise's outputs: `AXES` of its probes."""
-    return tuple(getattr(_module(exercise), "AXES", ()))
-
-
-def _module(exercise: Exercise) -> object:
-    path = exercise.folder / FILE
-    if not exercise.folder.name or not path.is_file():
-        return SimpleNamespace()
-    return _loaded(str(path), exercise.read(FILE))
-
-
-@functools.lru_cache(maxsize=64)
-def _loaded(path: str, text: str) -> object:
-    return Program({"probes": Source(path, text)}).load("probes")
+    found.sort(key=lambda probe: order.index(probe.aspect))
+    return tuple(found), tuple(getattr(module, "AXES", ()))
 
 
 def _sentence(function: Callable[..., Any]) -> str:

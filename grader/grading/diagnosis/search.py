@@ -15,13 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.course.faults import Edit, Fault
+from grader.course.faults import Fault
 from grader.grading.aspects import ASPECTS, EDGES
 from grader.grading.diagnosis.answers import Raised, finite_differences
-from grader.grading.diagnosis.catalogue import Candidate, Catalogue
+from grader.grading.diagnosis.catalogue import MIN_NUMBERS, AnyCatalogue, Candidate
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, Probe, ask_all
-from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import price_of
 from grader.report import Diagnosis, Explanation, Outcome, WrongStep
@@ -30,7 +29,6 @@ from grader.sandbox.host.proxies import Student
 UNKNOWN = "This is not one of the mistakes we know."
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
-MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
 MAX_PAIRS = 60  # that answer all probes for one student
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
@@ -38,7 +36,7 @@ COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 class Diagnostician:
     """Diagnoses one exercise by the answers of a catalogue to the probes."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: AnyCatalogue) -> None:
         self.catalogue = catalogue
         self.last: Answers | None = None  # of the student who was asked last
 
@@ -48,34 +46,24 @@ class Diagnostician:
         self.last = ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
         return self.last
 
-    def answers_of(self, text: str) -> Answers:
-        """Return the answers of a trusted solution, which runs in this process."""
-        program = self.catalogue.respondent(text)
-        return {probe.name: program.answer(probe) for probe in self.catalogue.probes}
-
     def diagnose(self, tests: Sequence[Outcome], answers: Answers, text: str) -> Diagnosis | None:
         """Return the diagnosis of an exercise from its outcomes and the student's answers.
 
-        None if nothing failed, or if the failures themselves say what is wrong. `text` is the
-        student's file, whose numbers are tried where a mistake leaves one open.
+        None if nothing failed, or if the failures themselves say what is wrong.
         """
         failed = [t.name for t in tests if t.outcome == "failed" and t.kind not in SELF_EXPLAINING]
-        if not failed or not answers:
+        return self.explain(answers, text, failed) if failed else None
+
+    def explain(self, answers: Answers, text: str, failed: Sequence[str] = ()) -> Diagnosis | None:
+        """Return what is wrong with some answers; None if nothing is, or if they are all errors.
+
+        `text` is the student's file, whose numbers are tried where a mistake leaves one open;
+        `failed` are the names of the failed tests.
+        """
+        if not answers:
             return None
         with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
             return _Search(self.catalogue, answers, text).diagnosis(failed)
-
-    def can_name(self, fault: Fault, form: Sequence[Edit]) -> bool:
-        """Return whether a form of a mistake shows in enough numbers: errors alone do not."""
-        catalogue = self.catalogue
-        same = (
-            each for each in catalogue.singles() if (each.faults, each.edits) == ((fault,), form)
-        )
-        return any(
-            finite_differences(each.answer(probe), catalogue.reference.answer(probe)) >= MIN_NUMBERS
-            for each in itertools.islice(same, 1)
-            for probe in catalogue.probes_in(each.touched)
-        )
 
 
 @dataclass(frozen=True)
@@ -84,7 +72,7 @@ class Fit:
 
     candidate: Candidate
     touched: int  # the probes to which the candidate's answer is wrong, as bits
-    _catalogue: Catalogue
+    _catalogue: AnyCatalogue
     _answers: Answers
 
     @functools.cached_property
@@ -104,16 +92,17 @@ class Fit:
 class _Search:
     """The search for what explains one student's answers."""
 
-    def __init__(self, catalogue: Catalogue, answers: Answers, text: str) -> None:
+    def __init__(self, catalogue: AnyCatalogue, answers: Answers, text: str) -> None:
         self._catalogue, self._answers, self._text = catalogue, answers, text
-        known = [probe for probe in catalogue.probes if probe.name in answers]
-        wrong = [probe for probe in known if not catalogue.is_right(answers[probe.name], probe)]
+        wrong = catalogue.wrong(answers)
+        self._wrong = catalogue.bits(wrong)
         # A difference that just exceeds the tolerance may be absent from a mistake's answer.
-        clear = [p for p in wrong if not catalogue.is_nearly_right(answers[p.name], p)]
-        unclear = [] if not clear else [probe for probe in wrong if probe not in clear]
-        self._known = catalogue.bits(probe for probe in known if probe not in unclear)
-        self._wrong = catalogue.bits(clear or wrong)
-        names = {probe.name for probe in clear or wrong}
+        self._known = self._wrong | catalogue.bits(
+            p
+            for p in catalogue.probes
+            if p.name in answers and catalogue.is_right(answers[p.name], p)
+        )
+        names = {probe.name for probe in wrong}
         self._verdicts = [(p, p.name in names) for p in catalogue.probes_in(self._known)]
         self._principal = catalogue.of_aspects(frozenset(ASPECTS) - EDGES)
 
@@ -152,7 +141,7 @@ class _Search:
 
         Each mistake is a list of alternatives, which explain the same.
         """
-        if not self._shows_numbers(self._wrong, self._catalogue.reference):
+        if not self._shows_numbers(self._wrong):
             return [], self._wrong
         singles = list(self._catalogue.singles(self._text))
         possible = (self._fit(each) for each in singles if not self._is_contradicted(each))
@@ -198,12 +187,13 @@ class _Search:
             return False
         if self._wrong & within & ~touched & self._catalogue.whole_aspects(touched):
             return False
-        return self._shows_numbers(touched, self._catalogue.reference)
+        return self._shows_numbers(touched)
 
-    def _shows_numbers(self, bits: int, other: Respondent) -> bool:
-        """Return whether enough numbers of one of the student's answers differ from another's."""
+    def _shows_numbers(self, bits: int) -> bool:
+        """Return whether enough numbers of one of the student's answers are wrong."""
+        right = self._catalogue.reference
         return any(
-            finite_differences(self._answers[probe.name], other.answer(probe)) >= MIN_NUMBERS
+            finite_differences(self._answers[probe.name], right.answer(probe)) >= MIN_NUMBERS
             for probe in self._catalogue.probes_in(bits)
         )
 
@@ -256,8 +246,8 @@ class _Search:
             if pair is None or not self._answers_first(pair, one & two):
                 continue
             fit = self._fit(pair)
-            halves = first.candidate.program, second.candidate.program
-            if all(self._shows_numbers(fit.same, half) for half in halves):
+            halves = first.candidate, second.candidate
+            if self._catalogue.adds_to_halves(pair, *halves, fit.same):
                 yield fit
             left -= 1
             if not left:

@@ -6,30 +6,28 @@ from grader.course.stubs import make_stub
 from grader.grading import signatures
 from grader.grading.aspects import EDGES
 from grader.grading.diagnosis.answers import Answer, Raised
-from grader.grading.diagnosis.catalogue import Catalogue
+from grader.grading.diagnosis.catalogue import AnyCatalogue
+from grader.grading.diagnosis.computed import ComputedCatalogue
 from grader.grading.diagnosis.probes import UNWRITTEN, Answers
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.signatures import is_same_mistake
 
 
-def signature_of(catalogue: Catalogue, answers: Answers, *, whole: bool) -> str:
+def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> str:
     """Return the signature of a program's answers; empty if none of them is wrong.
 
     An answer that just exceeds the tolerance is left out if others are clearly wrong: another
     spelling may be within it. `whole` says that no probe ended the asking.
     """
-    known = [probe for probe in catalogue.probes if probe.name in answers]
-    wrong = [probe for probe in known if not catalogue.is_right(answers[probe.name], probe)]
-    clear = [p for p in wrong if not catalogue.is_nearly_right(answers[p.name], p)]
     main: list[signatures.SignedAnswer] = []
     edges: list[signatures.SignedAnswer] = []
-    for probe in clear or wrong:
+    for probe in catalogue.wrong(answers):
         entries = edges if probe.aspect in EDGES else main
         entries.append(_entry(probe.name, answers[probe.name]))
     return signatures.written(main, edges, whole=whole)
 
 
-def known_with(signature: str, catalogue: Catalogue) -> str:
+def known_with(signature: str, catalogue: ComputedCatalogue) -> str:
     """Return the known mistake, or "the stub", that has a signature; nothing if none has."""
     stub = catalogue.respondent(make_stub(catalogue.exercise))
     programs = (("the stub", stub), *((c.faults[0].name, c.program) for c in catalogue.singles()))
@@ -39,7 +37,7 @@ def known_with(signature: str, catalogue: Catalogue) -> str:
     return ""
 
 
-def _signature(catalogue: Catalogue, program: Respondent) -> str:
+def _signature(catalogue: ComputedCatalogue, program: Respondent) -> str:
     answers = {probe.name: program.answer(probe) for probe in catalogue.probes}
     written = {n: a for n, a in answers.items() if getattr(a, "kind", "") not in UNWRITTEN}
     return signature_of(catalogue, written, whole=True)

@@ -1,0 +1,45 @@
+"""`grader init`: a folder of exercises to start with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.commands.bringing import bring, students_files
+from grader.commands.options import PATH, short_path
+from grader.course.course import load_course, packaged_course
+from grader.errors import RequestError
+
+
+@click.command()
+@click.argument("folder", type=PATH, default=Path("attention"), metavar="[DIR]")
+@click.option(
+    "--course",
+    "root",
+    type=PATH,
+    metavar="DIR",
+    help="Take the exercises of the course in DIR. Default: those that came with the grader.",
+)
+def init(folder: Path, root: Path | None) -> int:
+    """Write the exercises into a folder, to start with.
+
+    \b
+    grader init              into the folder attention/
+    grader init homework     into homework/
+    grader init .            into this folder
+
+    Call it again after an update of the grader: what you have changed stays as it is.
+    """
+    course = load_course(root) if root else packaged_course()
+    if course.root.resolve() == folder.resolve():
+        raise RequestError(f"{folder} is the course itself", "grader init another-folder")
+    bring(students_files(course), folder).echo(folder)
+    first = course.names[0]
+    enter = "" if folder.resolve() == Path.cwd() else f"  cd {short_path(folder)}\n"
+    click.echo(
+        f"\nThe task of an exercise is at the top of its file. Begin with exercises/{first}.py:\n"
+        f"\n{enter}  grader check {first}\n"
+        "\n`grader` alone says where you stand and what is next."
+    )
+    return 0

@@ -1,0 +1,204 @@
+"""The known mistakes of one exercise as programs, and what each answers to the probes of one seed.
+
+Everything is worked out when it is first needed and kept for a whole class.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.course.course import Course, Exercise
+from grader.course.faults import Edit, Fault, edited, load_faults
+from grader.errors import Mismatch
+from grader.grading.compare import assert_close
+from grader.grading.diagnosis.answers import Answer, finite_differences
+from grader.grading.diagnosis.catalogue import MIN_NUMBERS, Candidate, Catalogue, numbers_in
+from grader.grading.diagnosis.kept import key_of, load_answers, save_answers
+from grader.grading.diagnosis.probes import Answers, Probe, load_probes
+from grader.grading.diagnosis.respondent import Respondent
+from grader.report import WrongStep
+from grader.sandbox.source import Unsearchable, forbidden_calls
+
+MAX_CATALOGUES = 64  # that one process keeps
+MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
+
+
+_CATALOGUES: dict[tuple[Path, str, int, bool], ComputedCatalogue] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class FaultyProgram(Candidate):
+    """One mistake, or two: the edits that make it, and the program that has them."""
+
+    faults: tuple[Fault, ...]
+    edits: tuple[Edit, ...]
+    program: Respondent
+    number: str
+    _catalogue: ComputedCatalogue = field(repr=False)
+    _is_wrong: dict[str, bool] = field(default_factory=dict, repr=False)  # by probe
+    _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)
+
+    def answer(self, probe: Probe) -> Answer:
+        """Return the program's answer to a probe."""
+        return self.program.answer(probe)
+
+    def is_wrong(self, probe: Probe) -> bool:
+        """Return whether the program's answer to a probe is not the reference's."""
+        if probe.name not in self._is_wrong:
+            self._is_wrong[probe.name] = not self._catalogue.is_right(self.answer(probe), probe)
+        return self._is_wrong[probe.name]
+
+    @functools.cached_property
+    def touched(self) -> int:
+        """The probes to which the program's answer is wrong, as bits."""
+        return self._catalogue.bits(filter(self.is_wrong, self._catalogue.probes))
+
+    def first_wrong_step(self, probe: Probe) -> WrongStep | None:
+        """Return the first stage that differs from the reference's while a probe is answered."""
+        if probe.name not in self._steps:
+            self._steps[probe.name] = self._catalogue.compare_stages(self.program, probe)
+        return self._steps[probe.name]
+
+
+def catalogue_of(
+    course: Course, exercise: Exercise, seed: int, *, keep: bool = False
+) -> ComputedCatalogue:
+    """Return the catalogue of an exercise, with what it has worked out in this process."""
+    key = exercise.folder, course.hashes[exercise.name], seed, keep
+    if key not in _CATALOGUES:
+        while len(_CATALOGUES) >= MAX_CATALOGUES:
+            _CATALOGUES.pop(next(iter(_CATALOGUES)))
+        _CATALOGUES[key] = ComputedCatalogue(course, exercise, seed, keep=keep)
+    return _CATALOGUES[key]
+
+
+class ComputedCatalogue(Catalogue[FaultyProgram]):
+    """The catalogue of an exercise whose solution is at hand."""
+
+    reference: Respondent
+
+    def __init__(
+        self, course: Course, exercise: Exercise, seed: int, *, keep: bool = False
+    ) -> None:
+        super().__init__(exercise, seed, *load_probes(exercise))
+        self._keeps = keep
+        self._answers = load_answers(course, exercise.name) if keep else {}
+        self._count = sum(map(len, self._answers.values()))  # of the answers that are kept
+        self._course, self._solution = course, exercise.read("solution.py")
+        self.reference = self.respondent(self._solution)
+        self._pairs: dict[tuple[FaultyProgram, FaultyProgram], FaultyProgram | None] = {}
+        self._with_number: dict[str, list[FaultyProgram]] = {}
+
+    def respondent(self, text: str) -> Respondent:
+        """Return a text of the exercise's solution as a program that answers the probes."""
+        answers = self._answers.setdefault(key_of(text), {})
+        return Respondent(self._course, self.exercise, text, self.seed, answers)
+
+    def keep(self) -> None:
+        """Keep the answers for the next check, if they are kept and there are many new ones."""
+        count = sum(map(len, self._answers.values()))
+        if self._keeps and count > MANY_MORE * self._count:
+            self._count = count
+            save_answers(self._course, self.exercise.name, self._answers)
+
+    def compare_stages(self, program: Respondent, probe: Probe) -> WrongStep | None:
+        """Return the first stage in which a program differs from the reference."""
+        names = self.exercise.stages
+        actual, expected = (each.stages(probe, names) for each in (program, self.reference))
+        for name in [name for name in names if name in actual and name in expected]:
+            try:
+                assert_close(actual[name], expected[name], f"`{name}`")
+            except Mismatch as mismatch:
+                if d := mismatch.difference:
+                    return WrongStep(probe.sentence, name, d.summary, d.expected, d.actual)
+        return None
+
+    # --- mistakes ---------------------------------------------------------------------------------
+
+    def singles(self, text: str = "") -> Iterator[FaultyProgram]:
+        """Yield every known mistake in every form, and with the numbers in a student's `text`."""
+        yield from self._singles
+        for number in numbers_in(text):
+            yield from self.with_number(number)
+
+    def with_number(self, number: str) -> list[FaultyProgram]:
+        """Return the mistakes that leave a number open, with this one."""
+        if number not in self._with_number:
+            faults = (fault for fault in self._faults if fault.number)
+            self._with_number[number] = [c for f in faults for c in self._forms(f, number)]
+        return self._with_number[number]
+
+    @functools.cached_property
+    def _faults(self) -> tuple[Fault, ...]:
+        """The mistakes, without forbidden calls: a test reports those already."""
+        return tuple(each for each in load_faults(self.exercise) if not self._is_forbidden(each))
+
+    def _is_forbidden(self, fault: Fault) -> bool:
+        try:
+            text = fault.apply(self._solution)
+            return bool(forbidden_calls(text, "", self.exercise.forbidden))
+        except Unsearchable:  # the same test reports a file that cannot be searched
+            return True
+
+    @functools.cached_property
+    def _singles(self) -> list[FaultyProgram]:
+        return [each for fault in self._faults for each in self._forms(fault, fault.number)]
+
+    def _forms(self, fault: Fault, number: str) -> Iterator[FaultyProgram]:
+        for edits in fault.forms(number):
+            if candidate := self._candidate((fault,), edits, number):
+                yield candidate
+
+    def _candidate(
+        self, faults: tuple[Fault, ...], edits: tuple[Edit, ...], number: str
+    ) -> FaultyProgram | None:
+        text = edited(self._solution, edits)
+        return (
+            None
+            if text is None
+            else FaultyProgram(faults, edits, self.respondent(text), number, self)
+        )
+
+    def pair(self, first: FaultyProgram, second: FaultyProgram) -> FaultyProgram | None:
+        """Return the candidate with two mistakes; None if one edit removes the other's place."""
+        if first.faults == second.faults:
+            return None
+        if (first, second) not in self._pairs:
+            number = first.number or second.number
+            orders = ((first, second), (second, first))
+            made = (
+                self._candidate(a.faults + b.faults, a.edits + b.edits, number) for a, b in orders
+            )
+            self._pairs[first, second] = next(filter(None, made), None)
+        return self._pairs[first, second]
+
+    def adds_to_halves(
+        self, pair: FaultyProgram, first: FaultyProgram, second: FaultyProgram, bits: int
+    ) -> bool:
+        """Return whether, at some of the probes `bits`, a pair differs clearly from each half."""
+        return all(
+            any(self.differ_clearly(pair, half, probe) for probe in self.probes_in(bits))
+            for half in (first, second)
+        )
+
+    def differ_clearly(self, one: FaultyProgram, other: FaultyProgram, probe: Probe) -> bool:
+        """Return whether two programs give clearly different answers to a probe."""
+        return finite_differences(one.answer(probe), other.answer(probe)) >= MIN_NUMBERS
+
+    def can_name(self, fault: Fault, form: Sequence[Edit]) -> bool:
+        """Return whether a form of a mistake shows in enough numbers: errors alone do not."""
+        same = (each for each in self.singles() if (each.faults, each.edits) == ((fault,), form))
+        return any(
+            finite_differences(each.answer(probe), self.reference.answer(probe)) >= MIN_NUMBERS
+            for each in itertools.islice(same, 1)
+            for probe in self.probes_in(each.touched)
+        )
+
+    def answers_of(self, text: str) -> Answers:
+        """Return the answers of a trusted solution, which runs in this process."""
+        program = self.respondent(text)
+        return {probe.name: program.answer(probe) for probe in self.probes}

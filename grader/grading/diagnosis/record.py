@@ -1,0 +1,178 @@
+"""What a students' copy knows of the answers to the probes.
+
+One zip holds, for each exercise, its probes and a record: the reference's answers in full, the
+answers of known mistakes as sketches, and what to say of each. Neither a solution nor an edit that
+makes a mistake is in it. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from grader.course.course import Course
+from grader.errors import CourseError
+from grader.report import WrongStep
+
+FORMAT = 1
+FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
+PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
+CHECK = "probes"  # the name of the check in a students' copy that probes make
+INDEX = "index.json"
+MAX_BYTES = 64 * 1024**2  # of one part, unpacked
+EPOCH = 1980, 1, 1, 0, 0, 0  # of every part, so that the same course gives the same file
+OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)
+RECORDER = Path(__file__).with_name("recording.py")
+NEEDED_FILES = ("solution.py", "stand_in.py")  # of exercises that one builds on
+
+
+class PlainForm(Struct, frozen=True, array_like=True):
+    """The form of values, with dtypes as text; or the kind and the subject of an error."""
+
+    parts: tuple[tuple[Any, ...], ...] = ()
+    raised: tuple[str, str] | None = None
+
+
+class PlainAnswer(Struct, frozen=True, array_like=True):
+    """An answer: its form, and its numbers as the bytes of float64."""
+
+    form: PlainForm
+    numbers: bytes = b""
+
+
+class Sketch(Struct, frozen=True, array_like=True):
+    """A wrong answer: the number of its form, and the weighted sum of its numbers."""
+
+    form: int
+    total: float = 0.0
+
+
+class MistakeText(Struct, frozen=True, array_like=True):
+    """What to say of a known mistake."""
+
+    name: str
+    says: str
+    hint: str
+    number: str = ""
+
+
+class SingleMistake(Struct, frozen=True, array_like=True):
+    """A program with one mistake: its number in `mistakes`, and its wrong answers by probe.
+
+    `steps` holds the first wrong step of some of these probes.
+    """
+
+    mistake: int
+    number: str
+    answers: dict[int, Sketch]
+    steps: dict[int, WrongStep]
+
+
+class MistakePair(Struct, frozen=True, array_like=True):
+    """A program with two mistakes: their numbers in `singles`, and its answers where both count.
+
+    None is a right answer. `beyond` are the probes at which it differs clearly from each half.
+    """
+
+    first: int
+    second: int
+    answers: dict[int, Sketch | None]
+    beyond: tuple[int, int]
+
+
+class Record(Struct, frozen=True, array_like=True):
+    """What is known of the answers to an exercise's probes, which are numbered in their order."""
+
+    format: int
+    of: str  # a hash of the files that it was made from
+    seed: int
+    forms: tuple[PlainForm, ...]
+    reference: tuple[PlainAnswer, ...]
+    repeats: dict[int, str]
+    mistakes: tuple[MistakeText, ...]
+    singles: tuple[SingleMistake, ...]
+    pairs: tuple[MistakePair, ...]
+
+
+def hash_of_sources(course: Course, name: str) -> str:
+    """Return a hash of all that the record of an exercise is made from, and of what makes it."""
+    digest = hashlib.sha256()
+    files = [RECORDER, *(course[name].folder / file for file in OWN_FILES)]
+    for needed in sorted(course.needed(name)):
+        files += [course[needed].folder / file for file in NEEDED_FILES]
+    for path in files:
+        if path.is_file():
+            digest.update(f"\0{path.parent.name}/{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The probes of an exercise as text, and the record of their answers."""
+
+    probes: str
+    record: Record
+
+
+def packed(records: Mapping[str, Recorded]) -> bytes:
+    """Return the file with the records of some exercises: the same bytes for the same records."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        index = {name: each.record.of for name, each in sorted(records.items())}
+        parts = {INDEX: msgspec.json.encode(index)}
+        for name, each in sorted(records.items()):
+            parts[f"{name}/{PROBES}"] = each.probes.encode()
+            parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
+        for place, content in parts.items():
+            archive.writestr(zipfile.ZipInfo(place, EPOCH), content, zipfile.ZIP_DEFLATED, 9)
+    return file.getvalue()
+
+
+def path_of(course: Course) -> Path:
+    """Return the file of a course's records."""
+    return course.student_folder / FILE
+
+
+def hashes_of_records(course: Course) -> dict[str, str]:
+    """Return the hash of what each record was made from, by exercise; nothing without the file."""
+    try:
+        with zipfile.ZipFile(path_of(course)) as archive:
+            return msgspec.json.decode(_part(archive, INDEX), type=dict[str, str])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError):
+        return {}
+
+
+def load_record(course: Course, name: str) -> Recorded | None:
+    """Return the record of an exercise; None if the course has none for it.
+
+    Raises `CourseError` if the file is damaged, or of another version.
+    """
+    path = path_of(course)
+    remedy = "download the course again"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            probes, data = (_part(archive, f"{name}/{part}") for part in (PROBES, ANSWERS))
+        record = msgspec.msgpack.decode(data, type=Record)
+        text = probes.decode()
+    except (FileNotFoundError, KeyError):
+        return None
+    except (OSError, ValueError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
+        raise CourseError(f"{path} cannot be read ({error})", remedy) from None
+    if record.format != FORMAT:
+        raise CourseError(f"{path} is of another version of the grader", remedy)
+    return Recorded(text, record)
+
+
+def _part(archive: zipfile.ZipFile, name: str) -> bytes:
+    size = archive.getinfo(name).file_size
+    if size > MAX_BYTES:
+        raise ValueError(f"{name} is larger than {MAX_BYTES} bytes")
+    return archive.read(name)

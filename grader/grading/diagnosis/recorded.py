@@ -1,0 +1,171 @@
+"""The catalogue of an exercise in a students' copy: known mistakes by their recorded answers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader.course.course import Exercise
+from grader.course.faults import Fault
+from grader.grading.diagnosis.answers import Answer, Form, Raised, Sketched
+from grader.grading.diagnosis.catalogue import Candidate, Catalogue, Known, numbers_in
+from grader.grading.diagnosis.encoding import answer_of, form_of
+from grader.grading.diagnosis.probes import FILE, Probe, probes_in
+from grader.grading.diagnosis.record import CHECK, MistakeText, PlainForm, Recorded, Sketch
+from grader.report import WrongStep
+from grader.sandbox.wire import Source
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """The reference's answers, and its calls, as they were recorded."""
+
+    answers: Mapping[str, Answer]  # by probe
+    repeats: Mapping[str, str]
+
+    def answer(self, probe: Probe) -> Answer:
+        return self.answers[probe.name]
+
+    def repeat(self, probe: Probe) -> str:
+        return self.repeats.get(probe.name, "")
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMistakes(Candidate):
+    """One mistake, or two at once, by the recorded answers; whatever was not recorded is right."""
+
+    faults: tuple[Fault, ...]
+    number: str
+    bits: int
+    answers: Mapping[str, Known]  # the wrong ones, by probe
+    steps: Mapping[str, WrongStep]
+    _reference: _Reference
+    beyond: tuple[int, int] = (0, 0)  # where two mistakes differ clearly from each half
+
+    @property
+    def touched(self) -> int:
+        """The probes to which the answer is wrong, as bits."""
+        return self.bits
+
+    def is_wrong(self, probe: Probe) -> bool:
+        """Return whether the answer to a probe is not the reference's."""
+        return probe.name in self.answers
+
+    def answer(self, probe: Probe) -> Known:
+        """Return the answer to a probe."""
+        return self.answers.get(probe.name) or self._reference.answer(probe)
+
+    def first_wrong_step(self, probe: Probe) -> WrongStep | None:
+        """Return the first stage that differs while a probe is answered, if it was recorded."""
+        return self.steps.get(probe.name)
+
+
+class RecordedCatalogue(Catalogue[RecordedMistakes]):
+    """The catalogue of an exercise, from a record."""
+
+    reference: _Reference
+
+    def __init__(self, exercise: Exercise, recorded: Recorded) -> None:
+        record = recorded.record
+        found = probes_in(Source(f"{exercise.name}/{FILE}", recorded.probes))
+        super().__init__(exercise, record.seed, *found)
+        names = [probe.name for probe in self.probes]
+        self.reference = _Reference(
+            {name: answer_of(each) for name, each in zip(names, record.reference, strict=True)},
+            {names[place]: calls for place, calls in record.repeats.items()},
+        )
+        self._record, self._forms = record, tuple(map(_form, record.forms))
+        self._faults = tuple(map(_fault, record.mistakes))
+
+    def singles(self, text: str = "") -> Iterator[RecordedMistakes]:
+        """Yield every known mistake in every recorded form, with numbers in a student's `text`."""
+        numbers = {float(number) for number in numbers_in(text)}
+        for candidate in self._singles:
+            usual = candidate.number == candidate.faults[0].number
+            if usual or float(candidate.number) in numbers:
+                yield candidate
+
+    @functools.cached_property
+    def _singles(self) -> list[RecordedMistakes]:
+        return [
+            self._candidate(
+                (self._faults[each.mistake],),
+                each.number,
+                {self.probes[place].name: self._known(s) for place, s in each.answers.items()},
+                {self.probes[place].name: step for place, step in each.steps.items()},
+            )
+            for each in self._record.singles
+        ]
+
+    def _candidate(
+        self,
+        faults: tuple[Fault, ...],
+        number: str,
+        answers: Mapping[str, Known],
+        steps: Mapping[str, WrongStep],
+        beyond: tuple[int, int] = (0, 0),
+    ) -> RecordedMistakes:
+        bits = sum(self._bit[name] for name in answers)
+        return RecordedMistakes(faults, number, bits, answers, steps, self.reference, beyond)
+
+    def _known(self, sketch: Sketch) -> Known:
+        form = self._forms[sketch.form]
+        return form if isinstance(form, Raised) else Sketched(form, sketch.total)
+
+    @functools.cached_property
+    def _pairs(self) -> dict[tuple[int, int], RecordedMistakes]:
+        """The pairs, by the identities of their halves."""
+        pairs = {}
+        for each in self._record.pairs:
+            first, second = self._singles[each.first], self._singles[each.second]
+            answers = {**first.answers, **second.answers}
+            for place, sketch in each.answers.items():
+                name = self.probes[place].name
+                if sketch is None:
+                    answers.pop(name, None)
+                else:
+                    answers[name] = self._known(sketch)
+            steps = self._earlier_steps(first, second)
+            both = first.faults + second.faults
+            number = first.number or second.number
+            pairs[id(first), id(second)] = self._candidate(
+                both, number, answers, steps, each.beyond
+            )
+        return pairs
+
+    def pair(self, first: RecordedMistakes, second: RecordedMistakes) -> RecordedMistakes | None:
+        """Return the candidate with two mistakes, if it was recorded."""
+        return self._pairs.get((id(first), id(second)))
+
+    def _earlier_steps(
+        self, first: RecordedMistakes, second: RecordedMistakes
+    ) -> dict[str, WrongStep]:
+        """Return the first wrong steps of two mistakes at once: those of the one that comes first.
+
+        Up to there the other changes nothing. Where both begin at one stage, neither is known.
+        """
+        order = self.exercise.stages.index
+        steps = {}
+        for probe in self.probes:
+            found = [s for each in (first, second) if (s := each.first_wrong_step(probe))]
+            wrong = first.is_wrong(probe) + second.is_wrong(probe)
+            found.sort(key=lambda step: order(step.stage))
+            if len(found) == wrong and len({step.stage for step in found}) == len(found) > 0:
+                steps[probe.name] = found[0]
+        return steps
+
+    def adds_to_halves(
+        self, pair: RecordedMistakes, first: RecordedMistakes, second: RecordedMistakes, bits: int
+    ) -> bool:
+        """Return whether, at some of the probes `bits`, a pair differs clearly from each half."""
+        return all(bits & each for each in pair.beyond)
+
+
+def _form(plain: PlainForm) -> Form | Raised:
+    return Raised(*plain.raised) if plain.raised is not None else form_of(plain)
+
+
+def _fault(mistake: MistakeText) -> Fault:
+    fails = frozenset((CHECK,))
+    return Fault(mistake.name, fails, mistake.says, mistake.hint, number=mistake.number)

@@ -1,0 +1,155 @@
+"""Making the records of a students' copy from the solutions and the known mistakes."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from grader.course.course import Course, Exercise
+from grader.grading.aspects import ASPECTS, EDGES
+from grader.grading.diagnosis.answers import Answer, Values, finite_differences
+from grader.grading.diagnosis.catalogue import MIN_NUMBERS
+from grader.grading.diagnosis.computed import ComputedCatalogue, FaultyProgram
+from grader.grading.diagnosis.encoding import plain_answer, plain_form
+from grader.grading.diagnosis.probes import Probe
+from grader.grading.diagnosis.record import (
+    FORMAT,
+    PROBES,
+    MistakePair,
+    MistakeText,
+    PlainForm,
+    Record,
+    Recorded,
+    SingleMistake,
+    Sketch,
+    hash_of_sources,
+)
+from grader.grading.seeds import PUBLIC_SEED
+from grader.report import WrongStep
+
+# What students write where a mistake leaves a number open: tolerances, rates, low scores.
+NUMBERS = (
+    *("0", "1e-12", "1e-10", "1e-9", "1e-8", "1e-7", "1e-6", "1e-5", "1e-4", "1e-3", "0.01"),
+    *("0.05", "0.1", "0.2", "0.25", "0.3", "0.5", "0.75", "0.9", "1", "2", "5", "10", "20", "25"),
+    *("50", "100", "1000", "1e4", "1e5", "1e6", "1e7", "1e8", "1e9", "1e10", "1e12", "1e15"),
+    *("1e20", "1e30"),
+)
+MAX_FORMS = 2  # of two mistakes at once, counted from the first form of each
+
+
+def record_exercise(
+    course: Course, exercise: Exercise, on_mistake: Callable[[int, int], None] = lambda *_: None
+) -> Recorded | None:
+    """Return the record of an exercise; None if it has no probes.
+
+    `on_mistake` hears how many of the mistakes, and pairs of them, are done, and of how many.
+    """
+    catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED)
+    if not catalogue.probes:
+        return None
+    torch.set_num_threads(1)  # small tensors, which only wait for each other on several
+    with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
+        record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record(on_mistake)
+    return Recorded(exercise.read(PROBES), record)
+
+
+class _Recorder:
+    """Collects the answers of one catalogue."""
+
+    def __init__(self, catalogue: ComputedCatalogue, of: str) -> None:
+        self._catalogue, self._of = catalogue, of
+        self._place = {probe.name: place for place, probe in enumerate(catalogue.probes)}
+        self._forms: dict[PlainForm, int] = {}
+        self._principal = catalogue.of_aspects(frozenset(ASPECTS) - EDGES)
+
+    def record(self, on_mistake: Callable[[int, int], None]) -> Record:
+        catalogue, reference = self._catalogue, self._catalogue.reference
+        usual = [each for each in catalogue.singles() if each.touched]
+        others = [c for number in NUMBERS for c in catalogue.with_number(number) if c.touched]
+        faults = list(dict.fromkeys(each.faults[0] for each in usual))
+        both = list(_pairs(usual))
+        total = len(usual) + len(others) + len(both)
+        singles: list[SingleMistake] = []
+        pairs: list[MistakePair] = []
+        for candidate in (*usual, *others):
+            on_mistake(len(singles), total)
+            singles.append(self._single(candidate, faults.index(candidate.faults[0])))
+        for number, (first, second) in enumerate(both, start=len(singles)):
+            on_mistake(number, total)
+            pairs += self._pair(first, second, (usual.index(first), usual.index(second)))
+        repeats = ((place, reference.repeat(probe)) for place, probe in enumerate(catalogue.probes))
+        return Record(
+            FORMAT,
+            self._of,
+            catalogue.seed,
+            tuple(self._forms),
+            tuple(plain_answer(reference.answer(probe)) for probe in catalogue.probes),
+            {place: calls for place, calls in repeats if calls},
+            tuple(MistakeText(f.name, f.says, f.hint, f.number) for f in faults),
+            tuple(singles),
+            tuple(pairs),
+        )
+
+    def _single(self, candidate: FaultyProgram, mistake: int) -> SingleMistake:
+        probes = self._catalogue.probes_in(candidate.touched)
+        answers = {self._place[p.name]: self._sketch(candidate.answer(p)) for p in probes}
+        is_usual = candidate.number == candidate.faults[0].number
+        steps = dict(self._steps(candidate)) if is_usual else {}
+        return SingleMistake(mistake, candidate.number, answers, steps)
+
+    def _steps(self, candidate: FaultyProgram) -> Iterator[tuple[int, WrongStep]]:
+        """Yield the first wrong steps that a diagnosis can ask for."""
+        found: list[Probe] = []
+        for within in (candidate.touched, candidate.touched & self._principal):
+            found += self._catalogue.probes_in(within)[:1]
+        for probe in dict.fromkeys(found):
+            if step := candidate.first_wrong_step(probe):
+                yield self._place[probe.name], step
+
+    def _pair(
+        self, first: FaultyProgram, second: FaultyProgram, halves: tuple[int, int]
+    ) -> Iterator[MistakePair]:
+        """Yield the pair of two mistakes, if they can be in one program and each shows in it."""
+        catalogue = self._catalogue
+        pair = catalogue.pair(first, second)
+        if pair is None:
+            return
+        answers: dict[int, Sketch | None] = {}
+        for probe in catalogue.probes_in(first.touched & second.touched):
+            wrong = pair.is_wrong(probe)
+            answers[self._place[probe.name]] = self._sketch(pair.answer(probe)) if wrong else None
+        clear = [self._beyond(pair, *order) for order in ((first, second), (second, first))]
+        if all(clear):
+            yield MistakePair(*halves, answers, (clear[0], clear[1]))
+
+    def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
+        """Return the probes at which a pair differs clearly from one half, as bits.
+
+        Where that half changes nothing, the pair answers as the other half does.
+        """
+        catalogue = self._catalogue
+        shared = catalogue.probes_in(half.touched & other.touched)
+        found = catalogue.bits(p for p in shared if catalogue.differ_clearly(pair, half, p))
+        alone = catalogue.probes_in(other.touched & ~half.touched)
+        right = catalogue.reference
+        return found | catalogue.bits(
+            p for p in alone if finite_differences(other.answer(p), right.answer(p)) >= MIN_NUMBERS
+        )
+
+    def _sketch(self, answer: Answer) -> Sketch:
+        form = self._forms.setdefault(plain_form(answer), len(self._forms))
+        return Sketch(form, answer.sketch[0] if isinstance(answer, Values) else 0.0)
+
+
+def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:
+    """Yield the pairs of mistakes that some probe sees both of, in their usual forms."""
+    place: dict[FaultyProgram, int] = {}
+    for _, forms in itertools.groupby(candidates, key=lambda each: each.faults[0]):
+        place |= {each: number for number, each in enumerate(forms)}
+    for first, second in itertools.combinations(candidates, 2):
+        is_usual = place[first] + place[second] <= MAX_FORMS
+        if is_usual and first.faults != second.faults and first.touched & second.touched:
+            yield first, second

@@ -1,0 +1,46 @@
+"""The check of a students' copy beside its public tests: that the probes are answered rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from grader.grading.diagnosis.catalogue import AnyCatalogue
+from grader.grading.diagnosis.probes import Answers, Probe
+from grader.grading.diagnosis.record import CHECK
+from grader.report import Diagnosis, ExerciseResult, Outcome
+
+SENTENCE = "Other calls give the answers of the reference solution."
+MAX_SHOWN = 3  # calls that the message lists
+
+
+def with_probes(
+    result: ExerciseResult,
+    catalogue: AnyCatalogue,
+    answers: Answers,
+    diagnosis: Diagnosis | None,
+) -> ExerciseResult:
+    """Return a result with this check: worth no points, but the exercise is not done without it.
+
+    Answers that right code may give as well are wrong if they are exactly those of a mistake.
+    """
+    wrong = catalogue.disproving(answers)
+    if not wrong and diagnosis is not None and diagnosis.faults:
+        wrong = catalogue.wrong(answers)
+    outcome = Outcome(
+        CHECK,
+        SENTENCE,
+        "failed" if wrong else "passed",
+        0,
+        0,
+        _message(wrong, len(catalogue.probes)) if wrong else "",
+        "Mismatch" if wrong else "",
+        required=True,
+    )
+    return replace(result, tests=(*result.tests, outcome))
+
+
+def _message(wrong: Sequence[Probe], count: int) -> str:
+    shown = "; ".join(f"“{probe.sentence.rstrip('.')}”" for probe in wrong[:MAX_SHOWN])
+    more = f", and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
+    return f"of {count} other calls, {len(wrong)} come out otherwise: {shown}{more}"

@@ -1,0 +1,48 @@
+"""What a job of GitHub Actions prints: the report as text, then a remark at each place to fix.
+
+Lines that begin with `::` are orders to the runner there. So that a student's text gives none, the
+report stands where orders are switched off, and a remark has no character that could begin one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+from grader.report import ExerciseResult, Report
+from grader.reports import text
+
+MAX_REMARKS = 10  # of one step: the runner shows no more
+
+
+def to_commands(report: Report) -> str:
+    """Return the text of the report and the orders that show what to fix beside the code."""
+    token = f"grader-{secrets.token_hex(16)}"
+    shown = text.render(report, None)
+    remarks = [remark for each in report.exercises for remark in _remarks(each)][:MAX_REMARKS]
+    return "\n".join(
+        [f"::stop-commands::{token}", shown.rstrip("\n"), f"::{token}::", *remarks, ""]
+    )
+
+
+def _remarks(result: ExerciseResult) -> Iterator[str]:
+    """Yield the remark on an exercise that was begun and does not pass."""
+    test, diagnosis = result.first_failure, result.diagnosis
+    if test is None or result.state in ("passed", "not started"):
+        return
+    named = diagnosis.says if diagnosis is not None and diagnosis.faults else ""
+    message = "\n".join(filter(None, (test.sentence, test.message, named)))
+    place = {"file": f"exercises/{result.name}.py", "line": "1"}
+    if test.where is not None:
+        place = {"file": test.where.file, "line": str(test.where.line)}
+    place["title"] = f"{result.title}: {result.points} of {result.max_points} points"
+    properties = ",".join(f"{key}={_property(value)}" for key, value in place.items())
+    yield f"::error {properties}::{_data(message)}"
+
+
+def _data(value: str) -> str:
+    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    return _data(value).replace(":", "%3A").replace(",", "%2C")

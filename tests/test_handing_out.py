@@ -1,0 +1,311 @@
+"""What students get: the installed grader with its course, `init`, and what is handed out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from commandline import Cli
+
+from grader.commands.bringing import LIST
+from grader.course.course import Course
+
+ROOT = Path(__file__).parent.parent
+ANSWERS = ("reference", "faults.toml", "solution.py", "test_hidden.py", "statement.md")
+
+
+# --- the installed grader -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the sdist of this checkout."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return folder
+
+
+def packed_files(built: Path) -> dict[str, set[str]]:
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive, tarfile.open(sdist) as tar:
+        inside = {name.partition("/")[2] for name in tar.getnames()}
+        return {"wheel": set(archive.namelist()), "sdist": inside}
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_hold_the_engine_and_the_students_course(
+    built: Path, course: Course
+) -> None:
+    found = packed_files(built)
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "grader").rglob("*.py")}
+    exercises = {
+        str(path.relative_to(ROOT))
+        for path in course.student_folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert modules <= found["wheel"]
+    assert {f"grader/students/{name}" for name in exercises} <= found["wheel"]
+    assert modules | exercises <= found["sdist"]
+    for names in found.values():
+        assert [name for name in names for part in ANSWERS if part in Path(name).parts] == []
+        assert [name for name in names if name.startswith("tests/") or "__pycache__" in name] == []
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside the repository in which the wheel is installed."""
+    folder = tmp_path_factory.mktemp("site")
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_a_student_gets_from_the_install_to_the_first_green(
+    installed: Path, tmp_path: Path, solutions: dict[str, str]
+) -> None:
+    """`init`, a stub, a wrong solution with its mistake named, a hint, and a right solution."""
+    environment = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
+
+    def grader(*arguments: str, at: Path = tmp_path) -> str:
+        command = [sys.executable, "-m", "grader", *arguments]
+        run = subprocess.run(
+            command, cwd=at, env=environment, capture_output=True, text=True, check=False
+        )
+        assert run.returncode in (0, 1), run.stderr
+        return run.stdout
+
+    place = "import grader; print(grader.__file__)"
+    where = subprocess.run(
+        [sys.executable, "-c", place],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert Path(where.strip()).is_relative_to(installed)
+    assert "Begin here: grader init" in grader()
+    assert "grader check dictionary_lookup" in grader("init")
+    work = tmp_path / "attention"
+    assert "next: grader check dictionary_lookup" in grader(at=work)
+    file = work / "exercises" / "dictionary_lookup.py"
+    text = solutions["dictionary_lookup"]
+    file.write_text(text.replace("scores / temp, dim=-1", "scores / temp, dim=-2"))
+    assert "→ The softmax runs over the queries" in grader("check", at=work)
+    assert "on your mistake" in grader("hint", at=work)
+    file.write_text(text)
+    said = grader("check", "exercises/dictionary_lookup.py", at=work)
+    assert "12 / 12" in said
+    assert "next: grader check masked_softmax" in grader(at=work)
+
+
+# --- init -----------------------------------------------------------------------------------------
+
+
+def test_init_never_overwrites_what_a_student_wrote(
+    cli: Cli, course: Course, tmp_path: Path
+) -> None:
+    assert "wrote 17 files" in cli("init", tmp_path / "mine").out
+    file = tmp_path / "mine" / "exercises" / "layer_norm.py"
+    file.write_text("my own work\n")
+    (file.parent / "masked_softmax.py").unlink()
+    said = cli("init", tmp_path / "mine").out
+    assert "wrote 1 file to" in said
+    assert "left 1 file as they are" in said
+    assert file.read_text() == "my own work\n"
+
+
+def test_init_takes_another_course_and_refuses_its_own_folder(
+    cli: Cli, tiny_copy: Path, tmp_path: Path
+) -> None:
+    cli("build", "--course", tiny_copy)
+    assert cli("init", tmp_path / "mine", "--course", tiny_copy).code == 0
+    assert (tmp_path / "mine" / "exercises" / "scale.py").is_file()
+    said = cli("init", tiny_copy, "--course", tiny_copy)
+    assert (said.code, "is the course itself" in said.err) == (2, True)
+
+
+def test_init_into_a_file_says_so(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    said = cli("init", tmp_path / "mine")
+    assert (said.code, "choose another folder" in said.err) == (2, True)
+
+
+# --- handout --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def handed(cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
+    """The students' repository of the tiny course."""
+    cli("build", "--course", tiny_copy)
+    folder = tmp_path / "homework"
+    assert cli("handout", folder, "--course", tiny_copy, "--ci", "github").code == 0
+    return folder
+
+
+def test_a_handout_holds_what_students_need_and_no_answer(handed: Path) -> None:
+    names = {str(path.relative_to(handed)) for path in handed.rglob("*") if path.is_file()}
+    assert names == {
+        *("README.md", "requirements.txt", ".gitignore", LIST, ".github/workflows/grader.yml"),
+        *("exercises/README.md", "exercises/course.json", "exercises/scale.py"),
+        "exercises/tests/test_scale.py",
+    }
+    text = "\n".join(path.read_text() for path in handed.rglob("*") if path.is_file())
+    assert "return x * factor" not in text
+    for system in ("Linux", "macOS", "Windows", "Colab"):
+        assert f"**{system}" in text or f"**Google {system}" in text
+
+
+def change(course: Path, file: str, old: str, new: str) -> None:
+    path = course / "reference" / "scale" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_an_update_replaces_only_what_nobody_has_changed(
+    cli: Cli, handed: Path, tiny_copy: Path
+) -> None:
+    mine = handed / "exercises" / "scale.py"
+    mine.write_text(mine.read_text() + "# mine\n")
+    work = mine.read_text()
+    change(tiny_copy, "test_public.py", "Twice 1 is 2.", "Twice one is two.")
+    said = cli("handout", handed, "--course", tiny_copy, "--update")
+    assert (said.code, "grader build" in said.err) == (2, True)
+    cli("build", "--course", tiny_copy)
+    said = cli("handout", handed, "--course", tiny_copy, "--update")
+    assert said.code == 0
+    assert "updated 1 file that nobody had changed" in said.out
+    assert "left 1 file as they are" in said.out
+    assert "Twice one is two." in (handed / "exercises" / "tests" / "test_scale.py").read_text()
+    assert mine.read_text() == work
+    again = cli("handout", handed, "--course", tiny_copy, "--update").out
+    assert "updated" not in again
+
+
+def test_what_both_changed_is_named_and_the_work_stays(
+    cli: Cli, handed: Path, tiny_copy: Path
+) -> None:
+    mine = handed / "exercises" / "scale.py"
+    mine.write_text(mine.read_text() + "# mine\n")
+    work = mine.read_text()
+    statement = tiny_copy / "reference" / "scale" / "statement.md"
+    statement.write_text(statement.read_text() + "\nOne more promise.\n")
+    cli("build", "--course", tiny_copy)
+    said = cli("handout", handed, "--course", tiny_copy, "--update")
+    assert "scale.py was changed here and in the course" in said.out
+    assert mine.read_text() == work
+    assert "One more promise." in mine.with_name("scale.new.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [((), "was handed out before"), (("--update",), "was not handed out")],
+)
+def test_an_update_is_asked_for_where_it_is_one(
+    arguments: tuple[str, ...], says: str, cli: Cli, handed: Path, tiny_copy: Path
+) -> None:
+    folder = handed if not arguments else handed.parent / "another"
+    said = cli("handout", folder, "--course", tiny_copy, *arguments)
+    assert (said.code, says in said.err) == (2, True)
+
+
+def test_line_ends_that_git_rewrites_are_no_change(cli: Cli, handed: Path, tiny_copy: Path) -> None:
+    stub = handed / "exercises" / "scale.py"
+    stub.write_bytes(stub.read_bytes().replace(b"\n", b"\r\n"))
+    assert "up to date" in cli("handout", handed, "--course", tiny_copy, "--update").out
+
+
+# --- a push is checked ----------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_steps_of_the_workflow_run(handed: Path, tiny_solution: str, tmp_path: Path) -> None:
+    workflow = yaml.safe_load((handed / ".github" / "workflows" / "grader.yml").read_text())
+    steps = {step["name"]: step for step in workflow["jobs"]["check"]["steps"] if "name" in step}
+    assert workflow["permissions"] == {"contents": "read"}
+    assert steps["Install"]["run"] == "python -m pip install -r requirements.txt"
+    wrong = tiny_solution.replace("return x * factor", "return x + factor")
+    (handed / "exercises" / "scale.py").write_text(wrong)
+    summary = tmp_path / "summary.md"
+    scripts = Path(sys.executable).parent
+    environment = {**os.environ, "GITHUB_STEP_SUMMARY": str(summary)}
+    environment["PATH"] = f"{scripts}{os.pathsep}{environment['PATH']}"
+    run = subprocess.run(
+        ["bash", "-e", "-c", steps["Check"]["run"]],
+        cwd=handed,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr
+    (remark,) = [line for line in run.stdout.splitlines() if line.startswith("::error ")]
+    assert remark.startswith(
+        "::error file=exercises/scale.py,line=1,title=Scale%3A 0 of 8 points::"
+    )
+    assert "0 / 8" in summary.read_text()
+    assert (handed / "report.html").is_file()
+
+
+def test_the_steps_for_gitlab_are_those_of_its_format(
+    cli: Cli, tiny_copy: Path, tmp_path: Path
+) -> None:
+    cli("build", "--course", tiny_copy)
+    cli("handout", tmp_path / "homework", "--course", tiny_copy, "--ci", "gitlab")
+    job = yaml.safe_load((tmp_path / "homework" / ".gitlab-ci.yml").read_text())["grader"]
+    assert job["script"][1].startswith("grader check exercises --also junit=junit.xml")
+    assert job["artifacts"]["reports"] == {"junit": "junit.xml"}
+
+
+PRINTS = (
+    "::error::forged",
+    "  ::add-mask::100",
+    "##[command]forged",
+    "::stop-commands::x",
+    "::x::",
+)
+
+
+def test_what_students_print_gives_the_runner_no_orders(
+    cli: Cli, tiny_copy: Path, tiny_solution: str
+) -> None:
+    prints = "".join(f"print({text!r})\n" for text in PRINTS)
+    raising = f"raise ValueError({'%0A'.join(PRINTS)!r} + chr(10) + {PRINTS[0]!r})"
+    work = tiny_copy / "s001" / "scale.py"
+    work.parent.mkdir()
+    work.write_text(prints + tiny_solution.replace("return x * factor", raising))
+    said = cli("check", work.parent, "--course", tiny_copy, "--format", "github").out
+    lines = said.splitlines()
+    assert lines[0].startswith("::stop-commands::grader-")
+    end = lines.index(f"::{lines[0].removeprefix('::stop-commands::')}::")
+    orders = [line for line in lines[end + 1 :] if line.lstrip().startswith("::")]
+    assert [order.partition(" ")[0] for order in orders] == ["::error"]
+    assert lines[end + 1 :] == orders
+    assert "##[" not in said
+
+
+def test_other_formats_are_written_beside_the_first(
+    cli: Cli, tiny_copy: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    (tiny_copy / "scale.py").write_text(tiny_solution)
+    page, cases, data = (tmp_path / name for name in ("page.html", "cases.xml", "report.json"))
+    also = [f"--also=html={page}", f"--also=junit={cases}", f"--also=json={data}"]
+    said = cli("check", tiny_copy / "scale.py", "--course", tiny_copy, *also)
+    assert said.code == 0
+    assert page.read_text().startswith("<!doctype html>")
+    assert "<testsuites" in cases.read_text()
+    assert json.loads(data.read_text())["points"] == 8
+    said = cli("check", "--course", tiny_copy, "--also", "pdf=x")
+    assert (said.code, "is not FORMAT=FILE" in said.err) == (2, True)
+    said = cli("check", tiny_copy / "scale.py", "--course", tiny_copy, "--also", f"html={page}/x")
+    assert said.code == 2

@@ -1,0 +1,276 @@
+"""A students' copy tells as much as the teacher's, and holds no answer.
+
+The copy is `exercises/` alone. What wrong and right programs hear in it is compared with what they
+hear from the hidden suites; every `STEP`th program of the corpus is tried, all with `CORPUS=all`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from commandline import Cli, Grade
+from corpus import accuracy
+from corpus.accuracy import Program
+
+from grader.course.course import Course, load_course
+from grader.course.faults import load_faults
+from grader.grading.diagnosis import record
+from grader.grading.seeds import PUBLIC_SEED
+from grader.grading.session import with_grader
+from grader.report import ExerciseResult
+from grader.sandbox.host.zygote import Zygote
+from grader.submissions.submission import Submission
+
+STEP = 1 if os.environ.get("CORPUS") == "all" else 6
+MIN_AGREEMENT = 0.95  # of the names given here and there
+MAX_BYTES = 2 * 1024**2  # of the recorded answers of the whole course
+
+
+@pytest.fixture(scope="module")
+def copy(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """What students have: the exercises, and nothing of the teaching team's."""
+    root = tmp_path_factory.mktemp("students")
+    shutil.copytree(course.student_folder, root / "exercises")
+    return load_course(root)
+
+
+# --- it holds no answer ---------------------------------------------------------------------------
+
+
+def everything(copy: Course) -> Iterator[tuple[str, str]]:
+    """Yield the content of every file of a copy, with what is packed, but without the hints."""
+    for path in sorted(copy.student_folder.rglob("*")):
+        if path.name == record.FILE:
+            with zipfile.ZipFile(path) as archive:
+                yield from (
+                    (name, archive.read(name).decode("latin-1")) for name in archive.namelist()
+                )
+        elif path.name == "course.json":
+            content = json.loads(path.read_text("utf-8"))
+            for exercise in content["exercises"]:
+                del exercise["hints"]  # the last one is nearly the answer, as is meant
+            yield path.name, json.dumps(content, ensure_ascii=False)
+        elif path.is_file() and path.suffix != ".pyc":
+            yield path.name, path.read_text("utf-8")
+
+
+def code_lines(text: str, least: int) -> set[str]:
+    """Return the lines of a text that say something, without comments and indents."""
+    lines = (line.partition("  # ")[0].strip() for line in text.splitlines())
+    return {line for line in lines if len(line) >= least}
+
+
+def solved(text: str) -> str:
+    """Return what stands between the marks of a solution."""
+    parts = text.split("# --- solution")[1:]
+    return "\n".join(part.partition("# --- end")[0] for part in parts)
+
+
+def test_no_line_of_a_solution_or_of_an_edit_is_in_it(course: Course, copy: Course) -> None:
+    secret: dict[str, str] = {}
+    for exercise in course.exercises:
+        secret |= dict.fromkeys(code_lines(solved(exercise.read("solution.py")), 16), exercise.name)
+        for fault in load_faults(exercise):
+            for form in fault.forms():
+                for edit in form:
+                    name = f"{exercise.name}, {fault.name}"
+                    secret |= dict.fromkeys(code_lines(edit.by, 24), name)
+    assert len(secret) > 300
+    found = [(place, secret[s], s) for place, text in everything(copy) for s in secret if s in text]
+    assert found == []
+
+
+def test_no_line_of_a_hidden_test_is_in_it(course: Course, copy: Course) -> None:
+    said = {
+        exercise.name: code_lines(exercise.read("test_hidden.py"), 45)
+        for exercise in course.exercises
+    }
+    assert sum(map(len, said.values())) > 400
+    found = [
+        (place, line)
+        for place, text in everything(copy)
+        for lines in said.values()
+        for line in lines
+        if line in text
+    ]
+    assert found == []
+
+
+def test_the_tensors_in_it_are_answers_to_its_own_probes(course: Course, copy: Course) -> None:
+    from grader.grading.diagnosis.computed import catalogue_of
+    from grader.grading.diagnosis.encoding import answer_of
+
+    for name in copy.names:
+        recorded = record.load_record(copy, name)
+        assert recorded is not None
+        assert recorded.probes == course[name].read(record.PROBES)
+        assert recorded.record.seed == PUBLIC_SEED
+        catalogue = catalogue_of(course, course[name], PUBLIC_SEED)
+        for probe, plain in zip(catalogue.probes, recorded.record.reference, strict=True):
+            assert catalogue.is_right(answer_of(plain), probe)
+        asked = {probe.sentence for probe in catalogue.probes}
+        steps = [step for single in recorded.record.singles for step in single.steps.values()]
+        assert {step.probe for step in steps} <= asked
+
+
+def test_it_is_small(copy: Course) -> None:
+    assert record.path_of(copy).stat().st_size <= MAX_BYTES
+
+
+# --- it tells as much -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def programs() -> list[Program]:
+    return accuracy.load()[::STEP]
+
+
+@pytest.fixture(scope="module")
+def here(
+    copy: Course, programs: list[Program], solutions: dict[str, str], zygote: Zygote
+) -> Graded:
+    return graded(copy, programs, solutions, zygote)
+
+
+@pytest.fixture(scope="module")
+def there(
+    course: Course, programs: list[Program], solutions: dict[str, str], zygote: Zygote
+) -> Graded:
+    return graded(course, programs, solutions, zygote)
+
+
+Graded = Mapping[Program, ExerciseResult]
+
+
+def graded(
+    course: Course, programs: list[Program], solutions: dict[str, str], zygote: Zygote
+) -> Graded:
+    def grade(grader: object) -> Graded:
+        found = {}
+        for program in programs:
+            files = {**solutions, program.exercise: program.text}
+            submission = Submission("s001", files)
+            (found[program],) = grader.grade(submission, [program.exercise], 7).results  # type: ignore[attr-defined]
+        return found
+
+    return with_grader(course, course.names, zygote, grade, keep_answers=True)
+
+
+def names(result: ExerciseResult) -> set[frozenset[str]]:
+    return set(accuracy._explanations(result))
+
+
+@pytest.mark.slow
+def test_the_names_given_agree_with_the_teachers(here: Graded, there: Graded) -> None:
+    wrong = [program for program in here if program.set in ("known", "outside", "broken")]
+    agree = [program for program in wrong if names(here[program]) == names(there[program])]
+    differ = [
+        (p.exercise, p.name, names(here[p]), names(there[p])) for p in wrong if p not in agree
+    ]
+    assert len(agree) >= MIN_AGREEMENT * len(wrong), differ
+
+
+@pytest.mark.slow
+def test_no_wrong_program_is_called_right_and_no_right_one_wrong(
+    here: Graded, there: Graded
+) -> None:
+    differ = {
+        (program.set, program.exercise, program.name): here[program].first_failure
+        for program in here
+        if here[program].passed != (there[program].points == there[program].max_points)
+    }
+    assert differ == {}
+
+
+@pytest.mark.slow
+def test_a_mistake_is_named_with_its_first_wrong_step_and_a_way_to_go_on(
+    cli: Cli, copy: Course, solutions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(copy.root)
+    text = solutions["dictionary_lookup"]
+    scaled = "torch.softmax(scores / temp, dim=-1)"
+    assert scaled in text
+    path = copy.student_folder / "dictionary_lookup.py"
+    before = path.read_text()
+    path.write_text(text.replace(scaled, "torch.softmax(scores / temp, dim=-2)"))
+    said = cli("check", "dictionary_lookup", "--all")
+    path.write_text(before)
+    assert said.code == 1
+    assert "First wrong step: `weights`" in said.out
+    assert "→ The softmax runs over the queries" in said.out
+    assert "In the end the course's hidden checks decide" in " ".join(said.out.split())
+
+
+@pytest.mark.slow
+def test_what_only_a_probe_sees_is_wrong_and_nothing_says_well_done(
+    grade: Grade, copy: Course, solutions: dict[str, str]
+) -> None:
+    text = solutions["masked_softmax"]
+    assert "raise ValueError" in text
+    lenient = text.replace("raise ValueError", "print")
+    report = grade(copy, {"masked_softmax": lenient}, "masked_softmax")
+    (result,) = report.exercises
+    assert (result.points, result.passed) == (result.max_points, False)
+    assert result.first_failure is not None
+    assert "other calls" in result.first_failure.message
+    assert report.advice != "Everything here passes."
+
+
+@pytest.mark.slow
+def test_a_forbidden_call_earns_nothing(
+    grade: Grade, copy: Course, solutions: dict[str, str]
+) -> None:
+    text = solutions["layer_norm"]
+    body = text.rindex("# --- solution")
+    kernel = "\n        return nn.functional.layer_norm(x, x.shape[-1:], self.gamma, self.beta)\n"
+    (result,) = grade(copy, {"layer_norm": text[:body] + kernel}, "layer_norm").exercises
+    assert result.points == 0
+    assert result.tests[0].kind == "Forbidden"
+
+
+# --- its file -------------------------------------------------------------------------------------
+
+
+def test_a_copy_without_recorded_answers_still_checks(
+    cli: Cli, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, tiny_solution: str
+) -> None:
+    cli("build", "--course", tiny_copy)
+    assert not (tiny_copy / "exercises" / record.FILE).exists()  # it has no probes
+    shutil.rmtree(tiny_copy / "reference")
+    (tiny_copy / "exercises" / "scale.py").write_text(tiny_solution)
+    monkeypatch.chdir(tiny_copy)
+    assert cli("check").code == 0
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "other"])
+def test_a_damaged_file_says_how_to_get_another(
+    damage: str, course: Course, tmp_path: Path
+) -> None:
+    shutil.copytree(course.student_folder, tmp_path / "exercises")
+    copy = load_course(tmp_path)
+    path = record.path_of(copy)
+    if damage == "other":
+        found = record.load_record(copy, "layer_norm")
+        assert found is not None
+        later = msgspec.structs.replace(found.record, format=record.FORMAT + 1)
+        path.write_bytes(record.packed({"layer_norm": record.Recorded(found.probes, later)}))
+    else:
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2] if damage == "cut" else b"")
+    with pytest.raises(Exception, match=r"signatures\.bin") as error:
+        record.load_record(copy, "layer_norm")
+    assert "download the course again" in str(error.value.remedy)  # type: ignore[attr-defined]
+
+
+def test_the_same_course_gives_the_same_file(course: Course) -> None:
+    found = {name: record.load_record(course, name) for name in course.names[:2]}
+    whole = {name: each for name, each in found.items() if each is not None}
+    assert len(whole) == 2
+    assert record.packed(whole) == record.packed(dict(reversed(whole.items())))
