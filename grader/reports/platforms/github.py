@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from grader.report import ExerciseResult, Report
 from grader.reports import text
 
+OLDER_ORDER = "##["  # which may stand anywhere in a line
 MAX_REMARKS = 10  # of one step: the runner shows no more
 
 
 def to_commands(report: Report) -> str:
     """Return the text of the report and the orders that show what to fix beside the code."""
     token = f"grader-{secrets.token_hex(16)}"
-    shown = text.render(report, None)
+    shown = text.render(report, None).rstrip("\n")
     remarks = [remark for each in report.exercises for remark in _remarks(each)][:MAX_REMARKS]
-    return "\n".join(
-        [f"::stop-commands::{token}", shown.rstrip("\n"), f"::{token}::", *remarks, ""]
-    )
+    lines = [f"::stop-commands::{token}", shown, f"::{token}::", *remarks]
+    return "\n".join(lines).replace(OLDER_ORDER, "## [") + "\n"
 
 
 def _remarks(result: ExerciseResult) -> Iterator[str]:
