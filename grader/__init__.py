@@ -1,3 +1,36 @@
 """attention-grader: a course on attention and Transformers in PyTorch that grades itself."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.jupyter import NotebookVerdict, Picture
+
 __version__ = "0.2.0"
+
+
+# What notebooks use; each imports what it needs when it is called, so that `grader` starts at once.
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Make `%%check` known to a notebook: IPython calls this for `%load_ext grader`."""
+    from grader.jupyter import load_extension  # noqa: PLC0415
+
+    load_extension(shell)
+
+
+def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
+    """Grade what a notebook defines for the exercise `name`; the last definition counts."""
+    from grader import jupyter  # noqa: PLC0415
+
+    return jupyter.check(name, seed=seed)
+
+
+def show(weights: Any, tokens: Sequence[str] = ()) -> Picture:
+    """Draw attention weights, (n_queries, n_keys) or (heads, n_queries, n_keys)."""
+    from grader import jupyter  # noqa: PLC0415
+
+    return jupyter.show(weights, tokens)

@@ -15,12 +15,18 @@ from pathlib import Path, PurePosixPath
 import click
 import msgspec
 
+from grader.commands.notebooks import FOLDER
 from grader.commands.options import short_path
 from grader.course.course import Course
 from grader.errors import RequestError
 
 LIST = ".handed-out.json"  # what was brought, by path, as hashes
 NEW = ".new"  # stands before the suffix of a new version that has a conflict
+
+
+NOTEBOOKS = click.option(
+    "--notebooks", is_flag=True, help="Write each exercise as a notebook, too, and one with all."
+)
 
 
 @dataclass
@@ -73,8 +79,10 @@ def bring(files: Mapping[str, bytes], folder: Path) -> Brought:
     return brought
 
 
-def students_files(course: Course) -> dict[str, bytes]:
+def students_files(course: Course, *, notebooks: bool = False) -> dict[str, bytes]:
     """Return what students get of a course: stubs, public tests, and what the grader knows.
+
+    With `notebooks`, each exercise comes as a notebook, too.
 
     By the path in their folder. Raises `CourseError` if a stub is not built.
     """
@@ -83,7 +91,8 @@ def students_files(course: Course) -> dict[str, bytes]:
     others = [folder / "README.md", *sorted(folder.glob("tests/test_*.py"))]
     known = [path for path in sorted(folder.glob("*.*")) if path.suffix in (".json", ".bin")]
     found = {}
-    for path in (*stubs, *others, *known):
+    books = sorted(folder.glob(f"{FOLDER}/*.ipynb")) if notebooks else []
+    for path in (*stubs, *others, *known, *books):
         place = PurePosixPath("exercises", *path.relative_to(folder).parts)
         try:
             found[str(place)] = path.read_bytes()

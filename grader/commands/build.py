@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from msgspec.structs import asdict
 
+from grader.commands.notebooks import FOLDER, notebooks
 from grader.commands.options import COURSE, progress_bar, short_path
 from grader.course.course import PUBLIC_COURSE, Course
 from grader.course.policy import MUTED
@@ -49,7 +50,11 @@ Each file here is one exercise. Its docstring is the task; replace every
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; name what is stale.")
 @COURSE
 def build(only_check: bool, course: Course) -> int:
-    """Write exercises/ from reference/: stubs, public tests, the course's README."""
+    """Write exercises/ from reference/: stubs, public tests, notebooks, the course's README.
+
+    What known mistakes answer to the probes is recorded, too, so that students' copies
+    can name them. That takes seconds for each exercise that has changed.
+    """
     if only_check:
         old = stale(course)
         for path in old:
@@ -78,6 +83,8 @@ def render(course: Course) -> dict[Path, str]:
     for exercise in course.exercises:
         files[folder / f"{exercise.name}.py"] = make_stub(exercise)
         files[folder / f"tests/test_{exercise.name}.py"] = exercise.read("test_public.py")
+    for name, text in notebooks(course).items():
+        files[folder / FOLDER / name] = text
     return files
 
 
@@ -88,7 +95,9 @@ def stale(course: Course) -> list[Path]:
     if outdated_records(course):
         wrong.add(path_of(course))
     folder = course.student_folder
-    return sorted(wrong | {*folder.glob("*.py"), *folder.glob("tests/*.py")} - wanted.keys())
+    generated = ("*.py", "tests/*.py", f"{FOLDER}/*.ipynb")
+    there = {path for pattern in generated for path in folder.glob(pattern)}
+    return sorted(wrong | there - wanted.keys())
 
 
 def outdated_records(course: Course) -> list[str]:

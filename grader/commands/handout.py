@@ -9,8 +9,9 @@ import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader import __version__
-from grader.commands.bringing import LIST, bring, students_files
+from grader.commands.bringing import LIST, NOTEBOOKS, bring, students_files
 from grader.commands.build import stale
+from grader.commands.notebooks import FOLDER
 from grader.commands.options import COURSE, PATH, short_path
 from grader.course.course import Course
 from grader.errors import RequestError
@@ -28,8 +29,9 @@ IGNORED = ".gitignore"
     help="Have each push checked: on GitHub, with remarks beside the code, or on GitLab.",
 )
 @click.option("--update", is_flag=True, help="Bring a folder up to date that was written before.")
+@NOTEBOOKS
 @COURSE
-def handout(folder: Path, ci: str | None, update: bool, course: Course) -> int:
+def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course: Course) -> int:
     """Write the repository that students get: no solution and no hidden test is in it.
 
     \b
@@ -49,13 +51,14 @@ def handout(folder: Path, ci: str | None, update: bool, course: Course) -> int:
         raise RequestError(f"{folder} was handed out before", f"grader handout {folder} --update")
     if ci is None and update:
         ci = next((name for name, file in CI.items() if (folder / file).is_file()), None)
-    bring(files_of(course, ci), folder).echo(folder)
+    notebooks = notebooks or (update and (folder / "exercises" / FOLDER).is_dir())
+    bring(files_of(course, ci, notebooks=notebooks), folder).echo(folder)
     if not update:
         click.echo(f"\nTry it as a student would: cd {short_path(folder)} && grader")
     return 0
 
 
-def files_of(course: Course, ci: str | None) -> dict[str, bytes]:
+def files_of(course: Course, ci: str | None, *, notebooks: bool) -> dict[str, bytes]:
     """Return all files of the students' repository, by their paths in it."""
     templates = Environment(
         loader=PackageLoader("grader.commands", "handout_files"),
@@ -77,4 +80,7 @@ def files_of(course: Course, ci: str | None) -> dict[str, bytes]:
         "ci": ci,
     }
     made = {place: templates.get_template(name).render(values) for place, name in wanted.items()}
-    return {**students_files(course), **{place: text.encode() for place, text in made.items()}}
+    return {
+        **students_files(course, notebooks=notebooks),
+        **{place: text.encode() for place, text in made.items()},
+    }

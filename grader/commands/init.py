@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.commands.bringing import bring, students_files
+from grader.commands.bringing import NOTEBOOKS, bring, students_files
 from grader.commands.options import PATH, short_path
 from grader.course.course import load_course, packaged_course
 from grader.errors import RequestError
@@ -21,7 +21,8 @@ from grader.errors import RequestError
     metavar="DIR",
     help="Take the exercises of the course in DIR. Default: those that came with the grader.",
 )
-def init(folder: Path, root: Path | None) -> int:
+@NOTEBOOKS
+def init(folder: Path, root: Path | None, notebooks: bool) -> int:
     """Write the exercises into a folder, to start with.
 
     \b
@@ -34,7 +35,7 @@ def init(folder: Path, root: Path | None) -> int:
     course = load_course(root) if root else packaged_course()
     if course.root.resolve() == folder.resolve():
         raise RequestError(f"{folder} is the course itself", "grader init another-folder")
-    bring(students_files(course), folder).echo(folder)
+    bring(students_files(course, notebooks=notebooks), folder).echo(folder)
     first = course.names[0]
     enter = "" if folder.resolve() == Path.cwd() else f"  cd {short_path(folder)}\n"
     click.echo(

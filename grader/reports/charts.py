@@ -79,6 +79,11 @@ def heatmaps(expected: Excerpt | None, actual: Excerpt | None) -> list[Heatmap]:
     ]
 
 
+def matrix(title: str, grid: Grid) -> Heatmap:
+    """Return the heatmap of one matrix."""
+    return _heatmap(title, grid, (0, 0), grid, signed=any(n < 0 for row in grid for n in row))
+
+
 def _grid(excerpt: Excerpt) -> Grid:
     values = excerpt.values
     if not isinstance(values, list) or not values:

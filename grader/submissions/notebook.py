@@ -24,7 +24,7 @@ from grader.submissions.reader.sharing import require_own_reader
 BROKEN_CELL = "raise SyntaxError("  # after a cell that does not parse
 BROKEN_NAME = re.compile(r"^# (?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
 WRITES_ITS_BODY = ("writefile", "file")  # cell magics
-RUNS_ITS_BODY = ("time", "timeit", "capture", "prun")  # cell magics
+RUNS_ITS_BODY = ("time", "timeit", "capture", "prun", "check")  # cell magics
 # IPython reads a whole cell again for each piece of its own syntax, `/f` and `,f` and `x = %f` as
 # well as `%f`. This limits the characters that it reads for all cells together.
 MAX_TRANSFORM_WORK = 400_000  # about a second

@@ -250,7 +250,10 @@ def declared_rot13() -> bytes:
 
 
 def declared_latin() -> bytes:
-    """Declares Latin-1 and means it."""
+    """Declares Latin-1 and means it.
+
+    Honest points: 10
+    """
     return b"# coding: latin-1\n" + RIGHT.encode() + b"\n# \xe9\xff\n"
 
 

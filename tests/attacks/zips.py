@@ -253,7 +253,10 @@ def only_an_end() -> bytes:
 
 
 def of_a_class() -> bytes:
-    """Holds folders with the names of other students."""
+    """Holds folders with the names of other students, each with the same right work.
+
+    Honest points: 10
+    """
     return zipped({f"s{n:03}/blend.py": RIGHT.encode() for n in range(1, 30, 2)})
 
 

@@ -35,7 +35,7 @@ def test_values(student, reference, rng):
 @pytest.mark.points(2)
 def test_large_scores(student, reference, rng):
     """Scores around a thousand do not overflow."""
-    row, values = rng.randn(1, 5) * 1000, rng.randn(5, 3)
+    row, values = rng.randn(1, 5) * 1000 + 5000, rng.randn(5, 3)  # no exponential is finite
     scores = torch.cat([row, row.roll(1, dims=1)])  # whose largest scores are never in one column
     assert_close(student.blend(scores, values), reference.blend(scores, values))
 

@@ -1,0 +1,63 @@
+"""The notebooks of a course: each exercise in one, and all in another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import nbformat
+
+from grader.course.course import Course, Exercise
+from grader.course.stubs import make_stub, statement_of
+
+FOLDER = "notebooks"  # in the students' folder
+WHOLE = "course"  # the name of the notebook with all exercises
+SETUP = """\
+# Where the grader is not installed yet, as on Colab:  %pip install -q attention-grader
+%load_ext grader"""
+HOW = """\
+Fill in the cell below and run it: `%%check` grades it at once. `!grader hint {name}` shows a hint,
+and `grader.show(weights)` draws a matrix."""
+
+
+def notebooks(course: Course) -> dict[str, str]:
+    """Return the text of each notebook by its name; the same course gives the same texts."""
+    made = {}
+    for exercise in course.exercises:
+        made[f"{exercise.name}.ipynb"] = _written([_setup(), *_cells(exercise)])
+    cells = [cell for exercise in course.exercises for cell in _cells(exercise)]
+    title = _markdown("title", f"# {course.title}")
+    made[f"{WHOLE}.ipynb"] = _written([title, _setup(), *cells])
+    return made
+
+
+def _cells(exercise: Exercise) -> Iterator[nbformat.NotebookNode]:
+    stub, name = make_stub(exercise), exercise.name
+    yield _markdown(f"{name}-task", statement_of(stub))
+    yield _markdown(f"{name}-how", HOW.format(name=name))
+    yield _code(f"{name}-code", f"%%check {name}\n{_without_statement(stub)}")
+
+
+def _without_statement(stub: str) -> str:
+    return stub.partition('"""')[2].partition('"""')[2].strip() + "\n"
+
+
+def _setup() -> nbformat.NotebookNode:
+    return _code("setup", SETUP)
+
+
+def _markdown(name: str, text: str) -> nbformat.NotebookNode:
+    cell: nbformat.NotebookNode = nbformat.v4.new_markdown_cell(text, id=name)
+    return cell
+
+
+def _code(name: str, text: str) -> nbformat.NotebookNode:
+    cell: nbformat.NotebookNode = nbformat.v4.new_code_cell(text, id=name)
+    return cell
+
+
+def _written(cells: list[nbformat.NotebookNode]) -> str:
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    made = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
+    text: str = nbformat.writes(made)
+    return f"{text}\n"
