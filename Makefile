@@ -83,6 +83,7 @@ attacks: $(DEV)
 
 accuracy: $(DEV)
 	$(BIN)/python -W ignore tests/corpus/accuracy.py --write
+	$(BIN)/python -W ignore tests/corpus/copies.py --write
 
 mutants: $(DEV)
 	$(BIN)/python -W ignore tests/mutants/table.py --write --each

@@ -122,9 +122,10 @@ def test_misuse(student, rng):
     """A num_heads that does not divide d_out and more than context_length tokens are refused."""
     with raises(student, *REFUSALS):
         student.MultiHeadAttention(7, 12, 6, 0.0, 5)
-    module = student.MultiHeadAttention(7, 12, 6, 0.0, 3)
-    with raises(student, *REFUSALS):
-        output_of(module, rng.randn(2, 7, 7, dtype=torch.float32))
+    for longest, n_tokens in ((6, 7), (1, 3)):
+        module = student.MultiHeadAttention(7, 12, longest, 0.0, 3)
+        with raises(student, *REFUSALS):
+            output_of(module, rng.randn(2, n_tokens, 7, dtype=torch.float32))
 
 
 @pytest.mark.points(0)
