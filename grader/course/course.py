@@ -15,7 +15,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-import grader
 from grader.course.policy import MUTED, CourseSettings, Policy, check_names, make_policy
 from grader.course.settings import Count, Seconds, did_you_mean, read_settings
 from grader.errors import CourseError, RequestError
@@ -179,7 +178,7 @@ def find_course(start: Path) -> Course:
 
 def packaged_course() -> Course:
     """Return the students' course that came with the grader; raises `RequestError` if none did."""
-    package = Path(grader.__file__).parent
+    package = Path(__file__).parent.parent
     for root in (package / PACKAGED, package.parent):
         if (root / "exercises" / PUBLIC_COURSE).is_file():
             return _load_public(root)
