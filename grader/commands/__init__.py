@@ -36,6 +36,7 @@ GROUPS = {
         "doctor": ("doctor", "Say whether it is safe to run student code here."),
     },
     "Authors": {
+        "new": ("new", "Write an exercise to start from."),
         "build": ("build", "Write exercises/ from reference/."),
         "handout": ("handout", "Write the repository that students get, and bring it up to date."),
         "validate": ("validate", "Prove that the course's content is right."),

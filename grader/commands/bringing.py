@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 import click
 import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.commands.notebooks import FOLDER
 from grader.commands.options import short_path
@@ -51,6 +52,19 @@ class Brought:
             click.echo(f"{said}\n  and the course's version is {short_path(new)}")
         if not (self.written or self.updated or self.conflicts):
             click.echo(f"{short_path(folder)} is up to date")
+
+
+def templates(folder: str) -> Environment:
+    """Return the templates of files that a command writes, by their folder beside it."""
+    return Environment(
+        loader=PackageLoader("grader.commands", folder),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # they are no pages of the web
+        trim_blocks=True,
+        variable_start_string="<<",  # workflows and Python have braces of their own
+        variable_end_string=">>",
+    )
 
 
 def bring(files: Mapping[str, bytes], folder: Path) -> Brought:

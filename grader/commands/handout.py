@@ -6,10 +6,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import click
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader import __version__
-from grader.commands.bringing import LIST, NOTEBOOKS, bring, students_files
+from grader.commands.bringing import LIST, NOTEBOOKS, bring, students_files, templates
 from grader.commands.build import stale
 from grader.commands.notebooks import FOLDER
 from grader.commands.options import COURSE, PATH, short_path
@@ -60,15 +59,7 @@ def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course:
 
 def files_of(course: Course, ci: str | None, *, notebooks: bool) -> dict[str, bytes]:
     """Return all files of the students' repository, by their paths in it."""
-    templates = Environment(
-        loader=PackageLoader("grader.commands", "handout_files"),
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,  # they are no pages of the web
-        trim_blocks=True,
-        variable_start_string="[[",  # the workflows have braces of their own
-        variable_end_string="]]",
-    )
+    made_from = templates("handout_files")
     wanted = {**TEMPLATES, IGNORED: "gitignore.j2"}
     if ci is not None:
         wanted[CI[ci]] = f"{ci}.yml.j2"
@@ -79,7 +70,7 @@ def files_of(course: Course, ci: str | None, *, notebooks: bool) -> dict[str, by
         "first": course.names[0],
         "ci": ci,
     }
-    made = {place: templates.get_template(name).render(values) for place, name in wanted.items()}
+    made = {place: made_from.get_template(name).render(values) for place, name in wanted.items()}
     return {
         **students_files(course, notebooks=notebooks),
         **{place: text.encode() for place, text in made.items()},

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 MIN_HINTS = 3
+TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
@@ -148,6 +149,7 @@ class Prover:
 
     def prove(self) -> Proof:
         """Run every step, in the order that makes a failure easiest to understand."""
+        self._left_to_do()
         self._texts()
         self._reference()
         self._stub()
@@ -164,6 +166,13 @@ class Prover:
         files = {**self.solutions, self.exercise.name: solution}
         submission, seed = Submission("validate", files), self.seed if seed is None else seed
         return self.grader.grade(submission, [self.exercise.name], seed, only=only).report
+
+    def _left_to_do(self) -> None:
+        for path in sorted(self.exercise.folder.glob("*.*")):
+            lines = path.read_text("utf-8", errors="replace").splitlines()
+            for number, line in enumerate(lines, start=1):
+                if TO_DO in line:
+                    self._problem(f"{path.name}:{number}", line[line.index(TO_DO) :].strip(' ",.'))
 
     def _texts(self) -> None:
         exercise = self.exercise

@@ -1,0 +1,67 @@
+"""`grader new` writes an exercise whose list of what is left to do shrinks to nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commandline import Cli
+
+
+@pytest.mark.slow
+def test_a_new_course_is_red_with_a_list_that_shrinks_to_green(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "grader validate centre" in cli("new", "centre").out
+    said = cli("validate", "centre")
+    assert said.code == 1
+    assert "✗ reference/centre/statement.md:3: TODO: the idea, and a formula" in said.out
+    left = [line for line in said.out.splitlines() if line.startswith("✗") and "TODO" not in line]
+    assert all(line.endswith("not what `grader build` would write") for line in left), left
+    for path in (tmp_path / "reference").rglob("*.*"):
+        path.write_text(path.read_text().replace("TODO: ", ""))
+    assert cli("build").code == 0
+    said = cli("validate")
+    assert said.code == 0, said.out
+
+
+@pytest.mark.slow
+def test_what_a_new_exercise_holds_names_its_mistakes_to_students(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("new", "centre", "--course", tmp_path / "course")
+    cli("build", "--course", tmp_path / "course")
+    cli("init", tmp_path / "mine", "--course", tmp_path / "course")
+    solution = tmp_path / "course" / "reference" / "centre" / "solution.py"
+    file = tmp_path / "mine" / "exercises" / "centre.py"
+    file.write_text(solution.read_text().replace("x.mean(dim=-1", "x.sum(dim=-1"))
+    monkeypatch.chdir(tmp_path / "mine")
+    assert "→ The sum is subtracted, not the mean." in cli("check").out
+    file.write_text(solution.read_text())
+    assert cli("check").code == 0
+
+
+def test_a_further_exercise_comes_last(cli: Cli, tiny_copy: Path) -> None:
+    assert cli("new", "centre", "--course", tiny_copy).code == 0
+    settings = (tiny_copy / "reference" / "centre" / "exercise.toml").read_text()
+    assert "order = 2" in settings
+    assert "says 8 points, the exercises add up to 12" in cli(
+        "validate", "--course", tiny_copy
+    ).out.replace("course.toml: ", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("scale", "is there already"),
+        ("two words", "cannot name a module"),
+        ("class", "cannot name a module"),
+        ("../x", "cannot name a module"),
+    ],
+)
+def test_a_name_that_does_not_serve_is_refused(
+    name: str, says: str, cli: Cli, tiny_copy: Path
+) -> None:
+    said = cli("new", name, "--course", tiny_copy)
+    assert (said.code, says in said.err) == (2, True)
