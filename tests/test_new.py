@@ -20,6 +20,8 @@ def test_a_new_course_is_red_with_a_list_that_shrinks_to_green(
     left = [line for line in said.out.splitlines() if line.startswith("✗") and "TODO" not in line]
     assert all(line.endswith("not what `grader build` would write") for line in left), left
     for path in (tmp_path / "reference").rglob("*.*"):
+        if path.suffix == ".pyc":
+            continue
         path.write_text(path.read_text().replace("TODO: ", ""))
     assert cli("build").code == 0
     said = cli("validate")
