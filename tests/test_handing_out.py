@@ -135,6 +135,30 @@ def test_init_takes_another_course_and_refuses_its_own_folder(
     assert (said.code, "is the course itself" in said.err) == (2, True)
 
 
+def test_init_within_a_course_brings_that_one_up_to_date(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cli("init")
+    monkeypatch.chdir(tmp_path / "attention" / "exercises")
+    assert "is up to date" in cli("init").out
+    assert not (tmp_path / "attention" / "exercises" / "attention").exists()
+    monkeypatch.chdir(tmp_path)
+    assert cli().out == "cd attention\n"
+
+
+def test_the_next_exercise_is_the_one_that_was_begun(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("init", tmp_path / "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    assert cli("hint").out.startswith("dictionary_lookup:\nhint 1")
+    file = tmp_path / "mine" / "exercises" / "layer_norm.py"
+    file.write_text(file.read_text() + "\n\ndef mean(x):\n    return x.mean(-1)\n")
+    assert cli("hint").out.startswith("layer_norm:\nhint 1")
+    assert cli("hint", "feed_forward.py").out.startswith("hint 1")
+
+
 def test_init_into_a_file_says_so(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     said = cli("init", tmp_path / "mine")

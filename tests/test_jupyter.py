@@ -108,6 +108,19 @@ def test_a_notebook_that_is_handed_in_counts_with_its_check_cells(
     assert (report["points"], said.code) == (course.points, 0), report["notes"]
 
 
+@pytest.mark.slow
+def test_untouched_notebooks_beside_the_files_are_no_rivals(
+    cli: Cli, students: Path, solutions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(students)
+    assert "changed since" not in cli("status").out
+    (students / "exercises" / "layer_norm.py").write_text(solutions["layer_norm"])
+    said = cli("check", "exercises", "--format", "json")
+    report = json.loads(said.out)
+    assert [note for note in report["notes"] if "ipynb" in note] == []
+    assert report["points"] == 13
+
+
 def test_weights_are_drawn_as_a_matrix_and_as_lines_between_tokens() -> None:
     weights = torch.tensor([[1.0, 0.0], [0.25, 0.75]])
     assert repr(grader.show(weights)) == " 1.0000  0.0000\n 0.2500  0.7500"

@@ -44,6 +44,28 @@ def test_what_a_new_exercise_holds_names_its_mistakes_to_students(
     assert cli("check").code == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        ("probes.py", "rng.randn(3, 5)", "rng.no_such(3, 5)", "ordinary raises AttributeError on"),
+        ("probes.py", '"single"', '"ties"', "there is no aspect 'ties'"),
+        ("exercise.toml", '"centred"', '"centered"', "nothing in solution.py is called centered"),
+        ("../course.toml", "TODO: a title", "TODO", "reference/course.toml:1: title"),
+    ],
+)
+def test_validate_finds_what_would_fail_in_silence(
+    file: str, old: str, new: str, says: str, cli: Cli, tmp_path: Path
+) -> None:
+    cli("new", "centre", "--course", tmp_path)
+    path = tmp_path / "reference" / "centre" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    said = cli("validate", "--course", tmp_path)
+    assert said.code in (1, 2)  # a file that cannot be read ends the proof
+    assert says in said.out + said.err
+
+
 def test_a_further_exercise_comes_last(cli: Cli, tiny_copy: Path) -> None:
     assert cli("new", "centre", "--course", tiny_copy).code == 0
     settings = (tiny_copy / "reference" / "centre" / "exercise.toml").read_text()

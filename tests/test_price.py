@@ -325,7 +325,7 @@ def test_without_a_mistake_there_is_no_sum(report_of: Callable[..., Report]) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [form for form in FORMATS if form != "json"])
+@pytest.mark.parametrize("form", ["text", "markdown", "html"])
 def test_every_view_shows_the_sum(form: str, report_of: Callable[..., Report]) -> None:
     report = report_of(TWICE, UNUSED)
     page = plain(render(report, form, text.SCREEN))

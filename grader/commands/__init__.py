@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
 
 import click
 
@@ -42,6 +43,7 @@ GROUPS = {
         "validate": ("validate", "Prove that the course's content is right."),
     },
 }
+PUBLIC_COURSE = "course.json"  # what a students' copy has in its exercises/
 MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
@@ -90,6 +92,10 @@ def commands(context: click.Context) -> int:
             assert status is not None
             status.main([], standalone_mode=False)
         except RequestError:  # there is no course here
-            click.echo(context.get_help())
-            click.echo("\nBegin here: grader init")
+            known = sorted(Path.cwd().glob(f"*/exercises/{PUBLIC_COURSE}"))
+            if known:  # most are called from the folder above it
+                click.echo("\n".join(f"cd {path.parent.parent.name}" for path in known))
+            else:
+                click.echo(context.get_help())
+                click.echo("\nBegin here: grader init")
     return 0

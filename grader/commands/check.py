@@ -101,7 +101,7 @@ def check(
     _deliver(render(report, form, height), form, output)
     for other, path in also:
         _deliver(render(report, other), other, path)
-    if not targets and form == "text" and report.passed and sys.stdout.isatty():
+    if form == "text" and report.passed and sys.stdout.isatty():
         following = work.next_exercise(course, work.own_work(course))
         click.echo(f"  next: grader check {following}" if following else "  All done.")
     return exit_code(report)

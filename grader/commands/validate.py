@@ -6,6 +6,7 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,7 +17,7 @@ import click
 
 from grader.commands.build import stale
 from grader.commands.options import COURSE, progress_bar
-from grader.course.course import NAMED_FILE, Course, Exercise
+from grader.course.course import NAMED_FILE, SETTINGS, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.settings import did_you_mean
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 MIN_HINTS = 3
+OUTPUT = "output"  # the stage for what a call returns
 TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
@@ -131,7 +133,9 @@ def whole_course(course: Course) -> list[str]:
         f"{path.relative_to(course.root)}: not what `grader build` would write"
         for path in stale(course)
     ]
-    return [*problems, *filter(None, [course.uneven_points])]
+    lines = (course.root / SETTINGS).read_text("utf-8").splitlines()
+    left = (f"{SETTINGS}:{n}: {line}" for n, line in enumerate(lines, start=1) if TO_DO in line)
+    return [*problems, *left, *filter(None, [course.uneven_points])]
 
 
 class Prover:
@@ -151,6 +155,7 @@ class Prover:
         """Run every step, in the order that makes a failure easiest to understand."""
         self._left_to_do()
         self._texts()
+        self._probes()
         self._reference()
         self._stub()
         self._faults()
@@ -184,6 +189,22 @@ class Prover:
             self._problem("test_hidden.py", says)
         if not (exercise.folder / "test_public.py").is_file():
             self._problem("test_public.py", "missing")
+
+    def _probes(self) -> None:
+        """Check that each stage is a name of the solution, and that the probes themselves work."""
+        for stage in self.exercise.stages:
+            if stage != OUTPUT and not re.search(rf"\b{re.escape(stage)}\b", self.solution):
+                self._problem("exercise.toml", f"stages: nothing in solution.py is called {stage}")
+        try:
+            catalogue = self.grader.computed(self.exercise)
+        except CourseError as error:
+            self._problem("probes.py", error.message)
+            return
+        for probe in catalogue.probes:
+            kind = getattr(catalogue.reference.answer(probe), "kind", "")
+            if kind and not probe.is_misuse:
+                says = f"{probe.name} raises {kind} on the reference; only probes of the aspect "
+                self._problem("probes.py", f'{says}"refusals" may')
 
     def _reference(self) -> None:
         first = self.grade(self.solution)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.commands.memory import LastCheck, Memory
 from grader.course.course import Course
+from grader.course.stubs import is_untouched, make_stub
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.grading.seeds import fresh_seed
@@ -47,8 +48,8 @@ def parse_targets(
 
     Without targets, take all exercises; only the next one that does not pass, if `following`.
     """
-    names = [t for t in targets if t in course.names]
-    paths = [Path(t) for t in targets if t not in names]
+    names = [Path(t).stem for t in targets if _means_exercise(t, course)]
+    paths = [Path(t) for t in targets if not _means_exercise(t, course)]
     if not paths:
         paths = [students_folder(course)]
     submission = discover(paths, course)
@@ -129,16 +130,29 @@ def last_check(course: Course, name: str, work: Submission) -> LastCheck | None:
 
 
 def next_exercise(course: Course, work: Submission) -> str:
-    """Return the first exercise that has not passed as it is now; nothing if all have."""
-    checks = {name: last_check(course, name, work) for name in course.names}
-    return next((name for name, last in checks.items() if not (last and last.passed)), "")
+    """Return the exercise to go on with: the first that was begun, else the first.
+
+    Those that have passed as they are now do not count; empty if all have.
+    """
+    left = []
+    for exercise in course.exercises:
+        last = last_check(course, exercise.name, work)
+        if last is None or not last.passed:
+            left.append(exercise)
+    begun = (e for e in left if not is_untouched(work.files.get(e.name, ""), make_stub(e)))
+    return next((exercise.name for exercise in (*begun, *left)), "")
 
 
 def exercise_named(course: Course, text: str) -> str:
     """Return the exercise of a name, or of a file of that name; raises `RequestError`."""
-    path = Path(text)
-    known = path.suffix in (".py", NOTEBOOK) and path.stem in course.names
-    return path.stem if known else course[text].name
+    return Path(text).stem if _means_exercise(text, course) else course[text].name
+
+
+def _means_exercise(target: str, course: Course) -> bool:
+    """Return whether a target is the name of an exercise, or of its file in another folder."""
+    path = Path(target)
+    is_file = path.suffix in ("", ".py", NOTEBOOK) and path.stem in course.names
+    return target in course.names or (is_file and not path.exists())
 
 
 def hints_for(course: Course, name: str, work: Submission) -> list[str]:

@@ -143,6 +143,8 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     hint = style(f"    grader hint {result.name}", dim=True)
     costs = test.max_points or not result.passed
     yield TextBlock(1, (hint if costs else "    This check is worth no points.",))
+    if test.required and result.points == result.max_points:
+        yield TextBlock(1, ("    All points are earned, but it is not done before this passes.",))
 
 
 def _diagnosed(result: ExerciseResult) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _diagnosed(result: ExerciseResult) -> Iterator[str]:
 def _repeat(program: str) -> Iterator[str]:
     """Yield a call that shows the facts, whole: it is there to be copied."""
     if program:
-        yield "    a call that shows it, to repeat:"
+        yield "    a call that shows it, to repeat in the folder of your file:"
         yield from (f"  {line}" for line in program.splitlines())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader.course.course import Course
 from grader.course.stubs import code_of, is_untouched, untouched_text
-from grader.sandbox.cells import NOTEBOOK
+from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.source import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
 from grader.submissions.opening import NotOpened, OwnFolder, read_file
@@ -64,10 +64,25 @@ class CodeFiles:
         state = self._states.get(key)
         if state is None:
             code, stub = self.read(file), untouched_text(self.course[name])
-            is_stub = is_untouched(code.text, stub) and not self._names_in_broken_cells(file)
+            is_stub = self._is_stub(file, name, stub)
             state = UNREADABLE if code.problem else STUB if is_stub else WORK
             self._states[key] = state
         return state
+
+    def _is_stub(self, file: Path, name: str, stub: str) -> bool:
+        """Return whether nothing was written for an exercise.
+
+        Of a notebook, which may hold several exercises, the cells count that define this one.
+        """
+        text = self.read(file).text
+        if file.suffix.lower() != NOTEBOOK:
+            return is_untouched(text, stub)
+        if self._names_in_broken_cells(file):
+            return False
+        names = "|".join(map(re.escape, self.course[name].implements))
+        defines = re.compile(rf"^(?:(?:def|class)\s+(?:{names})\b|(?:{names})\s*=)", re.MULTILINE)
+        cells = [cell for cell in text.split(CELL) if defines.search(cell)]
+        return is_untouched("\n".join(f"# {cell}" for cell in cells) if cells else text, stub)
 
     def same_as(self, file: Path) -> str:
         """Return what two files have in common that do the same: their code, else their place."""

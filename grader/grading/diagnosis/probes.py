@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.course.course import Exercise
-from grader.errors import CheckFailure, StudentFailure
+from grader.errors import CheckFailure, CourseError, StudentFailure
 from grader.grading.aspects import ASPECTS
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
 from grader.grading.rng import Rng
@@ -62,7 +62,11 @@ def load_probes(exercise: Exercise) -> tuple[tuple[Probe, ...], tuple[str, ...]]
 @functools.lru_cache(maxsize=64)
 def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
     """Return the probes in a text, and its `AXES`."""
-    module = Program({"probes": source}).load("probes")
+    try:
+        module = Program({"probes": source}).load("probes")
+    except Exception as error:
+        problem = f"{source.file} cannot be loaded: {type(error).__name__}: {error}"
+        raise CourseError(problem, "grader validate") from None
     found = [
         Probe(name, function.__aspect__, _sentence(function), function, function.__decides__)
         for name, function in vars(module).items()
