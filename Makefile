@@ -68,6 +68,7 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=tests:benchmarks $(BIN)/mypy benchmarks/*.py
 	$(BIN)/lint-imports
 
 bench: $(USE)

@@ -1,6 +1,6 @@
 """Measure the speed of the grader, as ratios from one run on this machine.
 
-    python benchmarks/bench.py      about a minute; `make bench`
+    python benchmarks/bench.py      about five minutes; `make bench`
 
 A ratio compares the grader with something else that runs here: importing torch, or plain pytest.
 Nothing is asserted; the table shows what was measured and the aim.
@@ -187,9 +187,13 @@ def cost_of_diagnosis(course: Course) -> list[float]:
         for name in course.names:
             for fault in load_faults(course[name])[::STEP]:
                 submission = Submission("s001", {**files, name: fault.apply(files[name])})
-                grading = grader.grade(submission, [name], 1)
+                (result,) = grader.grade(submission, [name], 1).results
+                diagnostician = grader.diagnostician(course[name])
+                if diagnostician is None or not diagnostician.last:
+                    continue
+                # By now the known mistakes have answered the probes, as they have in a class.
                 start = time.perf_counter()
-                grader.diagnose(course[name], grading.results[0].tests, grading.call_logs)
+                diagnostician.diagnose(result.tests, diagnostician.last, submission.files[name])
                 times.append(time.perf_counter() - start)
         return times
 
@@ -249,8 +253,8 @@ def main() -> None:
         ),
         (
             "diagnosis of a failed exercise",
-            f"{statistics.median(diagnosing) * 1e3:.0f} ms",
-            "<= 50 ms",
+            f"{statistics.median(diagnosing) * 1e3:.1f} ms",
+            "<= 2 ms",
             f"{max(diagnosing) * 1e3:.0f} ms at most, over {len(diagnosing)} mistakes",
         ),
         (
