@@ -77,16 +77,16 @@ def test_a_worker_that_ends_before_its_first_word_costs_no_points(
     tiny_solution: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fork, lost = Zygote.fork, []
+    start, lost = Zygote.start_worker, []
 
     def stillborn(zygote: Zygote) -> Any:
-        connection, pid = fork(zygote)
+        connection, pid = start(zygote)
         if len(lost) < MAX_TRIES - 1:
             os.kill(pid, signal.SIGKILL)
             lost.append(pid)
         return connection, pid
 
-    monkeypatch.setattr(Zygote, "fork", stillborn)
+    monkeypatch.setattr(Zygote, "start_worker", stillborn)
     assert grade_tiny(tiny_solution).points == 8
     assert len(lost) == MAX_TRIES - 1
 

@@ -36,8 +36,8 @@ PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37
 LENGTH = struct.Struct("!I")
 ROOM = 4096  # bytes of the server's command line, in which its children write their own
 FIRST_FREE = 200  # descriptors from here on are used for a moment only
-ZYGOTE = "grader.sandbox.worker.zygote"
-QUIET = {"-I", "-W", "-u"}  # what the server has as well, or what makes no difference here
+ZYGOTE, SPAWNED = "grader.sandbox.worker.zygote", "grader.sandbox.worker.spawned"
+QUIET = {"-I", "-W", "-X", "-u"}  # what the server has as well, or what makes no difference here
 
 
 class _Starts(subprocess.Popen[Any]):
@@ -73,9 +73,9 @@ class _Starts(subprocess.Popen[Any]):
         if rest.pop(0) != sys.executable:
             return None
         while rest and rest[0] in QUIET:
-            del rest[: 2 if rest[0] == "-W" else 1]
+            del rest[: 2 if rest[0] in ("-W", "-X") else 1]
         if rest[:1] == ["-m"]:
-            return rest if rest[1].startswith("grader") else None
+            return rest if rest[1].startswith("grader") and rest[1] != SPAWNED else None
         return rest if rest and not rest[0].startswith("-") else None
 
     def _start(self, order: dict[str, Any], kept: dict[int, int]) -> int:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
+
+MAX_ORDER = 4096  # bytes of an order, and of an answer to one
+HUNG_UP = "your code closed its connection to the grader"  # said of what had to be ended
 
 
 class Fork(msgspec.Struct, tag="fork", frozen=True):
@@ -40,5 +43,6 @@ class Ended(msgspec.Struct, frozen=True):
 
 encode = msgspec.msgpack.Encoder().encode
 decode_order = msgspec.msgpack.Decoder(Fork | Reap | Interrupt | Share).decode
+decode_confinement = msgspec.msgpack.Decoder(Confinement).decode
 decode_pid = msgspec.msgpack.Decoder(int).decode
 decode_ended = msgspec.msgpack.Decoder(Ended).decode

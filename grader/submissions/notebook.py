@@ -12,7 +12,8 @@ import codecs
 import contextlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, TypedDict
 
@@ -38,23 +39,70 @@ class UnreadableNotebook(Exception):
     """The file is not a readable notebook; the message says why."""
 
 
+@dataclass(frozen=True)
+class NotebookCell:
+    """A cell of a notebook: what an author wrote, what a tool noted, and what came out."""
+
+    number: int  # counts from 1, over cells of every kind
+    kind: str
+    source: str  # of a code cell as Python: IPython's own syntax is turned into calls
+    metadata: Mapping[str, Any]
+    outputs: tuple[Mapping[str, Any], ...] = ()
+    was_run: bool = False
+
+
 def read_notebook(data: bytes, names: Sequence[str] = ()) -> str:
     """Return the code of a notebook's cells, in order. Raises `UnreadableNotebook`.
 
     A cell that writes the file of one of the exercises `names` counts as its code.
     """
     require_own_reader()
+    with _explained():
+        return _as_one_text(_within_limit(_sources(_parsed(data))), names)
+
+
+def read_cells(data: bytes) -> tuple[NotebookCell, ...]:
+    """Return all cells of a notebook, with metadata and outputs. Raises `UnreadableNotebook`."""
+    require_own_reader()
+    with _explained():
+        cells, key = _cells(json.loads(data.decode("utf-8-sig")))
+        _within_limit("".join(cell[key]) for cell in cells if cell["cell_type"] == "code")
+        budget = _Budget(MAX_TRANSFORM_WORK)
+        return tuple(_cell(number, cell, key, budget) for number, cell in enumerate(cells, start=1))
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
     try:
-        sources = _sources(_parsed(data))
-        if sum(len(source.encode()) for source in sources) > MAX_CODE:
-            raise UnreadableNotebook(f"holds more than {MAX_CODE // 1024} KiB of code")
-        return _as_one_text(sources, names)
+        yield
     except UnreadableNotebook:
         raise
     except UnicodeDecodeError:
         raise UnreadableNotebook("is not UTF-8, which a notebook must be") from None
     except Exception as error:  # libraries raise errors of any kind for what they do not expect
         raise UnreadableNotebook(f"is not a readable notebook ({_reason(error)})") from None
+
+
+def _within_limit(sources: Iterable[str]) -> list[str]:
+    listed = list(sources)
+    if sum(len(source.encode()) for source in listed) > MAX_CODE:
+        raise UnreadableNotebook(f"holds more than {MAX_CODE // 1024} KiB of code")
+    return listed
+
+
+def _cell(number: int, cell: Any, key: str, budget: _Budget) -> NotebookCell:
+    kind, source = str(cell["cell_type"]), "".join(cell.get(key) or cell.get("source", ""))
+    metadata, outputs = cell.get("metadata"), cell.get("outputs")
+    return NotebookCell(
+        number,
+        kind,
+        _to_python(source, (), budget) if kind == "code" else source,
+        metadata if isinstance(metadata, dict) else {},
+        tuple(each for each in outputs if isinstance(each, dict))
+        if isinstance(outputs, list)
+        else (),
+        was_run=bool(outputs) or cell.get("execution_count") is not None,
+    )
 
 
 def _parsed(data: bytes) -> Any:
@@ -88,6 +136,13 @@ class _Notebook(TypedDict, total=False):
 
 def _sources(notebook: Any) -> list[str]:
     """Return the code of each cell; nothing else of the notebook is looked at, such as outputs."""
+    cells, key = _cells(notebook)
+    # A text or a list of texts, which is joined either way.
+    return ["".join(cell[key]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def _cells(notebook: Any) -> tuple[list[Any], str]:
+    """Return the cells of a notebook of any version, and the key of their code."""
     version = notebook["nbformat"]
     if version not in range(OLDEST, NEWEST + 1):
         raise ValueError(f"its format has version {version!r}")
@@ -95,8 +150,7 @@ def _sources(notebook: Any) -> list[str]:
     cells = [cell for sheet in sheets for cell in sheet["cells"]]
     if len(cells) > MAX_CELLS:
         raise UnreadableNotebook(f"holds more than {MAX_CELLS} cells")
-    # A text or a list of texts, which is joined either way.
-    return ["".join(cell[key]) for cell in cells if cell["cell_type"] == "code"]
+    return cells, key
 
 
 def _as_one_text(sources: Sequence[str], names: Sequence[str]) -> str:

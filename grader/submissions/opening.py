@@ -4,6 +4,9 @@ Every file and folder of a student is opened here, one name of its path after th
 relative to the folder that was opened before it, and none of them through a link. So no link leads
 out of the folder `within`, whenever it was made. Whether a file may be read is then decided by
 what has been opened, not by what had that name a moment before.
+
+Windows opens nothing relative to a folder that is open. There, each name is looked at before the
+file is opened, which is enough for a student's own work.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
@@ -21,10 +25,13 @@ from typing import Literal
 
 MAX_ENTRIES = 10_000  # files and folders that are looked at in one submission
 KIB, MIB = 1 << 10, 1 << 20
-# A pipe is opened without waiting for its writer, and a terminal never becomes our own.
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # is not read
+if sys.platform == "win32":
+    _FILE = os.O_RDONLY | os.O_BINARY | os.O_NOINHERIT
+else:
+    # A pipe is opened without waiting for its writer, and a terminal never becomes our own.
+    _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    _ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # is not read
 IS_A_LINK, NOT_REGULAR = "is a link", "is not a regular file"
 HAS_NO_NAME = "has no name that can be opened"
 
@@ -154,19 +161,30 @@ class OwnFolder:
         return [entry for entries in self._listed.values() for entry in entries]
 
     def _list(self, folder: Path) -> list[Entry]:
-        descriptor = _open(folder, self.within, _FOLDER)
         try:
-            with os.scandir(descriptor) as entries:
+            with _listable(folder, self.within) as place, os.scandir(place) as entries:
                 listed = islice(entries, self._left + 1)
                 found = [Entry(folder, one.name, _kind(one)) for one in listed]
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(folder)) from None
-        finally:
-            os.close(descriptor)
         self._left -= len(found)
         if self._left < 0:
             raise NotOpened(f"holds more than {self._most} files and folders")
         return sorted(found, key=lambda entry: entry.name)
+
+
+@contextlib.contextmanager
+def _listable(folder: Path, within: Path) -> Iterator[int | Path]:
+    """Yield what lists a folder that is reached from `within` without following a link."""
+    if sys.platform == "win32":
+        _refuse_links(folder, within)
+        yield folder
+    else:
+        descriptor = _open(folder, within, _FOLDER)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
 
 def _open(path: Path, within: Path, flags: int) -> int:
@@ -175,6 +193,9 @@ def _open(path: Path, within: Path, flags: int) -> int:
         within = _linkless_root
     try:
         if path == within:
+            return os.open(path, flags)
+        if sys.platform == "win32":
+            _refuse_links(path, within)
             return os.open(path, flags)
         return _open_below(within, _names_below(path, within), flags | os.O_NOFOLLOW)
     except OSError as error:
@@ -187,10 +208,15 @@ def _open(path: Path, within: Path, flags: int) -> int:
         raise NotOpened(HAS_NO_NAME) from None
 
 
+def _refuse_links(path: Path, within: Path) -> None:
+    """Raise `NotOpened` if a name on the way is a link, or leads out of the folder."""
+    _names_below(path, within)
+    if _is_through_link(path, within):
+        raise NotOpened(IS_A_LINK)
+
+
 def _open_below(within: Path, names: Sequence[str], flags: int) -> int:
     """Return a descriptor of what is reached by the names, each a name in the one before."""
-    if ".." in names:
-        raise NotOpened("points outside its folder")
     descriptor = os.open(within, _ON_THE_WAY)
     try:
         for name in names[:-1]:
@@ -206,7 +232,10 @@ def _names_below(path: Path, within: Path) -> tuple[str, ...]:
     """Return the names that lead from `within` to `path`; raise `ValueError` if none do."""
     if not _is_in(path, within):
         raise ValueError(f"{path} is not in {within}")
-    return path.parts[len(within.parts) :]
+    names = path.parts[len(within.parts) :]
+    if ".." in names:
+        raise NotOpened("points outside its folder")
+    return names
 
 
 def _is_in(path: Path, within: Path) -> bool:

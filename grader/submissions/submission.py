@@ -20,8 +20,8 @@ from grader.submissions.notes import as_reason, flags_first, printable_name, sho
 from grader.submissions.opening import OwnFolder
 from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
-from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
-from grader.submissions.reader.host import NONSENSE, exercise_names, readers
+from grader.submissions.reader.exchange import NONSENSE, ReadingFailed, ReadingImpossible
+from grader.submissions.reader.host import exercise_names, readers
 
 PLAIN_FILES = "hand in the exercise files as plain .py files"
 TOO_LONG = f"the exercise files are together longer than {messages.MAX_TEXTS >> 20} MiB"

@@ -22,7 +22,7 @@ from grader.classroom.workers.scheduler import GO_ON, SchedulerConnection
 from grader.classroom.workers.tasks import Task, TaskQueue
 from grader.course.course import Course
 from grader.errors import GraderError, InternalError
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 
 NAME = "attention-grader"
 CLOSE_SECONDS = 10.0

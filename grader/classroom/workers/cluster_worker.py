@@ -17,7 +17,7 @@ from grader.classroom.workers import messages
 from grader.classroom.workers.pool import WorkerPool, refuse_unconfined
 from grader.course.course import Course, load_course
 from grader.errors import GraderError, InternalError, RequestError
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 from grader.scratch import ScratchFolder
 from grader.submissions.submission import Submission
 

@@ -10,7 +10,7 @@ import msgspec
 
 from grader.errors import GraderError, InternalError, RequestError
 from grader.report import ExerciseResult
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 from grader.submissions.submission import Submission
 
 

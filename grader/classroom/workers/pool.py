@@ -21,9 +21,10 @@ from grader.classroom.workers import messages
 from grader.course.course import Course
 from grader.errors import InternalError, RequestError
 from grader.sandbox.confinement import landlock
-from grader.sandbox.confinement.layers import LAYERS, Isolation
+from grader.sandbox.confinement.layers import LAYERS
+from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.child import ChildProcess, module_command
-from grader.sandbox.host.zygote import cannot_confine
+from grader.sandbox.host.source import cannot_confine
 
 SLACK = 120.0  # seconds that a job may take beyond the limits of its exercises: to name mistakes
 ENDED = "the process that graded it ended"

@@ -22,7 +22,8 @@ from grader.course.stubs import untouched_text
 from grader.errors import CourseError, GraderError, RequestError, WorkerLost
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
-from grader.sandbox.confinement.layers import Confinement, die_with
+from grader.sandbox.confinement.layers import die_with
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
@@ -50,7 +51,8 @@ def serve(orders: socket.socket) -> None:
                     order, fds, _, _ = socket.recv_fds(orders, messages.MAX_ORDER, 1)
                     if not fds:
                         break
-                    pid = _fork(fds[0], grader, messages.decode_order(order).core, orders, pool)
+                    core = messages.decode_order(order).core
+                    pid = _fork(fds[0], grader, zygote, core, orders, pool)
                     os.close(fds[0])
                     messages.send(pool, messages.Ready(pid))
 
@@ -81,9 +83,15 @@ def _warm_up(grader: Grader, course: Course) -> None:
         grader.grade(Submission("warm", files), course.names, seed=0)
 
 
-def _fork(fd: int, grader: Grader, core: int | None, *ours: socket.socket | Connection) -> int:
+def _fork(
+    fd: int,
+    grader: Grader,
+    shared: Zygote,
+    core: int | None,
+    *ours: socket.socket | Connection,
+) -> int:
     """Fork a grading process that takes its jobs through `fd`; return its pid."""
-    control = grader.zygote.share()
+    control = shared.share()
     parent = os.getpid()
     gc.freeze()
     pid = os.fork()
@@ -98,16 +106,16 @@ def _fork(fd: int, grader: Grader, core: int | None, *ours: socket.socket | Conn
         if core is not None:
             with contextlib.suppress(OSError):  # the core may be gone by now
                 os.sched_setaffinity(0, {core})
-        zygote = Zygote(grader.zygote.confinement, control, core)
-        _grade_jobs(Connection(fd), grader.with_zygote(zygote))
+        zygote = Zygote(shared.confinement, control, core)
+        _grade_jobs(Connection(fd), grader.with_workers(zygote), zygote)
         code = 0
     finally:
         os._exit(code)
 
 
-def _grade_jobs(connection: Connection, grader: Grader) -> None:
+def _grade_jobs(connection: Connection, grader: Grader, zygote: Zygote) -> None:
     with contextlib.suppress(EOFError, ConnectionError):
-        while grader.zygote.await_readable(connection):
+        while zygote.await_readable(connection):
             job = messages.decode_job(connection.recv_bytes())
             answer: messages.Answer | messages.Failed
             try:
@@ -116,7 +124,7 @@ def _grade_jobs(connection: Connection, grader: Grader) -> None:
                 answer = messages.Lost(error.message)
             except GraderError as error:
                 answer = messages.Failed.of(error)
-            if grader.zygote.has_died:
+            if zygote.has_died:
                 return  # it took the worker with it, which is not the student's fault
             messages.send(connection, answer)
 

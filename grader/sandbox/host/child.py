@@ -12,10 +12,20 @@ from typing import Any, ClassVar
 
 from grader.scratch import ScratchFolder
 
+# A fork copies the calling thread alone: torch must not have started others before it.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+NEEDED = ("SYSTEMROOT",)  # by Windows, to start a process that uses sockets
+
 
 def module_command(module: str) -> tuple[str, ...]:
     """Return the command that runs a module, without what the user's environment adds to Python."""
-    return sys.executable, "-I", "-W", "ignore", "-m", module
+    return sys.executable, "-I", "-X", "utf8", "-W", "ignore", "-m", module
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """Return an environment that has nothing of the user's, and `more`."""
+    needed = {name: os.environ[name] for name in NEEDED if name in os.environ}
+    return {"PATH": os.defpath, "LANG": "C.UTF-8", **needed, **more}
 
 
 class ChildProcess:

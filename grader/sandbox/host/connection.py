@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Mapping
@@ -107,11 +108,18 @@ class WorkerConnection:
         key = (subject.program, subject.exercise)
         if key in self._broken:
             raise self._broken[key].copy()
-        if self._transport is None:
-            self._transport = self._start_worker()
         if key not in self._loaded:
+            self._search_ahead(subject)
+            if self._transport is None:
+                self._transport = self._start_worker()
             self._loaded[key] = self._load_program(subject)
         return self._loaded[key]
+
+    def _search_ahead(self, subject: Subject) -> None:
+        """Search the sources before a worker loads one: later, that would take another worker."""
+        if self._transport is None or self._is_unused:
+            with contextlib.suppress(StudentFailure):  # whoever asks for the result hears of it
+                self.search(subject)
 
     def search(self, subject: Subject) -> list[Frame]:
         """Return the places where the source of `subject` names a forbidden call.

@@ -7,6 +7,7 @@ import math
 import signal
 import socket
 import struct
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -14,9 +15,9 @@ from typing import Any, Protocol, TypeVar
 from grader.errors import InternalError, StudentFailure, WorkerLost
 from grader.report import Frame
 from grader.sandbox import wire
-from grader.sandbox.confinement.layers import Unconfined
+from grader.sandbox.confinement.limits import Unconfined
 from grader.sandbox.control import Ended
-from grader.sandbox.host.zygote import CONTROL_SECONDS, Zygote, cannot_confine
+from grader.sandbox.host.source import CONTROL_SECONDS, WorkerSource, cannot_confine
 
 MAX_LINE = 80  # characters of a line of code in a message
 CHUNK = 1 << 18  # bytes for one send or receive
@@ -27,7 +28,10 @@ PLACE_SECONDS = 0.3  # that a worker has to tell where its code is, when its ans
 IMPORT_SECONDS = 20.0  # that a late worker has, once, for imports: torch loads parts on first use
 GRACE = 0.2  # seconds that a worker which hung up has to end, so that its exit status is known
 # Signals by which a system or a person ends processes. What a program does wrong raises others.
-FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT")
+# What Windows gives a process that it has ended, as exit codes from here on.
+FIRST_FAULT = 0xC0000000
+FAULTS = {0xC0000005: "an access violation", 0xC00000FD: "a stack overflow"}
 T = TypeVar("T")
 
 
@@ -54,9 +58,9 @@ class Transport(Protocol):
 class Worker:
     """A worker process: sends it requests, returns its answers, kills it when it is late."""
 
-    def __init__(self, zygote: Zygote) -> None:
-        self._zygote = zygote
-        self._socket, self.pid = zygote.fork()
+    def __init__(self, source: WorkerSource) -> None:
+        self._source = source
+        self._socket, self.pid = source.start_worker()
         self._buffer = self._outbox = b""
         self._timeout_steps = 0
         self._layers: tuple[str, ...] | None = None
@@ -128,7 +132,7 @@ class Worker:
         """Return where the code of a worker is that is late, if the worker can still tell."""
         self._buffer = b""
         try:
-            self._zygote.interrupt(self.pid)
+            self._source.interrupt(self.pid)
             answer = self._receive(time.monotonic() + PLACE_SECONDS)
         except (OSError, EOFError, WorkerLost, wire.Malformed):
             return None
@@ -144,7 +148,7 @@ class Worker:
     def _until(self, end: float, transfer: Callable[[], T]) -> T:
         """Return what a send or receive returns; wait for it in beats, until `end` at most.
 
-        After each beat, the zygote's `on_wait` may raise. A beat that takes much longer than it
+        After each beat, the source's `on_wait` may raise. A beat that takes much longer than it
         may shows that this process stood still, and most likely the worker too. Raises
         `TimeoutError` at the `end`, `WorkerLost` after a standstill.
         """
@@ -152,8 +156,8 @@ class Worker:
             beat = self._set_timeout(left)
             try:
                 return transfer()
-            except BlockingIOError:
-                self._zygote.on_wait()
+            except (BlockingIOError, TimeoutError):
+                self._source.on_wait()
             finally:
                 if (late := time.monotonic() - begun - beat) > STANDSTILL:
                     raise WorkerLost(f"the machine stood still for {late:.0f} seconds")
@@ -168,9 +172,12 @@ class Worker:
         steps = math.ceil(min(seconds, BEAT) / STEP)
         if steps != self._timeout_steps:
             self._timeout_steps = steps
-            limit = struct.pack("ll", *divmod(int(steps * STEP * 1e6), 1_000_000))
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+            if sys.platform == "linux":
+                limit = struct.pack("ll", *divmod(int(steps * STEP * 1e6), 1_000_000))
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+            else:
+                self._socket.settimeout(steps * STEP)
         return steps * STEP
 
     def _receive(self, end: float) -> wire.Answer:
@@ -200,15 +207,16 @@ class Worker:
             return WorkerLost(f"the process that runs student code has ended: {error!r}")
         if ended.reason:
             return StudentFailure("Crash", ended.reason)
+        if ended.status >= FIRST_FAULT:
+            return _crash(FAULTS.get(ended.status, f"fault {ended.status:#x}"))
         if ended.status >= 0:
             says = f"your code ended the process it ran in (exit code {ended.status})"
             return StudentFailure("Crash", says)
         names = {number.value: number.name for number in signal.Signals}
-        names |= {signal.SIGSEGV: "a segmentation fault", signal.SIGABRT: "an abort"}
         name = names.get(-ended.status, f"signal {-ended.status}")
-        if -ended.status in FROM_OUTSIDE:
+        if name in FROM_OUTSIDE:
             return WorkerLost(f"{name} ended the process that ran the code")
-        return StudentFailure("Crash", f"your code crashed the Python interpreter ({name})")
+        return _crash({"SIGSEGV": "a segmentation fault", "SIGABRT": "an abort"}.get(name, name))
 
     def close(self) -> None:
         """End the worker immediately."""
@@ -219,7 +227,11 @@ class Worker:
             return None
         self._closed = True
         self._socket.close()
-        return self._zygote.reap(self.pid, grace)
+        return self._source.reap(self.pid, grace)
+
+
+def _crash(how: str) -> StudentFailure:
+    return StudentFailure("Crash", f"your code crashed the Python interpreter ({how})")
 
 
 def _late(seconds: float, place: wire.Failure | None) -> StudentFailure:

@@ -13,12 +13,16 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from grader.errors import InternalError, RequestError
+from grader.errors import InternalError
 from grader.sandbox import control
-from grader.sandbox.confinement.layers import Confinement
-from grader.sandbox.host.child import ChildProcess, module_command
-
-CONTROL_SECONDS = 60.0  # without an answer for so long, imports included, a zygote counts as dead
+from grader.sandbox.confinement.limits import Confinement
+from grader.sandbox.host.child import (
+    ONE_THREAD,
+    ChildProcess,
+    clean_environment,
+    module_command,
+)
+from grader.sandbox.host.source import CONTROL_SECONDS, does_not_start
 
 
 class Zygote:
@@ -62,11 +66,14 @@ class Zygote:
         command = module_command("grader.sandbox.worker.zygote")
         # Its folder holds the private folder of each worker.
         self._process = ChildProcess(
-            command, purpose="workers", env=_clean_environment(), seconds=CONTROL_SECONDS
+            command,
+            purpose="workers",
+            env=clean_environment(**ONE_THREAD),
+            seconds=CONTROL_SECONDS,
         )
         self._control = self._process.orders
 
-    def fork(self) -> tuple[socket.socket, int]:
+    def start_worker(self) -> tuple[socket.socket, int]:
         """Start a worker; return its socket and pid. Raises `InternalError` after two attempts."""
         try:
             return self._fork()
@@ -79,10 +86,7 @@ class Zygote:
             return self._fork()
         except (OSError, EOFError) as error:
             why = (self._process and self._process.last_error_line()) or repr(error)
-            raise InternalError(
-                f"the process that runs student code does not start: {why}",
-                "python -c 'import torch'   shows whether torch can be imported",
-            ) from error
+            raise does_not_start(why) from error
 
     def _fork(self) -> tuple[socket.socket, int]:
         ours = self._send_socket(control.Fork(self.confinement, self._core))
@@ -132,7 +136,7 @@ class Zygote:
 
     def _answer(self) -> bytes:
         assert self._control is not None
-        data = self._control.recv(4096)
+        data = self._control.recv(control.MAX_ORDER)
         if not data:
             raise EOFError("the zygote has ended")
         return data
@@ -144,18 +148,3 @@ class Zygote:
         if self._process is not None:
             self._process.close()
         self._control = self._process = None
-
-
-def cannot_confine(why: str) -> RequestError:
-    """Return the error for full confinement on a machine without a layer; `why` names the layer."""
-    return RequestError(
-        f"this machine cannot confine other people's code. {why}",
-        "grader doctor   says what to do; --isolation process grades without the missing layer",
-    )
-
-
-def _clean_environment() -> dict[str, str]:
-    """Return an environment with nothing of the teacher's, and with one thread."""
-    # A fork copies the calling thread alone: torch must not have started others before it.
-    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    return {"PATH": os.defpath, "LANG": "C.UTF-8", **dict.fromkeys(threads, "1")}

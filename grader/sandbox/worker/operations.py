@@ -63,6 +63,17 @@ OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces r
 MAX_OPERATIONS = 4096  # names of operations that are remembered
 
 _active: list[OperationWatch] = []  # innermost last; threads report to it
+_own_threads = 0  # of the worker itself, beside the main one
+
+
+def count_own_threads() -> None:
+    """Take the threads that run now for the worker's own: they compute nothing."""
+    global _own_threads
+    _own_threads = _thread._count()
+
+
+def _other_threads() -> int:
+    return _thread._count() - _own_threads
 
 
 class OperationWatch:
@@ -93,7 +104,7 @@ class OperationWatch:
         if self._is_off:
             return self
         _prepare()
-        self._threads = _thread._count()
+        self._threads = _other_threads()
         self._counting = _Counting(self)
         self._counting.start()
         _active.append(self)
@@ -115,7 +126,7 @@ class OperationWatch:
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.stop()
-        if self._threads or _thread._count():
+        if self._threads or _other_threads():
             self.counts[THREADS] += 1
 
 

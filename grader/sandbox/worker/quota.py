@@ -13,13 +13,14 @@ import signal
 import time
 from pathlib import Path
 
+from grader.sandbox.control import HUNG_UP
+
 CHECK_SECONDS = 0.05
 MAX_FOLDER_BYTES = 32 * 1024 * 1024
 MAX_WRITTEN_BYTES = 1024 * 1024 * 1024  # in a worker's life, as `WrittenBytes` counts them
 LEAST_WRITTEN_BYTES = 1024 * 1024  # of a file that changed between two checks
 MAX_FILES = 256
 MAX_THREADS = 64
-HUNG_UP = "your code closed its connection to the grader"  # said of what had to be ended
 BLOCK = 512  # bytes in a unit of `st_blocks`
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
-import linecache
 import os
 import select
 import signal
@@ -22,10 +21,11 @@ from typing import NoReturn
 
 import torch
 
-from grader.sandbox import control, wire
-from grader.sandbox.confinement.layers import Confinement, confine, prepare
+from grader.sandbox import control
+from grader.sandbox.confinement.layers import prepare
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker.quota import QuotaMonitor
-from grader.sandbox.worker.server import Server
+from grader.sandbox.worker.serving import Conversation, drop_project_paths, warm_up
 
 HUGE_PAGE = 2 * 1024 * 1024
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
@@ -34,37 +34,11 @@ CONNECTION = 3  # the descriptor of a worker's socket to its host; all above it 
 Hosts = dict[socket.socket, set[int]]  # the pids of each host's workers
 
 
-def _serve_requests(connection: socket.socket) -> None:
-    server = Server()
-    reader = connection.makefile("rb")
-    # The host asks for it when an answer is late. It is an answer like any other: not trusted.
-    signal.signal(INTERRUPT, lambda _, frame: connection.sendall(_framed(server.place_of(frame))))
-    while header := reader.read(wire.HEADER.size):
-        request = wire.decode_request(reader.read(wire.body_length(header)))
-        if (answer := server.answer(request)) is not None:
-            connection.sendall(_framed(answer))
-
-
-def _framed(answer: wire.Answer) -> bytes:
-    """Return an answer ready to send; one that cannot be sent becomes a `ValueError`."""
-    try:
-        framed = wire.frame(answer)
-    except (UnicodeEncodeError, RecursionError) as error:
-        framed = _framed_error(answer.id, f"the result cannot be sent: {error}")
-    if len(framed) > wire.MAX_FRAME:
-        framed = _framed_error(answer.id, f"the result is larger than {wire.MAX_FRAME >> 20} MiB")
-    return framed
-
-
-def _framed_error(number: int, message: str) -> bytes:
-    return wire.frame(wire.Failure(number, "ValueError", ["ValueError"], message, []))
-
-
 def run_zygote(control_socket: socket.socket, root: Path) -> None:
     """Take orders until the last host has closed its socket. A worker does not outlive its host."""
     torch.set_num_threads(1)
-    _drop_project_paths()
-    _warm_up()
+    drop_project_paths()
+    warm_up()
     gc.collect()
     gc.freeze()  # otherwise the collector would write to, and so copy, every page in every worker
     if sys.platform == "linux":
@@ -86,7 +60,7 @@ def run_zygote(control_socket: socket.socket, root: Path) -> None:
 def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
     """Carry out one order of a host; return False if the host has closed its socket."""
     try:
-        data, fds, _, _ = socket.recv_fds(host, 4096, 1)
+        data, fds, _, _ = socket.recv_fds(host, control.MAX_ORDER, 1)
         if not data:
             return False
         match control.decode_order(data):
@@ -134,29 +108,13 @@ def _run_worker(fd: int, confinement: Confinement, private: Path, parent: int) -
             os.dup2(null, standard)
         os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
         with socket.socket(fileno=CONNECTION) as connection:
-            hello = _confine(confinement, private, parent)
-            connection.sendall(wire.frame(hello))
-            if isinstance(hello, wire.Reply):
-                _serve_requests(connection)
+            conversation = Conversation(connection)
+            if conversation.begin(confinement, private, parent):
+                signal.signal(INTERRUPT, lambda _, frame: conversation.tell_place(frame))
+                conversation.serve()
                 code = 0
     finally:
         os._exit(code)
-
-
-def _confine(confinement: Confinement, private: Path, parent: int) -> wire.Answer:
-    """Confine this process; return the worker's first message, the layers or the error."""
-    try:
-        return wire.Reply(0, wire.WireList([*confine(confinement, private, parent)]))
-    except Exception as error:
-        kind = type(error).__name__
-        return wire.Failure(0, kind, [kind], str(error), [])
-
-
-def _drop_project_paths() -> None:
-    """Keep only Python's own folders in `sys.path`: an editable install adds the project's root."""
-    homes = tuple(os.path.realpath(home) + os.sep for home in (sys.prefix, sys.base_prefix))
-    sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry).startswith(homes)]
-    linecache.clearcache()
 
 
 def _use_huge_pages() -> None:
@@ -175,49 +133,6 @@ def _use_huge_pages() -> None:
             where = ctypes.c_void_p(low), ctypes.c_size_t(size)
             libc.madvise(*where, MADV_HUGEPAGE)
             libc.madvise(*where, MADV_COLLAPSE)
-
-
-def _warm_up() -> None:
-    """Run what torch sets up on first use, once here instead of once in every worker.
-
-    No backward pass runs here: after one, autograd's engine would not work in a forked process.
-    """
-    server = Server()
-    server.answer(wire.Begin(0))
-    server.answer(wire.Load(1, "warm", "warm", {"warm": wire.Source("warm.py", WARM_UP)}))
-    for number, dtype in enumerate((torch.float32, torch.float64, torch.bfloat16), start=2):
-        x = wire.pack_tensor(torch.ones(2, 3, 4, dtype=dtype, requires_grad=True))
-        for watch in ("", "functions", "all"):
-            server.answer(wire.Call(number, 1, "warm", [x], {}, watch=watch))
-    server.answer(wire.Call(9, 1, "no_such_name", [], {}))
-    server.leave()
-
-
-WARM_UP = """
-import torch
-from torch import nn
-from torch.nn import functional as F
-
-class Warm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(4, 4)
-        self.drop = nn.Dropout(0.5)
-        self.register_buffer("mask", torch.ones(3, 3).tril().bool())
-    def forward(self, x):
-        scores = self.linear(x) @ x.transpose(1, 2) / 2
-        weights = torch.softmax(scores.masked_fill(~self.mask[:3, :3], -torch.inf), dim=-1)
-        return torch.einsum("bij,bjd->bid", self.drop(weights), x)
-
-def warm(x):
-    model = Warm().to(x.dtype)
-    model.load_state_dict(model.state_dict())
-    h = torch.relu(model(x)) + model.eval()(x)
-    h = (h - h.mean(-1, keepdim=True)) / torch.sqrt(h.var(-1, keepdim=True, unbiased=False) + 1)
-    h = F.layer_norm(h.view(2, -1, 3, 4).flatten(2), (12,)).reshape(2, 3, 4)
-    h = F.scaled_dot_product_attention(h, h, h) * (torch.arange(3) < 2)[:, None]
-    return torch.where(h > 0, h, torch.zeros_like(h)).sum(dim=-1).clamp(0, 1)
-"""
 
 
 if __name__ == "__main__":

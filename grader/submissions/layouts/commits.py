@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from grader.sandbox.confinement.layers import Confinement, confine_program
+from grader.sandbox.confinement.layers import confine_program
+from grader.sandbox.confinement.limits import Confinement
 from grader.scratch import scratch_folder
 from grader.submissions.opening import NotOpened, OwnFolder, read_file
 

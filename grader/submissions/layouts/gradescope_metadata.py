@@ -20,8 +20,13 @@ from grader.submissions.layouts.attempt import UNKNOWN
 from grader.submissions.notes import printable_text
 from grader.submissions.opening import NotOpened, read_file
 from grader.submissions.reader import messages
-from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible, ReadingLimits
-from grader.submissions.reader.host import NONSENSE, readers
+from grader.submissions.reader.exchange import (
+    NONSENSE,
+    ReadingFailed,
+    ReadingImpossible,
+    ReadingLimits,
+)
+from grader.submissions.reader.host import readers
 from grader.submissions.reader.sharing import require_own_reader
 
 METADATA = "submission_metadata.yml"

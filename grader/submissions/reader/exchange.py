@@ -10,9 +10,12 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from grader.errors import InternalError
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.child import ChildProcess
 from grader.submissions.reader import messages
 
@@ -21,6 +24,8 @@ START_SECONDS = 60.0  # without an answer for so long, a template process counts
 OVERSLEPT = 2.0  # seconds; if this process wakes up so late, everything was stopped
 PIECE = MIB  # bytes that are received at once
 MAX_HELLO = 65_536  # bytes of a message that a reader sends before it has read anything
+NONSENSE = "the process that read it gave no usable answer"
+T = TypeVar("T", bound=messages.Result)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,9 @@ class ReadingLimits:
     memory: int = 512 * MIB
     file: int = 32 * MIB
     answer: int = messages.MAX_ANSWER
+
+
+ORDINARY = ReadingLimits()
 
 
 class ReadingFailed(Exception):
@@ -115,20 +123,46 @@ def answer_body(connection: socket.socket, limits: ReadingLimits) -> bytes | Non
         return None
 
 
+def decoded_answer(body: bytes) -> messages.Answer:
+    """Return a reader's answer; raise `ReadingFailed` if it is none."""
+    try:
+        answer: messages.Answer = messages.decode_answer(body)
+        return answer
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        raise ReadingFailed(NONSENSE) from None
+
+
+def expected_answer(answer: messages.Answer, expected: type[T]) -> T:
+    """Return the answer to a job; raise `ReadingImpossible` or `ReadingFailed` if it is none."""
+    if isinstance(answer, messages.ReadingRefused):
+        raise ReadingImpossible(answer)
+    if not isinstance(answer, expected):
+        raise ReadingFailed(NONSENSE)
+    return answer
+
+
+def does_not_start(why: str) -> InternalError:
+    """Return the error for a machine on which no reader starts."""
+    return InternalError(
+        f"the process that reads submissions does not start: {why}",
+        "grader doctor   checks this machine",
+    )
+
+
 def how_it_ended(stopped: messages.ReaderStopped, cpu_seconds: int) -> Exception:
     """Return the error for a reader that ended without an answer and could compute so long.
 
     If the system's hard limit is not above it, the kernel sends no SIGXCPU before its SIGKILL.
     """
-    signals = (-signal.SIGKILL, -signal.SIGXCPU)
-    if stopped.status in signals and stopped.cpu_seconds > cpu_seconds - 1:
+    name = ""
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-stopped.status).name
+    if name in ("SIGKILL", "SIGXCPU") and stopped.cpu_seconds > cpu_seconds - 1:
         return ReadingFailed(f"reading it takes more than {cpu_seconds} seconds of computing")
-    if stopped.status == -signal.SIGKILL:
+    if name == "SIGKILL":
         return LostReader("the process that read it was killed twice")
-    if stopped.status < 0:
-        with contextlib.suppress(ValueError):
-            name = signal.Signals(-stopped.status).name
-            return ReadingFailed(f"the process that read it crashed ({name})")
+    if name:
+        return ReadingFailed(f"the process that read it crashed ({name})")
     return ReadingFailed("the process that read it ended without an answer")
 
 

@@ -6,12 +6,13 @@ bytes before it is read, and decoded into these types only.
 
 from __future__ import annotations
 
+import socket
 import struct
 from typing import Annotated
 
 import msgspec
 
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
 
 HEADER = struct.Struct(">I")  # before each message: its length in bytes
 MAX_TEXTS = 2 << 20  # bytes of all texts of one submission, in UTF-8
@@ -216,6 +217,22 @@ def frame(message: msgspec.Struct) -> bytes:
     """Return a message ready to send, with its length before it."""
     body = encode(message)
     return HEADER.pack(len(body)) + body
+
+
+def receive(connection: socket.socket) -> bytes:
+    """Return the body of a message of the host, and read nothing of what comes after it."""
+    return receive_body(connection, connection.recv(HEADER.size))
+
+
+def receive_body(connection: socket.socket, header: bytes) -> bytes:
+    """Return the body of a message whose header was received."""
+    (left,) = HEADER.unpack(header)
+    body = b""
+    while len(body) < left:
+        if not (piece := connection.recv(left - len(body))):
+            raise EOFError
+        body += piece
+    return body
 
 
 def cut(text: str, most: int = MAX_WORDS) -> str:

@@ -1,6 +1,6 @@
 """The template process of readers: it forks a reader when it is told to.
 
-    python -I -m grader.submissions.reader_process FD ROOT
+    python -I -m grader.submissions.reader_process.template FD ROOT
 
 Orders come through the socket FD. ROOT holds the readers' private folders. A reader waits for its
 confinement, confines itself, does one job, sends one message and ends; a class reader does the same
@@ -15,26 +15,23 @@ import ctypes
 import functools
 import gc
 import os
-import resource
 import shutil
 import signal
 import socket
 import sys
-from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 from typing import NoReturn
 
-from grader.course.course import Course, Exercise
-from grader.errors import RequestError
-from grader.sandbox.confinement.layers import Confinement, confine, die_with, prepare
-from grader.submissions.archives import CLASS, unpack
-from grader.submissions.notes import printable_text, shortened
+from grader.sandbox.confinement.layers import die_with, prepare
 from grader.submissions.opening import follow_no_link_below
-from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.sharing import OwnReaderRequired, share_this_process
-from grader.submissions.submission import ReadFiles, read_submission
+from grader.submissions.reader_process.jobs import (
+    answer,
+    confine_reader,
+    path_of,
+    too_little_memory,
+)
 
 CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
 TRANSFORMED = "transformed"  # a file in the private folder of a reader that has imported IPython
@@ -67,22 +64,7 @@ def _receive_order(
     header, fds, _, _ = socket.recv_fds(orders, messages.HEADER.size, 1)
     if not header:
         raise EOFError
-    return messages.decode_order(_receive_body(orders, header)), fds
-
-
-def _receive_frame(connection: socket.socket) -> bytes:
-    """Return a message of the host, and nothing of what comes after it."""
-    return _receive_body(connection, connection.recv(messages.HEADER.size))
-
-
-def _receive_body(connection: socket.socket, header: bytes) -> bytes:
-    (left,) = messages.HEADER.unpack(header)
-    body = b""
-    while len(body) < left:
-        if not (piece := connection.recv(left - len(body))):
-            raise EOFError
-        body += piece
-    return body
+    return messages.decode_order(messages.receive_body(orders, header)), fds
 
 
 @functools.cache
@@ -168,8 +150,8 @@ def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
         os.closerange(CONNECTION + 1, os.sysconf("SC_OPEN_MAX"))
         with socket.socket(fileno=CONNECTION) as connection:
             connection.sendall(messages.frame(messages.ReaderStarted(os.getpid())))
-            confinement = messages.decode_confinement(_receive_frame(connection))
-            confined = _confined(confinement, private, parent)
+            confinement = messages.decode_confinement(messages.receive(connection))
+            confined = confine_reader(confinement, private, parent)
             connection.sendall(messages.frame(confined))
             if not confined.fault:
                 _do_jobs(connection, private)
@@ -178,28 +160,17 @@ def _run_reader(fd: int, private: Path, parent: int) -> NoReturn:
         os._exit(code)
 
 
-def _confined(confinement: Confinement, private: Path, parent: int) -> messages.ReaderConfined:
-    try:
-        confine(confinement, private, parent)
-    except Exception as error:
-        return messages.ReaderConfined(_text(f"{type(error).__name__}: {error}")[:4000])
-    limit = resource.getrlimit(resource.RLIMIT_CPU)[0]
-    return messages.ReaderConfined(
-        cpu_seconds=sys.maxsize if limit == resource.RLIM_INFINITY else limit
-    )
-
-
 def _do_jobs(connection: socket.socket, private: Path) -> None:
     """Do one job or, if it is to read plainly, one after the other of that kind."""
-    job = messages.decode_job(_receive_frame(connection))
+    job = messages.decode_job(messages.receive(connection))
     if not isinstance(job, messages.ReadPlainly):
         connection.sendall(messages.frame(_answer_one(job, private)))
         return
-    follow_no_link_below(_path(job.root))
+    follow_no_link_below(path_of(job.root))
     share_this_process()
     while True:
         connection.sendall(messages.frame(_read_plainly(job)))
-        job = messages.decode_plain_job(_receive_frame(connection))
+        job = messages.decode_plain_job(messages.receive(connection))
 
 
 def _read_plainly(job: messages.ReadPlainly) -> messages.PlainlyRead:
@@ -216,123 +187,10 @@ def _answer_one(job: messages.Job, private: Path) -> messages.Answer:
     try:
         answered = answer(job)
     except MemoryError:
-        most = resource.getrlimit(resource.RLIMIT_AS)[0] >> 20
-        return messages.ReadingRefused(f"reading it takes more than {most} MiB of memory")
+        return too_little_memory()
     if "IPython" in sys.modules and not had_transformer:
         (private / TRANSFORMED).touch()
     return answered
-
-
-def answer(job: messages.Job) -> messages.Answer:
-    """Do one job; whatever cannot be done is refused with the reason."""
-    match job:
-        case messages.ReadAttempt():
-            return _read_attempt(job)
-        case messages.ReadPaths():
-            return _read_paths(job)
-        case messages.UnpackClass():
-            return _unpack_class(job)
-        case messages.ParseMetadata():
-            return _parse_metadata(job)
-
-
-def _read_attempt(job: messages.ReadAttempt) -> messages.Answer:
-    from grader.submissions.layouts.attempt import Attempt, AttemptPart  # noqa: PLC0415, see above
-    from grader.submissions.layouts.collection import read_attempt  # noqa: PLC0415
-
-    parts = (AttemptPart(_path(part.path), os.fsdecode(part.name)) for part in job.parts)
-    student = os.fsdecode(job.student)
-    attempt = Attempt(student, tuple(parts), notes=job.notes)
-    try:
-        return _files_read(read_attempt(attempt, _course(job.exercises)))
-    except OSError as error:
-        message = f"cannot read what {printable_text(student)} handed in"
-        return messages.ReadingRefused(message, error=error.errno or 0)
-
-
-def _read_paths(job: messages.ReadPaths) -> messages.Answer:
-    os.chdir(job.folder)
-    paths = [_path(path) for path in job.paths]
-    try:
-        return _files_read(read_submission(paths, _course(job.exercises)))
-    except RequestError as error:
-        return messages.ReadingRefused(messages.cut(_text(error.message)), _text(error.remedy))
-    except OSError as error:
-        where = printable_text(os.fsdecode(error.filename or paths[0]))
-        message = f"cannot read {where}: {error.strerror}"
-        return messages.ReadingRefused(message, error=error.errno or 0)
-
-
-def _unpack_class(job: messages.UnpackClass) -> messages.Answer:
-    notes: list[str] = []
-    part_notes: dict[str, list[str]] = {}
-    archive = _path(job.archive)
-    try:
-        unpack(archive, _path(job.into), notes, CLASS, archive, part_notes)
-    except UnreadableArchive as error:
-        return messages.ReadingRefused(messages.cut(_text(str(error))))
-    parts = (
-        messages.PartNotes(path, _notes(shortened(each)))
-        for path, each in islice(part_notes.items(), messages.MAX_PARTS)
-        if len(path) <= messages.MAX_PATH
-    )
-    return messages.ClassUnpacked(_notes(notes), tuple(parts))
-
-
-def _parse_metadata(job: messages.ParseMetadata) -> messages.Answer:
-    from grader.submissions.layouts import gradescope_metadata as metadata  # noqa: PLC0415
-
-    try:
-        found = metadata.parse(_path(job.path))
-    except metadata.UnreadableMetadata as error:
-        return messages.ReadingRefused(messages.cut(_text(str(error))))
-    return messages.MetadataParsed(
-        tuple(
-            messages.SubmissionParsed(
-                messages.cut(_text(file)),
-                tuple(
-                    messages.PersonParsed(person.name, person.email, person.number)
-                    for person in one.submitters[: messages.MAX_SUBMITTERS]
-                ),
-                one.created.isoformat() if one.created else "",
-            )
-            for file, one in list(found.items())[: messages.MAX_SUBMISSIONS]
-        )
-    )
-
-
-def _files_read(read: ReadFiles) -> messages.FilesRead:
-    found = read.submission
-    return messages.FilesRead(
-        messages.cut(_text(found.name)),
-        dict(found.files),
-        dict(read.digests),
-        {name: _text(path) for name, path in found.paths.items()},
-        {name: messages.cut(_text(why)) for name, why in found.problems.items()},
-        _notes(found.notes),
-    )
-
-
-def _notes(notes: Sequence[str]) -> tuple[str, ...]:
-    return tuple(messages.cut(_text(note)) for note in shortened(notes, messages.MAX_NOTES - 1))
-
-
-def _text(text: str) -> str:
-    """Return a text that can be sent: names of files may hold bytes that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _path(path: bytes) -> Path:
-    return Path(os.fsdecode(path))
-
-
-def _course(exercises: tuple[messages.ExerciseNames, ...]) -> Course:
-    """Return as much of a course as reading needs."""
-    listed = [
-        Exercise(each.name, title="", order=0, points=1, implements=each.implements, stub=each.stub)
-        for each in exercises
-    ]
-    return Course("", Path(), tuple(listed), "public")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,90 @@
+"""Keys that are read without Enter, and the signals of a terminal, on Unix and on Windows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import select
+    import termios
+    import tty
+
+STEP = 0.05  # seconds between two looks at the keyboard, where one cannot wait for it
+BEGIN_TWO = ("\x00", "\xe0")  # on Windows, the first half of a key without a character
+ENDS = ("", "\x04", "\x1a")  # what a keyboard says that has nothing more to say
+
+
+class Keyboard:
+    """The terminal's keyboard, whose keys count without Enter while it is taken.
+
+    On Windows they always do, as they are read one by one.
+    """
+
+    def __init__(self, *, is_read: bool) -> None:
+        self._before: list[Any] | None = None
+        if sys.platform != "win32" and is_read:
+            self._before = termios.tcgetattr(sys.stdin)
+
+    def take(self) -> None:
+        """Have keys count without Enter, if they are read at all."""
+        if sys.platform != "win32" and self._before is not None:
+            tty.setcbreak(sys.stdin)
+
+    def give_back(self) -> None:
+        """Leave the keyboard as it was."""
+        if sys.platform != "win32" and self._before is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
+
+
+def read_key(seconds: float) -> str | None:
+    """Return the next key; None if none is pressed within `seconds`, empty at the end."""
+    if sys.platform == "win32":
+        end = time.monotonic() + seconds
+        while not msvcrt.kbhit():
+            if time.monotonic() > end:
+                return None
+            time.sleep(STEP)
+        key = msvcrt.getwch()
+        if key in BEGIN_TWO:  # an arrow, say, whose second half could be the letter of another key
+            msvcrt.getwch()
+            return None
+    else:
+        if not select.select([sys.stdin], [], [], seconds)[0]:
+            return None
+        key = os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")
+    return "" if key in ENDS else key
+
+
+@contextlib.contextmanager
+def terminal_signals(on_stop: Callable[[], None], on_resize: Callable[[], None]) -> Iterator[None]:
+    """Call these functions after Ctrl-Z and when the size changes; end as after Ctrl-C if told to.
+
+    Windows tells a process neither that it is to stop nor that the size has changed.
+    """
+    handlers: dict[signal.Signals, Callable[..., object]] = {
+        signal.SIGTERM: signal.default_int_handler
+    }
+    if sys.platform != "win32":
+        handlers[signal.SIGHUP] = signal.default_int_handler
+        handlers[signal.SIGWINCH] = lambda *_: on_resize()
+        handlers[signal.SIGTSTP] = lambda *_: on_stop()
+    known = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, before in known.items():
+            signal.signal(number, before)
+
+
+def stop_here() -> None:
+    """Stop this process until the shell continues it."""
+    if sys.platform != "win32":
+        os.kill(os.getpid(), signal.SIGSTOP)

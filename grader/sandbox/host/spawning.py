@@ -1,0 +1,161 @@
+"""Processes that are started anew, where none can be forked and no descriptor passed on."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from grader.sandbox.host.child import module_command
+from grader.sandbox.invitation import LOOPBACK, ORDER, TOKEN_BYTES, Invitation
+from grader.scratch import ScratchFolder
+
+BEAT = 0.2  # seconds between two looks at whether a process that is awaited has ended
+ENDING_SECONDS = 0.5  # that a process has to end by itself, once it has no host
+GREETING_SECONDS = 2.0  # that whoever connects has for the token
+# Windows: a window would open, and Ctrl-C would end the process before the grader has.
+NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+
+
+class SpawnedProcess:
+    """A Python process that runs a module of ours, which meets this one as a `Guest`.
+
+    It is started at once, and ended by `close`. Its scratch folder is removed by this process.
+    """
+
+    def __init__(self, module: str, purpose: str, env: Mapping[str, str]) -> None:
+        self._errors: Any = tempfile.TemporaryFile()  # noqa: SIM115, read when a start fails
+        self._scratch = ScratchFolder(purpose)
+        self._token = secrets.token_bytes(TOKEN_BYTES)
+        self._listener = socket.create_server((LOOPBACK, 0))
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(
+                module_command(module),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                env=dict(env),
+                start_new_session=True,  # Ctrl-C is for this process, which then ends the other
+                creationflags=NO_WINDOW,
+            )
+            folder = os.path.realpath(self._scratch.path)
+            port = self._listener.getsockname()[1]
+            assert self._process.stdin is not None
+            Invitation(port, self._token, folder, os.getpid()).send(self._process.stdin)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the scratch folder is still there."""
+        return self._scratch.path.is_dir()
+
+    def meet(self, seconds: float) -> socket.socket:
+        """Return a connection to the process, once it is ready.
+
+        Raises `EOFError` if it ends before that, and `TimeoutError` after `seconds`.
+        """
+        end = time.monotonic() + seconds
+        self._listener.settimeout(BEAT)
+        while time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                caller, _ = self._listener.accept()
+                if self._is_ours(caller):
+                    self._listener.close()
+                    caller.settimeout(None)
+                    caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    return caller
+                caller.close()
+            if self._process is None or self._process.poll() is not None:
+                raise EOFError(self._last_error_line() or "it ended at its start")
+        raise TimeoutError(f"it was not ready after {seconds:.0f} seconds")
+
+    def _is_ours(self, caller: socket.socket) -> bool:
+        """Return whether a caller is the process, and not somebody else on this machine."""
+        until, said = time.monotonic() + GREETING_SECONDS, b""
+        with contextlib.suppress(OSError):
+            while len(said) < TOKEN_BYTES and (left := until - time.monotonic()) > 0:
+                caller.settimeout(left)
+                if not (piece := caller.recv(TOKEN_BYTES - len(said))):
+                    break
+                said += piece
+        return hmac.compare_digest(said, self._token)
+
+    def _last_error_line(self) -> str:
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def order(self) -> None:
+        """Send the process an order."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):  # whoever waits for the effect will notice
+            self._process.stdin.write(ORDER)
+            self._process.stdin.flush()
+
+    def wait(self, seconds: float) -> int | None:
+        """Return the exit status of the process; None if it still runs after so long."""
+        assert self._process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def close(self) -> None:
+        """End the process and remove its folder."""
+        self._listener.close()
+        if self._process is not None:
+            if self._process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    self._process.stdin.close()
+            if sys.platform == "win32":
+                # In a venv, Python is a child of the process that is ended, and ends by itself.
+                self.wait(ENDING_SECONDS)
+            self._process.kill()
+            self._process.wait()
+        self._errors.close()
+        self._scratch.close()
+
+
+class Spawner:
+    """Starts processes of one module; the next one can be started before it is needed."""
+
+    def __init__(self, module: str, purpose: str, env: Mapping[str, str]) -> None:
+        self._module, self._purpose, self._env = module, purpose, env
+        self._next: SpawnedProcess | None = None
+
+    def start(self) -> None:
+        """Start the next process if necessary; return while it still imports."""
+        if self._next is None:
+            self._next = SpawnedProcess(self._module, self._purpose, self._env)
+
+    def take(self) -> SpawnedProcess:
+        """Return the next process, which the caller ends."""
+        if self._next is not None and not self._next.has_folder:
+            self.close()  # it has waited for days, and was taken for a leftover
+        self.start()
+        assert self._next is not None
+        taken, self._next = self._next, None
+        return taken
+
+    def close(self) -> None:
+        """End the process that nobody has taken."""
+        if self._next is not None:
+            self._next.close()
+            self._next = None

@@ -1,0 +1,85 @@
+"""How a spawned process meets its host: an invitation on its standard input, a token in return.
+
+That needs neither a fork nor descriptors that are passed on, which Windows does not have. After
+the invitation, the standard input has one byte for each order. When it ends, the host has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from io import RawIOBase
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+LOOPBACK = "127.0.0.1"
+TOKEN_BYTES = 32
+ORDER = b"?"
+_HEADER = struct.Struct(">I")
+
+
+class Invitation(msgspec.Struct, frozen=True):
+    """Where the host waits, what proves who calls, and the scratch folder of the process."""
+
+    port: int
+    token: bytes
+    folder: str
+    host_pid: int
+
+    def send(self, stream: IO[bytes]) -> None:
+        """Write the invitation to the standard input of a process."""
+        body = msgspec.msgpack.encode(self)
+        stream.write(_HEADER.pack(len(body)) + body)
+        stream.flush()
+
+
+class Guest:
+    """This process, as one that a host has invited."""
+
+    def __init__(self) -> None:
+        self._orders: RawIOBase = open(os.dup(0), "rb", buffering=0)  # noqa: SIM115, till the end
+        (size,) = _HEADER.unpack(_read(self._orders, _HEADER.size))
+        self._invited = msgspec.msgpack.decode(_read(self._orders, size), type=Invitation)
+
+    @property
+    def folder(self) -> Path:
+        """The scratch folder of this process, which its host removes."""
+        return Path(self._invited.folder)
+
+    @property
+    def host_pid(self) -> int:
+        """The process id of the host."""
+        return self._invited.host_pid
+
+    def connect(self) -> socket.socket:
+        """Return a connection to the host; from here on, nothing can be printed or read."""
+        connection = socket.create_connection((LOOPBACK, self._invited.port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(self._invited.token)
+        null = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(null, standard)
+        return connection
+
+    def obey(self, on_order: Callable[[], None] = lambda: None) -> None:
+        """In a thread, call `on_order` for each order, and end this process after its host."""
+        threading.Thread(target=self._follow, args=(on_order,), daemon=True).start()
+
+    def _follow(self, on_order: Callable[[], None]) -> None:
+        while self._orders.read(1):
+            on_order()
+        os._exit(1)
+
+
+def _read(stream: RawIOBase, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        if not (piece := stream.read(count - len(data))):
+            raise EOFError("the host has ended")
+        data += piece
+    return data
