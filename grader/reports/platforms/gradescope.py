@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from grader.report import Report
-from grader.reports.checks import Check, checks
-from grader.reports.figures import amount
+from grader.reports.checks import Check, checks, summary_lines
 
 VISIBILITY = {"always": "visible", "after_due": "after_due_date", "never": "hidden"}
+# What is there if the grader itself fails: without a score, Gradescope records none.
+FAILED = {
+    "output": "The grader failed, and not your code. No score was recorded: tell your teachers.",
+    "output_format": "text",
+    "stdout_visibility": "hidden",
+}
 
 
 def to_results(report: Report, after_due: Report | None = None) -> dict[str, Any]:
@@ -25,7 +29,7 @@ def to_results(report: Report, after_due: Report | None = None) -> dict[str, Any
         "score": round(report.counted, 2),
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "output": "\n".join(_summary_lines(report)),
+        "output": "\n".join(summary_lines(report)),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
@@ -47,15 +51,3 @@ def _test(check: Check) -> dict[str, Any]:
         "output_format": "text",
         "visibility": VISIBILITY[check.test.visible],
     }
-
-
-def _summary_lines(report: Report) -> Iterator[str]:
-    for result in report.exercises:
-        if result.advice and result.tests:
-            yield f"{result.title}: {result.advice}"
-        if change := result.adjustment:
-            sign = "+" if change.points > 0 else ""
-            yield f"{result.title}: {sign}{amount(change.points)} points: {change.why}"
-    if report.mark and report.mark.says:
-        yield report.mark.says
-    yield from (f"note: {note}" for note in report.notes)

@@ -1,0 +1,58 @@
+"""`grader bundle`: the course in one encrypted file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.commands.options import FILE, OWN_COURSE, short_path
+from grader.commands.own_wheel import files_below
+from grader.course.bundle import KEY_VARIABLE, new_key, seal, take_key
+from grader.course.course import Course
+from grader.errors import RequestError
+from grader.files import write_whole
+
+
+@click.command()
+@click.option(
+    "--out",
+    "file",
+    type=FILE,
+    default="course.bundle",
+    show_default=True,
+    metavar="FILE",
+    help="The file to write.",
+)
+@click.option("--new-key", "prints_key", is_flag=True, help="Print a new key, and write nothing.")
+@OWN_COURSE
+def bundle(file: Path, prints_key: bool, course: Course) -> int:
+    """Write what grading needs (reference/) into one encrypted file.
+
+    \b
+    export GRADER_COURSE_KEY=$(grader bundle --new-key)   once; keep it as a secret
+    grader bundle --out course.bundle                     after each change of the course
+    grader batch submissions/ --out results/ --bundle course.bundle
+    grader check exercises --bundle https://…/course.bundle
+
+    Whoever has the file and not the key learns nothing but its size. Where a bundle
+    is opened, student code is run confined or not at all. docs/ci.md says where the
+    key may be.
+    """
+    if prints_key:
+        click.echo(new_key())
+        return 0
+    if course.suites != "hidden":
+        raise RequestError(f"{course.root} has no reference/ to bundle", "--course DIR")
+    files = {
+        path.relative_to(course.root).as_posix(): path.read_bytes()
+        for path in files_below(course.reference)
+    }
+    sealed = seal(files, take_key())
+    try:
+        write_whole(file, sealed)
+    except OSError as error:
+        raise RequestError(f"cannot write {file}: {error.strerror}", "--out FILE") from None
+    click.echo(f"wrote {short_path(file)}: {len(files)} files of {course.title}, encrypted")
+    click.echo(f"it opens with this {KEY_VARIABLE} alone")
+    return 0

@@ -1,0 +1,102 @@
+"""The grader that runs here as a wheel, so that it can be installed where no index has it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from grader import __version__
+from grader.errors import RequestError
+from grader.files import zipped
+
+PROJECT = "attention-grader"
+PACKAGE = Path(__file__).parent.parent
+WHEEL_NAME = f"attention_grader-{__version__}-py3-none-any.whl"
+INFO = f"attention_grader-{__version__}.dist-info"
+KIND = f"Wheel-Version: 1.0\nGenerator: {PROJECT}\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+REQUIREMENT = re.compile(r"[\w.-]+")
+
+
+def make_wheel() -> bytes:
+    """Return a wheel of this grader, named `WHEEL_NAME`; raises `RequestError`."""
+    installed = _installed()
+    if installed.version != __version__:
+        problem = f"this grader is {__version__}, and it is installed as {installed.version}"
+        raise RequestError(problem, "pip install -e .   in its folder")
+    files = {
+        **_package_files(),
+        f"{INFO}/METADATA": (installed.read_text("METADATA") or "").encode(),
+        f"{INFO}/WHEEL": KIND.encode(),
+        f"{INFO}/entry_points.txt": (installed.read_text("entry_points.txt") or "").encode(),
+    }
+    record = [*(_recorded(name, data) for name, data in files.items()), f"{INFO}/RECORD,,"]
+    return zipped({**files, f"{INFO}/RECORD": "\n".join([*record, ""]).encode()})
+
+
+def pins() -> str:
+    """Return the versions that the grader runs with here, as constraints of pip.
+
+    Those of torch hold everywhere, any other only for this version of Python: another may need
+    others.
+    """
+    mine = f'python_version == "{sys.version_info.major}.{sys.version_info.minor}"'
+    versions = dict(sorted(_needed()))
+    lines = [f"torch=={versions.pop('torch')}"]
+    return "\n".join([*lines, *(f"{n}=={v}; {mine}" for n, v in versions.items()), ""])
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and below it, except what Python and editors leave there."""
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        is_left = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        if path.is_file() and not is_left:
+            yield path
+
+
+def _package_files() -> dict[str, bytes]:
+    """Return the files of the package, by their paths in a wheel."""
+    return {
+        f"grader/{path.relative_to(PACKAGE).as_posix()}": path.read_bytes()
+        for path in files_below(PACKAGE)
+    }
+
+
+def _recorded(name: str, data: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(data)}"
+
+
+def _needed() -> Iterator[tuple[str, str]]:
+    """Yield name and version of everything that is installed because the grader needs it."""
+    seen, waiting = {PROJECT}, [_installed()]
+    while waiting:
+        for requirement in waiting.pop().requires or ():
+            named = REQUIREMENT.match(requirement)
+            if named is None or "extra" in requirement.partition(";")[2]:
+                continue
+            name = re.sub(r"[-_.]+", "-", named[0]).lower()
+            found = _distribution(name) if name not in seen else None
+            seen.add(name)
+            if found is not None:
+                waiting.append(found)
+                yield name, found.version.partition("+")[0]
+
+
+def _installed() -> Distribution:
+    found = _distribution(PROJECT)
+    if found is None:
+        raise RequestError("this grader is not installed", "pip install -e .   in its folder")
+    return found
+
+
+def _distribution(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:  # another system needs it, such as landlockpy
+        return None

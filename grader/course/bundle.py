@@ -1,0 +1,98 @@
+"""A course in one encrypted file, so that it can lie where students may download it.
+
+The file is a zip of `reference/`, encrypted with AES in Galois/Counter mode (NIST SP 800-38D): with
+another key, or if a byte was changed, it does not open at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import RequestError
+from grader.files import zipped
+
+if TYPE_CHECKING:  # the package is an extra
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+KEY_VARIABLE = "GRADER_COURSE_KEY"
+MAGIC, VERSION = b"attention-grader course bundle ", b"1\n"
+KEY_BYTES, NONCE_BYTES = 32, 12
+MAX_BYTES = 64 << 20  # of the file, and of all files in it
+ANOTHER = "--course DIR, FILE, URL or the name of an installed package"
+
+
+def new_key() -> str:
+    """Return a new key as text."""
+    return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def take_key() -> bytes:
+    """Return the key in the environment, and take it out, so that no process inherits it.
+
+    Raises `RequestError` if it is missing, or is no key.
+    """
+    text = os.environ.pop(KEY_VARIABLE, "").strip()
+    if not text:
+        raise RequestError(f"{KEY_VARIABLE} is not set", "grader bundle --new-key   prints a key")
+    try:
+        key = base64.urlsafe_b64decode(text)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise RequestError(f"{KEY_VARIABLE} is no key", "grader bundle --new-key   prints one")
+    return key
+
+
+def is_bundle(data: bytes) -> bool:
+    """Return whether data begins as a bundle does."""
+    return data.startswith(MAGIC)
+
+
+def seal(files: Mapping[str, bytes], key: bytes) -> bytes:
+    """Return files, by their paths, as a bundle."""
+    cipher, nonce = _cipher(key), secrets.token_bytes(NONCE_BYTES)
+    head = MAGIC + VERSION
+    return head + nonce + cipher.encrypt(nonce, zipped(files), head)
+
+
+def unseal(data: bytes, key: bytes) -> bytes:
+    """Return the zip in a bundle; raises `RequestError`."""
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415, an extra
+
+    cipher, start = _cipher(key), len(MAGIC + VERSION)
+    head, nonce = data[:start], data[start : start + NONCE_BYTES]
+    if head != MAGIC + VERSION:
+        raise RequestError("the bundle is of another version of the grader", "grader bundle")
+    try:
+        return cipher.decrypt(nonce, data[start + NONCE_BYTES :], head)
+    except (InvalidTag, ValueError):
+        problem = f"the bundle does not open: it is damaged, or {KEY_VARIABLE} is another key"
+        raise RequestError(problem, "grader bundle   writes a new one") from None
+
+
+def unzip(data: bytes, folder: Path) -> None:
+    """Write the files of a zip into a folder; raises `RequestError` if it is none, or too large."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
+                raise RequestError(f"the course is larger than {MAX_BYTES >> 20} MiB", ANOTHER)
+            archive.extractall(folder)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise RequestError(f"the zip of the course cannot be read: {error}", ANOTHER) from None
+
+
+def _cipher(key: bytes) -> AESGCM:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415, an extra
+    except ImportError:
+        remedy = "pip install 'attention-grader[bundle]'"
+        raise RequestError("bundles need the package `cryptography`", remedy) from None
+    return AESGCM(key)
