@@ -1,0 +1,134 @@
+"""What a marked notebook holds, whatever it was marked with: questions, each with its tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from grader.course.stubs import END, START
+from grader.errors import RequestError
+
+FINEST = 60  # the largest denominator of points: 0.33 is a third
+
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """The code of a cell, with the number of the cell."""
+
+    cell: int
+    code: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test cell: all of its code, and the part that students see."""
+
+    cell: int
+    name: str
+    code: str
+    shown: str
+    points: Fraction | None = None  # None: what the question leaves for it
+    message: str = ""  # what students read if it fails
+    problem: str = ""  # why it cannot be turned into a test
+    original: str = ""  # the text of the cell, if the code is made of it
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether students see less than the whole."""
+        return self.code != self.shown
+
+
+@dataclass
+class Question:
+    """One question: what it asks, the answer with its marks, and the tests."""
+
+    cell: int
+    name: str
+    prose: list[str] = field(default_factory=list)
+    answers: list[CodeCell] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    points: Fraction | None = None  # of all cases together; None: their sum
+
+
+@dataclass
+class Assignment:
+    """A marked notebook: its questions, its other code, and sentences about what is left out."""
+
+    questions: list[Question] = field(default_factory=list)
+    plain: list[CodeCell] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+
+def points_in(value: object, cell: int) -> Fraction | None:
+    """Return points as an exact number; None for none. Raises `RequestError`."""
+    if value is None or value == "":
+        return None
+    try:
+        points = Fraction(str(value)).limit_denominator(FINEST)
+    except (ValueError, ZeroDivisionError):
+        points = Fraction(-1)
+    if isinstance(value, bool) or not 0 <= points <= 10_000:
+        raise RequestError(f"cell {cell}: {value!r} are no points", "write a number there")
+    return points
+
+
+def with_marks(code: str, begin: re.Pattern[str], end: re.Pattern[str], cell: int) -> str:
+    """Return code whose lines that begin and end a solution are replaced by the course's marks."""
+    return "\n".join(_marked(code.split("\n"), begin, end, cell))
+
+
+def _marked(
+    lines: Sequence[str], begin: re.Pattern[str], end: re.Pattern[str], cell: int
+) -> Iterator[str]:
+    opened = ""
+    for line in lines:
+        indent = line[: len(line) - len(line.lstrip())]
+        if end.search(line):
+            if not opened:
+                raise unopened(cell, line)
+            opened = ""
+            yield indent + END
+        elif begin.search(line):
+            if opened:
+                raise unclosed(cell, opened)
+            opened = line
+            yield indent + START
+        else:
+            yield line
+    if opened:
+        raise unclosed(cell, opened)
+
+
+def unclosed(cell: int, mark: str) -> RequestError:
+    """Return the error about a mark that nothing closes."""
+    shown = " ".join(mark.split())
+    remedy = f"add `{shown.replace('BEGIN', 'END')}` after it"
+    return RequestError(f"cell {cell}: `{shown}` is not closed", remedy)
+
+
+def unopened(cell: int, mark: str) -> RequestError:
+    """Return the error about a mark that closes nothing."""
+    shown = " ".join(mark.split())
+    remedy = f"add `{shown.replace('END', 'BEGIN')}` before it, or remove it"
+    return RequestError(f"cell {cell}: `{shown}` closes nothing", remedy)
+
+
+def cleaned(text: str) -> str:
+    """Return a text without what no source file may hold, and with plain ends of lines."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return CONTROLS.sub("", text).encode("utf-8", "replace").decode()
+
+
+def one_line(value: object) -> str:
+    """Return a name that an author gave as one line."""
+    return cleaned(" ".join(str(value or "").split()))[:80]
+
+
+def first_line(code: str) -> str:
+    """Return the first line of a cell that says something, shortened."""
+    line = next((line.strip() for line in code.splitlines() if line.strip()), "")
+    return line if len(line) <= 60 else f"{line[:59]}…"
