@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from grader.classroom.similarity import shared_lines
 from grader.course.course import Course
@@ -23,10 +23,21 @@ def view_of(report: Report, submission: Submission) -> CodeView:
 
 def _file(result: ExerciseResult, submission: Submission) -> ShownFile:
     text = submission.files[result.name]
-    failed = (test for test in result.tests if test.is_wrong and test.where is not None)
-    lines = {test.name: _line(test.where, text) for test in failed if test.where}
+    others = submission.files.keys() - {result.name}
+    lines = {
+        test.name: _line(test.where, text)
+        for test in result.tests
+        if test.is_wrong and test.where and _is_in(test.where, result.name, others)
+    }
     path = submission.paths.get(result.name, f"{result.name}.py")
     return ShownFile(path, text, result, lines)
+
+
+def _is_in(where: Frame, exercise: str, others: Set[str]) -> bool:
+    """Return whether a place is in an exercise's own file, not in one that it imports."""
+    path = where.file.partition(",")[0]
+    parts = {part.partition(".")[0] for part in path.split("/")}
+    return exercise in parts or not parts & others
 
 
 def _line(where: Frame, text: str) -> int:

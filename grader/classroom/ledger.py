@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from grader.classroom.storage import COLUMNS, connect, explain_disk_errors, lock_folder
+from grader.classroom.stored.erasure import Erasure
 from grader.classroom.stored.history import History
 from grader.classroom.stored.marks import Marks
 from grader.classroom.stored.results import RESULT, TIMES, Results
@@ -53,7 +54,7 @@ def open_ledger(folder: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-class Ledger(Settings, HandedIn, Results, Marks, History):
+class Ledger(Settings, HandedIn, Results, Marks, History, Erasure):
     """Everything stored about a class. Every method that writes is one transaction."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {

@@ -16,6 +16,7 @@ _KINDS: Mapping[str, Any] = {
     "roster": dict[str, Any],
     "groups": dict[str, Any],
     "rules": dict[str, str],
+    "erased": list[str],
     "seed": int,
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }

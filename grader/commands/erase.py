@@ -1,0 +1,133 @@
+"""`grader erase`: erase everything that is stored about one student."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from grader.classroom.erasing import Erased, still_naming
+from grader.classroom.erasing import erase as erase_from
+from grader.classroom.standings import Standings
+from grader.classroom.storage import FILE
+from grader.commands.graded import GRADED, confirmed, echo_review, graded_class
+from grader.commands.options import COURSE, short_path
+from grader.course.course import Course
+from grader.course.settings import did_you_mean
+from grader.errors import RequestError
+from grader.report import Person
+from grader.submissions.notes import folded
+
+Classes = Mapping[Path, Standings]  # by folder: the class, and the parts that it was merged from
+MAX_NAMED = 20  # files in a sentence
+ROWS = {  # what a teacher calls the rows of a table
+    "attempts": "attempts",
+    "submissions": "sets of files",
+    "results": "results",
+    "published": "published marks",
+    "adjustments": "adjustments",
+    "history": "entries of the history",
+    "missing": "lines among those who handed in nothing",
+    "remarks": "remarks for review",
+}
+
+
+@click.command()
+@click.argument("student")
+@click.option("--yes", is_flag=True, help="Do not ask before it is erased.")
+@GRADED
+@COURSE
+def erase(student: str, yes: bool, folder: Path, course: Course) -> int:
+    """Erase everything that is stored about one student, for good.
+
+    \b
+    grader erase s004 --in results/
+    grader erase s004 --in results/ --yes       without a question
+
+    Files, results, marks, adjustments, history, pages and the line of the roster go,
+    and no byte of them stays in the ledger. The lists and the dashboard are written
+    again without the student; marks and pages of the others stay as they are.
+    Exports and feedback in the folder are removed, because they hold the whole class.
+    """
+    with contextlib.ExitStack() as stack:
+        classes = {
+            each: stack.enter_context(graded_class(course, each)) for each in _folders(folder)
+        }
+        student = _known(classes, student)
+        person = _person(classes, student)
+        click.echo(f"  {person.beside(student)}: everything stored in {short_path(folder)}")
+        if not (yes or confirmed("Erase it for good?", otherwise=False)):
+            raise RequestError("nothing was erased", "--yes erases without a question")
+        for each, standings in classes.items():
+            for line in _said(erase_from(standings, each, student), each):
+                click.echo(f"  {line}")
+        names = (student, person.name, person.login, person.email, person.number)
+        for line in _left(folder, names):
+            click.echo(f"  {line}")
+        return max(echo_review(standings.ledger) for standings in classes.values())
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return the folder of a class and those of its parts, if several machines graded it."""
+    parts = sorted(path.parent for path in folder.glob(f"shard-*-of-*/{FILE}"))
+    is_merged = (folder / FILE).is_file()
+    return [folder, *parts] if is_merged or not parts else parts
+
+
+def _person(classes: Classes, student: str) -> Person:
+    """Return what is known of a student in any part of the class."""
+    found = (standings.ledger.person(student) for standings in classes.values())
+    return next((person for person in found if person != Person()), Person())
+
+
+def _known(classes: Classes, name: str) -> str:
+    """Return the id of a student, given it or the name; raise `RequestError` if nobody has it."""
+    owners = {
+        student: standings.ledger
+        for standings in classes.values()
+        for student in standings.ledger.known()
+    }
+    if name in owners:
+        return name
+    found = []
+    for student, ledger in owners.items():
+        person = ledger.person(student)
+        known = {person.name.casefold(), person.login.casefold(), person.email.casefold()}
+        found += [student] if name.casefold() in known - {""} else []
+    if len(found) != 1:
+        why = "several students are" if found else "nobody is"
+        raise RequestError(f"{why} called `{name}` here{did_you_mean(name, owners)}", "give the id")
+    return found[0]
+
+
+def _said(done: Erased, folder: Path) -> Iterator[str]:
+    """Yield what was erased in a folder."""
+    rows = [f"{what}: {done.rows[table]}" for table, what in ROWS.items() if table in done.rows]
+    lines = [f"lines of the roster and the groups: {done.lines}"] if done.lines else []
+    pages = [f"pages: {len(done.pages)}"] if done.pages else []
+    yield f"erased from {short_path(folder)}: {', '.join([*rows, *lines, *pages]) or 'nothing'}"
+    if done.removed:
+        yield f"removed: {', '.join(done.removed)}"
+    if done.rewritten:
+        yield f"written again: {', '.join(done.rewritten)}"
+    if done.stale:
+        others = f", and the reports of {folded(done.told)}" if done.told else ""
+        yield f"the course or the software has changed: the dashboard{others} must be made again"
+        yield f"    grader regrade --in {folder}"
+    elif done.told:
+        yield f"their reports named the student, and were written again: {folded(done.told)}"
+    if not done.purged:
+        yield "another program reads the ledger, whose log may still hold what was erased:"
+        yield f"    end that program, and any grader command on {folder} clears it"
+
+
+def _left(folder: Path, names: tuple[str, ...]) -> Iterator[str]:
+    """Yield what this command has not erased."""
+    if files := still_naming(folder, *names):
+        yield f"not made by the grader, and still naming the student: {folded(files, MAX_NAMED)}"
+    yield "kept: a salted hash of the id, so that grader batch knows who was erased"
+    yield "not erased, because it is elsewhere:"
+    yield "    the submissions: grader batch takes none in while they hold this student's files"
+    yield "    rosters, exported gradebooks, feedback that was returned, mails, logs, backups"
