@@ -7,15 +7,16 @@ CONSTRAINTS := constraints.txt
 # Stamps say what is installed, so that a second run installs nothing.
 USE := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
+WITH_SITE := $(VENV)/.installed-site
 
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants seeds build validate docs deps-system clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants seeds build validate docs site deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
-	@echo "make test      every test; about twelve minutes on two cores"
+	@echo "make test      every test; about fourteen minutes on two cores"
 	@echo "make test-fast  every test that is not slow; about a minute"
 	@echo "make test-lowest  those tests with the oldest dependencies that are supported"
 	@echo "make lint      ruff, mypy --strict, import layers"
@@ -27,6 +28,7 @@ help:
 	@echo "make seeds     whether a verdict depends on the seed; an hour"
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
+	@echo "make site      the pages, the statements and a graded class as a site in build/site/"
 	@echo "make validate  prove the course's content"
 
 $(BIN)/python:
@@ -38,6 +40,10 @@ $(USE): $(BIN)/python pyproject.toml $(CONSTRAINTS)
 
 $(DEV): $(USE) pyproject.toml $(CONSTRAINTS)
 	$(PIP_INSTALL) -e ".[dev]"
+	@touch $@
+
+$(WITH_SITE): $(DEV) pyproject.toml $(CONSTRAINTS)
+	$(PIP_INSTALL) -e ".[site]"
 	@touch $@
 
 demo: $(USE)
@@ -64,10 +70,16 @@ test-lowest:
 	$(LOWEST)/bin/uv pip install --python $(LOWEST)/bin/python --resolution lowest-direct -e ".[dev]"
 	$(LOWEST)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
+# What students run, on Windows and macOS as well.
+STUDENTS := $(addprefix -m grader., __main__ commands.check commands.watch commands.practice \
+	commands.init commands.handout commands.new commands.build jupyter testing probing \
+	grading.grader grading.plugin sandbox.worker.spawned submissions.reader_process.spawned)
+
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	for system in win32 darwin; do $(BIN)/mypy --platform $$system $(STUDENTS) || exit 1; done
 	MYPYPATH=tests:benchmarks $(BIN)/mypy benchmarks/*.py
 	$(BIN)/lint-imports
 
@@ -101,6 +113,9 @@ validate: $(USE)
 docs: $(DEV)
 	$(BIN)/python docs/build.py
 	$(BIN)/python -W ignore docs/screenshots.py
+
+site: $(WITH_SITE)
+	$(BIN)/python docs/website.py
 
 # What tests ask of the system: to become an ordinary user, the kernel's own numbers, a browser.
 SYSTEM := util-linux linux-libc-dev chromium
