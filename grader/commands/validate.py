@@ -6,38 +6,28 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from grader.commands.build import stale
-from grader.commands.options import COURSE, progress_bar
-from grader.course.course import NAMED_FILE, SETTINGS, Course, Exercise
-from grader.course.faults import Edit, Fault, edited, load_faults
-from grader.course.named import Named, load_named
-from grader.course.settings import did_you_mean
-from grader.course.stubs import make_stub
-from grader.errors import CourseError
-from grader.grading.outcomes import points_of
-from grader.grading.price import price_of
+from grader.commands.build import plan_build
+from grader.commands.options import OWN_COURSE, progress_bar
+from grader.commands.proving import NO_PRICE, TO_DO, Proof, Prover, wrong_tests
+from grader.course.course import (
+    SETTINGS,
+    Course,
+    load_course,
+    load_public,
+)
+from grader.errors import CourseError, RequestError
 from grader.grading.session import with_grader
-from grader.grading.signatures import parsed
-from grader.report import Diagnosis, Outcome, Report
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
-
-MIN_HINTS = 3
-OUTPUT = "output"  # the stage for what a call returns
-TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
-GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
 @click.command()
@@ -51,15 +41,22 @@ GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
 @click.option("--prices", is_flag=True, help="Print what each fault costs, too.")
-@COURSE
-def validate(names: tuple[str, ...], seed: int, prices: bool, course: Course) -> int:
+@click.option("--watch", is_flag=True, help="Keep running, and prove again whatever is saved.")
+@OWN_COURSE
+def validate(names: tuple[str, ...], seed: int, prices: bool, watch: bool, course: Course) -> int:
     """Prove that the course's content is right.
 
     References score all points, stubs none; every fault in every form is rejected
     by its hidden suite and can be distinguished from the others; edits match once;
     hints, points, prices and generated files are in order; runs repeat bit for bit.
+
+    --watch proves the exercises, one by one; the course as a whole is proven without it.
     """
     chosen = [course[name].name for name in names] or list(course.names)
+    if watch and (prices or not sys.stdin.isatty()):
+        raise RequestError("--watch is for the terminal, and shows no prices", "grader validate")
+    if watch:
+        return 0 if _watch(course, chosen, seed) else 1
     with progress_bar(len(chosen)) as on_exercise:
         proofs = validate_course(course, chosen, seed, on_exercise, prices=prices)
     if prices:
@@ -69,34 +66,6 @@ def validate(names: tuple[str, ...], seed: int, prices: bool, course: Course) ->
     for problem in problems:
         click.echo(click.style("✗ ", fg="red") + problem)
     return 1 if problems else 0
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a fault costs: its failed checks, its price, and all points lost in each form of it."""
-
-    fault: str
-    checks: int
-    price: int
-    charged: tuple[int, ...]
-
-
-NO_PRICE = Price("fault", 0, 0, ())
-
-
-@dataclass
-class Proof:
-    """What was proven about one exercise, and the problems found."""
-
-    exercise: Exercise
-    tests: int = 0
-    faults: int = 0
-    caught: int = 0
-    needed: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # test → faults that it alone rejects
-    prices: list[Price] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 def validate_course(
@@ -111,292 +80,92 @@ def validate_course(
 
     Run all tests on every form of every fault, if the `prices` of the forms are wanted.
     """
+    _require_reference(course)
+    with Zygote() as zygote:
+        proofs = _prove(course, names, zygote, seed, on_exercise, prices=prices)
+        if set(names) == set(course.names):
+            proofs[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
+    return proofs
+
+
+def _prove(
+    course: Course,
+    names: Sequence[str],
+    zygote: Zygote,
+    seed: int,
+    on_exercise: Callable[[str], None] = lambda name: None,
+    *,
+    prices: bool = False,
+) -> list[Proof]:
+    """Collect the suites of the exercises `names`, and prove each."""
+
+    def prove_all(grader: Grader) -> list[Proof]:
+        proofs = []
+        for name in names:
+            on_exercise(name)
+            proofs.append(Prover(course[name], grader, seed, prices=prices).prove())
+        return proofs
+
+    return with_grader(course, names, zygote, prove_all, keep_answers=True)
+
+
+def _require_reference(course: Course) -> None:
     if course.suites != "hidden":
         raise CourseError(f"{course.root} has no reference/ to validate")
-    proofs = []
+
+
+def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
+    """Prove exercises again on every save until the author quits; return whether nothing is left.
+
+    What starts workers stays warm; the suites are collected anew, because they may be what changes.
+    """
+    # Takes a moment, which the command without --watch does without.
+    from grader.commands.to_do import ToDoList, watch_to_do  # noqa: PLC0415
+
+    _require_reference(course)
     with Zygote() as zygote:
 
-        def prove_all(grader: Grader) -> None:
-            for name in names:
-                on_exercise(name)
-                proofs.append(Prover(course[name], grader, seed, prices=prices).prove())
+        def find_problems(name: str, on_wait: Callable[[], None]) -> list[str]:
+            zygote.on_wait = on_wait
+            return _prove(load_course(course.root), [name], zygote, seed)[0].problems
 
-        with_grader(course, names, zygote, prove_all, keep_answers=True)
-    if set(names) == set(course.names):
-        proofs[-1].problems += whole_course(course)
-    return proofs
+        return watch_to_do(ToDoList(course, tuple(names), find_problems))
+
+
+def public_suites(course: Course, zygote: Zygote, seed: int) -> list[str]:
+    """Return what is wrong with the suites of a students' copy, which must be built."""
+    public = load_public(course.root)
+    solutions = {name: course[name].read("solution.py") for name in course.names}
+
+    def prove(grader: Grader) -> list[str]:
+        problems = []
+        for exercise in public.exercises:
+            total, points = grader.suite.points_of(exercise.name), exercise.points
+            if total != points:
+                problems.append(
+                    f"{exercise.name}/test_public.py: its tests are worth {total} points, "
+                    f"exercise.toml says {points}"
+                )
+            submission = Submission("validate", solutions)
+            report = grader.grade(submission, [exercise.name], seed).report
+            problems += [
+                f"{exercise.name}/solution.py: fails {test.name} of test_public.py: {test.message}"
+                for test in wrong_tests(report)
+            ]
+        return [f"reference/{problem}" for problem in problems]
+
+    return with_grader(public, public.names, zygote, prove)
 
 
 def whole_course(course: Course) -> list[str]:
     """Return what is wrong with the course as a whole."""
     problems = [
         f"{path.relative_to(course.root)}: not what `grader build` would write"
-        for path in stale(course)
+        for path in plan_build(course).stale
     ]
     lines = (course.root / SETTINGS).read_text("utf-8").splitlines()
     left = (f"{SETTINGS}:{n}: {line}" for n, line in enumerate(lines, start=1) if TO_DO in line)
     return [*problems, *left, *filter(None, [course.uneven_points])]
-
-
-class Prover:
-    """Proves one exercise with suites that are already collected."""
-
-    def __init__(
-        self, exercise: Exercise, grader: Grader, seed: int, *, prices: bool = False
-    ) -> None:
-        self.exercise, self.grader, self.seed, self._prices = exercise, grader, seed, prices
-        course = grader.suite.course
-        self.solutions = {name: course[name].read("solution.py") for name in course.names}
-        self.solution = self.solutions[exercise.name]
-        self.items = grader.suite.items.get(exercise.name, [])
-        self.proof = Proof(exercise, tests=len(self.items))
-
-    def prove(self) -> Proof:
-        """Run every step, in the order that makes a failure easiest to understand."""
-        self._left_to_do()
-        self._texts()
-        self._probes()
-        self._reference()
-        self._stub()
-        self._faults()
-        self._named()
-        self._tests()
-        return self.proof
-
-    def _problem(self, file: str, text: str) -> None:
-        self.proof.problems.append(f"reference/{self.exercise.name}/{file}: {text}")
-
-    def grade(self, solution: str, seed: int | None = None, only: Collection[str] = ()) -> Report:
-        """Return the report on `solution` for this exercise, among reference solutions."""
-        files = {**self.solutions, self.exercise.name: solution}
-        submission, seed = Submission("validate", files), self.seed if seed is None else seed
-        return self.grader.grade(submission, [self.exercise.name], seed, only=only).report
-
-    def _left_to_do(self) -> None:
-        for path in sorted(self.exercise.folder.glob("*.*")):
-            lines = path.read_text("utf-8", errors="replace").splitlines()
-            for number, line in enumerate(lines, start=1):
-                if TO_DO in line:
-                    self._problem(f"{path.name}:{number}", line[line.index(TO_DO) :].strip(' ",.'))
-
-    def _texts(self) -> None:
-        exercise = self.exercise
-        if len(exercise.hints) < MIN_HINTS or not all(hint.strip() for hint in exercise.hints):
-            self._problem("exercise.toml", f"needs {MIN_HINTS} hints, none empty")
-        total = self.grader.suite.points_of(exercise.name)
-        if total != exercise.points:
-            says = f"its tests are worth {total} points, exercise.toml says {exercise.points}"
-            self._problem("test_hidden.py", says)
-        if not (exercise.folder / "test_public.py").is_file():
-            self._problem("test_public.py", "missing")
-
-    def _probes(self) -> None:
-        """Check that each stage is a name of the solution, and that the probes themselves work."""
-        for stage in self.exercise.stages:
-            if stage != OUTPUT and not re.search(rf"\b{re.escape(stage)}\b", self.solution):
-                self._problem("exercise.toml", f"stages: nothing in solution.py is called {stage}")
-        try:
-            catalogue = self.grader.computed(self.exercise)
-        except CourseError as error:
-            self._problem("probes.py", error.message)
-            return
-        for probe in catalogue.probes:
-            kind = getattr(catalogue.reference.answer(probe), "kind", "")
-            if kind and not probe.is_misuse:
-                says = f"{probe.name} raises {kind} on the reference; only probes of the aspect "
-                self._problem("probes.py", f'{says}"refusals" may')
-
-    def _reference(self) -> None:
-        first = self.grade(self.solution)
-        for test in _wrong(first):
-            self._problem("solution.py", f"fails {test.name}: {test.message} ({test.kind})")
-        if self.grade(self.solution) != first:
-            self._problem("test_hidden.py", "two runs with one seed differ")
-        for test in _wrong(self.grade(self.solution, self.seed + 1)):
-            self._problem("solution.py", f"fails {test.name} with another seed: {test.message}")
-
-    def _stub(self) -> None:
-        report = self.grade(make_stub(self.exercise))
-        if report.points:
-            self._problem("test_hidden.py", f"the stub earns {report.points} points")
-        for test in _wrong(report):
-            if test.kind != "NotImplementedError":
-                kind = test.kind or test.message
-                says = f"on the stub {test.name} fails with {kind}, not NotImplementedError"
-                self._problem("test_hidden.py", says)
-
-    def _faults(self) -> None:
-        faults = load_faults(self.exercise)
-        self.proof.faults = len(faults)
-        for fault in faults:
-            if problem := _text_problem(fault, self.solution) or self._fault(fault):
-                self._problem("faults.toml", f"{fault.name}: {problem}")
-
-    def _fault(self, fault: Fault) -> str:
-        """Grade the solution with a fault; return what is wrong with the fault's own keys."""
-        main, *forms = fault.forms()
-        report = self.grade(edited(self.solution, main) or self.solution)
-        if report.points == report.max_points:
-            self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
-            return ""
-        wrong = [test.name for test in _wrong(report)]
-        self.proof.caught += 1
-        if len(wrong) == 1:
-            self.proof.needed.setdefault(wrong[0], []).append(fault.name)
-        return (
-            self._fails_otherwise(fault, wrong)
-            or self._misnamed(fault, main, report.exercises[0].diagnosis)
-            or self._mispriced(fault)
-            or self._forms(fault, forms, report)
-        )
-
-    def _misnamed(self, fault: Fault, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
-        """Return what the diagnosis names instead of this fault alone, or nothing."""
-        if diagnosis is None:  # its message says what it is
-            return ""
-        named = _named(diagnosis)
-        if named - {fault.like} == {fault.name}:
-            return ""
-        if not named and not self.grader.computed(self.exercise).can_name(fault, form):
-            return ""
-        others = ", ".join(sorted(named - {fault.name})) or "no known mistake"
-        return f"the diagnosis cannot distinguish it from {others}"
-
-    def _mispriced(self, fault: Fault) -> str:
-        """Return what is wrong with the price of a fault, or nothing."""
-        most, price = self.exercise.points, price_of(fault, self.exercise.points)
-        worth = {item.name: points_of(item) for item in self.items}
-        stated = min(filter(None, (worth[name] for name in fault.fails)), default=0)
-        if price < stated:
-            says = f"it costs {price} points, and the cheapest check that it fails takes {stated}"
-            return f"{says}; set `costs`"
-        return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
-
-    def _forms(self, fault: Fault, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
-        """Grade the other forms of a fault; return what is wrong with the first that is wrong."""
-        reports = [main]
-        for form in forms:
-            text = edited(self.solution, form) or self.solution
-            report = self._rejection(fault, text)
-            if problem := self._form_problem(fault, form, text, report):
-                made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
-                return f"in the form {textwrap.shorten(made, 100)!r} {problem}"
-            reports.append(report)
-        lost = sorted({report.max_points - report.points for report in reports})
-        checks = main.max_points - sum(test.points for test in main.exercises[0].tests)
-        price = price_of(fault, self.exercise.points)
-        self.proof.prices.append(Price(fault.name, checks, price, tuple(lost)))
-        return ""
-
-    def _rejection(self, fault: Fault, text: str) -> Report:
-        """Return the report on a form of a fault; the first test that rejects it is enough."""
-        for name in () if self._prices else sorted(fault.fails):
-            report = self.grade(text, only=[name])
-            if any(test.max_points for test in _wrong(report)):
-                return report
-        return self.grade(text)
-
-    def _form_problem(self, fault: Fault, form: Sequence[Edit], text: str, report: Report) -> str:
-        """Return why a form of a fault is not proven; a tie with another mistake is no problem.
-
-        Its answers are worked out here: that a worker gives the same ones is seen of main forms.
-        """
-        if report.points == report.max_points:
-            return "it earns all points"
-        diagnostician = self.grader.diagnostician(self.exercise)
-        if diagnostician is None:
-            return ""
-        answers = self.grader.computed(self.exercise).answers_of(text)
-        diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
-        if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
-            return ""
-        return self._misnamed(fault, form, diagnosis)
-
-    def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
-        """Compare the failing tests with those that the fault names; `own_parts` do not count."""
-        own_parts = {item.name for item in self.items if item.get_closest_marker("own_parts")}
-        names = [name for name in wrong if name not in own_parts]
-        if fault.fails == set(names):
-            return ""
-        listed = ", ".join(f'"{name}"' for name in names)
-        return f"it fails other tests than it says; they are: fails = [{listed}]"
-
-    def _named(self) -> None:
-        """Check the mistakes that were named with `grader name`."""
-        named = load_named(self.exercise)
-        taken = Counter(
-            [*(each.id for each in named), *(each.name for each in load_faults(self.exercise))]
-        )
-        for each in named:
-            if problem := self._named_problem(each, taken[each.id]):
-                self._problem(NAMED_FILE, f"{each.id}: {problem}")
-
-    def _named_problem(self, named: Named, called_so: int) -> str:
-        if called_so > 1:
-            return "another mistake has the same name"
-        if not named.says.strip():
-            return "its `says` is empty"
-        if parsed(named.signature) is None:
-            return "its `signature` is damaged; name the mistake again"
-        most, price = self.exercise.points, price_of(named.as_fault(), self.exercise.points)
-        if price > most:
-            return f"it costs {price} points, and the exercise is worth {most}"
-        known = self.grader.known_with(self.exercise, named.signature)
-        return f"it is the same as {known}; take it out" if known else ""
-
-    def _tests(self) -> None:
-        """Check that each hidden test is needed by a fault, or says which contract it guards."""
-        # Imports torch, which the other commands of this file's users do without.
-        from grader.grading.suite_globals import tensors_at_module_level  # noqa: PLC0415
-
-        for name in tensors_at_module_level(self.items):
-            says = f"keeps a tensor or a module at module level ({name}); make it in a function, "
-            self._problem("test_hidden.py", says + "so that every student gets the same values")
-        known = {item.name for item in self.items}
-        for item in self.items:
-            doc = getattr(item, "function", item).__doc__ or ""
-            needs = {name for mark in item.iter_markers("needs") for name in mark.args}
-            for name in needs - known:
-                says = f"{item.name} needs {name}, which is not there{did_you_mean(name, known)}"
-                self._problem("test_hidden.py", says)
-            if not doc.strip():
-                self._problem("test_hidden.py", f"{item.name} has no sentence")
-            if item.name not in self.proof.needed and GUARDS not in doc:
-                says = f"no fault needs {item.name}, and its docstring names no contract"
-                self._problem("test_hidden.py", f"{says} that it `{GUARDS}`")
-
-
-def _wrong(report: Report) -> list[Outcome]:
-    return [
-        test
-        for exercise in report.exercises
-        for test in exercise.tests
-        if test.outcome in ("failed", "error")
-    ]
-
-
-def _named(diagnosis: Diagnosis) -> set[str]:
-    """Return the names of every explanation of a diagnosis."""
-    found = [diagnosis.faults, *(other.faults for other in diagnosis.tie)]
-    return {" with ".join(faults) for faults in found if faults}
-
-
-def _text_problem(fault: Fault, solution: str) -> str:
-    if not all(edit.replace for edit in fault.main_edits):
-        return "it has no text to replace"
-    for form in fault.forms():
-        text = edited(solution, form)
-        if text is None:
-            counts = {edit.replace: solution.count(edit.replace) for edit in form}
-            place = next((text for text, count in counts.items() if count != 1), form[-1].replace)
-            stands = f"its text stands {counts[place]} times in solution.py, not once"
-            return stands if len(form) == 1 else f"{stands}: {place!r}"
-        if text == solution:
-            return "it changes nothing"
-    for key in ("says", "hint"):
-        if not getattr(fault, key).strip():
-            return f"its `{key}` is empty"
-    return ""
 
 
 def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
@@ -412,7 +181,7 @@ def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
 
 def table(proofs: Sequence[Proof]) -> str:
     """Return what was proven, as a table."""
-    width = max(len(proof.exercise.name) for proof in proofs)
+    width = max(len("exercise"), *(len(proof.exercise.name) for proof in proofs))
     counts = [
         (p.exercise.points, p.tests, p.faults, p.caught, len(p.needed), len(p.problems))
         for p in proofs
