@@ -27,7 +27,8 @@ from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
 from grader.grading.grader import Grader
 from grader.grading.session import with_grader
-from grader.sandbox.confinement.layers import LAYERS, Confinement, confine, prepare
+from grader.sandbox.confinement.layers import LAYERS, confine, prepare
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.worker import Worker
@@ -145,8 +146,11 @@ def cost_of_confinement() -> float:
     return statistics.median(costs)
 
 
-def save_to_verdict() -> float:
-    """Return the seconds from a save to the new verdict of `grader check --watch`."""
+def save_to_verdict(workers: str, idle: float) -> float:
+    """Return the seconds from a save to the new verdict of `grader check --watch`.
+
+    Nothing is saved for `idle` seconds before.
+    """
     name = "multi_head_attention"
     right = (ROOT / "reference" / name / "solution.py").read_text()
     turns = [(right.replace("dim=-1", "dim=2"), "grader hint"), (right, "Well done")] * SAVES
@@ -156,11 +160,12 @@ def save_to_verdict() -> float:
         pid, screen = pty.fork()
         if pid == 0:
             os.chdir(ROOT)
-            os.execv(PYTHON[0], [*PYTHON, "-m", "grader", "check", "--watch", str(file)])
+            command = [*PYTHON, "-m", "grader", "check", "--watch", "--workers", workers, str(file)]
+            os.execv(PYTHON[0], command)
         _read_until(screen, "quit")
         times = []
         for text, verdict in turns:
-            time.sleep(0.3)  # let it become idle, as it is when a student saves
+            time.sleep(idle)
             start = time.perf_counter()
             file.write_text(text)
             _read_until(screen, verdict)
@@ -230,7 +235,8 @@ def main() -> None:
     pytest_cpu, grading_cpu = (statistics.median(column) for column in zip(*turns))
     call = cost_of_a_call()
     confining = cost_of_confinement()
-    saving = save_to_verdict()
+    saving = save_to_verdict("fork", 0.3)
+    saving_spawned = save_to_verdict("spawn", importing + 1.0)  # the next worker is ready by then
     diagnosing = cost_of_diagnosis(course)
     rows = [
         (
@@ -250,6 +256,12 @@ def main() -> None:
             f"{saving / importing:.2f} x",
             "<= 0.35 x",
             f"{saving * 1e3:.0f} ms against {importing:.2f} s of `import torch`",
+        ),
+        (
+            "the same with `--workers spawn`",
+            f"{saving_spawned / importing:.2f} x",
+            "<= 0.35 x",
+            f"{saving_spawned * 1e3:.0f} ms against {importing:.2f} s of `import torch`",
         ),
         (
             "diagnosis of a failed exercise",

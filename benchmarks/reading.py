@@ -22,6 +22,7 @@ from grader.course.course import Course, load_course
 from grader.submissions.layouts import collect, find_attempts
 from grader.submissions.layouts.collection import read_attempt
 from grader.submissions.reader.host import readers
+from grader.submissions.reader.template import ReaderTemplate
 
 ROOT = Path(__file__).parent.parent
 STUDENTS, ROUNDS = 20, 15
@@ -36,7 +37,9 @@ def _milliseconds(action: Callable[[], object]) -> float:
 
 def _cpu_seconds() -> float:
     """Return the CPU time of this process, the template process and all its readers so far."""
-    template = Path(f"/proc/{readers().pid}")
+    source = readers()
+    assert isinstance(source, ReaderTemplate)
+    template = Path(f"/proc/{source.pid}")
     fields = (template / "stat").read_text().rpartition(")")[2].split()
     alive = (template / "task" / template.name / "children").read_text().split()
     nanoseconds = sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in alive)

@@ -69,10 +69,44 @@ def exercises() -> str:
     return "\n".join(rows) + "\n"
 
 
+def importing() -> str:
+    """Return what `grader import` prints about a sample notebook."""
+    return imported_course()[0]
+
+
+def imported() -> str:
+    """Return what `grader validate` lists for an exercise of the sample notebook."""
+    return imported_course()[1]
+
+
+@cache
+def imported_course() -> tuple[str, str]:
+    """Return what the two commands of the page print in an empty folder."""
+    commands = (
+        ["import", "nbgrader", "examples/other_graders/nbgrader.ipynb"],
+        ["validate", "attention"],
+    )
+    shown = []
+    with TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / "examples", Path(folder) / "examples")
+        for command in commands:
+            done = subprocess.run(
+                [sys.executable, "-m", "grader", *command],
+                cwd=folder,
+                check=False,
+                capture_output=True,
+                text=True,
+            )
+            shown.append(f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n")
+    return shown[0], shown[1]
+
+
 MAKERS: Mapping[str, Callable[[], str]] = {
     "verdict": verdict,
     "watch": watch,
     "exercises": exercises,
+    "importing": importing,
+    "imported": imported,
 }
 
 

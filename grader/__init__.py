@@ -16,7 +16,7 @@ __version__ = "0.2.0"
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Make `%%check` known to a notebook: IPython calls this for `%load_ext grader`."""
+    """Make `%%check` and `%%example` known to IPython, which calls this for `%load_ext grader`."""
     from grader.jupyter import load_extension  # noqa: PLC0415
 
     load_extension(shell)
@@ -29,8 +29,8 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     return jupyter.check(name, seed=seed)
 
 
-def show(weights: Any, tokens: Sequence[str] = ()) -> Picture:
+def show(weights: Any, tokens: Sequence[str] = (), *, title: str = "weights") -> Picture:
     """Draw attention weights, (n_queries, n_keys) or (heads, n_queries, n_keys)."""
     from grader import jupyter  # noqa: PLC0415
 
-    return jupyter.show(weights, tokens)
+    return jupyter.show(weights, tokens, title=title)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import warnings
+from io import TextIOWrapper
 
 import click
 
@@ -42,6 +43,18 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, until the process ends
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not _can_encode(stream.encoding):
+            stream.reconfigure(encoding="utf-8")  # a pipe or a file on Windows
+
+
+def _can_encode(encoding: str) -> bool:
+    """Return whether an encoding has the marks and bars of reports."""
+    try:
+        "✓▸█…".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def run(arguments: list[str] | None = None) -> int:

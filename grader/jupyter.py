@@ -1,4 +1,4 @@
-"""The grader in a notebook: `%load_ext grader`, `%%check`, `grader.check` and `grader.show`.
+"""The grader in a notebook: `%%check`, `%%example`, `grader.check` and `grader.show`.
 
 The kernel, in which a student's code has run, is not trusted with the verdict: the texts of the
 cells go to a process of their own, which grades them as it grades a notebook that is handed in.
@@ -6,6 +6,7 @@ cells go to a process of their own, which grades them as it grades a notebook th
 
 from __future__ import annotations
 
+import ast
 import html
 import os
 import re
@@ -13,14 +14,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import click
 import nbformat
 
-from grader.course.course import Course, find_course, packaged_course
+from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
 from grader.reports import pages
@@ -29,20 +32,8 @@ FILE = "notebook"
 HEIGHT = 480  # pixels of a report's frame
 ENDED = (0, 1)  # the exit codes of a check that came to its end
 MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
-STYLE = """<style>
-.grader-picture {display: flex; flex-wrap: wrap; gap: 1em}
-.grader-picture figure {margin: 0}
-.grader-picture svg {font: 12px sans-serif; overflow: visible}
-.grader-picture svg > text {fill: currentColor}
-.grader-picture line {stroke: #3b7dd8; stroke-linecap: round}
-</style>"""
-MATRICES = """\
-{% import "charts.html.j2" as draw with context %}
-{% for title, rows in matrices %}
-{% if tokens %}{{ draw.attention(rows, tokens, title) }}
-{% else %}{{ draw.heatmap(charts.matrix(title, rows), "values") }}{% endif %}
-{% endfor %}
-"""
+_DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
+_OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -76,7 +67,7 @@ class Picture:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'{STYLE}<div class="grader-picture">{self.drawing}</div>'
+        return self.drawing
 
 
 def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
@@ -89,13 +80,12 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     cells = _cells_so_far()
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     with tempfile.TemporaryDirectory(prefix="grader-notebook-") as root:
-        folder = str(Path(root, FILE))  # whose name the report has
-        Path(folder).mkdir()
-        file, page = Path(folder, f"{FILE}.ipynb"), Path(root, "report.html")
-        nbformat.write(notebook, file)
+        folder, page = Path(root, FILE), Path(root, "report.html")
+        folder.mkdir()  # whose name the report has
+        nbformat.write(notebook, folder / f"{FILE}.ipynb")
         for path in _other_files(course, cells):
             shutil.copy(path, folder)
-        command = [sys.executable, "-m", "grader", "check", folder, exercise, "--all"]
+        command = [sys.executable, "-m", "grader", "check", str(folder), exercise, "--all"]
         command += ["--course", str(course.root), "--also", f"html={page}"]
         command += [] if seed is None else ["--seed", str(seed)]
         # What the kernel has changed in its environment, such as its path, is the student's.
@@ -108,42 +98,86 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
             env={**os.environ, "PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8"},
         )
         said = run.stdout if run.returncode in ENDED else run.stderr
-        told = said.replace(f"{folder}{os.sep}", "")
-        shown = page.read_text("utf-8").replace(f"{folder}{os.sep}", "") if page.is_file() else ""
-    return NotebookVerdict(told, shown, run.returncode == 0)
+        shown = page.read_text("utf-8") if page.is_file() else ""
+    text, html_page = (each.replace(f"{folder}{os.sep}", "") for each in (said, shown))
+    return NotebookVerdict(text, html_page, run.returncode == 0)
 
 
-def show(weights: Any, tokens: Sequence[str] = ()) -> Picture:
+def show(weights: Any, tokens: Sequence[str] = (), *, title: str = "weights") -> Picture:
     """Draw a matrix of weights, or one for each head; with `tokens`, as lines between them.
 
     `weights` has shape (n_queries, n_keys) or (heads, n_queries, n_keys): a tensor, an array or
-    lists of numbers.
+    lists of numbers. A single matrix gets the `title`.
     """
     rows = weights.tolist() if hasattr(weights, "tolist") else weights
     heads = _as_heads(rows)
     sizes = {len(head) for head in heads} | {len(row) for head in heads for row in head}
     if tokens and sizes != {len(tokens)}:
         raise RequestError(f"the weights are not those of {len(tokens)} tokens", "leave out tokens")
-    titles = ["weights"] if len(heads) == 1 else [f"head {n}" for n in range(len(heads))]
-    template = pages.environment().from_string(MATRICES)
+    titles = [title] if len(heads) == 1 else [f"head {n}" for n in range(len(heads))]
+    template = pages.environment().get_template("picture.html.j2")
     drawing = template.render(matrices=list(zip(titles, heads)), tokens=list(tokens))
     text = "\n\n".join("\n".join(_line(row) for row in head) for head in heads)
     return Picture(drawing, text)
 
 
 def load_extension(shell: Any) -> None:
-    """Make `%%check` known to IPython, and the exercises importable."""
+    """Make `%%check` and `%%example` known to IPython, and the exercises importable."""
 
     def check_cell(line: str, cell: str) -> NotebookVerdict:
-        """Run a cell, then grade what it defines: `%%check layer_norm`."""
+        """Grade what a cell defines, then run it for the cells after it: `%%check layer_norm`."""
         verdict = check(line.strip())
         shell.run_cell(cell, store_history=False)
+        _make_importable(_course()[line.strip()], cell, shell.user_ns)
         return verdict
 
+    def example_cell(line: str, cell: str) -> Any:
+        """Run a worked example on what this notebook defines: `%%example layer_norm`."""
+        return run_example(_course()[line.strip()], cell, shell.user_ns)
+
     shell.register_magic_function(check_cell, "cell", "check")
+    shell.register_magic_function(example_cell, "cell", "example")
     folder = str(_course().student_folder)
     if folder not in sys.path:
         sys.path.append(folder)
+
+
+def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
+    """Return the value of the last line of an example; print a sentence if there is nothing to run.
+
+    It sees the `names` of the notebook and leaves them as they are.
+    """
+    missing = [name for name in exercise.implements if name not in names]
+    if missing:
+        click.echo(f"{missing[0]} is not defined yet: run the cell above first")
+        return None
+    try:
+        return _value_of(code, dict(names))
+    except NotImplementedError as error:  # of a stub, which says what to fill in
+        click.echo(f"not written yet: {error}".removesuffix(": "))
+        return None
+
+
+def _value_of(code: str, names: dict[str, Any]) -> Any:
+    """Run code; return the value of its last line, or None if that is no expression."""
+    tree = ast.parse(code)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<example>", "exec"), names)
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), "<example>", "eval"), names)
+
+
+def _make_importable(exercise: Exercise, cell: str, names: Mapping[str, Any]) -> None:
+    """Let later cells import what a cell defines, as they import the file of an exercise.
+
+    A stub does not take the place of the file.
+    """
+    if is_untouched(cell, make_stub(exercise)):
+        return
+    module = ModuleType(exercise.name)
+    vars(module).update({name: names[name] for name in exercise.implements if name in names})
+    sys.modules[exercise.name] = module
 
 
 def _course() -> Course:
@@ -177,10 +211,6 @@ def _cells_so_far() -> list[str]:
     if shell is None:
         raise RequestError("there is no notebook here", "grader check")
     return [_OWN_CALLS.sub(r"\1pass  # \2", cell) for cell in shell.history_manager.input_hist_raw]
-
-
-_DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
-_OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
 
 
 def _as_heads(rows: Any) -> list[list[list[float]]]:

@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.grading.aspects import ASPECTS, EDGES
+from grader.grading.aspects import ASPECTS, EDGES, Aspect, aspect_of
 from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.sandbox.host.proxies import Student, code_of
 
-__all__ = ["ASPECTS", "EDGES", "Rng", "build", "gradients", "probe", "seeded", "written"]
+__all__ = ["ASPECTS", "EDGES", "Aspect", "Rng", "build", "gradients", "probe", "seeded", "written"]
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
 MAX_KEPT = 1_000  # numbers of one parameter that are kept
@@ -33,8 +33,8 @@ MAX_KEPT = 1_000  # numbers of one parameter that are kept
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def probe(aspect: str, *, decides: bool = True) -> Callable[[F], F]:
-    """Mark a function of `probes.py` as a probe of `aspect`, one of `ASPECTS`.
+def probe(aspect: str | Aspect, *, decides: bool = True) -> Callable[[F], F]:
+    """Mark a function of `probes.py` as a probe of `aspect`: one of `ASPECTS`, or an own `Aspect`.
 
     In a students' copy, code that answers a probe otherwise than the reference is not right. If
     right code may do so, because it draws or rounds in its own way, the probe does not decide.
@@ -46,11 +46,12 @@ def probe(aspect: str, *, decides: bool = True) -> Callable[[F], F]:
             \"\"\"A length for each batch item.\"\"\"
             return student.masked_softmax(rng.randn(2, 3, 5), torch.tensor([2, 4]))
     """
-    if aspect not in ASPECTS:
-        raise ValueError(f"there is no aspect {aspect!r}; there are: {', '.join(ASPECTS)}")
+    about = aspect_of(aspect) if isinstance(aspect, str) else aspect
+    if about.name in ASPECTS and about != aspect_of(about.name):
+        raise ValueError(f"there is an aspect {about.name!r} already; choose another name")
 
     def mark(function: F) -> F:
-        function.__aspect__ = aspect  # type: ignore[attr-defined]
+        function.__aspect__ = about  # type: ignore[attr-defined]
         function.__decides__ = decides  # type: ignore[attr-defined]
         return function
 

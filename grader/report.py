@@ -88,6 +88,14 @@ def first_failure(tests: Iterable[Outcome]) -> Outcome | None:
     return min(failed, key=lambda t: (t.points == t.max_points, not t.required), default=None)
 
 
+HINT_BREAK = "\n\n"  # between the hints on several mistakes
+
+
+def separate_hints(hint: str) -> list[str]:
+    """Return the hints on several mistakes one by one, or the only one."""
+    return [each for each in hint.split(HINT_BREAK) if each.strip()]
+
+
 @dataclass(frozen=True)
 class Explanation:
     """One mistake, or two at once, by the names of its faults: what it is, and where to look."""
@@ -98,6 +106,11 @@ class Explanation:
     tests: tuple[tuple[str, ...], ...] = ()  # for each fault, the failed tests that show it
     each: tuple[str, ...] = ()  # what is wrong, fault by fault
     costs: tuple[int, ...] = ()  # the price of each fault in points
+
+    @property
+    def separate_hints(self) -> list[str]:
+        """The hints, one for each mistake that has one."""
+        return separate_hints(self.hint)
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,35 @@
 """Temporary folders that do not stay: the next start removes those of processes that were killed.
 
 A folder is locked as long as the process that made it lives; the kernel gives the lock back,
-however the process ends. So a folder of ours without a lock has no living owner.
+however the process ends. So a folder of ours without a lock has no living owner. Windows locks no
+folders: there, one that is a day old has none.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import functools
 import os
 import re
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+if sys.platform != "win32":
+    import fcntl
+
 PREFIX = "grader-"
 _OURS = re.compile(rf"{PREFIX}([a-z]+)-[0-9a-f]{{16}}")
 _NEW = "new"  # the purpose in the name of a folder that is not locked yet
 _NEW_SECONDS = 60.0
+_OLD_SECONDS = 86_400.0
+_TRIES, _PAUSE = 10, 0.1  # Windows removes no folder that an ending process is still in
 
 
 class ScratchFolder:
@@ -36,16 +42,28 @@ class ScratchFolder:
         new = root / f"{PREFIX}{_NEW}-{ending}"
         new.mkdir()
         new.chmod(0o700)  # whatever the umask is
-        self._lock: int | None = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._lock = _lock(new)
         self.path = new.rename(root / f"{PREFIX}{purpose}-{ending}")
 
     def close(self) -> None:
         """Remove the folder with all that is in it."""
+        _remove(self.path)
         if self._lock is not None:
-            _remove(self.path)
             os.close(self._lock)
             self._lock = None
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder for as long as this process lives; return what keeps the lock."""
+    if sys.platform == "win32":
+        return None
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if somebody owns it
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
 
 
 @contextlib.contextmanager
@@ -69,15 +87,16 @@ def _remove_leftovers(root: Path) -> None:
 
 
 def _remove_unowned(folder: Path, *, is_new: bool) -> None:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        found = os.fstat(lock)
-        if found.st_uid != os.geteuid() or (is_new and time.time() - found.st_mtime < _NEW_SECONDS):
-            return
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if somebody owns it
+    found = folder.lstat()
+    age = time.time() - found.st_mtime
+    if sys.platform == "win32":
+        if age > _OLD_SECONDS:
+            _remove(folder)
+    elif found.st_uid == os.geteuid() and not (is_new and age < _NEW_SECONDS):
+        lock = _lock(folder)
         _remove(folder)
-    finally:
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def _remove(folder: Path) -> None:
@@ -92,5 +111,9 @@ def _remove(folder: Path) -> None:
             else:
                 os.unlink(path)
 
-    with contextlib.suppress(RecursionError):
-        shutil.rmtree(folder, onerror=open_up)
+    for left in reversed(range(_TRIES)):
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(folder, onerror=open_up)
+        if sys.platform != "win32" or not left or not folder.exists():
+            return
+        time.sleep(_PAUSE)

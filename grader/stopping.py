@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+if sys.platform == "win32":
+    SIGNALS = [signal.SIGINT, signal.SIGTERM]
+else:
+    SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 @dataclass
@@ -34,7 +38,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     if _state.steps and not _state.is_waiting:  # a second signal does not wait
         _state.is_waiting = True
         return
-    for other in (signal.SIGTERM, signal.SIGHUP):  # they often come several times
+    for other in SIGNALS[1:]:  # they often come several times
         signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt
 

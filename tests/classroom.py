@@ -21,7 +21,7 @@ from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, enco
 from grader.classroom.workers.pool import WorkerPool
 from grader.course.course import Course, load_course
 from grader.report import ExerciseResult, Frame, Outcome
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 
 TINY = Path(__file__).parent / "tiny"
 

@@ -27,7 +27,7 @@ from grader.__main__ import run
 from grader.course.course import Course, load_course
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult, Report
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.child import ChildProcess
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
@@ -46,12 +46,22 @@ if (
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("validate", "attacks", "evasions", "kills", "accuracy", "pages", "mutants", "cluster"),
+    *(
+        "site",
+        "validate",
+        "attacks",
+        "evasions",
+        "kills",
+        "accuracy",
+        "pages",
+        "mutants",
+        "cluster",
+    ),
     *("dashboard", "examples", "bad_input", "fuzz_trees", "diagnosis", "confine", "fuzz_more"),
     *("stopping", "environment", "lost_workers", "outside", "lost_slots", "project", "watch"),
     *("report_escaping", "boundary", "build", "price", "reader", "regrade", "worker_failures"),
     *("full_disk", "fuzz", "fuzz_files", "batch", "power", "doctor", "seeds", "check"),
-    *("broken_rows", "secrets"),
+    *("broken_rows", "secrets", "autograders", "ci"),
 )
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from grader.submissions import reader_process
 from grader.submissions.reader import messages
+from grader.submissions.reader_process import template as reader_process
 
 HOW, FD, ROOT = sys.argv[1:]
 honest = reader_process.answer

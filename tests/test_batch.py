@@ -16,8 +16,8 @@ from commandline import Cli
 
 from grader.sandbox.confinement import landlock
 from grader.submissions.reader.exchange import ReadingImpossible
-from grader.submissions.reader.host import ReaderTemplate
 from grader.submissions.reader.messages import ReadingRefused
+from grader.submissions.reader.template import ReaderTemplate
 
 
 @pytest.fixture

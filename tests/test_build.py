@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commandline import Cli
 
-from grader.commands.build import stale
+from grader.commands.build import plan_build
 from grader.course.course import Course, load_course
 from grader.course.stubs import make_stub
 from grader.errors import CourseError
@@ -20,7 +20,7 @@ from grader.grading.suite import Suite, collect_suites
 
 
 def test_the_repositorys_exercises_are_current(course: Course) -> None:
-    assert stale(course) == [], "run `grader build`"
+    assert plan_build(course).stale == (), "run `grader build`"
 
 
 def test_check_names_what_is_stale_and_writes_nothing(cli: Cli, tiny_copy: Path) -> None:

@@ -12,6 +12,9 @@ import pytest
 from classroom import hand_in
 from commandline import Cli
 
+from grader.commands.memory import LastCheck, Memory
+from grader.report import HINT_BREAK
+
 HERE = Path(__file__).parent
 
 
@@ -190,6 +193,19 @@ def test_hints_come_one_by_one_and_are_remembered(cli: Cli, work: Path) -> None:
     assert "hint 3 of 3" in last
     assert "x times factor." in last
     assert "That was the last one." in last
+
+
+@pytest.mark.slow
+def test_hints_on_two_mistakes_are_two_hints(cli: Cli, work: Path) -> None:
+    solve(work)
+    path, text = work / "scale.py", (work / "scale.py").read_text()
+    hint = HINT_BREAK.join(["Which factor?", "Which sign?"])
+    last = LastCheck(3, passed=False, hint=hint)
+    Memory(work.parent).remember({path: (text, last)})
+    said = cli("hint", "scale", "--all").out
+    assert "hint 1 of 5, on your mistake\n  Which factor?\n" in said
+    assert "hint 2 of 5, on your mistake\n  Which sign?\n" in said
+    assert "hint 3 of 5\n" in said
 
 
 @pytest.mark.slow

@@ -20,9 +20,9 @@ from grader.classroom.intake import Intake, SelectedAttempt
 from grader.course.course import Course
 from grader.submissions.layouts import Attempt, AttemptPart, collect, find_attempts
 from grader.submissions.opening import MAX_ENTRIES
-from grader.submissions.reader import class_reader, host
+from grader.submissions.reader import class_reader, host, template
 from grader.submissions.reader.exchange import ReadingLimits
-from grader.submissions.reader.host import ReaderTemplate
+from grader.submissions.reader.template import ReaderTemplate
 from grader.submissions.submission import Submission
 
 READER = Path(__file__).parent / "strange_class_reader.py"
@@ -35,16 +35,16 @@ def strange(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
     def behave(how: str) -> None:
         command = sys.executable, "-I", "-W", "ignore", str(READER), how
-        monkeypatch.setattr(host, "COMMAND", command)
+        monkeypatch.setattr(template, "COMMAND", command)
         made.append(ReaderTemplate())
-        monkeypatch.setattr(host, "_template", made[-1])
+        monkeypatch.setitem(host._readers, "fork", made[-1])
 
     # On a busy machine, none of them is too slow.
     monkeypatch.setattr(class_reader, "LIMITS", ReadingLimits(seconds=60.0))
     behave("nothing")
     yield behave
-    for template in made:
-        template.close()
+    for each in made:
+        each.close()
 
 
 def process_of(submission: Submission) -> int:

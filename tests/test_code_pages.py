@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import stat
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from classroom import TINY, Instant, hand_in
@@ -12,10 +14,11 @@ from commandline import Cli
 from test_similarity import program
 
 from grader.classroom import publishing
-from grader.classroom.code_views import _line
-from grader.report import Frame
+from grader.classroom.code_views import _line, view_of
+from grader.report import ExerciseResult, Frame, Outcome
 from grader.reports import code
 from grader.sandbox.cells import CELL
+from grader.submissions.submission import Submission
 
 HOSTILE = (
     "# 3 points </pre><script>document.title='owned'</script>\nx = '<img src=x onerror=f()>'\n"
@@ -109,3 +112,15 @@ def test_a_line_of_a_notebook_is_found_in_its_cell() -> None:
 def test_a_huge_file_is_cut() -> None:
     shown = code.lines_of("x = 1\n" * 100_000, ())
     assert len(shown) < 30 * code.MAX_SHOWN
+
+
+def test_a_line_of_an_imported_exercise_is_no_line_of_this_one() -> None:
+    places = {"own": "block.py", "folder": "block/solution.py", "imported": "norm.py"}
+    tests = tuple(
+        Outcome(name, "All of it.", "failed", 0, 1, where=Frame(file, 3, ""))
+        for name, file in {**places, "sheet": "homework.ipynb, cell 1"}.items()
+    )
+    result = ExerciseResult("block", "Block", 0, 4, "", tests)
+    report: Any = SimpleNamespace(exercises=(result,))
+    (shown,) = view_of(report, Submission("s001", {"block": "x\n", "norm": "y\n"})).files
+    assert shown.lines.keys() == {"own", "folder", "sheet"}

@@ -19,7 +19,8 @@ import pytest
 from grader.errors import StudentFailure
 from grader.sandbox import wire
 from grader.sandbox.confinement import landlock
-from grader.sandbox.confinement.layers import LAYERS, PROCESS, Confinement
+from grader.sandbox.confinement.layers import LAYERS, PROCESS
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.worker import Worker

@@ -101,7 +101,7 @@ def test_two_mistakes_at_once_are_both_named(diagnose: Diagnose) -> None:
     )
     assert set(found.faults) == {"no_scale", "triangle_swapped"}
     assert found.says.startswith("Two mistakes at once. ")
-    assert len(found.tests) == 2
+    assert len(found.tests) == len(found.separate_hints) == 2
 
 
 @pytest.mark.slow
@@ -247,3 +247,68 @@ def test_a_students_copy_without_recorded_answers_is_not_diagnosed(
     exercise = grade(copy, {"layer_norm": text}, "layer_norm").exercises[0]
     assert not exercise.passed
     assert exercise.diagnosis is None
+
+
+TWICE = """
+from grader.probing import probe, written
+
+
+@probe("values")
+def twice(student, rng):
+    \"\"\"The same tensor in two calls.\"\"\"
+    x = rng.randn(3, 4)
+    return [student.scale(x, 2.0), student.scale(x, 2.0)]
+
+
+@probe("writes")
+def argument(student, rng):
+    \"\"\"x afterwards.\"\"\"
+    x = rng.randn(3, 4)
+    return written(student, student.scale, x.T, 2.0)
+"""
+
+
+def test_a_known_mistake_gets_copies_of_a_probes_tensors_as_a_students_does(
+    tiny_copy: Path, tiny_solution: str
+) -> None:
+    (tiny_copy / "reference" / "scale" / "probes.py").write_text(TWICE)
+    course = load_course(tiny_copy)
+    catalogue = computed.ComputedCatalogue(course, course["scale"], 1)
+    in_place = tiny_solution.replace("return x * factor", "return x.mul_(factor)")
+    answers, right = (catalogue.answers_of(text) for text in (in_place, tiny_solution))
+    assert answers["twice"].same(right["twice"])
+    assert not answers["argument"].same(right["argument"])
+
+
+OWN_ASPECT = """
+from grader.probing import Aspect, probe
+
+THRICE = Aspect("thrice", "a factor of 3")
+
+
+@probe("values")
+def ordinary(student, rng):
+    \"\"\"A factor of 2.\"\"\"
+    return student.scale(rng.randn(3, 4), 2.0)
+
+
+def thrice(student, rng):
+    \"\"\"A factor of 3.\"\"\"
+    return student.scale(rng.randn(3, 4), 3.0)
+
+
+first, second, third = (
+    probe(THRICE)(lambda student, rng, n=n: thrice(student, rng) / n) for n in (1, 2, 3)
+)
+"""
+
+
+def test_an_exercise_may_have_aspects_of_its_own(
+    grade: Grade, tiny_copy: Path, tiny_solution: str
+) -> None:
+    (tiny_copy / "reference" / "scale" / "probes.py").write_text(OWN_ASPECT)
+    wrong = tiny_solution.replace("return x * factor", "return x * factor + (factor == 3) * x**2")
+    (result,) = grade(load_course(tiny_copy), {"scale": wrong}).exercises
+    assert result.diagnosis is not None
+    (fact, *_) = result.diagnosis.facts
+    assert fact == "What came out wrong: a factor of 3. Everything else came out right."

@@ -33,6 +33,7 @@ from grader.report import (
 )
 from grader.reports.data import to_data
 from grader.reports.figures import amount
+from grader.reports.platforms import prairielearn
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
@@ -269,6 +270,59 @@ def test_ties_are_told_as_such() -> None:
     assert to_results(seen)["tests"][0]["output"] == (
         "OPEN\n→ MISTAKE\n→ or: TIE\nFirst wrong step: STEP"
     )
+
+
+# --- PrairieLearn ---------------------------------------------------------------------------------
+
+
+def test_prairielearn_gets_a_share_and_tests() -> None:
+    results = json.loads(json.dumps(prairielearn.to_results(sample()), allow_nan=False))
+    tests = results.pop("tests")
+    assert results == {
+        "gradable": True,
+        "score": round(4 / 13, 6),
+        "message": sample().advice,
+        "output": "",
+    }
+    assert tests[1] == {
+        "name": "test_b holds.",
+        "description": "Scale",
+        "points": 0,
+        "max_points": 2,
+        "message": "the output is 3, where 1 is expected\nscale.py:3: return x",
+        "output": "hello",
+    }
+    assert [(test["points"], test["max_points"]) for test in tests] == (
+        [(2, 2), (0, 2), (0, 2), (2, 2), (0, 2), (0, 3)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("mark", "share"),
+    [(Mark(7.5, 10, 7.5), 0.75), (Mark(12, 10, 12), 1.0), (Mark(0, 0, 0), 0.0)],
+)
+def test_prairielearn_gets_the_mark_as_a_share_from_0_to_1(mark: Mark, share: float) -> None:
+    assert prairielearn.to_results(replace(sample(), mark=mark))["score"] == share
+
+
+def test_prairielearn_is_told_what_cannot_be_loaded_and_takes_no_attempt_for_it() -> None:
+    broken = outcome("test_a", "failed", kind="SyntaxError", message="'(' was never closed")
+    missing = exercise("heads", worth=3, advice="there is no heads.py")
+    assert prairielearn.to_results(report(exercise("scale", broken, broken), missing)) == {
+        "gradable": False,
+        "score": 0.0,
+        "format_errors": ["Scale: '(' was never closed", "Heads: there is no heads.py"],
+    }
+    half = report(exercise("scale", broken), exercise("mask", outcome("test_b", "failed")))
+    assert prairielearn.to_results(half)["gradable"]
+
+
+def test_prairielearn_gets_no_more_than_it_takes() -> None:
+    long = [outcome(f"test_{n}", "failed", printed="é" * 3000) for n in range(100)]
+    results = prairielearn.to_results(report(exercise("scale", *long)))
+    assert len(json.dumps(results, indent=2)) < prairielearn.MAX_BYTES
+    assert results["output"] == prairielearn.CUT
+    assert [test["max_points"] for test in results["tests"]] == [2] * 100
 
 
 # --- Classroom 50 ---------------------------------------------------------------------------------

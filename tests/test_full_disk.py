@@ -21,7 +21,7 @@ from refusing_disk import failing
 from grader.classroom import ledger as ledgers
 from grader.classroom import storage
 from grader.errors import RequestError
-from grader.submissions.reader.host import ReaderTemplate
+from grader.submissions.reader.template import ReaderTemplate
 
 
 @pytest.mark.slow

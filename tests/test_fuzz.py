@@ -349,7 +349,7 @@ class Pipe:
         self.interrupted: list[int] = []
         self.reaped: list[int] = []
         self._ended = ended
-        self.fork = lambda: (ours, 1)
+        self.start_worker = lambda: (ours, 1)
         self.on_wait = lambda: None
         self.worker = Worker(self)  # type: ignore[arg-type]
         self.theirs.sendall(wire.frame(Reply(0, wire.WireList(["none"]))))

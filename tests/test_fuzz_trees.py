@@ -19,13 +19,13 @@ import pytest
 
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.submissions import reader_process
 from grader.submissions.layouts import Attempt, FoundAttempts, find_attempts
 from grader.submissions.layouts.attempt import RESERVED
 from grader.submissions.layouts.collection import read_attempt
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingImpossible
-from grader.submissions.reader.host import ReaderTemplate
+from grader.submissions.reader.template import ReaderTemplate
+from grader.submissions.reader_process import template as reader_process
 
 SECRET = "'nobody may read this'"
 OWN = re.compile(r"'own [0-9]+'")

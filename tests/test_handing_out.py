@@ -147,6 +147,23 @@ def test_init_within_a_course_brings_that_one_up_to_date(
     assert cli().out == "cd attention\n"
 
 
+def test_init_of_another_course_takes_a_folder_of_its_own(
+    cli: Cli, tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli("build", "--course", tiny_copy)
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    cli("init")
+    assert cli("init", "--course", tiny_copy).code == 0
+    assert (tmp_path / "home" / "tiny" / "exercises" / "scale.py").is_file()
+    monkeypatch.chdir("attention")
+    cli("init", "--course", tiny_copy)
+    assert Path("tiny", "exercises", "scale.py").is_file()
+    assert not Path("exercises", "scale.py").exists()
+    monkeypatch.chdir("tiny")
+    assert "is up to date" in cli("init", "--course", tiny_copy).out
+
+
 def test_the_next_exercise_is_the_one_that_was_begun(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,12 +213,17 @@ def change(course: Path, file: str, old: str, new: str) -> None:
     path.write_text(path.read_text().replace(old, new))
 
 
+def work_on(handed: Path) -> tuple[Path, str]:
+    """Change a student's file; return its path and its text."""
+    path = handed / "exercises" / "scale.py"
+    path.write_text(path.read_text() + "# mine\n")
+    return path, path.read_text()
+
+
 def test_an_update_replaces_only_what_nobody_has_changed(
     cli: Cli, handed: Path, tiny_copy: Path
 ) -> None:
-    mine = handed / "exercises" / "scale.py"
-    mine.write_text(mine.read_text() + "# mine\n")
-    work = mine.read_text()
+    mine, work = work_on(handed)
     change(tiny_copy, "test_public.py", "Twice 1 is 2.", "Twice one is two.")
     said = cli("handout", handed, "--course", tiny_copy, "--update")
     assert (said.code, "grader build" in said.err) == (2, True)
@@ -219,9 +241,7 @@ def test_an_update_replaces_only_what_nobody_has_changed(
 def test_what_both_changed_is_named_and_the_work_stays(
     cli: Cli, handed: Path, tiny_copy: Path
 ) -> None:
-    mine = handed / "exercises" / "scale.py"
-    mine.write_text(mine.read_text() + "# mine\n")
-    work = mine.read_text()
+    mine, work = work_on(handed)
     statement = tiny_copy / "reference" / "scale" / "statement.md"
     statement.write_text(statement.read_text() + "\nOne more promise.\n")
     cli("build", "--course", tiny_copy)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,33 +17,52 @@ from commandline import Cli
 from nbclient import NotebookClient
 
 import grader
-from grader.commands.notebooks import FOLDER, notebooks
-from grader.course.course import Course
+from grader.commands.notebooks import notebooks
+from grader.course.course import NOTEBOOKS, Course, load_course
 from grader.errors import RequestError
 
 CHECKED = re.compile(r"(%%check (\w+)\n).*", re.DOTALL)
+SAMPLING = Path(__file__).parent.parent / "examples" / "sampling"
+# Numbers of the statements' worked examples, as they are drawn or printed.
+EXAMPLES = {
+    "dictionary_lookup": " 0.4643  0.3126  0.2231",
+    "masked_softmax": " 0.2689  0.7311  0.0000",
+    "causal_attention": " 0.1935  0.1663  0.1666  0.1542  0.1666  0.1529",
+    "multi_head_attention": " 0.2741  0.2741  0.4519",
+    "layer_norm": "-1.0000 -0.5000  0.0000  1.5000",
+    "feed_forward": " 4.5000 -3.0000",
+    "transformer_block": " 6.0000  0.0000\n 7.0000  1.0000",
+    "cross_entropy": "tensor(0.7531)",
+    "perplexity": "tensor(2.1236)",
+    "top_k": "   -inf  4.0000    -inf  3.0000\n 0.0000  0.0000    -inf    -inf",
+    "nucleus": "   -inf  2.0000  1.0000    -inf\n   -inf  2.0000    -inf    -inf",
+}
 Fill = Callable[[str], str]
 
 
 def run(notebook: nbformat.NotebookNode, folder: Path) -> list[Mapping[str, Any]]:
-    """Run a notebook top to bottom in a kernel; return what its code cells display."""
+    """Run a notebook top to bottom in a kernel; return what its code cells display and print."""
     client = NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
     client.execute()
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [
-        {key: value for output in cell.outputs for key, value in output.get("data", {}).items()}
+        {
+            key: value
+            for output in cell.outputs
+            for key, value in output.get("data", {output.get("name"): output.get("text")}).items()
+        }
         for cell in cells
     ]
 
 
 def filled(text: str, solutions: Mapping[str, str]) -> nbformat.NotebookNode:
-    """Return a notebook with solutions in its cells."""
+    """Return a notebook with solutions in its cells, as far as there are any."""
     notebook = nbformat.reads(text, as_version=4)
     for cell in notebook.cells:
         if found := CHECKED.fullmatch(cell.source):
-            cell.source = found[1] + solutions[found[2]]
+            cell.source = found[1] + solutions.get(found[2], cell.source.removeprefix(found[1]))
     return notebook
 
 
@@ -60,25 +81,90 @@ def test_the_same_course_gives_the_same_notebooks_without_outputs(course: Course
         nbformat.validate(notebook)
         assert all(not cell.get("outputs") for cell in notebook.cells)
     whole = json.loads(first["course.ipynb"])["cells"]
-    assert sum(cell["cell_type"] == "code" for cell in whole) == len(course.names) + 1
+    assert sum(cell["cell_type"] == "code" for cell in whole) == 2 * len(course.names) + 1
+
+
+@pytest.mark.parametrize("root", [SAMPLING.parent.parent, SAMPLING], ids=["attention", "sampling"])
+def test_a_notebook_shows_the_formula_of_its_exercise(root: Path) -> None:
+    course = load_course(root)
+    for exercise in course.exercises:
+        cells = json.loads(notebooks(course)[f"{exercise.name}.ipynb"])["cells"]
+        task = "".join(next(cell for cell in cells if cell["cell_type"] == "markdown")["source"])
+        assert exercise.formula.strip()
+        assert f"\n\n$$\n{exercise.formula.strip()}\n$$\n\n    " in task
+
+
+@pytest.mark.parametrize("root", [SAMPLING.parent.parent, SAMPLING], ids=["attention", "sampling"])
+def test_a_formula_closes_what_it_opens(root: Path) -> None:
+    for exercise in load_course(root).exercises:
+        bare = re.sub(r"\\[{}\\]", "", exercise.formula)
+        depths = list(itertools.accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in bare))
+        assert (min(depths), depths[-1]) == (0, 0), exercise.name
+        count = Counter(re.findall(r"\\(left|right|begin|end)\b", exercise.formula))
+        assert (count["left"], count["begin"]) == (count["right"], count["end"]), exercise.name
+
+
+def test_an_exercise_needs_neither_formula_nor_example(tiny_course: Course) -> None:
+    cells = json.loads(notebooks(tiny_course)["scale.ipynb"])["cells"]
+    assert [cell["id"] for cell in cells] == ["setup", "scale-task", "scale-how", "scale-code"]
+    assert "$$" not in "".join(cells[1]["source"])
+    assert "%%example" not in "".join(cells[2]["source"])
 
 
 @pytest.mark.slow
 def test_the_course_in_a_notebook_passes_with_the_solutions(
     course: Course, students: Path, solutions: dict[str, str]
 ) -> None:
-    text = (students / "exercises" / FOLDER / "course.ipynb").read_text()
+    text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
     _, *shown = run(filled(text, solutions), students)
-    for exercise, data in zip(course.exercises, shown, strict=True):
+    for exercise, data, example in zip(course.exercises, shown[::2], shown[1::2], strict=True):
         assert re.search(rf"{exercise.points} / {exercise.points}\b.*passed", data["text/plain"])
         assert data["text/html"].startswith("<iframe")
+        assert EXAMPLES[exercise.name] in example["text/plain"]
+        assert "<rect" in example["text/html"]
+
+
+@pytest.mark.slow
+def test_the_second_course_in_a_notebook_passes_with_its_solutions(
+    cli: Cli, tmp_path: Path
+) -> None:
+    course, mine = load_course(SAMPLING), tmp_path / "mine"
+    assert cli("init", mine, "--notebooks", "--course", SAMPLING).code == 0
+    text = (mine / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
+    texts = {name: course[name].read("solution.py") for name in course.names}
+    _, *shown = run(filled(text, texts), mine)
+    for exercise, data, example in zip(course.exercises, shown[::2], shown[1::2], strict=True):
+        assert f"{exercise.points} / {exercise.points}" in data["text/plain"]
+        assert EXAMPLES[exercise.name] in example["text/plain"]
+
+
+@pytest.mark.slow
+def test_an_example_of_a_stub_says_what_is_not_written_yet(
+    course: Course, students: Path, solutions: dict[str, str]
+) -> None:
+    text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
+    notebook = filled(text, {})
+    notebook.cells = [cell for cell in notebook.cells if not CHECKED.fullmatch(cell.source)]
+    notebook.cells += [
+        nbformat.v4.new_code_cell(cell.source.partition("\n")[2] if defines else cell.source)
+        for cell in filled(text, {"transformer_block": solutions["transformer_block"]}).cells
+        if (defines := CHECKED.fullmatch(cell.source)) or cell.source.startswith("%%example")
+    ]
+    _, *shown = run(notebook, students)
+    unknown, shown = shown[: len(course.names)], shown[len(course.names) :]
+    for exercise, example in zip(course.exercises, unknown, strict=True):
+        name = exercise.implements[0]
+        assert example == {"stdout": f"{name} is not defined yet: run the cell above first\n"}
+    for exercise, example in zip(course.exercises, shown[1::2], strict=True):
+        unwritten = exercise.requires[0] if exercise.requires else exercise.name
+        assert example == {"stdout": f"not written yet: fill in {unwritten}\n"}
 
 
 @pytest.mark.slow
 def test_stubs_and_mistakes_are_told_in_the_notebook(
     students: Path, solutions: dict[str, str]
 ) -> None:
-    text = (students / "exercises" / FOLDER / "dictionary_lookup.ipynb").read_text()
+    text = (students / "exercises" / NOTEBOOKS / "dictionary_lookup.ipynb").read_text()
     notebook = nbformat.reads(text, as_version=4)
     wrong = solutions["dictionary_lookup"].replace("/ temp, dim=-1", "/ temp, dim=-2")
     more = (
@@ -87,7 +173,7 @@ def test_stubs_and_mistakes_are_told_in_the_notebook(
         "import torch\ngrader.show(torch.eye(3))",
     )
     notebook.cells += [nbformat.v4.new_code_cell(source) for source in more]
-    _, stub, said, again, picture = run(notebook, students)
+    _, stub, _, said, again, picture = run(notebook, students)
     assert "not started" in stub["text/plain"]
     assert "→ The softmax runs over the queries" in said["text/plain"]
     assert "→ The softmax runs over the queries" in again["text/plain"]
@@ -99,7 +185,7 @@ def test_stubs_and_mistakes_are_told_in_the_notebook(
 def test_a_notebook_that_is_handed_in_counts_with_its_check_cells(
     cli: Cli, course: Course, students: Path, solutions: dict[str, str], tmp_path: Path
 ) -> None:
-    text = (students / "exercises" / FOLDER / "course.ipynb").read_text()
+    text = (students / "exercises" / NOTEBOOKS / "course.ipynb").read_text()
     place = tmp_path / "s001" / "course.ipynb"
     place.parent.mkdir()
     nbformat.write(filled(text, solutions), place)

@@ -75,6 +75,13 @@ def test_a_further_exercise_comes_last(cli: Cli, tiny_copy: Path) -> None:
     ).out.replace("course.toml: ", "")
 
 
+def test_a_course_may_begin_inside_another(cli: Cli, tiny_copy: Path) -> None:
+    inner = tiny_copy / "examples" / "inner"
+    assert f"grader validate centre --course {inner}" in cli("new", "centre", "--course", inner).out
+    assert (inner / "reference" / "course.toml").is_file()
+    assert not (tiny_copy / "reference" / "centre").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

@@ -22,7 +22,7 @@ from classroom import (
 from commandline import Cli
 from forty import batch
 
-from grader.submissions.reader.host import ReaderTemplate
+from grader.submissions.reader.template import ReaderTemplate
 
 NOBODY = 65534
 

@@ -24,9 +24,9 @@ from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, AttemptPart, attempt, collect
 from grader.submissions.opening import MAX_ENTRIES
-from grader.submissions.reader import host, messages
+from grader.submissions.reader import host, messages, template
 from grader.submissions.reader.exchange import ReadingLimits
-from grader.submissions.reader.host import ReaderTemplate
+from grader.submissions.reader.template import ReaderTemplate
 from grader.submissions.submission import Submission, discover
 
 TINY = Path(__file__).parent / "tiny"
@@ -257,13 +257,13 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
 
     def behave(how: str) -> None:
         command = sys.executable, "-I", "-W", "ignore", str(READER), how
-        monkeypatch.setattr(host, "COMMAND", command)
+        monkeypatch.setattr(template, "COMMAND", command)
         made.append(ReaderTemplate())
-        monkeypatch.setattr(host, "_template", made[-1])
+        monkeypatch.setitem(host._readers, "fork", made[-1])
 
     yield behave
-    for template in made:
-        template.close()
+    for reader in made:
+        reader.close()
 
 
 @pytest.mark.slow
@@ -357,7 +357,7 @@ def test_a_full_disk_is_not_the_students_fault(
     def full(*values: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(host.os, "posix_fallocate", full)
+    monkeypatch.setattr(template.os, "posix_fallocate", full)
     with pytest.raises(RequestError, match="cannot read what s001 handed in: No space left"):
         collect(attempt_in(tmp_path / "s001"), tiny_course)
 

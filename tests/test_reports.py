@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import re
+import textwrap
 from dataclasses import replace
 from typing import Any
 
+import click
 import pytest
 from made_reports import DIAGNOSIS, EXCERPT, FAILED, NOW, STEP, diagnosed, outcome, report, shown
 
 from grader.course.policy import Policy
 from grader.course.visibility import for_student
-from grader.report import Diagnosis, Excerpt, Frame
+from grader.report import HINT_BREAK, Diagnosis, Excerpt, Frame
 from grader.reports import FORMATS, charts, text
 from grader.reports.pages import coloured
 
 # --- points and failures --------------------------------------------------------------------------
 
-VIEWS = [form for form in FORMATS if form != "junit"]  # which lists checks, and no more
+LISTS = ("junit", "gradescope", "prairielearn")  # of checks, and no more
+VIEWS = [form for form in FORMATS if form not in LISTS]
 
 
 @pytest.mark.parametrize("form", VIEWS)
@@ -52,7 +56,17 @@ def test_failures_that_cost_points_come_first() -> None:
         ((outcome("passed"), outcome(points=0)), {}, "passed"),
         ((outcome(), outcome()), {"unfinished": True}, "not started"),
         ((outcome(), outcome("passed"), outcome("error")), {}, "2 of 3 checks fail"),
-        ((outcome(), outcome("skipped"), outcome("skipped")), {}, "1 of 3 checks fail, 2 skipped"),
+        ((outcome(), outcome("skipped"), outcome("skipped")), {}, "1 of 3 checks fails, 2 skipped"),
+        (
+            (outcome("passed"), outcome(points=0, required=True)),
+            {},
+            "not done: 1 of 2 checks fails",
+        ),
+        (
+            (outcome("passed"), outcome(points=0), outcome(points=0, required=True)),
+            {},
+            "not done: 2 of 3 checks fail",
+        ),
     ],
 )
 def test_a_state_is_described_in_a_few_words(tests: Any, changes: Any, state: str) -> None:
@@ -60,17 +74,62 @@ def test_a_state_is_described_in_a_few_words(tests: Any, changes: Any, state: st
     assert text.describe_state(result) == state
 
 
+def test_no_line_of_code_or_numbers_is_wider_than_the_report() -> None:
+    wide = Excerpt("  ".join(["1.0000"] * 30), (1, 30), "float64", (0, 0), [[1.0] * 30])
+    source = f"    return {' + '.join(['x'] * 60)}"
+    test = outcome(
+        expected=wide, actual=wide, where=Frame("scale.py", 3, source, 5), printed="y" * 99
+    )
+    lines = click.unstyle(text.render(report(test), None)).splitlines()
+    assert max(map(len, lines)) == text.WIDTH
+    cut = [line for line in lines if line.endswith("…")]
+    assert [line.strip()[:6] for line in cut] == ["1.0000", "1.0000", "return", "yyyyyy"]
+    short = replace(
+        test, where=Frame("scale.py", 3, "    return x", 5), expected=EXCERPT, actual=EXCERPT
+    )
+    assert "      return x\n" in text.render(report(replace(short, printed="")), None)
+
+
+def test_a_call_to_repeat_is_continued_on_further_lines_and_stays_a_program() -> None:
+    numbers = ", ".join(["0.1234"] * 40)
+    program = (
+        "import torch\nmodule = dict(a=1)\nwith torch.no_grad():\n"
+        f"    module['b'] = torch.tensor([{numbers}], dtype=torch.float64)\n"
+        f"print(len([{numbers}]))"
+    )
+    diagnosis = replace(DIAGNOSIS, repeat=program)
+    page = click.unstyle(text.render(diagnosed(outcome(), diagnosis=diagnosis), None))
+    assert max(map(len, page.splitlines())) <= text.WIDTH
+    start = page.index("  import torch\n")
+    shown_program = textwrap.dedent(page[start : page.index("    grader hint")])
+    assert ast.dump(ast.parse(shown_program)) == ast.dump(ast.parse(program))
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+def test_the_hints_on_two_mistakes_stay_apart(form: str) -> None:
+    diagnosis = replace(DIAGNOSIS, hint=HINT_BREAK.join(["Which axis?", "Which scale?"]))
+    found = diagnosed(outcome(), diagnosis=diagnosis)
+    found = replace(found, exercises=(replace(found.exercises[0], hints=("Draw it.",)),))
+    page = shown(form, found)
+    assert "Which axis? Which scale?" not in page
+    assert "Which axis?\n\nWhich scale?\n" in page or (
+        "Hint 1 of 3, on this mistake</summary><p>Which axis?</p>" in page
+        and "Hint 2 of 3, on this mistake</summary><p>Which scale?</p>" in page
+        and "Hint 3 of 3</summary><p>Draw it.</p>" in page
+    )
+
+
 # --- the diagnosis --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", VIEWS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_every_view_names_the_mistake_its_ties_and_the_first_wrong_step(form: str) -> None:
     page = html.unescape(shown(form, diagnosed(outcome())).replace("\\", ""))
     for part in (DIAGNOSIS.says, "Or something else.", STEP.says):
         assert part in page
 
 
-@pytest.mark.parametrize("form", VIEWS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_a_call_that_shows_a_fact_can_be_copied(form: str) -> None:
     unknown = Diagnosis((), "No known mistake.", "", facts=("It is nan.",), repeat="print(f([1]))")
     what = diagnosed(outcome(), diagnosis=unknown)

@@ -31,7 +31,7 @@ def test_mails_say_the_points_and_bring_the_page(home: Home) -> None:
     assert body(first) == (
         "Hello Student 001,\n\nhere is the feedback on A tiny course.\n\n"
         "5 of 8 points. Fix Scale first. This does not hold yet: All of it.\n\n"
-        "Scale: 5 / 8, 1 of 1 checks fail\n\n"
+        "Scale: 5 / 8, 1 of 1 checks fails\n\n"
         "The attached page is the whole report; open it in a browser.\n"
     )
     for student, mail in (("s001", first), ("s003", last)):

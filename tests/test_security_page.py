@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from grader.classroom import csv_files
-from grader.commands import published
+from grader.commands import on_platform, published
 from grader.sandbox import wire
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker import quota
 from grader.submissions import archives, code_files, notebook, opening
 from grader.submissions.layouts import collection, commits, gradescope_metadata, recognise
-from grader.submissions.reader import host, messages
+from grader.submissions.reader import exchange, messages
 
 ROOT = Path(__file__).parent.parent
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -27,7 +27,7 @@ def security_row(start: str) -> str:
     return row
 
 
-READER, CLASS_ZIP, METADATA = host.ORDINARY, archives.CLASS, gradescope_metadata.LIMITS
+READER, CLASS_ZIP, METADATA = exchange.ORDINARY, archives.CLASS, gradescope_metadata.LIMITS
 FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
     "files of a submission": (
         (READER.seconds, "{:g} s,"),
@@ -76,6 +76,7 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (commits.MAX_BLOBS / MIB, "files of {:g} MiB"),
         (commits.MAX_TEXT / MIB, "refs of {:g} MiB"),
     ),
+    "what Gradescope tells": ((on_platform.MAX_METADATA_BYTES / MIB, "| {:g} MiB |"),),
     "rosters": (
         (csv_files.MAX_BYTES / MIB, "{:g} MiB for a roster"),
         (published.MAX_GRADEBOOK_BYTES / MIB, "{:g} MiB for a gradebook"),

@@ -112,3 +112,9 @@ def test_every_example_notices_a_mistake(course_of_examples: Path, grade: Grade)
     (result,) = grade(course, {"scale": WRONG}).exercises
     assert [test.name for test in result.tests if test.outcome == "passed"] == []
     assert {test.outcome for test in result.tests} == {"failed"}
+
+
+def test_random_inputs_may_have_no_axes() -> None:
+    rng = testing.Rng(1)
+    assert (rng.randn().shape, rng.rand().shape) == ((), ())
+    assert rng.randn(2, 3).shape == (2, 3)

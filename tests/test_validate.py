@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commandline import Cli
+from msgspec import structs
 
-from grader.commands.validate import GUARDS, table, validate_course, whole_course
+from grader.commands.proving import GUARDS, Proof
+from grader.commands.validate import table, validate_course, whole_course
 from grader.course.course import Course
 from grader.course.faults import load_faults
 from grader.grading.grader import Grader
@@ -171,6 +174,27 @@ def test_a_break_in_the_content_is_named_by_file(
     assert problem in said.out + said.err
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("torch.full((3,), 2.0)", "torch.full((3,), 2.5)", "solution.py: fails test_twice of test"),
+        ("points(8)", "points(7)", "test_public.py: its tests are worth 7 points"),
+    ],
+)
+def test_a_break_in_the_public_suite_is_named(
+    cli: Cli, tiny_copy: Path, old: str, new: str, problem: str
+) -> None:
+    path = tiny_copy / "reference" / "scale" / "test_public.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    cli("build", "--course", tiny_copy)
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 1
+    assert f"reference/scale/{problem}" in said.out
+
+
 PRICES = [
     (
         "costs = 2",
@@ -278,3 +302,13 @@ def test_the_table_adds_up(tiny_course: Course) -> None:
     proofs = validate_course(tiny_course, ["scale"], 1)
     assert "total" in table(proofs)
     assert proofs[0].caught == proofs[0].faults == 4
+
+
+@pytest.mark.parametrize("name", ["scale", "a_name_that_is_long"])
+def test_the_columns_of_the_table_end_below_their_heads(tiny_course: Course, name: str) -> None:
+    exercise = structs.replace(tiny_course["scale"], name=name)
+    head, *rows = table([Proof(exercise, tests=4, faults=5, caught=5)]).splitlines()
+    assert {len(row) for row in rows} == {len(head)}
+    ends = [found.end() for found in re.finditer(r"needed tests|\w+", head)][1:]
+    for row in rows:
+        assert [found.end() for found in re.finditer(r" \d+(?!\S)", row)] == ends

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import select
 import shutil
 import signal
 import sys
@@ -17,10 +14,11 @@ import click
 import pytest
 from commandline import Cli
 from conftest import ROOT
-from warm import run_warm, warm_popen
+from terminals import Open, terminals_in
+from warm import run_warm
 
 from grader.commands.screen import KEYS, Session, screen
-from grader.commands.watch import Interrupted
+from grader.commands.terminal import Interrupted
 from grader.commands.work import CheckRequest
 from grader.course.course import load_course
 from grader.grading.grader import Grader
@@ -29,7 +27,6 @@ from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import discover
 
 NAMES = ("masked_softmax", "layer_norm", "transformer_block")
-IN_TERMINAL = Path(__file__).parent / "in_terminal.py"
 AtWork = Callable[[Callable[[Session], None]], None]
 
 
@@ -227,61 +224,10 @@ def test_a_small_terminal_keeps_the_keys(copy: Path, at_work: AtWork) -> None:
 # --- in a terminal --------------------------------------------------------------------------------
 
 
-class Terminal:
-    """`grader` in a terminal of its own."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.fd, theirs = pty.openpty()
-        streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
-        self.run = warm_popen()(
-            [sys.executable, str(IN_TERMINAL), *arguments],
-            cwd=folder,
-            env={**os.environ, "TERM": "xterm"},
-            start_new_session=True,
-            **streams,
-        )
-        os.close(theirs)
-        self.seen = ""
-
-    def until(self, wanted: str, seconds: float = 60) -> str:
-        """What is on the screen once `wanted` is; the output before counts no more."""
-        end = time.monotonic() + seconds
-        while wanted not in self.seen:
-            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
-            assert ready, f"no {wanted!r} in {self.seen!r}"
-            self.seen += os.read(self.fd, 65536).decode("utf-8", "replace")
-        page, self.seen = self.seen, ""
-        return page
-
-    def press(self, keys: str) -> None:
-        os.write(self.fd, keys.encode())
-
-    def end(self) -> int:
-        """The exit code."""
-        try:
-            while os.read(self.fd, 65536):
-                pass
-        except OSError:
-            pass
-        return self.run.wait()
-
-
-Open = Callable[..., Terminal]
-
-
 @pytest.fixture
 def terminal(copy: Path) -> Iterator[Open]:
-    opened = []
-
-    def opening(*arguments: str) -> Terminal:
-        opened.append(Terminal(copy, *arguments))
-        return opened[-1]
-
-    yield opening
-    for one in opened:
-        one.run.kill()
-        one.run.wait()
-        os.close(one.fd)
+    with terminals_in(copy) as opening:
+        yield opening
 
 
 @pytest.mark.slow
@@ -307,11 +253,11 @@ def test_what_was_interrupted_is_graded_next(copy: Path, at_work: AtWork) -> Non
         loop = "    while True:\n        pass\n"
         path = copy / "exercises/masked_softmax.py"
         path.write_text(f"def masked_softmax(X, valid_lens):\n{loop}")
-        session.grader.zygote.on_wait = interrupt
+        session.grader.workers.on_wait = interrupt
         begun = time.monotonic()
         with pytest.raises(Interrupted):
             session.refresh()
-        session.grader.zygote.on_wait = lambda: None
+        session.grader.workers.on_wait = lambda: None
         assert time.monotonic() - begun < 4
         assert not session.passed
         solve(copy, "masked_softmax")

@@ -15,7 +15,7 @@ from classroom import waits
 from remote_code import code_at, student_at
 
 from grader.errors import Mismatch, StudentFailure
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.connection import TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.host.worker import Worker

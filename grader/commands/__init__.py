@@ -6,9 +6,9 @@ imports can stand at the top of files. No other room imports this one.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from keyword import iskeyword
-from pathlib import Path
 
 import click
 
@@ -32,18 +32,22 @@ GROUPS = {
         "explain": ("history", "Show how a mark came about, line by line."),
         "history": ("history", "Show what changed the marks, when and why."),
         "export": ("export", "Write the marks for Canvas, Moodle and other tools."),
+        "autograder": ("autograder", "Write what grades on Gradescope and other platforms."),
         "return": ("returning", "Give students their feedback: Moodle, Canvas or mail."),
+        "erase": ("erase", "Erase everything that is stored about one student."),
         "merge": ("merge", "Put together the parts of a class graded on several machines."),
         "doctor": ("doctor", "Say whether it is safe to run student code here."),
     },
     "Authors": {
         "new": ("new", "Write an exercise to start from."),
+        "import": ("importing", "Make exercises of a notebook of nbgrader or otter."),
         "build": ("build", "Write exercises/ from reference/."),
+        "bundle": ("bundle", "Write the course into one encrypted file, to grade with elsewhere."),
         "handout": ("handout", "Write the repository that students get, and bring it up to date."),
         "validate": ("validate", "Prove that the course's content is right."),
     },
 }
-PUBLIC_COURSE = "course.json"  # what a students' copy has in its exercises/
+NEED_UNIX = {*GROUPS["Teachers"], "validate"}  # they fork processes that share their memory
 MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 
 
@@ -58,6 +62,9 @@ class LazyGroup(click.Group):
         """Import a command's module and return the command; None if there is no such command."""
         if cmd_name not in MODULES:
             return None
+        if sys.platform == "win32" and cmd_name in NEED_UNIX:
+            problem = f"`grader {cmd_name}` does not run on Windows itself"
+            raise RequestError(problem, "wsl --install   brings Linux, where it does")
         module = import_module(f"{__name__}.{MODULES[cmd_name]}")
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         return getattr(module, function)  # type: ignore[no-any-return]
@@ -87,15 +94,5 @@ def commands(context: click.Context) -> int:
     Alone, in the folder of a course, it shows where you stand and what is next.
     """
     if context.invoked_subcommand is None:
-        status = commands.get_command(context, "status")
-        try:
-            assert status is not None
-            status.main([], standalone_mode=False)
-        except RequestError:  # there is no course here
-            known = sorted(Path.cwd().glob(f"*/exercises/{PUBLIC_COURSE}"))
-            if known:  # most are called from the folder above it
-                click.echo("\n".join(f"cd {path.parent.parent.name}" for path in known))
-            else:
-                click.echo(context.get_help())
-                click.echo("\nBegin here: grader init")
+        import_module(f"{__name__}.practice").show_overview(context)
     return 0

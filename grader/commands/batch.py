@@ -11,6 +11,7 @@ from typing import IO, Any, get_args
 
 import click
 
+from grader.classroom.erasing import returning, take_back
 from grader.classroom.gate import Replacement, published_attempts, replacements
 from grader.classroom.intake import (
     GROUPS,
@@ -56,11 +57,12 @@ from grader.course.policy import delay_in_words
 from grader.errors import RequestError
 from grader.files import open_private
 from grader.grading.seeds import fresh_secret
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 from grader.submissions.layouts import LAYOUTS
 from grader.submissions.notes import folded, shortened
 
 MAX_LISTED = 30  # of what was left out
+MAX_NAMED = 5  # students in a sentence
 
 
 class ShardType(click.ParamType[tuple[int, int]]):
@@ -278,6 +280,7 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         rules = replace(standings).rules
         before, lists = published_attempts(ledger), [ledger.get(key) for key in (ROSTER, GROUPS)]
         intake.store(ledger, standings.course, on_student)
+        _admit_erased(ledger, replaces)
         before_due = {"before_due": "yes"} if request.before_due else {}
         ledger.put("request", {"attempt": request.attempt, **before_due})
         why = ""
@@ -295,6 +298,20 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         ledger.remember(*(HistoryRow("replaced", each.why, each.student) for each in replaced))
         now.refuse_changed(rules)
         return why
+
+
+def _admit_erased(ledger: Ledger, replaces: bool) -> None:
+    """Raise `RequestError` if a student who was erased is among those handed in or listed."""
+    students = returning(ledger)
+    if students and not replaces:
+        who = folded([ledger.named(student) for student in students], MAX_NAMED)
+        raise RequestError(
+            f"erased here before, and still in the submissions or on the roster: {who}. "
+            "Nothing was taken in",
+            "take them out of the submissions and the roster; --replace stores and grades them "
+            "again",
+        )
+    take_back(ledger, students)
 
 
 def _lists_in_words(intake: Intake) -> str:

@@ -16,16 +16,15 @@ import click
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from grader.commands.notebooks import FOLDER
 from grader.commands.options import short_path
-from grader.course.course import Course
+from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course
 from grader.errors import RequestError
+from grader.grading.diagnosis.record import path_of
 
 LIST = ".handed-out.json"  # what was brought, by path, as hashes
 NEW = ".new"  # stands before the suffix of a new version that has a conflict
 
-
-NOTEBOOKS = click.option(
+WITH_NOTEBOOKS = click.option(
     "--notebooks", is_flag=True, help="Write each exercise as a notebook, too, and one with all."
 )
 
@@ -75,38 +74,38 @@ def bring(files: Mapping[str, bytes], folder: Path) -> Brought:
         old, new = before.get(name), _hash(content)
         there = _hash_of(path)
         if there is None:
-            _write(path, content)
+            write_file(path, content)
             brought.written.append(path)
         elif there == new:
             pass
         elif there == old:
-            _write(path, content)
+            write_file(path, content)
             brought.updated.append(path)
         elif old in (None, new):
             brought.kept.append(path)
         else:
             beside = path.with_name(f"{path.stem}{NEW}{path.suffix}")
-            _write(beside, content)
+            write_file(beside, content)
             brought.conflicts.append((path, beside))
     hashes = {**before, **{name: _hash(content) for name, content in files.items()}}
-    _write(folder / LIST, msgspec.json.format(msgspec.json.encode(hashes, order="sorted")) + b"\n")
+    listed = msgspec.json.format(msgspec.json.encode(hashes, order="sorted"))
+    write_file(folder / LIST, listed + b"\n")
     return brought
 
 
 def students_files(course: Course, *, notebooks: bool = False) -> dict[str, bytes]:
     """Return what students get of a course: stubs, public tests, and what the grader knows.
 
-    With `notebooks`, each exercise comes as a notebook, too.
-
-    By the path in their folder. Raises `CourseError` if a stub is not built.
+    By their paths in the students' folder; with `notebooks`, each exercise as a notebook, too.
+    Raises `RequestError` if one is not built.
     """
     folder = course.student_folder
-    stubs = [folder / f"{name}.py" for name in course.names]
-    others = [folder / "README.md", *sorted(folder.glob("tests/test_*.py"))]
-    known = [path for path in sorted(folder.glob("*.*")) if path.suffix in (".json", ".bin")]
+    paths = [folder / f"{name}.py" for name in course.names]
+    paths += [folder / "README.md", *sorted(folder.glob("tests/test_*.py")), folder / PUBLIC_COURSE]
+    paths += filter(Path.is_file, [path_of(course)])  # not without probes
+    paths += sorted(folder.glob(f"{NOTEBOOKS}/*.ipynb")) if notebooks else []
     found = {}
-    books = sorted(folder.glob(f"{FOLDER}/*.ipynb")) if notebooks else []
-    for path in (*stubs, *others, *known, *books):
+    for path in paths:
         place = PurePosixPath("exercises", *path.relative_to(folder).parts)
         try:
             found[str(place)] = path.read_bytes()
@@ -121,14 +120,13 @@ def _brought_before(folder: Path) -> dict[str, str]:
     return {}
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes, remedy: str = "choose another folder") -> None:
+    """Write a file, and make the folders that it needs; raises `RequestError` with the remedy."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
-        raise RequestError(
-            f"cannot write {path}: {error.strerror}", "choose another folder"
-        ) from None
+        raise RequestError(f"cannot write {path}: {error.strerror}", remedy) from None
 
 
 def _hash_of(path: Path) -> str | None:

@@ -13,6 +13,7 @@ from grader.commands.options import (
     COURSE,
     FILE,
     SEED,
+    WORKERS,
     exit_code,
     isolation_option,
     progress_bar,
@@ -21,7 +22,9 @@ from grader.commands.options import (
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.reports import FORMATS, render
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
+from grader.sandbox.host.source import cannot_confine
+from grader.sandbox.host.starting import StartMethod, use_start_method
 
 
 @click.command()
@@ -57,6 +60,7 @@ from grader.sandbox.confinement.layers import Isolation
 )
 @SEED
 @isolation_option("process")
+@WORKERS
 @COURSE
 def check(
     targets: tuple[str, ...],
@@ -68,6 +72,7 @@ def check(
     manual: bool,
     seed: int | None,
     isolation: Isolation,
+    workers: StartMethod | None,
     course: Course,
 ) -> int:
     """Grade exercises and say what to fix first.
@@ -80,23 +85,28 @@ def check(
     grader check submissions/s001     a folder or a zip of exercise files
     grader check --watch              again on every save, on one screen
     """
+    if course.sealed:
+        isolation = "confined"
+        _refuse_unconfined(course)
+    if workers:
+        use_start_method(workers)
     if watch or manual:
         if form != "text" or output is not None or also:
             raise RequestError("--watch is for the terminal", "leave out --format and --output")
         if any(target.endswith(".zip") for target in targets):
             raise RequestError("a zip cannot be watched", "unpack it, and watch the folder")
-    with work.starting(isolation) as zygote:
+    with work.starting(isolation, again=watch or manual) as source:
         request = work.parse_targets(targets, course, following=not (watch or manual))
         if watch or manual:
-            from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, needs Unix
+            from grader.commands.watch import watch as grade_on_save  # noqa: PLC0415, slow
 
-            return 0 if grade_on_save(request, zygote, seed, manual=manual) else 1
+            return 0 if grade_on_save(request, source, seed, manual=manual) else 1
         graded = [Path(path).absolute() for path in request.submission.paths.values()]
         for path in filter(None, (output, *(path for _, path in also))):
             if path.absolute() in graded:
                 raise RequestError(f"{path} is what is being graded", "-o another-file")
         with progress_bar(len(request.names)) as on_exercise:
-            report = work.check(request, zygote, seed, on_exercise)
+            report = work.check(request, source, seed, on_exercise)
     height = None if everything or output else terminal_height()
     _deliver(render(report, form, height), form, output)
     for other, path in also:
@@ -105,6 +115,15 @@ def check(
         following = work.next_exercise(course, work.own_work(course))
         click.echo(f"  next: grader check {following}" if following else "  All done.")
     return exit_code(report)
+
+
+def _refuse_unconfined(course: Course) -> None:
+    """Raise `RequestError` if student code could read a course that it must not read."""
+    if sys.platform != "linux":
+        raise cannot_confine("Only Linux has what that takes.")
+    from grader.classroom.workers.pool import refuse_unconfined  # noqa: PLC0415, slow
+
+    refuse_unconfined(course)
 
 
 def _parse_also(value: str) -> tuple[str, Path]:

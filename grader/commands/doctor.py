@@ -22,7 +22,8 @@ from grader import __version__
 from grader.commands.options import COURSE_FOLDER, echo_check
 from grader.course.course import find_course
 from grader.errors import GraderError, InternalError, StudentFailure
-from grader.sandbox.confinement.layers import LAYERS, PROCESS, Confinement
+from grader.sandbox.confinement.layers import LAYERS, PROCESS
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.zygote import Zygote
 
 # The errors that a refusal raises; any other would be a fault of the trial itself.

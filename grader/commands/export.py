@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -29,6 +28,7 @@ from grader.commands.published import (
 )
 from grader.course.course import Course
 from grader.errors import RequestError
+from grader.reports import to_text
 from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
@@ -133,7 +133,7 @@ def export(
             output = output or folder / form
             for student, data in spared_each(standings, published, content):
                 with review.sparing(student), writing(output / student / name) as file:
-                    file.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+                    file.write(to_text(data))
         click.echo(f"  {len(published)} students: {output}")
         return echo_review(standings.ledger)
 

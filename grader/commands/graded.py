@@ -20,7 +20,7 @@ from grader.errors import RequestError
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Report
 from grader.reports.figures import amount
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 
 WIDTH = 79
 SECRET = "secret"  # the setting with the secret that decides the inputs of a class
@@ -53,6 +53,11 @@ def engine_for(
 
     Raise `RequestError` if it cannot confine other people's code as `isolation` asks.
     """
+    if course.sealed and (isolation != "confined" or cluster is not None):
+        raise RequestError(
+            "a bundle is opened only on this machine, where student code is confined",
+            "leave out --isolation and --cluster",
+        )
     if cluster is not None:
         try:
             from grader.classroom.workers.cluster import Cluster  # noqa: PLC0415, Dask is an extra

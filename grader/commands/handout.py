@@ -8,11 +8,10 @@ from pathlib import Path
 import click
 
 from grader import __version__
-from grader.commands.bringing import LIST, NOTEBOOKS, bring, students_files, templates
-from grader.commands.build import stale
-from grader.commands.notebooks import FOLDER
+from grader.commands.bringing import LIST, WITH_NOTEBOOKS, bring, students_files, templates
+from grader.commands.build import refuse_stale
 from grader.commands.options import COURSE, PATH, short_path
-from grader.course.course import Course
+from grader.course.course import NOTEBOOKS, Course
 from grader.errors import RequestError
 
 CI = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}
@@ -28,7 +27,7 @@ IGNORED = ".gitignore"
     help="Have each push checked: on GitHub, with remarks beside the code, or on GitLab.",
 )
 @click.option("--update", is_flag=True, help="Bring a folder up to date that was written before.")
-@NOTEBOOKS
+@WITH_NOTEBOOKS
 @COURSE
 def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course: Course) -> int:
     """Write the repository that students get: no solution and no hidden test is in it.
@@ -41,8 +40,7 @@ def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course:
     An update replaces what nobody has changed. What a student has changed stays as it is; if the
     course changed it as well, the new version is put beside it and named.
     """
-    if course.suites == "hidden" and stale(course):
-        raise RequestError("exercises/ is not what the course says today", "grader build")
+    refuse_stale(course)
     is_there = (folder / LIST).is_file()
     if update and not is_there:
         raise RequestError(f"{folder} was not handed out", f"grader handout {folder}")
@@ -50,7 +48,7 @@ def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course:
         raise RequestError(f"{folder} was handed out before", f"grader handout {folder} --update")
     if ci is None and update:
         ci = next((name for name, file in CI.items() if (folder / file).is_file()), None)
-    notebooks = notebooks or (update and (folder / "exercises" / FOLDER).is_dir())
+    notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
     bring(files_of(course, ci, notebooks=notebooks), folder).echo(folder)
     if not update:
         click.echo(f"\nTry it as a student would: cd {short_path(folder)} && grader")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from grader.commands.bringing import NOTEBOOKS, bring, students_files
+from grader.commands.bringing import WITH_NOTEBOOKS, bring, students_files
 from grader.commands.options import PATH, short_path
-from grader.course.course import find_course, load_course, packaged_course
+from grader.course.course import Course, find_course, packaged_course
+from grader.course.places import course_at
 from grader.errors import RequestError
 
 
@@ -16,25 +17,27 @@ from grader.errors import RequestError
 @click.argument("folder", type=PATH, required=False, metavar="[DIR]")
 @click.option(
     "--course",
-    "root",
-    type=PATH,
-    metavar="DIR",
-    help="Take the exercises of the course in DIR. Default: those that came with the grader.",
+    "place",
+    metavar="PLACE",
+    help="Take the exercises of another course: of a folder, of a zip, of the address of one, or "
+    "of an installed package. Default: those that came with the grader.",
 )
-@NOTEBOOKS
-def init(folder: Path | None, root: Path | None, notebooks: bool) -> int:
+@WITH_NOTEBOOKS
+@click.pass_context
+def init(context: click.Context, folder: Path | None, place: str | None, notebooks: bool) -> int:
     """Write the exercises into a folder, to start with.
 
     \b
-    grader init              into the folder attention/, or that of the course here
+    grader init              into the folder attention/, or that of the course here;
+                             with --course, into a folder of that course's name
     grader init homework     into homework/
     grader init .            into this folder
 
     Call it again after an update of the grader: what you have changed stays as it is.
     """
-    course = load_course(root) if root else packaged_course()
+    course = context.with_resource(course_at(place)) if place else packaged_course()
     if folder is None:
-        folder = _folder_here() or Path("attention")
+        folder = _folder_here(course) or Path(_name_of(place) if place else "attention")
     if course.root.resolve() == folder.resolve():
         raise RequestError(f"{folder} is the course itself", "grader init another-folder")
     bring(students_files(course, notebooks=notebooks), folder).echo(folder)
@@ -48,10 +51,16 @@ def init(folder: Path | None, root: Path | None, notebooks: bool) -> int:
     return 0
 
 
-def _folder_here() -> Path | None:
-    """Return the folder of the students' course in which the command is called, if there is one."""
+def _name_of(place: str) -> str:
+    """Return the name of a course's folder, file, address or package."""
+    return Path(place).resolve().name.partition(".")[0]
+
+
+def _folder_here(course: Course) -> Path | None:
+    """Return the folder of students in which the command is called, if it is one of this course."""
     try:
         here = find_course(Path.cwd())
     except RequestError:
         return None
-    return here.root if here.suites == "public" else None
+    is_same = bool(set(here.names) & set(course.names))
+    return here.root if here.suites == "public" and is_same else None

@@ -20,7 +20,7 @@ from grader.commands.graded import (
     echo_review,
     graded_class,
 )
-from grader.commands.options import COURSE
+from grader.commands.options import OWN_COURSE
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named, save_named
 from grader.course.settings import did_you_mean
@@ -40,7 +40,7 @@ from grader.report import MAX_MESSAGE, clean
 )
 @click.option("--yes", is_flag=True, help="Do not ask before it is kept.")
 @GRADED
-@COURSE
+@OWN_COURSE
 def name(
     group: str, says: str, hint: str, costs: int | None, yes: bool, folder: Path, course: Course
 ) -> int:

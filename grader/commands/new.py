@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import keyword
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from jinja2 import Environment
 
-from grader.commands.bringing import templates
+from grader.commands.bringing import templates, write_file
 from grader.commands.options import COURSE_FOLDER, short_path
-from grader.course.course import Course, find_course
+from grader.course.course import SETTINGS, find_course
 from grader.errors import RequestError
 
 STAGE = "centred"  # the variable of the solution that stands in the new files
-COURSE_FILE = "course.toml"
+COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
+ELSEWHERE = "--course DIR"
+TITLE = "TODO: a title"
 
 
 @click.command()
@@ -23,41 +27,90 @@ COURSE_FILE = "course.toml"
 def new(name: str, root: Path | None) -> int:
     """Write an exercise to start from; `grader validate NAME` lists what is left to do.
 
-    In a folder without a course, a course begins with it.
+    In a folder without a course, a course begins with it. If the folder is inside
+    another course, name it with --course.
     """
-    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+    if not can_name_module(name):
         raise RequestError(f"`{name}` cannot name a module", "grader new my_exercise")
-    made = templates("new_files")
-    course = _course(root)
-    reference = course.reference if course else (root or Path.cwd()) / "reference"
-    if course is not None and course.suites != "hidden":
-        raise RequestError(f"{course.root} is a students' copy", "--course DIR")
-    folder = reference / name
-    if folder.exists():
-        raise RequestError(f"{short_path(folder)} is there already", "choose another name")
-    order = 1 + max((each.order for each in course.exercises), default=0) if course else 1
-    if course is None:
-        _write(made, COURSE_FILE, reference, {})
-    for template in sorted(set(made.list_templates()) - {f"{COURSE_FILE}.j2"}):
-        file = template.removesuffix(".j2")
-        _write(made, file, folder, {"name": name, "order": order, "stage": STAGE})
-    click.echo(f"wrote {short_path(folder)}: its files are an example, to be replaced")
-    click.echo(f"\n  grader validate {name}   lists what is left to do")
+    place, made = find_place(root), templates("new_files")
+    place.refuse_existing(name, "choose another name")
+    if place.is_new:
+        place.begin_course(points=4)
+    texts = {SETTINGS_FILE: settings_text(place.order, TITLE, 4, [name], STAGE)}
+    for template in sorted(
+        set(made.list_templates()) - {f"{COURSE_FILE}.j2", f"{SETTINGS_FILE}.j2"}
+    ):
+        text = made.get_template(template).render(name=name, stage=STAGE)
+        texts[template.removesuffix(".j2")] = text
+    place.write(name, texts)
+    click.echo(f"wrote {short_path(place.folder(name))}: its files are an example, to be replaced")
+    option = "" if root is None else f" --course {short_path(root)}"
+    click.echo(f"\n  grader validate {name}{option}   lists what is left to do")
     return 0
 
 
-def _course(root: Path | None) -> Course | None:
-    """Return the course that the exercise will belong to; None if it is the first of a new one."""
+def can_name_module(name: str) -> bool:
+    """Return whether an exercise can have this name, which students import it by."""
+    return name.isidentifier() and not keyword.iskeyword(name) and name == name.lower()
+
+
+def settings_text(
+    order: int,
+    title: str,
+    points: int,
+    implements: Sequence[str],
+    stage: str,
+    requires: Sequence[str] = (),
+) -> str:
+    """Return the `exercise.toml` of a new exercise; what only its author knows is to do."""
+    values = {"title": title, "points": points, "implements": implements, "requires": requires}
+    # Texts and lists of texts are written in TOML as they are in JSON.
+    written = {key: json.dumps(value, ensure_ascii=False) for key, value in values.items()}
+    template = templates("new_files").get_template(f"{SETTINGS_FILE}.j2")
+    return template.render(**written, order=order, stage=stage)
+
+
+@dataclass(frozen=True)
+class CoursePlace:
+    """Where the folders of new exercises go."""
+
+    reference: Path
+    order: int  # of the next exercise
+    is_new: bool  # whether the course begins with it
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of an exercise."""
+        return self.reference / name
+
+    def refuse_existing(self, name: str, remedy: str) -> None:
+        """Raise `RequestError` if there is an exercise of this name."""
+        if self.folder(name).exists():
+            raise RequestError(f"{short_path(self.folder(name))} is there already", remedy)
+
+    def begin_course(self, points: int) -> None:
+        """Write the course's own file."""
+        text = templates("new_files").get_template(f"{COURSE_FILE}.j2").render(points=points)
+        write_file(self.reference / COURSE_FILE, text.encode(), ELSEWHERE)
+
+    def write(self, name: str, texts: Mapping[str, str]) -> None:
+        """Write the files of an exercise."""
+        for file, text in texts.items():
+            write_file(self.folder(name) / file, text.encode(), ELSEWHERE)
+
+
+def find_place(root: Path | None) -> CoursePlace:
+    """Return where new exercises go: the course of a folder, or a new one in it.
+
+    A folder that was named counts itself, so that a course can begin inside another.
+    """
+    folder = root or Path.cwd()
     try:
-        return find_course(root or Path.cwd())
+        course = find_course(folder)
     except RequestError:
-        return None
-
-
-def _write(made: Environment, file: str, folder: Path, values: dict[str, object]) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_text(made.get_template(f"{file}.j2").render(values), "utf-8")
-    except OSError as error:
-        problem = f"cannot write {folder / file}: {error.strerror}"
-        raise RequestError(problem, "--course DIR") from None
+        course = None
+    if course is None or (root is not None and course.root != root.absolute()):
+        return CoursePlace(folder / "reference", 1, is_new=True)
+    if course.suites != "hidden":
+        raise RequestError(f"{course.root} is a students' copy", ELSEWHERE)
+    order = 1 + max((each.order for each in course.exercises), default=0)
+    return CoursePlace(course.reference, order, is_new=False)

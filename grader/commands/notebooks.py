@@ -9,7 +9,6 @@ import nbformat
 from grader.course.course import Course, Exercise
 from grader.course.stubs import make_stub, statement_of
 
-FOLDER = "notebooks"  # in the students' folder
 WHOLE = "course"  # the name of the notebook with all exercises
 SETUP = """\
 # Where the grader is not installed yet, as on Colab:  %pip install -q attention-grader
@@ -17,6 +16,7 @@ SETUP = """\
 HOW = """\
 Fill in the cell below and run it: `%%check` grades it at once. `!grader hint {name}` shows a hint,
 and `grader.show(weights)` draws a matrix."""
+EXAMPLE = " The cell after it, `%%example`, runs the worked example on your code."
 
 
 def notebooks(course: Course) -> dict[str, str]:
@@ -32,9 +32,20 @@ def notebooks(course: Course) -> dict[str, str]:
 
 def _cells(exercise: Exercise) -> Iterator[nbformat.NotebookNode]:
     stub, name = make_stub(exercise), exercise.name
-    yield _markdown(f"{name}-task", statement_of(stub))
-    yield _markdown(f"{name}-how", HOW.format(name=name))
+    yield _markdown(f"{name}-task", _with_formula(statement_of(stub), exercise.formula.strip()))
+    how = HOW + (EXAMPLE if exercise.example else "")
+    yield _markdown(f"{name}-how", how.format(name=name))
     yield _code(f"{name}-code", f"%%check {name}\n{_without_statement(stub)}")
+    if exercise.example:
+        yield _code(f"{name}-example", f"%%example {name}\n{exercise.example}")
+
+
+def _with_formula(statement: str, formula: str) -> str:
+    """Return a statement with a formula in LaTeX before its first indented block."""
+    if not formula:
+        return statement
+    idea, indented, rest = statement.partition("\n\n    ")
+    return f"{idea}\n\n$$\n{formula}\n$${indented}{rest}"
 
 
 def _without_statement(stub: str) -> str:

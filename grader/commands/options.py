@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
-from grader.course.course import find_course
+from grader.course.bundle import KEY_VARIABLE
+from grader.course.course import Course, find_course
+from grader.course.places import bundled_course, course_at
+from grader.errors import RequestError
 from grader.report import Report
 from grader.reports.text import SCREEN
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
+from grader.sandbox.host.starting import StartMethod
 
 PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
+BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
 
 COURSE_FOLDER = functools.partial(
     click.option,
@@ -29,14 +35,48 @@ COURSE_FOLDER = functools.partial(
     help="The course's folder. Default: this folder or the nearest one above it that holds a "
     "course.",
 )
-COURSE = COURSE_FOLDER(
+# For commands that change the course, or keep something beside it.
+OWN_COURSE = COURSE_FOLDER(
     "course", callback=lambda context, option, folder: find_course(folder or Path.cwd())
 )
+
+
+def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command a course: `--course` with any place, or `--bundle` with a bundle alone."""
+    bundle = click.option(
+        "--bundle",
+        metavar="FILE|URL",
+        is_eager=True,  # before `--course`, which returns it
+        expose_value=False,
+        callback=lambda context, option, place: context.meta.update({BUNDLE: place}),
+        help="The course as `grader bundle` has written it; anything else is refused.",
+    )
+    course = click.option(
+        "--course",
+        metavar="PLACE",
+        callback=lambda context, option, place: _course(context, place),
+        help="The course: a folder, a zip of it, the address of one, or the name of an installed "
+        "package. Default: this folder or the nearest one above it that holds a course.",
+    )
+    return course(bundle(command))
+
+
+COURSE = _with_course
+
+
 SEED = click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**48),
     metavar="N",
     help="Draw the random inputs of the tests from seed N. Default: a new seed for each run.",
+)
+
+
+WORKERS = click.option(
+    "--workers",
+    type=click.Choice(get_args(StartMethod)),
+    help="How the processes that run the code are started. fork is fast, and the default on "
+    "Linux; spawn works everywhere.",
 )
 
 
@@ -50,6 +90,16 @@ def isolation_option(default: Isolation) -> Callable[[Callable[..., int]], Calla
         help="confined: every layer that `grader doctor` lists, or nothing is run; "
         "process: a separate process, with the layers that this machine has.",
     )
+
+
+def _course(context: click.Context, place: str | None) -> Course:
+    """Return the course at a place, or that of the bundle; what it needs is removed at the end."""
+    if bundle := context.meta[BUNDLE]:
+        if place:
+            raise RequestError("a bundle is a whole course", "leave out --course")
+        return context.with_resource(bundled_course(bundle))
+    os.environ.pop(KEY_VARIABLE, None)  # nothing that is loaded now may find the key
+    return context.with_resource(course_at(place)) if place else find_course(Path.cwd())
 
 
 @contextmanager

@@ -1,21 +1,24 @@
-"""`grader hint`, `grader status` and `grader reset`: what a student needs between two checks."""
+"""`grader hint`, `status`, `reset` and `grader` alone: what a student needs between two checks."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from grader.commands.memory import Memory
+from grader.commands.memory import LastCheck, Memory
 from grader.commands.options import COURSE, short_path
 from grader.commands.work import (
     exercise_named,
     hints_for,
-    last_check,
+    last_checks,
     next_exercise,
     own_work,
     students_folder,
 )
-from grader.course.course import Course, Exercise
+from grader.course.course import PUBLIC_COURSE, Course, Exercise, find_course
 from grader.course.stubs import is_untouched, make_stub
+from grader.errors import RequestError
 from grader.files import keep_copy
 from grader.submissions.submission import Submission
 
@@ -38,17 +41,16 @@ def hint(name: str | None, everything: bool, course: Course) -> int:
             return 0
         click.echo(f"{name}:")
     name = exercise_named(course, name)
+    last = last_checks(course, work).get(name)
+    if last is not None and last.passed and not everything:
+        click.echo(f"{name} passed when it was last checked; --all shows its hints anyway.")
+        return 0
     hints = hints_for(course, name, work)
-    if not everything:
-        last = last_check(course, name, work)
-        if last is not None and last.passed:
-            click.echo(f"{name} passed when it was last checked; --all shows its hints anyway.")
-            return 0
     more = len(hints) if everything else 1
     shown, _ = Memory(course.root).show_hints(name, hints, more=more)
     for text in shown:
         number = f"hint {hints.index(text) + 1} of {len(hints)}"
-        is_on_mistake = len(hints) > len(course[name].hints) and text is hints[0]
+        is_on_mistake = hints.index(text) < len(hints) - len(course[name].hints)
         suffix = ", on your mistake" if is_on_mistake else ""
         click.echo(f"{click.style(number, bold=True)}{suffix}")
         click.echo(click.wrap_text(text, 79, "  ", "  "))
@@ -61,10 +63,30 @@ def hint(name: str | None, everything: bool, course: Course) -> int:
 @COURSE
 def status(course: Course) -> int:
     """Show how far each exercise is, as last checked."""
+    _show_status(course)
+    return 0
+
+
+def show_overview(context: click.Context) -> None:
+    """Show how far each exercise of the course here is; without a course, how to come to one."""
+    try:
+        course = find_course(Path.cwd())
+    except RequestError:
+        known = sorted(Path.cwd().glob(f"*/exercises/{PUBLIC_COURSE}"))
+        if known:  # most are called from the folder above it
+            click.echo("\n".join(f"cd {path.parent.parent.name}" for path in known))
+        else:
+            click.echo(f"{context.get_help()}\n\nBegin here: grader init")
+    else:
+        _show_status(course)
+
+
+def _show_status(course: Course) -> None:
     work, points = own_work(course), 0
+    checks = last_checks(course, work)
     width = max(map(len, course.names))
     for exercise in course.exercises:
-        state, earned = _state(course, exercise, work)
+        state, earned = _state(exercise, work, checks.get(exercise.name))
         points += earned
         colour = {"passed": "green", "not started": None}.get(state, "yellow")
         score = f"{earned:>3} / {exercise.points:<3}"
@@ -73,12 +95,11 @@ def status(course: Course) -> int:
     click.echo(f"  {'total':<{width}}  {points:>3} / {most}")
     following = next_exercise(course, work)
     click.echo(f"\n  next: grader check {following}" if following else "\n  All done.")
-    return 0
 
 
-def _state(course: Course, exercise: Exercise, work: Submission) -> tuple[str, int]:
+def _state(exercise: Exercise, work: Submission, last: LastCheck | None) -> tuple[str, int]:
     """Return an exercise's state in a word or two, and the points of its last check."""
-    name, last = exercise.name, last_check(course, exercise.name, work)
+    name = exercise.name
     if name in work.problems:
         return "cannot be read", 0
     if name not in work.files:
@@ -99,7 +120,7 @@ def reset(name: str, course: Course) -> int:
     name = exercise.name
     path = students_folder(course) / f"{name}.py"
     stub = make_stub(exercise)
-    if path.is_file() and path.read_bytes() != stub.encode():
+    if path.is_file() and path.read_text("utf-8", errors="replace") != stub:
         copy = keep_copy(course.root, path)
         click.echo(f"your file is kept as {short_path(copy)}")
     path.write_text(stub, "utf-8")

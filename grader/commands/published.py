@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from grader.classroom.gradebooks import ExercisePoints, Filled, StudentMark
 from grader.classroom.publishing import writing
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.marks import PublishedMark
-from grader.course.visibility import due_of, for_student
+from grader.course.visibility import after_due, for_student
 from grader.errors import RequestError
 from grader.files import read_bounded
 from grader.report import Report
@@ -74,9 +73,8 @@ def spared_each(
 
 def visible(standings: Standings, standing: Standing, *, later: bool = False) -> Report:
     """Return a report as its student may see it now, or after the due date."""
-    due = due_of(standing.report) or standings.course.policy.due
-    now = due + timedelta(seconds=1) if later and due else None
-    return for_student(standing.report, standings.course.policy, now)
+    view = after_due if later else for_student
+    return view(standing.report, standings.course.policy)
 
 
 def student_mark(report: Report, comment: str = "") -> StudentMark:

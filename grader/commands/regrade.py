@@ -28,7 +28,7 @@ from grader.commands.options import COURSE, SEED, isolation_option, short_path
 from grader.commands.progress import ProgressDisplay
 from grader.course.course import Course
 from grader.errors import CourseError
-from grader.sandbox.confinement.layers import Isolation
+from grader.sandbox.confinement.limits import Isolation
 
 
 @click.command()

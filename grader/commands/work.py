@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader.commands.memory import LastCheck, Memory
-from grader.course.course import Course
+from grader.course.course import Course, find_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
-from grader.report import Report
+from grader.report import Report, separate_hints
 from grader.sandbox.cells import NOTEBOOK
-from grader.sandbox.confinement.layers import Confinement, Isolation
-from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.confinement.limits import Confinement, Isolation
+from grader.sandbox.host.source import WorkerSource
+from grader.sandbox.host.spawned_workers import SpawnedWorkers
+from grader.sandbox.host.starting import start_method
 from grader.submissions.reader.host import readers
+from grader.submissions.reader.spawned import SpawnedReaders
 from grader.submissions.submission import Submission, discover
+
+if sys.platform != "win32":
+    from grader.sandbox.host.zygote import Zygote
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,15 @@ def students_folder(course: Course) -> Path:
     here = Path.cwd()
     if any((here / f"{name}.py").is_file() for name in course.names):
         return here
+    if not course.student_folder.is_dir():  # the course is elsewhere, without a student's work
+        with contextlib.suppress(RequestError):
+            return find_course(here).student_folder
     return course.student_folder
 
 
 def own_work(course: Course) -> Submission:
     """Return the student's own files; an empty submission if there are none."""
+    start_method()  # a wrong one is not the same as no files
     try:
         return discover([students_folder(course)], course)
     except RequestError:
@@ -79,19 +90,29 @@ def own_work(course: Course) -> Submission:
 
 
 @contextlib.contextmanager
-def starting(isolation: Isolation) -> Iterator[Zygote]:
-    """Start the processes that read and run the work; yield the one that runs it.
+def starting(isolation: Isolation, *, again: bool = False) -> Iterator[WorkerSource]:
+    """Start the processes that read and run the work; yield the source of those that run it.
 
-    They import what they need while the block looks for the submission.
+    They import what they need while the block looks for the submission. If the work is graded
+    `again` and again, the next processes that have to be spawned get ready between two times.
     """
-    readers().start()
-    with Zygote(Confinement(isolation)) as zygote:
-        yield zygote
+    confinement = Confinement(isolation)
+    if sys.platform != "win32" and start_method() == "fork":
+        readers().start()
+        with Zygote(confinement) as zygote:
+            yield zygote
+    else:
+        spawned = readers()
+        assert isinstance(spawned, SpawnedReaders)
+        spawned.start()
+        spawned.ahead = again
+        with contextlib.closing(spawned), SpawnedWorkers(confinement, ahead=again) as source:
+            yield source
 
 
 def check(
     request: CheckRequest,
-    zygote: Zygote,
+    workers: WorkerSource,
     seed: int | None = None,
     on_exercise: Callable[[str], None] = lambda name: None,
 ) -> Report:
@@ -101,7 +122,7 @@ def check(
     report = with_grader(
         request.course,
         names,
-        zygote,
+        workers,
         lambda grader: grader.grade(submission, names, seed, on_exercise).report,
         keep_answers=True,
     )
@@ -122,11 +143,13 @@ def remember(course: Course, submission: Submission, report: Report) -> None:
     Memory(course.root).remember(checks)
 
 
-def last_check(course: Course, name: str, work: Submission) -> LastCheck | None:
-    """Return the last check of an exercise; None if its file has changed since."""
-    if name not in work.files:
-        return None
-    return Memory(course.root).last_check(Path(work.paths[name]), work.files[name])
+def last_checks(course: Course, work: Submission) -> dict[str, LastCheck]:
+    """Return the last check of each exercise whose file is still as it was then."""
+    memory = Memory(course.root)
+    found = {
+        name: memory.last_check(Path(work.paths[name]), work.files[name]) for name in work.files
+    }
+    return {name: last for name, last in found.items() if last is not None}
 
 
 def next_exercise(course: Course, work: Submission) -> str:
@@ -134,11 +157,8 @@ def next_exercise(course: Course, work: Submission) -> str:
 
     Those that have passed as they are now do not count; empty if all have.
     """
-    left = []
-    for exercise in course.exercises:
-        last = last_check(course, exercise.name, work)
-        if last is None or not last.passed:
-            left.append(exercise)
+    passed = {name for name, last in last_checks(course, work).items() if last.passed}
+    left = [exercise for exercise in course.exercises if exercise.name not in passed]
     begun = (e for e in left if not is_untouched(work.files.get(e.name, ""), make_stub(e)))
     return next((exercise.name for exercise in (*begun, *left)), "")
 
@@ -156,7 +176,7 @@ def _means_exercise(target: str, course: Course) -> bool:
 
 
 def hints_for(course: Course, name: str, work: Submission) -> list[str]:
-    """Return an exercise's hints; the hint on the mistake that the last check named comes first."""
+    """Return an exercise's hints; those on the mistakes that the last check named come first."""
     hints = list(course[name].hints)
-    last = last_check(course, name, work)
-    return [last.hint, *hints] if last is not None and last.hint else hints
+    last = last_checks(course, work).get(name)
+    return [*separate_hints(last.hint), *hints] if last is not None else hints

@@ -21,7 +21,11 @@ from grader.errors import CourseError, RequestError
 
 SETTINGS = "reference/course.toml"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
-STATEMENT_FILES = ("statement.md", "test_public.py")  # students read them; they decide no result
+NOTEBOOKS = "notebooks"  # in exercises/: the folder of the exercises as notebooks
+OUTPUT = "output"  # the stage for what a call returns, unless a variable has that name
+EXAMPLE = "example.py"  # the worked example of the statement, for the notebook
+# Students read these; they decide no result.
+STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 
@@ -40,6 +44,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     hints: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
     idea: str = ""
+    formula: str = ""  # in LaTeX, for the notebook
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
     stub: str = ""
@@ -55,7 +60,15 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @functools.cached_property
     def stand_in(self) -> str | None:
         """The text of the exercise's `stand_in.py`, or None if there is no such file."""
-        path = self.folder / "stand_in.py"
+        return self._read_if_there("stand_in.py")
+
+    @functools.cached_property
+    def example(self) -> str | None:
+        """The text of the exercise's `example.py`, or None if there is no such file."""
+        return self._read_if_there(EXAMPLE)
+
+    def _read_if_there(self, file: str) -> str | None:
+        path = self.folder / file
         return path.read_text("utf-8") if self.folder.name and path.is_file() else None
 
 
@@ -79,6 +92,7 @@ class Course:
     points: int = 0
     policy: Policy = field(default_factory=Policy)
     mute_imports: tuple[str, ...] = MUTED  # packages that do nothing in student code
+    sealed: bool = False  # whether it came out of a bundle, and may be read by no student code
 
     @property
     def reference(self) -> Path:
@@ -181,7 +195,7 @@ def packaged_course() -> Course:
     package = Path(__file__).parent.parent
     for root in (package / PACKAGED, package.parent):
         if (root / "exercises" / PUBLIC_COURSE).is_file():
-            return _load_public(root)
+            return load_public(root)
     raise RequestError("this grader came without exercises", "--course DIR")
 
 
@@ -189,10 +203,11 @@ def load_course(root: Path) -> Course:
     """Return the course in `root`; raises `CourseError` that names the file that is wrong."""
     if (root / SETTINGS).is_file():
         return _load_reference(root)
-    return _load_public(root)
+    return load_public(root)
 
 
-def _load_public(root: Path) -> Course:
+def load_public(root: Path) -> Course:
+    """Return the students' course in `root`, whatever else is there; raises `CourseError`."""
     try:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
     except CourseError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar, get_args
 
 from grader.course.policy import Policy, When
@@ -21,6 +21,12 @@ def for_student(report: Report, policy: Policy, now: datetime | None = None) -> 
     past_due = is_past_due(policy, now, due_of(report))
     exercises = tuple(_visible_part(result, policy, past_due) for result in report.exercises)
     return replace(report, exercises=exercises)
+
+
+def after_due(report: Report, policy: Policy) -> Report:
+    """Return the report as its student may see it after the due date."""
+    due = due_of(report) or policy.due
+    return for_student(report, policy, due + timedelta(seconds=1) if due else None)
 
 
 def is_past_due(policy: Policy, now: datetime | None = None, own: datetime | None = None) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-# What a probe can be about, the most telling first: its name, and what is said of it if no known
-# mistake explains what comes out.
+from dataclasses import dataclass
+
+# What probes of many exercises are about, the most telling first: its name, and what is said of it
+# if no known mistake explains what comes out. A `probes.py` can add aspects of its own.
 ASPECTS = {
     "values": "the values at ordinary sizes",
     "square": "the values where all sizes are equal",
@@ -38,3 +40,30 @@ EDGES = frozenset(
         "layers",
     )
 )
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """What a probe is about: its name, what is said of it, and whether it is an edge.
+
+    At an edge, the same mistake may come out in several ways.
+    """
+
+    name: str
+    says: str
+    is_edge: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The place in the order of aspects; those of an exercise's own come last."""
+        known = list(ASPECTS)
+        return known.index(self.name) if self.name in known else len(known)
+
+
+def aspect_of(name: str) -> Aspect:
+    """Return the aspect of `ASPECTS` with this name; raises `ValueError`."""
+    if name not in ASPECTS:
+        known = ", ".join(ASPECTS)
+        says = f"there is no aspect {name!r}; there are: {known}; or make one: Aspect(name, says)"
+        raise ValueError(says)
+    return Aspect(name, ASPECTS[name], name in EDGES)

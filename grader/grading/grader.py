@@ -25,8 +25,8 @@ from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.suite import Suite
 from grader.report import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
 from grader.sandbox.host.connection import WorkerConnection
+from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
-from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
 
@@ -48,10 +48,10 @@ class Grading:
 
 @dataclass(frozen=True)
 class Grader:
-    """A warm suite and the zygote of its workers: grades one submission after another."""
+    """A warm suite and the source of its workers: grades one submission after another."""
 
     suite: Suite
-    zygote: Zygote
+    workers: WorkerSource
     probe_seed: int  # of the calls by which mistakes are told apart
     keep_answers: bool = False  # of known mistakes to them, for the next check
     _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
@@ -65,14 +65,14 @@ class Grader:
     def _reporter(self) -> Reporter:
         return Reporter(self.course)
 
-    def with_zygote(self, zygote: Zygote) -> Grader:
-        """Return the same warm suite with another zygote, for a process forked from this one."""
-        return replace(self, zygote=zygote)
+    def with_workers(self, workers: WorkerSource) -> Grader:
+        """Return the same warm suite with another source, for a process forked from this one."""
+        return replace(self, workers=workers)
 
     def check_confinement(self) -> None:
         """Have a worker confined and ended: raise before grading if that cannot be done."""
         for left in reversed(range(MAX_TRIES)):
-            with closing(Worker(self.zygote)) as worker:
+            with closing(Worker(self.workers)) as worker:
                 try:
                     assert worker.layers
                     return
@@ -98,7 +98,7 @@ class Grader:
         `WorkerLost` after fewer `tries`, if the caller wants to decide itself.
         """
         results: list[ExerciseResult] = []
-        with closing(WorkerConnection(lambda: Worker(self.zygote))) as connection:
+        with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
             examiner = SandboxExaminer(self.suite.references, submission, connection, seed, names)
             for name in names:
                 on_exercise(name)

@@ -15,11 +15,11 @@ class Rng:
 
     def randn(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
         """Return standard normal values of shape `shape`."""
-        return torch.randn(*shape, dtype=torch.float64, generator=self.generator).to(dtype)
+        return torch.randn(shape, dtype=torch.float64, generator=self.generator).to(dtype)
 
     def rand(self, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
         """Return uniform values in [0, 1) of shape `shape`."""
-        return torch.rand(*shape, dtype=torch.float64, generator=self.generator).to(dtype)
+        return torch.rand(shape, dtype=torch.float64, generator=self.generator).to(dtype)
 
     def randint(self, low: int, high: int, *shape: int) -> Tensor:
         """Return integers in [low, high) of shape `shape`, int64."""

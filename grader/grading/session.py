@@ -1,6 +1,6 @@
-"""Starting a grader: the only place that knows in which order torch, zygote and pytest start.
+"""Starting a grader: the only place that knows in which order torch, workers and pytest start.
 
-Imports no torch at its top, so that a command can start the zygote first.
+Imports no torch at its top, so that a command can start what runs workers first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
 from grader.grading.seeds import PUBLIC_SEED
-from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.host.source import WorkerSource
 
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def with_grader(
     course: Course,
     names: Sequence[str],
-    zygote: Zygote,
+    workers: WorkerSource,
     body: Callable[[Grader], T],
     *,
     probe_seed: int = PUBLIC_SEED,
@@ -33,11 +33,11 @@ def with_grader(
     reports show of them is of no use in the next. A student's own checks share the public seed,
     and with `keep_answers` what the known mistakes answer to it is kept between them.
     """
-    zygote.start()
-    # The zygote imports torch in its process while these lines import it in this one.
+    workers.start()
+    # A process beside this one imports torch while these lines import it in this one.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
     return collect_suites(
-        course, names, lambda suite: body(Grader(suite, zygote, probe_seed, keep_answers))
+        course, names, lambda suite: body(Grader(suite, workers, probe_seed, keep_answers))
     )

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import inspect
 import os
-import resource
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -25,7 +24,11 @@ from grader.grading.outcomes import EVIDENCE, Evidence, account_of, outcome_of, 
 from grader.grading.programs import References
 from grader.grading.suite_globals import SuiteGlobals
 from grader.report import Outcome
-from grader.sandbox.confinement.layers import mapped_bytes
+
+if sys.platform == "linux":
+    import resource
+
+    from grader.sandbox.confinement.linux import mapped_bytes
 
 T = TypeVar("T")
 
@@ -150,16 +153,16 @@ class _SessionLoop(Generic[T]):
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
     """Limit the memory of the block, so that a test fails that makes something huge."""
-    if sys.platform != "linux":
+    if sys.platform == "linux":
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        ceilings = {mapped_bytes() + HEADROOM_BYTES, before[0]} - {resource.RLIM_INFINITY}
+        resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+    else:
         yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    ceilings = {mapped_bytes() + HEADROOM_BYTES, before[0]} - {resource.RLIM_INFINITY}
-    resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _examine(item: pytest.Item) -> None:

@@ -6,13 +6,16 @@ nothing of the project except `grader.report`.
 
 from __future__ import annotations
 
+import json
+
 from grader.report import Report
 from grader.reports import text
 from grader.reports.data import to_json
+from grader.reports.platforms import gradescope, prairielearn
 from grader.reports.platforms.github import to_commands
 from grader.reports.platforms.junit import to_junit
 
-FORMATS = ("text", "json", "markdown", "html", "junit", "github")
+FORMATS = ("text", "json", "markdown", "html", "junit", "github", "gradescope", "prairielearn")
 
 
 def render(report: Report, form: str, height: int | None = None) -> str:
@@ -25,6 +28,15 @@ def render(report: Report, form: str, height: int | None = None) -> str:
         return to_junit([report])
     if form == "github":
         return to_commands(report)
+    if form == "gradescope":
+        return to_text(gradescope.to_results(report))
+    if form == "prairielearn":
+        return to_text(prairielearn.to_results(report))
     from grader.reports import pages  # noqa: PLC0415, slow: not needed in a terminal
 
     return pages.render(report, form)
+
+
+def to_text(data: object) -> str:
+    """Return the JSON data that a platform takes as text."""
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"

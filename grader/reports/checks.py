@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from grader.report import ExerciseResult, Explanation, Outcome, Report, first_failure
 from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, checks_line, sum_line
+from grader.reports.figures import amount
 
 GIVEN_BACK_NAME = "given_back"  # no test has this name: those of tests begin with "test"
 STAGES = {"always": 0, "after_due": 1, "never": 2}  # of visibility, the earliest first
@@ -61,6 +62,19 @@ def unique(name: str, taken: Counter[str]) -> str:
     return name if taken[name] == 1 else unique(f"{name} ({taken[name]})", taken)
 
 
+def summary_lines(report: Report) -> Iterator[str]:
+    """Yield what is to be said of a report besides its checks."""
+    for result in report.exercises:
+        if result.advice and result.tests:
+            yield f"{result.title}: {result.advice}"
+        if change := result.adjustment:
+            sign = "+" if change.points > 0 else ""
+            yield f"{result.title}: {sign}{amount(change.points)} points: {change.why}"
+    if report.mark and report.mark.says:
+        yield report.mark.says
+    yield from (f"note: {note}" for note in report.notes)
+
+
 # --- details of a test ----------------------------------------------------------------------------
 
 
@@ -83,6 +97,8 @@ def _explained(result: ExerciseResult, test: Outcome) -> Iterator[str]:
         yield f"→ {'' if each is shown[0] else 'or: '}{each.says}"
     if test is first_failure(result.tests):
         yield from filter(None, (diagnosis.besides, *diagnosis.facts))
+        if diagnosis.repeat:
+            yield f"a call that shows it:\n{diagnosis.repeat}"
     step = diagnosis.first_wrong_step
     if step and shown:
         yield f"First wrong step: {step.says}"

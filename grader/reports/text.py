@@ -67,8 +67,10 @@ def describe_state(result: ExerciseResult) -> str:
         return result.state
     failed = sum(test.is_wrong for test in result.tests)
     skipped = sum(test.outcome == "skipped" for test in result.tests)
-    also = f", {skipped} skipped" if skipped else ""
-    return f"{failed} of {len(result.tests)} checks fail{also}"
+    says = f"{failed} of {len(result.tests)} checks fail{'s' * (failed == 1)}"
+    if result.points == result.max_points:  # what is required may be worth no points
+        return f"not done: {says}"
+    return f"{says}, {skipped} skipped" if skipped else says
 
 
 def needs_fixing(result: ExerciseResult) -> bool:
@@ -163,10 +165,22 @@ def _diagnosed(result: ExerciseResult) -> Iterator[str]:
 
 
 def _repeat(program: str) -> Iterator[str]:
-    """Yield a call that shows the facts, whole: it is there to be copied."""
+    """Yield a call that shows the facts, whole: it is there to be copied.
+
+    A long line is continued at a space, which is between the arguments of a call.
+    """
     if program:
         yield "    a call that shows it, to repeat in the folder of your file:"
-        yield from (f"  {line}" for line in program.splitlines())
+        for line in program.splitlines():
+            indent = " " * (2 + len(line) - len(line.lstrip()))
+            yield from textwrap.wrap(
+                line.strip(),
+                WIDTH,
+                initial_indent=indent,
+                subsequent_indent=f"{indent}    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
 
 
 def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:
@@ -184,9 +198,14 @@ def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:
 def _first_lines(text: str, most: int, more: str) -> Iterator[str]:
     """Yield the first `most` lines of a text, cut at `WIDTH`, and how many are left out."""
     lines = text.splitlines()
-    yield from (f"      {line}"[:WIDTH] for line in lines[:most])
+    yield from (_cut(f"      {line}") for line in lines[:most])
     if len(lines) > most:
         yield f"      … {len(lines) - most} {more}"
+
+
+def _cut(line: str) -> str:
+    """Return a line of at most `WIDTH` columns, with `…` in place of what is left out."""
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
 
 
 def _window(excerpt: Excerpt) -> str:
@@ -211,7 +230,7 @@ def _place(where: Frame | None) -> Iterator[str]:
     if caret > WIDTH - 8:  # keep the place of the error on the screen
         cut = caret - WIDTH // 2
         source, caret = "…" + source[cut:], caret - cut + 1
-    yield f"      {source}"[:WIDTH]
+    yield _cut(f"      {source}")
     if caret >= 0:
         yield " " * (6 + caret) + "^"
 

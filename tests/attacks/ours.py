@@ -50,7 +50,7 @@ from grader.grading.seeds import public_seed, secret_from
 from grader.grading.session import with_grader
 from grader.report import Report
 from grader.reports.data import to_data
-from grader.sandbox.confinement.layers import Confinement
+from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.connection import TimeLimits
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.layouts.attempt import LeftOut

@@ -128,7 +128,7 @@ def _graded(grader: Grader, program: Program, correct: dict[str, str]) -> Graded
         result.points - result.given_back,
         result.max_points,
         failed,
-        tuple(_explanations(result)),
+        tuple(explanations(result)),
         result.diagnosis.facts if result.diagnosis else (),
         _diagnosis_ms(grader, program, result),
     )
@@ -144,7 +144,7 @@ def _diagnosis_ms(grader: Grader, program: Program, result: ExerciseResult) -> f
     return 1000 * (time.perf_counter() - start)
 
 
-def _explanations(result: ExerciseResult) -> Iterator[frozenset[str]]:
+def explanations(result: ExerciseResult) -> Iterator[frozenset[str]]:
     diagnosis = result.diagnosis
     if diagnosis is not None and diagnosis.faults:
         yield frozenset(diagnosis.faults)

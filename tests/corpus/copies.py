@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
-from corpus.accuracy import Program, _explanations, load  # noqa: E402
+from corpus.accuracy import Program, explanations, load  # noqa: E402
 from pages import keep  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
@@ -65,7 +65,7 @@ def is_right(result: ExerciseResult) -> bool:
 def differently_named(here: Graded, there: Graded) -> list[Program]:
     """Return the wrong programs that are not named alike in both."""
     wrong = (program for program in here if program.set in WRONG)
-    return [p for p in wrong if set(_explanations(here[p])) != set(_explanations(there[p]))]
+    return [p for p in wrong if set(explanations(here[p])) != set(explanations(there[p]))]
 
 
 def differently_judged(here: Graded, there: Graded) -> list[Program]:

@@ -98,7 +98,7 @@ def _points(grader: Grader, program: Program) -> Iterator[int]:
     course = grader.course
     files = {name: course[name].read("solution.py") for name in course.names}
     submission = Submission("s001", {**files, program.exercise: program.text})
-    with closing(WorkerConnection(lambda: Worker(grader.zygote))) as connection:
+    with closing(WorkerConnection(lambda: Worker(grader.workers))) as connection:
         for seed in program.seeds:
             graded = grader.suite.references, submission, connection, seed, [program.exercise]
             examiner = SandboxExaminer(*graded)

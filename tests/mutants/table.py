@@ -109,7 +109,7 @@ class _Suite:
         submission = Submission("mutant", {**self._solutions, self._name: text})
         # A worker sees tests of one secrecy only, so that those of another need a second one.
         order = sorted(self._items, key=lambda item: (secrecy_of(item), -self._kills[item]))
-        with closing(WorkerConnection(lambda: Worker(self._grader.zygote))) as connection:
+        with closing(WorkerConnection(lambda: Worker(self._grader.workers))) as connection:
             graded = suite.references, submission, connection, SEED, [self._name]
             examiner = SandboxExaminer(*graded)
             for item in order:

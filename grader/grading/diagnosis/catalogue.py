@@ -6,6 +6,7 @@ recording (`recorded`).
 
 from __future__ import annotations
 
+import functools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -136,6 +137,15 @@ class Catalogue(ABC, Generic[C]):
     def aspects(self, bits: int) -> tuple[str, ...]:
         """Return the aspects of a set of probes, the most telling first."""
         return tuple(dict.fromkeys(probe.aspect for probe in self.probes_in(bits)))
+
+    def phrases(self, bits: int) -> list[str]:
+        """Return what is said of the aspects of a set of probes."""
+        return list(dict.fromkeys(probe.about.says for probe in self.probes_in(bits)))
+
+    @functools.cached_property
+    def principal(self) -> int:
+        """The probes that are about no edge."""
+        return self.bits(probe for probe in self.probes if not probe.about.is_edge)
 
     def of_aspects(self, aspects: Iterable[str]) -> int:
         """Return the probes of some aspects."""

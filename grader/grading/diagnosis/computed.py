@@ -157,11 +157,9 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         self, faults: tuple[Fault, ...], edits: tuple[Edit, ...], number: str
     ) -> FaultyProgram | None:
         text = edited(self._solution, edits)
-        return (
-            None
-            if text is None
-            else FaultyProgram(faults, edits, self.respondent(text), number, self)
-        )
+        if text is None:
+            return None
+        return FaultyProgram(faults, edits, self.respondent(text), number, self)
 
     def pair(self, first: FaultyProgram, second: FaultyProgram) -> FaultyProgram | None:
         """Return the candidate with two mistakes; None if one edit removes the other's place."""
@@ -185,7 +183,9 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
             for half in (first, second)
         )
 
-    def differ_clearly(self, one: FaultyProgram, other: FaultyProgram, probe: Probe) -> bool:
+    def differ_clearly(
+        self, one: FaultyProgram, other: FaultyProgram | Respondent, probe: Probe
+    ) -> bool:
         """Return whether two programs give clearly different answers to a probe."""
         return finite_differences(one.answer(probe), other.answer(probe)) >= MIN_NUMBERS
 
@@ -193,7 +193,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         """Return whether a form of a mistake shows in enough numbers: errors alone do not."""
         same = (each for each in self.singles() if (each.faults, each.edits) == ((fault,), form))
         return any(
-            finite_differences(each.answer(probe), self.reference.answer(probe)) >= MIN_NUMBERS
+            self.differ_clearly(each, self.reference, probe)
             for each in itertools.islice(same, 1)
             for probe in self.probes_in(each.touched)
         )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from grader.grading.aspects import ASPECTS
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.probes import Answers, Probe
 
@@ -95,7 +94,7 @@ def _where_at_all(
         calls = " and ".join(f"“{_phrase(probe)}”" for probe in wrong)
         yield Said(f"Of {len(known)} calls, only {calls} came out wrong.", wrong[0])
     else:
-        phrases = " and ".join(ASPECTS[aspect] for aspect in aspects)
+        phrases = " and ".join(dict.fromkeys(probe.about.says for probe in wrong))
         says = f"What came out wrong: {phrases}. Everything else came out right."
         yield Said(says, wrong[0])
 

@@ -17,7 +17,7 @@ from grader.course.course import Course
 from grader.files import STATE, write_whole
 from grader.grading.diagnosis.answers import Answer
 from grader.grading.diagnosis.encoding import answer_of, plain_answer
-from grader.grading.diagnosis.record import PlainAnswer
+from grader.grading.diagnosis.record import PlainAnswer, hash_of_engine
 
 MAX_BYTES = 32 * 1024**2  # of a file that is read
 Store = dict[str, dict[str, Answer]]  # by the hash of a program, by probe
@@ -64,4 +64,4 @@ def _path(course: Course, name: str) -> Path:
 
 
 def _versions(course: Course, name: str) -> list[str]:
-    return [course.hashes[name], __version__, str(torch.__version__)]
+    return [course.hashes[name], __version__, hash_of_engine(), str(torch.__version__)]

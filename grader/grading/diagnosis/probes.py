@@ -10,7 +10,7 @@ from typing import Any
 
 from grader.course.course import Exercise
 from grader.errors import CheckFailure, CourseError, StudentFailure
-from grader.grading.aspects import ASPECTS
+from grader.grading.aspects import Aspect
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test, seed_of_worker
@@ -31,10 +31,15 @@ class Probe:
     """One probe: its name, its aspect, what it asks in a sentence, and its function."""
 
     name: str
-    aspect: str
+    about: Aspect
     sentence: str
     function: Callable[[Any, Rng], Any]
     decides: bool = True  # whether right code gives the reference's answer
+
+    @property
+    def aspect(self) -> str:
+        """The name of what it is about."""
+        return self.about.name
 
     @property
     def is_misuse(self) -> bool:
@@ -66,14 +71,13 @@ def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
         module = Program({"probes": source}).load("probes")
     except Exception as error:
         problem = f"{source.file} cannot be loaded: {type(error).__name__}: {error}"
-        raise CourseError(problem, "grader validate") from None
+        raise CourseError(problem) from None
     found = [
         Probe(name, function.__aspect__, _sentence(function), function, function.__decides__)
         for name, function in vars(module).items()
         if hasattr(function, "__aspect__")
     ]
-    order = list(ASPECTS)
-    found.sort(key=lambda probe: order.index(probe.aspect))
+    found.sort(key=lambda probe: probe.about.rank)
     return tuple(found), tuple(getattr(module, "AXES", ()))
 
 

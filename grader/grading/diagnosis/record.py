@@ -30,7 +30,13 @@ INDEX = "index.json"
 MAX_BYTES = 64 * 1024**2  # of one part, unpacked
 EPOCH = 1980, 1, 1, 0, 0, 0  # of every part, so that the same course gives the same file
 OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)
-RECORDER = Path(__file__).with_name("recording.py")
+ROOM = Path(__file__).parent
+# What decides how programs answer, and how answers are recorded.
+ENGINE = (
+    *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "probes", "answers")),
+    *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
+    *(ROOM.parent / f"{name}.py" for name in ("direct", "programs", "rng", "seeds", "parameters")),
+)
 NEEDED_FILES = ("solution.py", "stand_in.py")  # of exercises that one builds on
 
 
@@ -102,10 +108,15 @@ class Record(Struct, frozen=True, array_like=True):
     pairs: tuple[MistakePair, ...]
 
 
+def hash_of_engine() -> str:
+    """Return a hash of what decides how programs answer."""
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in ENGINE)).hexdigest()[:16]
+
+
 def hash_of_sources(course: Course, name: str) -> str:
     """Return a hash of all that the record of an exercise is made from, and of what makes it."""
-    digest = hashlib.sha256()
-    files = [RECORDER, *(course[name].folder / file for file in OWN_FILES)]
+    digest = hashlib.sha256(hash_of_engine().encode())
+    files = [course[name].folder / file for file in OWN_FILES]
     for needed in sorted(course.needed(name)):
         files += [course[needed].folder / file for file in NEEDED_FILES]
     for path in files:

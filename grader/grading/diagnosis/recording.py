@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 
 from grader.course.course import Course, Exercise
-from grader.grading.aspects import ASPECTS, EDGES
-from grader.grading.diagnosis.answers import Answer, Values, finite_differences
-from grader.grading.diagnosis.catalogue import MIN_NUMBERS
+from grader.grading.diagnosis.answers import Answer, Values
 from grader.grading.diagnosis.computed import ComputedCatalogue, FaultyProgram
 from grader.grading.diagnosis.encoding import plain_answer, plain_form
 from grader.grading.diagnosis.probes import Probe
@@ -40,19 +38,14 @@ NUMBERS = (
 MAX_FORMS = 2  # of two mistakes at once, counted from the first form of each
 
 
-def record_exercise(
-    course: Course, exercise: Exercise, on_mistake: Callable[[int, int], None] = lambda *_: None
-) -> Recorded | None:
-    """Return the record of an exercise; None if it has no probes.
-
-    `on_mistake` hears how many of the mistakes, and pairs of them, are done, and of how many.
-    """
+def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
+    """Return the record of an exercise; None if it has no probes."""
     catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED)
     if not catalogue.probes:
         return None
     torch.set_num_threads(1)  # small tensors, which only wait for each other on several
     with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
-        record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record(on_mistake)
+        record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record()
     return Recorded(exercise.read(PROBES), record)
 
 
@@ -63,22 +56,16 @@ class _Recorder:
         self._catalogue, self._of = catalogue, of
         self._place = {probe.name: place for place, probe in enumerate(catalogue.probes)}
         self._forms: dict[PlainForm, int] = {}
-        self._principal = catalogue.of_aspects(frozenset(ASPECTS) - EDGES)
+        self._principal = catalogue.principal
 
-    def record(self, on_mistake: Callable[[int, int], None]) -> Record:
+    def record(self) -> Record:
         catalogue, reference = self._catalogue, self._catalogue.reference
         usual = [each for each in catalogue.singles() if each.touched]
         others = [c for number in NUMBERS for c in catalogue.with_number(number) if c.touched]
         faults = list(dict.fromkeys(each.faults[0] for each in usual))
-        both = list(_pairs(usual))
-        total = len(usual) + len(others) + len(both)
-        singles: list[SingleMistake] = []
+        singles = [self._single(each, faults.index(each.faults[0])) for each in (*usual, *others)]
         pairs: list[MistakePair] = []
-        for candidate in (*usual, *others):
-            on_mistake(len(singles), total)
-            singles.append(self._single(candidate, faults.index(candidate.faults[0])))
-        for number, (first, second) in enumerate(both, start=len(singles)):
-            on_mistake(number, total)
+        for first, second in _pairs(usual):
             pairs += self._pair(first, second, (usual.index(first), usual.index(second)))
         repeats = ((place, reference.repeat(probe)) for place, probe in enumerate(catalogue.probes))
         return Record(
@@ -135,9 +122,7 @@ class _Recorder:
         found = catalogue.bits(p for p in shared if catalogue.differ_clearly(pair, half, p))
         alone = catalogue.probes_in(other.touched & ~half.touched)
         right = catalogue.reference
-        return found | catalogue.bits(
-            p for p in alone if finite_differences(other.answer(p), right.answer(p)) >= MIN_NUMBERS
-        )
+        return found | catalogue.bits(p for p in alone if catalogue.differ_clearly(other, right, p))
 
     def _sketch(self, answer: Answer) -> Sketch:
         form = self._forms.setdefault(plain_form(answer), len(self._forms))

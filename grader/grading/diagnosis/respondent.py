@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from grader.course.course import Course, Exercise
+from grader.course.course import OUTPUT, Course, Exercise
 from grader.grading.diagnosis.answers import Answer
 from grader.grading.diagnosis.probes import Probe, answer_of
 from grader.grading.diagnosis.repeat import repeat
@@ -24,8 +24,6 @@ from grader.grading.direct import DirectCode
 from grader.grading.programs import program
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
-
-OUTPUT = "output"  # the stage for what a call returns, unless a variable has that name
 
 
 class Respondent:
@@ -70,7 +68,7 @@ class Respondent:
 
     @property
     def _code(self) -> DirectCode:
-        return DirectCode(self._program, self._exercise.name, ())
+        return _CopyingCode(self._program, self._exercise.name, ())
 
     def repeat(self, probe: Probe) -> str:
         """Return the calls of a probe as a program that a student can run."""
@@ -97,6 +95,61 @@ class Respondent:
 
         answer_of(ask)
         return values
+
+
+class _CopyingCode(DirectCode):
+    """Code that gets copies of a probe's tensors, as a student's does in its own process.
+
+    Otherwise a mistake that writes into its argument would answer a second call with the same
+    tensor differently here.
+    """
+
+    _shares = False
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return the function or class `name`; what is called gets copies."""
+        original = super().function(name)
+
+        @functools.wraps(original, updated=())
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if isinstance(original, type):
+                made = original(*args, **kwargs)
+                if isinstance(made, nn.Module):
+                    made.register_forward_pre_hook(self._before_forward, with_kwargs=True)
+                return made
+            args, kwargs = self._copies(args, kwargs)
+            return original(*args, **kwargs)
+
+        return call
+
+    @contextmanager
+    def sharing(self, *written: Tensor) -> Iterator[None]:
+        """Let the code write into the test's own tensors in the block."""
+        self._shares = True
+        try:
+            yield
+        finally:
+            self._shares = False
+
+    def _before_forward(self, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        return self._copies(args, kwargs)
+
+    def _copies(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        if self._shares:
+            return args, kwargs
+        return tuple(map(_copy, args)), {name: _copy(value) for name, value in kwargs.items()}
+
+
+def _copy(value: Any) -> Any:
+    """Return a copy of a tensor with the same strides; anything else itself.
+
+    One with a gradient is left alone: the gradient has to reach it, and torch refuses to write
+    into it.
+    """
+    if not isinstance(value, Tensor) or value.requires_grad or not value.numel():
+        return value
+    reach = 1 + sum((size - 1) * step for size, step in zip(value.shape, value.stride()))
+    return value.as_strided((reach,), (1,)).clone().as_strided(value.shape, value.stride())
 
 
 @contextmanager

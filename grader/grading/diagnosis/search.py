@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.course.faults import Fault
-from grader.grading.aspects import ASPECTS, EDGES
+from grader.grading.aspects import ASPECTS
 from grader.grading.diagnosis.answers import Raised, finite_differences
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, AnyCatalogue, Candidate
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, Probe, ask_all
 from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import price_of
-from grader.report import Diagnosis, Explanation, Outcome, WrongStep
+from grader.report import HINT_BREAK, Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
 UNKNOWN = "This is not one of the mistakes we know."
@@ -104,7 +104,7 @@ class _Search:
         )
         names = {probe.name for probe in wrong}
         self._verdicts = [(p, p.name in names) for p in catalogue.probes_in(self._known)]
-        self._principal = catalogue.of_aspects(frozenset(ASPECTS) - EDGES)
+        self._principal = catalogue.principal
 
     def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
         """Return what is said of these answers; `failed` are the names of the failed tests."""
@@ -262,7 +262,7 @@ class _Search:
 
     def _besides(self, left: int) -> str:
         """Return a sentence on the aspects that no mistake explains, or nothing."""
-        phrases = [ASPECTS[aspect] for aspect in self._catalogue.aspects(left)]
+        phrases = self._catalogue.phrases(left)
         return f"This comes out otherwise than asked, too: {'; '.join(phrases)}." if phrases else ""
 
     def _facts(self, left: int) -> dict[str, Any]:
@@ -299,7 +299,7 @@ def _joined(fits: Iterable[Fit], failed: Sequence[str], max_points: int) -> Expl
     return Explanation(
         tuple(said),
         lead + " ".join(says for _, says in said.values()),
-        " ".join(fault.hint for fault, _ in said.values()),
+        HINT_BREAK.join(fault.hint for fault, _ in said.values()),
         tuple(tuple(name for name in failed if name in fault.fails) for fault, _ in said.values()),
         tuple(says for _, says in said.values()),
         tuple(price_of(fault, max_points) for fault, _ in said.values()),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from grader.course.stubs import make_stub
 from grader.grading import signatures
-from grader.grading.aspects import EDGES
 from grader.grading.diagnosis.answers import Answer, Raised
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue
@@ -22,7 +21,7 @@ def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> s
     main: list[signatures.SignedAnswer] = []
     edges: list[signatures.SignedAnswer] = []
     for probe in catalogue.wrong(answers):
-        entries = edges if probe.aspect in EDGES else main
+        entries = edges if probe.about.is_edge else main
         entries.append(_entry(probe.name, answers[probe.name]))
     return signatures.written(main, edges, whole=whole)
 
