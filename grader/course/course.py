@@ -45,6 +45,9 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     stages: tuple[str, ...] = ()
     idea: str = ""
     formula: str = ""  # in LaTeX, for the notebook
+    adds: str = ""  # what it adds to those it builds on, in one line
+    paper: str = ""  # where its idea comes from: "Title (year)"
+    builds_on: tuple[str, ...] = ()  # exercises whose ideas it extends, beside those it requires
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
     stub: str = ""
