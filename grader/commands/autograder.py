@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from grader import __version__
-from grader.commands.bringing import bring, students_files, templates
+from grader.commands.bringing import bring, templates
 from grader.commands.build import refuse_stale
 from grader.commands.on_platform import COURSE as COURSE_NAME
 from grader.commands.on_platform import (
@@ -28,6 +28,7 @@ from grader.commands.on_platform import (
 )
 from grader.commands.options import COURSE, FILE, FOLDER, SEED, isolation_option, short_path
 from grader.commands.own_wheel import WHEEL_NAME, files_below, make_wheel, pins
+from grader.commands.students_files import students_files
 from grader.course.course import Course, Exercise
 from grader.errors import RequestError
 from grader.files import write_whole, zipped
@@ -204,7 +205,7 @@ def _course_files(course: Course, isolation: Isolation, secret: bytes) -> dict[s
     """Return the course that decides the points, and how to grade with it."""
     return {
         **_below(COURSE_NAME, _deciding_files(course)),
-        SETTINGS: msgspec.json.encode(PlatformSettings(isolation, secret.hex())),
+        SETTINGS: msgspec.json.encode(PlatformSettings(isolation, secret.hex(), course.chosen)),
     }
 
 

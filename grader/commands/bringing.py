@@ -10,23 +10,17 @@ import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import click
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from grader.commands.options import short_path
-from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course
 from grader.errors import RequestError
-from grader.grading.diagnosis.record import path_of
 
 LIST = ".handed-out.json"  # what was brought, by path, as hashes
 NEW = ".new"  # stands before the suffix of a new version that has a conflict
-
-WITH_NOTEBOOKS = click.option(
-    "--notebooks", is_flag=True, help="Write each exercise as a notebook, too, and one with all."
-)
 
 
 @dataclass
@@ -91,27 +85,6 @@ def bring(files: Mapping[str, bytes], folder: Path) -> Brought:
     listed = msgspec.json.format(msgspec.json.encode(hashes, order="sorted"))
     write_file(folder / LIST, listed + b"\n")
     return brought
-
-
-def students_files(course: Course, *, notebooks: bool = False) -> dict[str, bytes]:
-    """Return what students get of a course: stubs, public tests, and what the grader knows.
-
-    By their paths in the students' folder; with `notebooks`, each exercise as a notebook, too.
-    Raises `RequestError` if one is not built.
-    """
-    folder = course.student_folder
-    paths = [folder / f"{name}.py" for name in course.names]
-    paths += [folder / "README.md", *sorted(folder.glob("tests/test_*.py")), folder / PUBLIC_COURSE]
-    paths += filter(Path.is_file, [path_of(course)])  # not without probes
-    paths += sorted(folder.glob(f"{NOTEBOOKS}/*.ipynb")) if notebooks else []
-    found = {}
-    for path in paths:
-        place = PurePosixPath("exercises", *path.relative_to(folder).parts)
-        try:
-            found[str(place)] = path.read_bytes()
-        except OSError as error:
-            raise RequestError(f"{path}: {error.strerror}", "grader build") from None
-    return found
 
 
 def _brought_before(folder: Path) -> dict[str, str]:

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from msgspec.structs import asdict
 
-from grader.commands.notebooks import notebooks
 from grader.commands.options import OWN_COURSE, progress_bar, short_path
-from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course
-from grader.course.policy import MUTED
-from grader.course.stubs import make_stub
+from grader.commands.students_files import students_texts
+from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, load_course
 from grader.errors import RequestError
 from grader.files import keep_copy
 from grader.grading.diagnosis.record import (
@@ -25,26 +22,6 @@ from grader.grading.diagnosis.record import (
     packed,
     path_of,
 )
-
-README = """\
-<!-- made by `grader build` from reference/; edit there -->
-# {title}
-
-Each file here is one exercise. Its docstring is the task; replace every
-`raise NotImplementedError` by your own code, then ask for a verdict:
-
-    grader check <exercise>     your points, and the first thing to fix
-    grader hint <exercise>      a hint, then the next one
-    grader status               how far you are
-    grader reset <exercise>     start over; your file is kept as a copy
-
-`pytest tests` runs the public tests in your editor, with breakpoints.
-
-| | exercise | | you write | points |
-|---|---|---|---|---|
-{rows}
-| | | | | **{total}** |
-"""
 
 
 @click.command()
@@ -137,7 +114,7 @@ def plan_build(course: Course) -> BuildPlan:
 
 def refuse_stale(course: Course) -> None:
     """Raise `RequestError` if students would get something else than the course is today."""
-    if course.suites == "hidden" and plan_build(course).stale:
+    if course.suites == "hidden" and plan_build(load_course(course.root)).stale:
         raise RequestError("exercises/ is not what the course says today", "grader build")
 
 
@@ -148,14 +125,8 @@ def _generated(course: Course) -> dict[Path, str]:
             f"{course.root} has no reference/ to build from",
             "run this in the teaching team's repository",
         )
-    folder = course.student_folder
-    files = {folder / "README.md": _readme(course), folder / PUBLIC_COURSE: _public_course(course)}
-    for exercise in course.exercises:
-        files[folder / f"{exercise.name}.py"] = make_stub(exercise)
-        files[folder / f"tests/test_{exercise.name}.py"] = exercise.read("test_public.py")
-    for name, text in notebooks(course).items():
-        files[folder / NOTEBOOKS / name] = text
-    return files
+    texts = students_texts(course)
+    return {course.student_folder / name: text for name, text in texts.items()}
 
 
 def _outdated(course: Course) -> list[str]:
@@ -179,24 +150,3 @@ def _stubs_of_last_build(course: Course) -> dict[str, str]:
     if text is None:
         return {}
     return {exercise["name"]: exercise["stub"] for exercise in json.loads(text)["exercises"]}
-
-
-def _public_course(course: Course) -> str:
-    """Return what a students' copy needs of the course: no solutions, no hidden suites."""
-    exercises = [asdict(exercise) | {"stub": make_stub(exercise)} for exercise in course.exercises]
-    for fields in exercises:
-        del fields["folder"]
-    public = {"title": course.title, "points": course.points, "exercises": exercises}
-    if course.mute_imports != MUTED:
-        public["mute_imports"] = course.mute_imports
-    return json.dumps(public, indent=1) + "\n"
-
-
-def _readme(course: Course) -> str:
-    rows = [
-        f"| {number} | [{exercise.title}]({exercise.name}.py) | {exercise.summary} "
-        f"| {', '.join(f'`{name}`' for name in exercise.implements)} | {exercise.points} |"
-        for number, exercise in enumerate(course.exercises, start=1)
-    ]
-    total = sum(exercise.points for exercise in course.exercises)
-    return README.format(title=course.title, rows="\n".join(rows), total=total)

@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from grader import __version__
-from grader.commands.bringing import LIST, WITH_NOTEBOOKS, bring, students_files, templates
+from grader.commands.bringing import LIST, bring, templates
 from grader.commands.build import refuse_stale
 from grader.commands.options import COURSE, PATH, short_path
+from grader.commands.students_files import WITH_NOTEBOOKS, students_files
 from grader.course.course import NOTEBOOKS, Course
 from grader.errors import RequestError
 

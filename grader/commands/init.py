@@ -6,9 +6,16 @@ from pathlib import Path
 
 import click
 
-from grader.commands.bringing import WITH_NOTEBOOKS, bring, students_files
-from grader.commands.options import PATH, short_path
-from grader.course.course import Course, find_course, packaged_course
+from grader.commands.bringing import bring
+from grader.commands.options import CHOSEN, COURSE_LIST, PATH, short_path
+from grader.commands.students_files import WITH_NOTEBOOKS, students_files
+from grader.course.course import (
+    PUBLIC_COURSE,
+    Course,
+    find_course,
+    load_public,
+    packaged_course,
+)
 from grader.course.places import course_at
 from grader.errors import RequestError
 
@@ -22,6 +29,7 @@ from grader.errors import RequestError
     help="Take the exercises of another course: of a folder, of a zip, of the address of one, or "
     "of an installed package. Default: those that came with the grader.",
 )
+@COURSE_LIST
 @WITH_NOTEBOOKS
 @click.pass_context
 def init(context: click.Context, folder: Path | None, place: str | None, notebooks: bool) -> int:
@@ -32,12 +40,14 @@ def init(context: click.Context, folder: Path | None, place: str | None, noteboo
                              with --course, into a folder of that course's name
     grader init homework     into homework/
     grader init .            into this folder
+    grader init --course-list full    all exercises, and not only the core
 
     Call it again after an update of the grader: what you have changed stays as it is.
     """
     course = context.with_resource(course_at(place)) if place else packaged_course()
     if folder is None:
         folder = _folder_here(course) or Path(_name_of(place) if place else "attention")
+    course = course.choose(context.meta[CHOSEN] or _chosen_before(folder))
     if course.root.resolve() == folder.resolve():
         raise RequestError(f"{folder} is the course itself", "grader init another-folder")
     bring(students_files(course, notebooks=notebooks), folder).echo(folder)
@@ -54,6 +64,11 @@ def init(context: click.Context, folder: Path | None, place: str | None, noteboo
 def _name_of(place: str) -> str:
     """Return the name of a course's folder, file, address or package."""
     return Path(place).resolve().name.partition(".")[0]
+
+
+def _chosen_before(folder: Path) -> str | None:
+    """Return the list of exercises that the folder has; None if it has none."""
+    return load_public(folder).chosen if (folder / "exercises" / PUBLIC_COURSE).is_file() else None
 
 
 def _folder_here(course: Course) -> Path | None:

@@ -42,6 +42,7 @@ class PlatformSettings(msgspec.Struct, frozen=True):
 
     isolation: Isolation
     secret: str = ""
+    chosen: str = ""  # the list of exercises; empty for all
 
     @property
     def key(self) -> bytes:
@@ -80,7 +81,8 @@ class PlatformGrader:
     @classmethod
     def of(cls, folder: Path) -> PlatformGrader:
         """Return the grader of what was brought to the platform in `folder`."""
-        return cls(load_course(folder / COURSE), read_platform_settings(folder / SETTINGS))
+        settings = read_platform_settings(folder / SETTINGS)
+        return cls(load_course(folder / COURSE, settings.chosen), settings)
 
     def grade(
         self,

@@ -26,6 +26,8 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
+CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
+LIST_VARIABLE = "GRADER_COURSE_LIST"
 
 COURSE_FOLDER = functools.partial(
     click.option,
@@ -38,6 +40,18 @@ COURSE_FOLDER = functools.partial(
 # For commands that change the course, or keep something beside it.
 OWN_COURSE = COURSE_FOLDER(
     "course", callback=lambda context, option, folder: find_course(folder or Path.cwd())
+)
+
+
+# Before `--course`, which returns the course with these exercises.
+COURSE_LIST = click.option(
+    "--course-list",
+    metavar="NAME",
+    envvar=LIST_VARIABLE,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, option, name: context.meta.update({CHOSEN: name}),
+    help="Which list of the course's exercises to take. Default: the first in course.toml.",
 )
 
 
@@ -58,7 +72,7 @@ def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The course: a folder, a zip of it, the address of one, or the name of an installed "
         "package. Default: this folder or the nearest one above it that holds a course.",
     )
-    return course(bundle(command))
+    return course(COURSE_LIST(bundle(command)))
 
 
 COURSE = _with_course
@@ -97,9 +111,11 @@ def _course(context: click.Context, place: str | None) -> Course:
     if bundle := context.meta[BUNDLE]:
         if place:
             raise RequestError("a bundle is a whole course", "leave out --course")
-        return context.with_resource(bundled_course(bundle))
-    os.environ.pop(KEY_VARIABLE, None)  # nothing that is loaded now may find the key
-    return context.with_resource(course_at(place)) if place else find_course(Path.cwd())
+        course = context.with_resource(bundled_course(bundle))
+    else:
+        os.environ.pop(KEY_VARIABLE, None)  # nothing that is loaded now may find the key
+        course = context.with_resource(course_at(place)) if place else find_course(Path.cwd())
+    return course.choose(context.meta[CHOSEN])
 
 
 @contextmanager

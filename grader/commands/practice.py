@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
 from grader.commands.memory import LastCheck, Memory
-from grader.commands.options import COURSE, short_path
+from grader.commands.options import COURSE, LIST_VARIABLE, short_path
 from grader.commands.work import (
     exercise_named,
     hints_for,
@@ -78,7 +79,7 @@ def show_overview(context: click.Context) -> None:
         else:
             click.echo(f"{context.get_help()}\n\nBegin here: grader init")
     else:
-        _show_status(course)
+        _show_status(course.choose(os.environ.get(LIST_VARIABLE)))
 
 
 def _show_status(course: Course) -> None:

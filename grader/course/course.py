@@ -8,14 +8,22 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace as replace_field
 
-from grader.course.policy import MUTED, CourseSettings, Policy, check_names, make_policy
+from grader.course.policy import (
+    MUTED,
+    CourseList,
+    CourseSettings,
+    Policy,
+    check_names,
+    make_policy,
+)
 from grader.course.settings import Count, Seconds, did_you_mean, read_settings
 from grader.errors import CourseError, RequestError
 
@@ -51,6 +59,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
     stub: str = ""
+    example: str = ""  # the text of its `example.py`
     folder: Path = Path()
 
     def read(self, file: str) -> str:
@@ -63,30 +72,27 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     @functools.cached_property
     def stand_in(self) -> str | None:
         """The text of the exercise's `stand_in.py`, or None if there is no such file."""
-        return self._read_if_there("stand_in.py")
-
-    @functools.cached_property
-    def example(self) -> str | None:
-        """The text of the exercise's `example.py`, or None if there is no such file."""
-        return self._read_if_there(EXAMPLE)
-
-    def _read_if_there(self, file: str) -> str | None:
-        path = self.folder / file
+        path = self.folder / "stand_in.py"
         return path.read_text("utf-8") if self.folder.name and path.is_file() else None
 
 
-class PublicCourse(Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `course.json` in a students' copy."""
+class PublicCourse(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The content of `course.json` in a students' copy.
+
+    A copy of one list has the list's title and points, and its name in `chosen`.
+    """
 
     title: str
     points: Count
     exercises: tuple[Exercise, ...]
     mute_imports: tuple[str, ...] = MUTED
+    lists: dict[str, CourseList] = {}
+    chosen: str = ""
 
 
 @dataclass(frozen=True)
 class Course:
-    """All exercises in teaching order. `points` is the maximum for the whole course."""
+    """Exercises in teaching order: all, or those of one list. `points` is the maximum for them."""
 
     title: str
     root: Path
@@ -96,6 +102,8 @@ class Course:
     policy: Policy = field(default_factory=Policy)
     mute_imports: tuple[str, ...] = MUTED  # packages that do nothing in student code
     sealed: bool = False  # whether it came out of a bundle, and may be read by no student code
+    lists: Mapping[str, CourseList] = field(default_factory=dict)
+    chosen: str = ""  # the name of the list; empty for all exercises
 
     @property
     def reference(self) -> Path:
@@ -116,8 +124,34 @@ class Course:
         for exercise in self.exercises:
             if exercise.name == name:
                 return exercise
+        for other, listed in self.lists.items():
+            if name in listed.exercises:
+                problem = f"the list `{self.chosen}` is without `{name}`"
+                raise RequestError(problem, f"--course-list {other}")
         problem = f"there is no exercise `{name}`{did_you_mean(name, self.names)}"
         raise RequestError(problem, "grader status   lists the exercises")
+
+    def choose(self, name: str | None = None) -> Course:
+        """Return the course with the exercises of a list alone, by default those of the first.
+
+        A course without lists, or with a list that was chosen before, is returned as it is. Raises
+        `RequestError` if there is no such list.
+        """
+        name = name or self.chosen or next(iter(self.lists), "")
+        if name == self.chosen:
+            return self
+        if name not in self.lists or self.chosen:
+            known = ", ".join(self.lists) if not self.chosen else self.chosen
+            problem = f"the course has no list `{name}`" + (f", but {known}" if known else "")
+            raise RequestError(problem, "leave out --course-list")
+        listed = self.lists[name]
+        return replace(
+            self,
+            title=listed.title or self.title,
+            points=listed.points,
+            exercises=tuple(each for each in self.exercises if each.name in listed.exercises),
+            chosen=name,
+        )
 
     def exercise_of(self, suite: Path) -> str:
         """Return the exercise of a suite: its folder's name, or its own without `test_`."""
@@ -130,11 +164,20 @@ class Course:
             return self.reference / name / "test_hidden.py"
         return self.student_folder / "tests" / f"test_{name}.py"
 
+    def public_suite(self, name: str) -> str:
+        """Return the text of the public tests of an exercise."""
+        if self.suites == "hidden":
+            return self[name].read("test_public.py")
+        return self.suite(name).read_text("utf-8")
+
     @property
     def uneven_points(self) -> str:
         """Say how the points of the exercises fail to add up to the course's; empty if they do."""
+        if self.lists and not self.chosen:
+            return next(filter(None, (self.choose(name).uneven_points for name in self.lists)), "")
         total = sum(exercise.points for exercise in self.exercises)
-        says = f"says {self.points} points, the exercises add up to {total}"
+        where = f"lists.{self.chosen} says" if self.chosen else "says"
+        says = f"{where} {self.points} points, the exercises add up to {total}"
         return "" if total == self.points else f"reference/course.toml: {says}"
 
     @functools.cached_property
@@ -202,11 +245,13 @@ def packaged_course() -> Course:
     raise RequestError("this grader came without exercises", "--course DIR")
 
 
-def load_course(root: Path) -> Course:
-    """Return the course in `root`; raises `CourseError` that names the file that is wrong."""
-    if (root / SETTINGS).is_file():
-        return _load_reference(root)
-    return load_public(root)
+def load_course(root: Path, chosen: str = "") -> Course:
+    """Return the course in `root`, with all exercises or those of the list `chosen`.
+
+    Raises `CourseError` that names the file that is wrong.
+    """
+    course = _load_reference(root) if (root / SETTINGS).is_file() else load_public(root)
+    return course.choose(chosen) if chosen else course
 
 
 def load_public(root: Path) -> Course:
@@ -218,6 +263,8 @@ def load_public(root: Path) -> Course:
     return Course(
         *(public.title, root, public.exercises, "public", public.points),
         mute_imports=public.mute_imports,
+        lists=public.lists,
+        chosen=public.chosen,
     )
 
 
@@ -225,13 +272,42 @@ def _load_reference(root: Path) -> Course:
     path = root / SETTINGS
     settings = read_settings(path, CourseSettings)
     files = path.parent.glob("*/exercise.toml")
-    exercises = [read_settings(f, Exercise, name=f.parent.name, folder=f.parent) for f in files]
-    exercises.sort(key=lambda exercise: (exercise.order, exercise.name))
+    exercises = sorted(map(_load_exercise, files), key=lambda each: (each.order, each.name))
     names = tuple(exercise.name for exercise in exercises)
     for exercise in exercises:
-        check_names(exercise.requires, names, f"{exercise.folder / 'exercise.toml'}: requires")
+        for key in ("requires", "builds_on"):
+            where = f"{exercise.folder / 'exercise.toml'}: {key}"
+            check_names(getattr(exercise, key), names, where)
+    lists = {
+        name: replace_field(listed, exercises=listed.exercises or names)
+        for name, listed in settings.lists.items()
+    }
     policy = make_policy(settings, names, str(path))
-    return Course(
-        *(settings.title, root, tuple(exercises), "hidden", settings.points, policy),
+    if (settings.points is None) == (not lists):
+        problem = "each list has points of its own" if lists else "missing key `points`"
+        raise CourseError(f"{path}: {problem}")
+    points = settings.points or sum(exercise.points for exercise in exercises)
+    course = Course(
+        *(settings.title, root, tuple(exercises), "hidden", points, policy),
         mute_imports=settings.mute_imports,
+        lists=lists,
     )
+    _check_lists(course, str(path))
+    return course
+
+
+def _load_exercise(path: Path) -> Exercise:
+    example = path.parent / EXAMPLE
+    text = example.read_text("utf-8") if example.is_file() else ""
+    folder = path.parent
+    return read_settings(path, Exercise, name=folder.name, folder=folder, example=text)
+
+
+def _check_lists(course: Course, where: str) -> None:
+    """Raise `CourseError` if a list names no exercise, or leaves out what one of its own needs."""
+    for name, listed in course.lists.items():
+        check_names(listed.exercises, course.names, f"{where}: lists.{name}.exercises")
+        for exercise in listed.exercises:
+            if missing := sorted(course.needed(exercise) - {*listed.exercises}):
+                problem = f"`{exercise}` requires `{missing[0]}`, which is not in the list"
+                raise CourseError(f"{where}: lists.{name}: {problem}")

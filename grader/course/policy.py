@@ -56,11 +56,26 @@ MUTED = (
 )
 
 
+class CourseList(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A table in `lists` of `course.toml`: some of the exercises, as a course of their own.
+
+    Without `exercises`, it has all; without `title`, that of the course.
+    """
+
+    points: Count
+    title: str = ""
+    exercises: tuple[str, ...] = ()
+
+
 class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of `course.toml`. `points` is the maximum; the other keys make up the policy."""
+    """The keys of `course.toml`. `points` is the maximum; with `lists`, each has its own.
+
+    The other keys make up the policy.
+    """
 
     title: str
-    points: Count
+    points: Count | None = None
+    lists: dict[str, CourseList] = {}
     due: Annotated[datetime, Meta(tz=True)] | None = None
     late: Late = Late()
     extra_credit: tuple[str, ...] = ()

@@ -48,6 +48,7 @@ class Cluster:
             "name": self._name,
             "course": cluster_worker.packed(course),
             "hash": course.hash,
+            "chosen": course.chosen,
             "isolation": isolation,
         }
         self._scheduler = SchedulerConnection(address)

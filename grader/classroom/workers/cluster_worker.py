@@ -29,7 +29,7 @@ VERSIONS = """{
     'pytest': __import__('importlib.metadata').metadata.version('pytest'),
 }"""
 _HERE = f"__import__({__name__!r}, fromlist=['_'])"
-PREPARE = f"{_HERE}.prepare(name, course, hash, isolation)"
+PREPARE = f"{_HERE}.prepare(name, course, chosen, hash, isolation)"
 GRADE = f"{_HERE}.grade(name, job)"
 RELEASE = f"{_HERE}.release(name)"
 
@@ -58,12 +58,12 @@ def packed(course: Course) -> bytes:
 class GraderPlugin(WorkerPlugin):
     """The grading processes of a Dask worker for one run; they end with the worker."""
 
-    def __init__(self, course: bytes, isolation: Isolation, size: int) -> None:
+    def __init__(self, course: bytes, chosen: str, isolation: Isolation, size: int) -> None:
         self._folder = ScratchFolder("course")  # for its user alone
         try:
             with zipfile.ZipFile(io.BytesIO(course)) as archive:
                 archive.extractall(self._folder.path)
-            self.course = load_course(self._folder.path)
+            self.course = load_course(self._folder.path, chosen)
             if isolation == "confined":
                 refuse_unconfined(self.course)
             self.pool = WorkerPool(self.course, isolation, size, shared=True)
@@ -77,12 +77,12 @@ class GraderPlugin(WorkerPlugin):
         self._folder.close()
 
 
-def prepare(name: str, course: bytes, course_hash: str, isolation: Isolation) -> bytes:
+def prepare(name: str, course: bytes, chosen: str, course_hash: str, isolation: Isolation) -> bytes:
     """Warm up under the `name` of a run; return the answer to a job with a reference solution."""
     worker = get_worker()
     try:
         _forget(name, worker)
-        plugin = GraderPlugin(course, isolation, worker.state.nthreads)
+        plugin = GraderPlugin(course, chosen, isolation, worker.state.nthreads)
         worker.plugins[name] = plugin  # from now on it ends with the worker
         _workers.setdefault(name, []).append(worker)
         if name in _released:

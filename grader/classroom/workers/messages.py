@@ -15,9 +15,10 @@ from grader.submissions.submission import Submission
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """An order to warm up for a course, which must have this hash, and an isolation."""
+    """An order to warm up for a course, or a list of it, which must have this hash."""
 
     course: Path
+    chosen: str
     hash: str
     isolation: Isolation
 

@@ -76,7 +76,9 @@ class _TemplateProcess:
             module_command("grader.classroom.workers.template"), str(os.getpid())
         )
         self._connection = Connection(os.dup(self.process.orders.fileno()))
-        self._setup: messages.Setup | None = messages.Setup(course.root, course.hash, isolation)
+        self._setup: messages.Setup | None = messages.Setup(
+            course.root, course.chosen, course.hash, isolation
+        )
 
     def fork(self, core: int | None) -> _GradingProcess:
         """Fork a process that keeps to `core`, if one is given; the first waits for the warm-up."""

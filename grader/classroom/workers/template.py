@@ -36,7 +36,7 @@ def serve(orders: socket.socket) -> None:
     pool = Connection(os.dup(orders.fileno()))
     setup = messages.decode_setup(pool.recv_bytes())
     try:
-        course = load_course(setup.course)
+        course = load_course(setup.course, setup.chosen)
         if course.hash != setup.hash:
             message = "the course has changed while it was graded"
             raise RequestError(message, "run the same command again")

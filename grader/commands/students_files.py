@@ -1,0 +1,103 @@
+"""What students get of a course: stubs, public tests, notebooks, and what the grader knows of it.
+
+`grader build` keeps these files of the whole course in `exercises/`. Whoever takes one list of it
+gets those of the list, with a course page and a notebook of its own.
+"""
+
+from __future__ import annotations
+
+import json
+
+import click
+from msgspec.structs import asdict
+
+from grader.commands.notebooks import notebooks as notebooks_of
+from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course
+from grader.course.policy import MUTED
+from grader.course.stubs import make_stub
+from grader.errors import RequestError
+from grader.grading.diagnosis.record import load_record, packed, path_of
+
+README = """\
+<!-- made by `grader build` from reference/; edit there -->
+# {title}
+
+Each file here is one exercise. Its docstring is the task; replace every
+`raise NotImplementedError` by your own code, then ask for a verdict:
+
+    grader check <exercise>     your points, and the first thing to fix
+    grader hint <exercise>      a hint, then the next one
+    grader status               how far you are
+    grader reset <exercise>     start over; your file is kept as a copy
+
+`pytest tests` runs the public tests in your editor, with breakpoints.
+
+| | exercise | | you write | points |
+|---|---|---|---|---|
+{rows}
+| | | | | **{total}** |
+"""
+WITH_NOTEBOOKS = click.option(
+    "--notebooks", is_flag=True, help="Write each exercise as a notebook, too, and one with all."
+)
+
+
+def students_files(course: Course, *, notebooks: bool = False) -> dict[str, bytes]:
+    """Return the files of a students' copy of a course, or of the list that was chosen from it.
+
+    By their paths in the copy; with `notebooks`, each exercise as a notebook, too. Raises
+    `RequestError` if the course is not built.
+    """
+    texts = students_texts(course)
+    files = {
+        name: text.encode()
+        for name, text in texts.items()
+        if notebooks or not name.startswith(f"{NOTEBOOKS}/")
+    }
+    if path_of(course).is_file():  # not without probes
+        files[path_of(course).name] = _records(course)
+    elif course.suites == "hidden" and not course.student_folder.is_dir():
+        raise RequestError(f"there is no {course.student_folder}", "grader build")
+    return {f"{course.student_folder.name}/{name}": data for name, data in files.items()}
+
+
+def students_texts(course: Course) -> dict[str, str]:
+    """Return every text that is made for students from a course, by its path in their folder."""
+    texts = {"README.md": _readme(course), PUBLIC_COURSE: _public_course(course)}
+    for exercise in course.exercises:
+        texts[f"{exercise.name}.py"] = make_stub(exercise)
+        texts[f"tests/test_{exercise.name}.py"] = course.public_suite(exercise.name)
+    for name, text in notebooks_of(course).items():
+        texts[f"{NOTEBOOKS}/{name}"] = text
+    return texts
+
+
+def _records(course: Course) -> bytes:
+    """Return the file of recorded answers, with the exercises of this course alone."""
+    found = {name: load_record(course, name) for name in course.names}
+    return packed({name: record for name, record in found.items() if record is not None})
+
+
+def _public_course(course: Course) -> str:
+    """Return what a students' copy needs of the course: no solutions, no hidden suites."""
+    exercises = [asdict(exercise) | {"stub": make_stub(exercise)} for exercise in course.exercises]
+    for fields in exercises:
+        del fields["folder"]
+    public = {"title": course.title, "points": course.points, "exercises": exercises}
+    if course.mute_imports != MUTED:
+        public["mute_imports"] = course.mute_imports
+    if course.chosen:
+        public["chosen"] = course.chosen
+    elif course.lists:
+        public["lists"] = {name: asdict(listed) for name, listed in course.lists.items()}
+    return json.dumps(public, indent=1) + "\n"
+
+
+def _readme(course: Course) -> str:
+    rows = [
+        f"| {number} | [{exercise.title}]({exercise.name}.py) | {exercise.summary} "
+        f"| {', '.join(f'`{name}`' for name in exercise.implements)} | {exercise.points} |"
+        for number, exercise in enumerate(course.exercises, start=1)
+    ]
+    total = sum(exercise.points for exercise in course.exercises)
+    return README.format(title=course.title, rows="\n".join(rows), total=total)
