@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 import yaml
 
+from grader.commands.notebooks import PATH
 from grader.course.course import Course, Exercise, load_course
 
 ROOT = Path(__file__).parent.parent
@@ -45,6 +46,7 @@ def page_places(course: Course) -> dict[Path, str]:
     places = {path: path.name for path in sorted((ROOT / "docs").glob("*.md"))}
     places |= {ROOT / name: name for name in ("CONTRIBUTING.md", "CHANGELOG.md")}
     places[ROOT / "README.md"] = "index.md"
+    places[ROOT / "exercises" / "README.md"] = "course.md"
     places[ROOT / "examples" / "class" / "README.md"] = "sample-class.md"
     for name in course.names:
         places[ROOT / "exercises" / f"{name}.py"] = f"exercises/{name}.md"
@@ -80,11 +82,14 @@ def exercise_page(exercise: Exercise, course: Course) -> str:
     """Return the page of an exercise: the statement, and what it is worth."""
     statement = LIST_AFTER_TEXT.sub(r"\1\n\n\2", exercise.read("statement.md").strip())
     title, _, task = statement.partition("\n")
-    builds = [f"[{course[name].title}]({name}.md)" for name in exercise.requires]
+    before = (*exercise.requires, *exercise.builds_on)
+    builds = [f"[{course[name].title}]({name}.md)" for name in before]
     facts = [f"{exercise.points} points"]
     facts += [f"builds on {', '.join(builds)}"] if builds else []
     facts += [f"write `{exercise.name}.py`", f"check it with `grader check {exercise.name}`"]
-    return f"{title}\n\n*{exercise.summary}*\n\n{' · '.join(facts)}\n{task}\n"
+    facts += [f"from *{exercise.paper}*"] if exercise.paper else []
+    says = exercise.adds or exercise.summary
+    return f"{title}\n\n*{says}*\n\n{' · '.join(facts)}\n{task}\n"
 
 
 def write_sample(folder: Path) -> int:
@@ -115,6 +120,7 @@ def write_sources(folder: Path, course: Course) -> None:
         page = exercise_page(exercise, course)
         (folder / "exercises" / f"{exercise.name}.md").write_text(page, "utf-8")
     shutil.copytree(ROOT / "docs" / "images", folder / "images", ignore=lambda *_: ["pages.txt"])
+    shutil.copy(ROOT / "exercises" / PATH, folder / "images")
     students = write_sample(folder / "sample")
     (folder / "sample.md").write_text(SAMPLE.format(students=students), "utf-8")
 

@@ -8,7 +8,9 @@ import nbformat
 
 from grader.course.course import Course, Exercise
 from grader.course.stubs import make_stub, statement_of
+from grader.reports.course_path import Stop, path_picture
 
+PATH = "path.svg"  # the picture of what builds on what
 WHOLE = "course"  # the name of the notebook with all exercises
 SETUP = """\
 # Where the grader is not installed yet, as on Colab:  %pip install -q attention-grader
@@ -25,9 +27,17 @@ def notebooks(course: Course) -> dict[str, str]:
     for exercise in course.exercises:
         made[f"{exercise.name}.ipynb"] = _written([_setup(), *_cells(exercise)])
     cells = [cell for exercise in course.exercises for cell in _cells(exercise)]
-    title = _markdown("title", f"# {course.title}")
+    title = _markdown("title", f"# {course.title}\n\n![{PATH}](attachment:{PATH})")
+    title["attachments"] = {PATH: {"image/svg+xml": path_picture(stops_of(course))}}
     made[f"{WHOLE}.ipynb"] = _written([title, _setup(), *cells])
     return made
+
+
+def stops_of(course: Course) -> list[Stop]:
+    """Return the exercises as stops on the path through the course."""
+    return [
+        Stop(each.name, each.title, (*each.requires, *each.builds_on)) for each in course.exercises
+    ]
 
 
 def _cells(exercise: Exercise) -> Iterator[nbformat.NotebookNode]:

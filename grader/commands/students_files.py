@@ -11,12 +11,14 @@ import json
 import click
 from msgspec.structs import asdict
 
+from grader.commands.notebooks import PATH, stops_of
 from grader.commands.notebooks import notebooks as notebooks_of
-from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course
+from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise
 from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
 from grader.errors import RequestError
 from grader.grading.diagnosis.record import load_record, packed, path_of
+from grader.reports.course_path import path_in_words, path_picture
 
 README = """\
 <!-- made by `grader build` from reference/; edit there -->
@@ -32,7 +34,9 @@ Each file here is one exercise. Its docstring is the task; replace every
 
 `pytest tests` runs the public tests in your editor, with breakpoints.
 
-| | exercise | | you write | points |
+![{path}]({picture})
+
+| | exercise | what it adds | you write | points |
 |---|---|---|---|---|
 {rows}
 | | | | | **{total}** |
@@ -64,6 +68,7 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
 def students_texts(course: Course) -> dict[str, str]:
     """Return every text that is made for students from a course, by its path in their folder."""
     texts = {"README.md": _readme(course), PUBLIC_COURSE: _public_course(course)}
+    texts[PATH] = path_picture(stops_of(course))
     for exercise in course.exercises:
         texts[f"{exercise.name}.py"] = make_stub(exercise)
         texts[f"tests/test_{exercise.name}.py"] = course.public_suite(exercise.name)
@@ -95,9 +100,20 @@ def _public_course(course: Course) -> str:
 
 def _readme(course: Course) -> str:
     rows = [
-        f"| {number} | [{exercise.title}]({exercise.name}.py) | {exercise.summary} "
+        f"| {number} | [{exercise.title}]({exercise.name}.py) | {_adds(exercise)} "
         f"| {', '.join(f'`{name}`' for name in exercise.implements)} | {exercise.points} |"
         for number, exercise in enumerate(course.exercises, start=1)
     ]
     total = sum(exercise.points for exercise in course.exercises)
-    return README.format(title=course.title, rows="\n".join(rows), total=total)
+    path = path_in_words(stops_of(course))
+    return README.format(
+        title=course.title, rows="\n".join(rows), total=total, path=path, picture=PATH
+    )
+
+
+def _adds(exercise: Exercise) -> str:
+    return " ".join(filter(None, [exercise.adds or exercise.summary, _in_italics(exercise.paper)]))
+
+
+def _in_italics(text: str) -> str:
+    return f"*{text}*" if text else ""

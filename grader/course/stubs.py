@@ -45,7 +45,8 @@ def make_stub(exercise: Exercise) -> str:
         problem = 'a statement becomes a docstring: it must not contain """ or end in a backslash'
         raise CourseError(f"{exercise.folder / 'statement.md'}: {problem}")
     code = _without_docstring(exercise.read("solution.py"))
-    return f'r"""{statement}{_forbidden_note(exercise)}\n"""\n{_blanked(code, exercise)}'
+    notes = _forbidden_note(exercise) + _origin(exercise)
+    return f'r"""{statement}{notes}\n"""\n{_blanked(code, exercise)}'
 
 
 def untouched_text(exercise: Exercise) -> str:
@@ -113,6 +114,13 @@ def _forbidden_note(exercise: Exercise) -> str:
         return ""
     note = f"Write it by hand. These names of torch are not accepted here: {', '.join(names)}."
     return "\n\n" + textwrap.fill(note, 76)
+
+
+def _origin(exercise: Exercise) -> str:
+    """Return what the exercise adds to those before it, and the paper that it comes from."""
+    said = f"What is new: {exercise.adds}" if exercise.adds else ""
+    paper = f"From: {exercise.paper}" if exercise.paper else ""
+    return "".join(f"\n\n{textwrap.fill(text, 76)}" for text in (said, paper) if text)
 
 
 def _without_docstring(text: str) -> str:

@@ -42,7 +42,7 @@ def environment() -> Environment:
     """Return the Jinja environment of all templates."""
     made = Environment(
         loader=PackageLoader("grader.reports"),
-        autoescape=lambda name: bool(name and name.endswith(".html.j2")),
+        autoescape=lambda name: bool(name and name.endswith((".html.j2", ".svg.j2"))),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
