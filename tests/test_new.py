@@ -88,6 +88,8 @@ def test_a_course_may_begin_inside_another(cli: Cli, tiny_copy: Path) -> None:
         ("scale", "is there already"),
         ("two words", "cannot name a module"),
         ("class", "cannot name a module"),
+        ("math", "names a module that is there already"),
+        ("torch", "names a module that is there already"),
         ("../x", "cannot name a module"),
     ],
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import shutil
 import signal
 import sys
 import time
+import tty
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from conftest import ROOT
 from terminals import Open, terminals_in
 from warm import run_warm
 
+from grader.commands.keyboard import read_key
 from grader.commands.screen import KEYS, Session, screen
 from grader.commands.terminal import Interrupted
 from grader.commands.work import CheckRequest
@@ -331,3 +335,16 @@ def test_watching_writes_no_files(cli: Cli) -> None:
     assert "--watch is for the terminal" in said.err
     said = cli("check", "--watch", "work.zip")
     assert said.code == 2
+
+
+def test_a_key_without_a_letter_is_not_taken_for_one_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    tty.setcbreak(theirs)
+    with open(theirs) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        for home in (b"\x1b[H", b"\x1bOH", b"\x1b[1~"):
+            os.write(ours, home)
+            assert read_key(5) is None
+        os.write(ours, b"hq")
+        assert [read_key(5), read_key(5), read_key(0)] == ["h", "q", None]
+    os.close(ours)

@@ -19,6 +19,7 @@ from grader.commands.new import (
     CoursePlace,
     can_name_module,
     find_place,
+    refuse_name,
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
@@ -54,8 +55,8 @@ def import_(
     Each question becomes an exercise: its text, its solution and its tests are carried
     over, and `grader validate` lists what is left to do. No code of the notebook is run.
     """
-    if name and not can_name_module(name):
-        raise RequestError(f"`{name}` cannot name a module", "--name my_exercise")
+    if name:
+        refuse_name(name, "--name my_exercise")
     cells = _read(notebook)
     _check_format(cells, format_, notebook)
     imported = exercises_of(FORMATS[format_].parse(cells), can_name_module, only, name)

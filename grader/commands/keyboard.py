@@ -19,6 +19,7 @@ else:
 
 STEP = 0.05  # seconds between two looks at the keyboard, where one cannot wait for it
 BEGIN_TWO = ("\x00", "\xe0")  # on Windows, the first half of a key without a character
+ESCAPE = "\x1b"  # on Unix, the first byte of such a key
 ENDS = ("", "\x04", "\x1a")  # what a keyboard says that has nothing more to say
 
 
@@ -60,6 +61,10 @@ def read_key(seconds: float) -> str | None:
         if not select.select([sys.stdin], [], [], seconds)[0]:
             return None
         key = os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")
+        if key == ESCAPE:  # an arrow, say, whose last byte could be the letter of another key
+            while select.select([sys.stdin], [], [], 0)[0]:
+                os.read(sys.stdin.fileno(), 16)
+            return None
     return "" if key in ENDS else key
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from grader.course.course import SETTINGS, find_course
 from grader.errors import RequestError
 
 STAGE = "centred"  # the variable of the solution that stands in the new files
+# Students import these beside their exercises.
+OTHER_MODULES = ("grader", "numpy", "pytest", "torch")
 COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
@@ -30,8 +33,7 @@ def new(name: str, root: Path | None) -> int:
     In a folder without a course, a course begins with it. If the folder is inside
     another course, name it with --course.
     """
-    if not can_name_module(name):
-        raise RequestError(f"`{name}` cannot name a module", "grader new my_exercise")
+    refuse_name(name, "grader new my_exercise")
     place, made = find_place(root), templates("new_files")
     place.refuse_existing(name, "choose another name")
     if place.is_new:
@@ -51,7 +53,20 @@ def new(name: str, root: Path | None) -> int:
 
 def can_name_module(name: str) -> bool:
     """Return whether an exercise can have this name, which students import it by."""
-    return name.isidentifier() and not keyword.iskeyword(name) and name == name.lower()
+    return not _why_not(name)
+
+
+def refuse_name(name: str, remedy: str) -> None:
+    """Raise `RequestError` if no exercise can have this name."""
+    if problem := _why_not(name):
+        raise RequestError(f"`{name}` {problem}", remedy)
+
+
+def _why_not(name: str) -> str:
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        return "cannot name a module"
+    is_taken = name in sys.stdlib_module_names or name in OTHER_MODULES
+    return "names a module that is there already" if is_taken else ""
 
 
 def settings_text(
