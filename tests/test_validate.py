@@ -175,6 +175,13 @@ def test_a_break_in_the_content_is_named_by_file(
 
 
 @pytest.mark.slow
+def test_an_example_that_does_not_run_is_named(cli: Cli, tiny_copy: Path) -> None:
+    (tiny_copy / "reference" / "scale" / "example.py").write_text("scale(2.0)\n")
+    said = cli("validate", "--course", tiny_copy, "scale")
+    assert (said.code, "example.py: raises TypeError on solution.py" in said.out) == (1, True)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [

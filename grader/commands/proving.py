@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from grader.course.course import NAMED_FILE, OUTPUT, Exercise
+from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.settings import did_you_mean
@@ -79,6 +79,7 @@ class Prover:
         self._texts()
         self._probes()
         self._reference()
+        self._example()
         self._stub()
         self._faults()
         self._named()
@@ -137,6 +138,16 @@ class Prover:
             self._problem("test_hidden.py", "two runs with one seed differ")
         for test in wrong_tests(self.grade(self.solution, self.seed + 1)):
             self._problem("solution.py", f"fails {test.name} with another seed: {test.message}")
+
+    def _example(self) -> None:
+        """Run the worked example on the reference solution, in this process."""
+        name, text = self.exercise.name, self.exercise.example
+        try:
+            solution = vars(self.grader.suite.references[name])
+            names = {each: solution[each] for each in self.exercise.implements}
+            exec(compile(text, EXAMPLE, "exec"), names)
+        except Exception as error:
+            self._problem(EXAMPLE, f"raises {type(error).__name__} on solution.py: {error}")
 
     def _stub(self) -> None:
         report = self.grade(make_stub(self.exercise))
