@@ -46,22 +46,23 @@ if (
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
+    *("validate", "kills", "students_copy", "accuracy", "attacks", "spawned_workers", "jupyter"),
     *(
-        "site",
-        "validate",
-        "attacks",
-        "evasions",
-        "kills",
-        "accuracy",
-        "pages",
+        "second_course",
+        "fuzz_trees",
         "mutants",
+        "site",
+        "shards",
         "cluster",
+        "broken_rows",
+        "pages",
     ),
-    *("dashboard", "examples", "bad_input", "fuzz_trees", "diagnosis", "confine", "fuzz_more"),
-    *("stopping", "environment", "lost_workers", "outside", "lost_slots", "project", "watch"),
-    *("report_escaping", "boundary", "build", "price", "reader", "regrade", "worker_failures"),
-    *("full_disk", "fuzz", "fuzz_files", "batch", "power", "doctor", "seeds", "check"),
-    *("broken_rows", "secrets", "autograders", "ci"),
+    *("gradescope_autograder", "prairielearn_autograder", "classroom50_autograder", "own_wheel"),
+    *("examples", "ci", "term", "no_permission", "reader", "handing_out", "clones_of_a_class"),
+    *("diagnosis", "dashboard", "environment", "operator_page", "fuzz_files", "watch", "evasions"),
+    *("bad_input", "near_names", "stopping", "build", "check", "import", "similarity", "confine"),
+    *("report_escaping", "project", "fuzz", "failures", "notebook", "return_zips", "fuzz_csv"),
+    *("worker_failures", "naming", "fuzz_more", "full_disk", "price", "new", "opening", "boundary"),
 )
 
 

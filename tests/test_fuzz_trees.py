@@ -222,7 +222,7 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("lane", [FEW, pytest.param(5000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("lane", [FEW, pytest.param(2000, marks=pytest.mark.slow)])
 def test_any_tree_of_folders_is_read_or_refused(
     lane: int, in_memory: Path, tiny_course: Course
 ) -> None:
