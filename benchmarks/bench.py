@@ -81,26 +81,35 @@ def cpu_here() -> float:
     return total
 
 
-def cpu_of_grading(course: Course, times: int) -> float:
-    """Return the CPU seconds to grade the references `times` times, workers included."""
+def cpu_of_grading(course: Course, names: Sequence[str], times: int) -> float:
+    """Return the CPU seconds to grade references `times` times, workers included."""
     files = {name: course[name].read("solution.py") for name in course.names}
     submission = Submission("s001", files)
 
     def body(grader: Grader) -> None:
         for _ in range(times):
-            report = grader.grade(submission, course.names, 1).report
+            report = grader.grade(submission, names, 1).report
             assert report.points == report.max_points
 
     start = cpu_here()
     with Zygote() as zygote:
-        with_grader(course, course.names, zygote, body)
+        with_grader(course, names, zygote, body)
     return cpu_here() - start
 
 
-def cpu_of_one_grading(course: Course) -> float:
+def cpu_of_one_grading(course: Course, names: Sequence[str]) -> float:
     """Return the CPU seconds that one more grading takes in a warm grader."""
-    few, many = (cpu_of_grading(course, times) for times in (FEW, MANY))
+    few, many = (cpu_of_grading(course, names, times) for times in (FEW, MANY))
     return (many - few) / (MANY - FEW)
+
+
+def cpu_of_a_check(course: Course, names: Sequence[str]) -> float:
+    """Return the CPU seconds that one check of these exercises takes in a warm grader."""
+    with Zygote() as zygote:
+        checks = with_grader(
+            course, names, zygote, lambda grader: sum(map(len, grader.suite.items.values()))
+        )
+    return cpu_of_one_grading(course, names) / checks
 
 
 def cost_of_a_call() -> float:
@@ -222,7 +231,9 @@ def per_call(call: Callable[[], object]) -> float:
 def main() -> None:
     """Measure and print the table."""
     torch.set_num_threads(1)
-    course = load_course(ROOT)
+    whole = load_course(ROOT)
+    course = whole.choose("core")
+    added = [name for name in whole.names if name not in course.names]
     grader = [*PYTHON, "-m", "grader", "check", "--seed", "1"]
     one = [*grader, "reference/masked_softmax/solution.py"]
     importing, check_one, check_all = interleaved(
@@ -231,8 +242,9 @@ def main() -> None:
     suites = [str(course.suite(name)) for name in course.names]
     # Students do not have our development tools, so plain pytest runs without their plugin.
     plain = [*PYTHON, "-m", "pytest", "-q", "-p", "no:hypothesispytest", *suites]
-    turns = [(cpu_of(plain), cpu_of_one_grading(course)) for _ in range(TURNS)]
+    turns = [(cpu_of(plain), cpu_of_one_grading(course, course.names)) for _ in range(TURNS)]
     pytest_cpu, grading_cpu = (statistics.median(column) for column in zip(*turns))
+    core_check, added_check = (cpu_of_a_check(whole, names) for names in (course.names, added))
     call = cost_of_a_call()
     confining = cost_of_confinement()
     saving = save_to_verdict("fork", 0.3)
@@ -274,6 +286,12 @@ def main() -> None:
             f"1/{pytest_cpu / grading_cpu:.1f}",
             "<= 1/20",
             f"{grading_cpu * 1e3:.0f} ms against {pytest_cpu * 1e3:.0f} ms of `python -m pytest`",
+        ),
+        (
+            "CPU of a check, added exercises",
+            f"{added_check / core_check:.2f} x",
+            "<= 1 x",
+            f"{added_check * 1e3:.1f} ms against {core_check * 1e3:.1f} ms in the core",
         ),
         (
             "confining a worker",

@@ -41,7 +41,7 @@ def seconds(pool: WorkerPool, jobs: list[Job]) -> float:
 
 def measured() -> str:
     """Return the table."""
-    course, size = load_course(ROOT), len(available_cores())
+    course, size = load_course(ROOT).choose("core"), len(available_cores())
     solutions = {name: course[name].read("solution.py") for name in course.names}
     pools = {
         "kept to a core": WorkerPool(course, "confined", size),

@@ -36,7 +36,7 @@ def main() -> int:
     """Group a synthetic class and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--students", type=int, default=500)
-    course = load_course(ROOT)
+    course = load_course(ROOT).choose("core")
     students = a_class(course, parser.parse_args().students)
     groups = grouped(course, students)
     mistakes = {(each.exercise, each.mistake) for each in students}

@@ -58,14 +58,18 @@ def watch() -> str:
 
 
 def exercises() -> str:
-    """Return the course as a table."""
-    course = load_course(ROOT)
-    faults = [len(load_faults(exercise)) for exercise in course.exercises]
+    """Return the course as a table: each list with what it adds to those before it."""
+    course, shown, faults = load_course(ROOT), set(), 0
     rows = ["| exercise | | points | known mistakes |", "|---|---|---|---|"]
-    for exercise, count in zip(course.exercises, faults):
-        name = f"[{exercise.title}](exercises/{exercise.name}.py)"
-        rows.append(f"| {name} | {exercise.summary} | {exercise.points} | {count} |")
-    rows.append(f"| | | **{course.points}** | **{sum(faults)}** |")
+    for name in course.lists:
+        listed = course.choose(name)
+        for exercise in (each for each in listed.exercises if each.name not in shown):
+            count = len(load_faults(exercise))
+            title = f"[{exercise.title}](exercises/{exercise.name}.py)"
+            rows.append(f"| {title} | {exercise.summary} | {exercise.points} | {count} |")
+            shown.add(exercise.name)
+            faults += count
+        rows.append(f"| **The list `{name}`** | | **{listed.points}** | **{faults}** |")
     return "\n".join(rows) + "\n"
 
 
