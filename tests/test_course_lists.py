@@ -125,6 +125,17 @@ def test_a_class_is_graded_with_the_list_that_was_named(
     for folder, points in (("one", "8"), ("two", "16")):
         row = (tmp_path / folder / "grades.csv").read_text().splitlines()[1]
         assert points in row.split(","), row
+    # The folder knows its list; another is refused.
+    assert cli(*batch, tmp_path / "two").code == 0
+    marks = tmp_path / "marks.csv"
+    assert cli("export", "csv", "--in", tmp_path / "two", "-o", marks, "--course", listed).code == 0
+    assert "zoom" in marks.read_text()
+    for command in (
+        (*batch, tmp_path / "two"),
+        ("history", "s001", "--in", tmp_path / "two", "--course", listed),
+    ):
+        refused = cli(*command, "--course-list", "small")
+        assert (refused.code, "--course-list all;" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize(

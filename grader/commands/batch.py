@@ -32,12 +32,15 @@ from grader.classroom.stored.history import HistoryRow
 from grader.commands.graded import (
     CLUSTER,
     JOBS,
+    LIST,
     SECRET,
     class_secret,
     count_students,
     echo_review,
     engine_for,
+    list_in,
     verdict_line,
+    with_list,
 )
 from grader.commands.merge import shard_folder
 from grader.commands.options import (
@@ -176,6 +179,7 @@ def batch(
     """
     _refuse_contradictions(submissions, choices, resume=resume, no_roster=no_roster)
     place = out if out is None or shard is None else out / shard_folder(*shard)
+    course = with_list(course, None if place is None else list_in(place))
     request = None
     if submissions is not None:
         choices = _completed(choices, remembered(place), no_roster=no_roster)
@@ -208,6 +212,8 @@ def batch(
             standings.refuse_changed()
         why = "" if request is None else _take_in(intake, request, standings, replaces)
         ledger.put(SECRET, standings.secret.hex())
+        if course.chosen:
+            ledger.put(LIST, course.chosen)
         publisher = Publisher(standings, place, why or "graded again")
         return _grade(publisher, engine, log, quiet)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,9 +13,10 @@ import click
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.run import Engine
 from grader.classroom.standings import Standings
-from grader.classroom.storage import existing
+from grader.classroom.storage import FILE, existing, settings_of
 from grader.classroom.workers import pool
-from grader.course.course import Course
+from grader.commands.options import CHOSEN
+from grader.course.course import Course, load_course
 from grader.course.settings import did_you_mean
 from grader.errors import RequestError
 from grader.grading.seeds import public_seed, secret_from
@@ -24,6 +26,7 @@ from grader.sandbox.confinement.limits import Isolation
 
 WIDTH = 79
 SECRET = "secret"  # the setting with the secret that decides the inputs of a class
+LIST = "course_list"  # and that with the list of exercises that it was graded with
 SEED_BEFORE = "seed"  # the setting that an older ledger has instead
 JOBS = click.option(
     "--jobs",
@@ -75,6 +78,7 @@ def engine_for(
 def graded_class(course: Course, folder: Path, seed: int | None = None) -> Iterator[Standings]:
     """Open the class that was graded into a folder, under its own seed or another."""
     with open_ledger(existing(folder)) as ledger:
+        course = with_list(course, ledger.get(LIST))
         secret = class_secret(ledger, seed)
         if secret is None:
             raise RequestError(
@@ -82,6 +86,26 @@ def graded_class(course: Course, folder: Path, seed: int | None = None) -> Itera
                 f"grader batch SUBMISSIONS --out {folder}",
             )
         yield Standings(course, ledger, secret)
+
+
+def list_in(folder: Path) -> str | None:
+    """Return the list of exercises that the class in a folder was graded with; None without one."""
+    return settings_of(folder / FILE).get(LIST) if (folder / FILE).is_file() else None
+
+
+def with_list(course: Course, kept: str | None) -> Course:
+    """Return the course with the list of exercises that a class was graded with before.
+
+    Raises `RequestError` if the command was given another.
+    """
+    if kept is None or kept == course.chosen:
+        return course
+    if click.get_current_context().meta.get(CHOSEN):
+        raise RequestError(
+            f"these results are those of the list `{kept}`",
+            f"--course-list {kept}; another list goes into another --out DIR",
+        )
+    return replace(load_course(course.root, kept), sealed=course.sealed)
 
 
 def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:

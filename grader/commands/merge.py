@@ -15,7 +15,14 @@ from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
 from grader.classroom.storage import FILE, settings_of
-from grader.commands.graded import SECRET, class_secret, count_students, echo_review
+from grader.commands.graded import (
+    LIST,
+    SECRET,
+    class_secret,
+    count_students,
+    echo_review,
+    with_list,
+)
 from grader.commands.options import COURSE, FOLDER, exit_code, short_path
 from grader.course.course import Course
 from grader.errors import RequestError
@@ -26,6 +33,7 @@ SHARED = {
     "request": "attempt",
     ROSTER: "roster",
     GROUPS: "groups",
+    LIST: "course-list",
 }  # settings that all parts must have in common
 _NAME = re.compile(r"shard-(\d+)-of-(\d+)")
 
@@ -44,6 +52,7 @@ def merge(folder: Path, course: Course) -> int:
     shards = shards_in(folder)
     with open_ledger(folder) as ledger:
         absorb_all(ledger, shards)
+        course = with_list(course, ledger.get(LIST))
         standings = Standings(course, ledger, class_secret(ledger) or fresh_secret())
         standings.refuse_changed()
         if not Run(standings).is_done:
@@ -134,6 +143,6 @@ def _shared_settings(shards: list[Shard]) -> dict[str, Any]:
             if own.get(key) != settings.get(key):
                 raise RequestError(
                     f"{first.name} and {shard.name} were graded with different options ({option})",
-                    "grade one of them again, with the same --seed, --attempt and --roster",
+                    "grade one of them again, with the same options",
                 )
     return {key: settings[key] for key in SHARED if key in settings}

@@ -13,6 +13,7 @@ from grader.classroom.stored.rows import Check, Rows, decoded
 TWIN = " (copy)"  # the end of the key under which a setting is stored again
 _KINDS: Mapping[str, Any] = {
     "request": dict[str, str],
+    "course_list": str,
     "roster": dict[str, Any],
     "groups": dict[str, Any],
     "rules": dict[str, str],
