@@ -167,6 +167,13 @@ def seq_first(student, rng):
 
 
 @probe(ORDER)
+def batch_in_the_middle(student, rng):
+    """`attention` of queries without batch and keys as (seq, batch, key)."""
+    query, key, value = three(rng, ("query", "key"), KEY, VALUE)
+    return in_order(student.attention(query, turned(key, 1, 0, 2), value), *OUTPUT)
+
+
+@probe(ORDER)
 def turned_head(student, rng):
     """`multi_head` with the axes of every tensor in another order."""
     return in_order(student.multi_head(*(turned(x, 2, 0, 1) for x in five(rng))), *X)
