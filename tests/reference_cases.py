@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -50,6 +50,28 @@ class Case:
         found, wanted = {name for name, _ in layer.named_parameters()}, {*self.leaves} - {"x"}
         assert found == wanted, f"the parameters are {sorted(found)}, not {sorted(wanted)}"
         return lambda leaves: functional_call(layer, parameters(leaves), (leaves["x"],))
+
+
+@dataclass(frozen=True)
+class NamedCase(Case):
+    """A call with named tensors: the options are the axes of each leaf, and those of `output`."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The tensor of the result, with its axes in the order of the option `output`."""
+        target = getattr(module, self.target)
+
+        def call(leaves: Leaves) -> Tensor:
+            given = ((leaf, self.options[name]) for name, leaf in leaves.items())
+            tensor, found = target(*given)
+            assert sorted(found) == sorted(self.options["output"]), f"the axes are {found}"
+            return ordered(tensor, found, self.options["output"])
+
+        return call
+
+
+def ordered(tensor: Tensor, names: Sequence[str], wanted: Sequence[str]) -> Tensor:
+    """A tensor with the axes `names`, with its axes in the order of `wanted`."""
+    return tensor.permute([list(names).index(name) for name in wanted])
 
 
 def parameters(leaves: Leaves) -> Leaves:
@@ -139,6 +161,25 @@ def block_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
     return layer_case(rng, module, "TransformerBlock", x, **options)
 
 
+def named_case(rng: Rng, module: ModuleType, *, target: str = "multi_head") -> Case:
+    """Named tensors whose axes are in random order, never in that of the statement."""
+    arguments = {
+        "attention": {"query": "batch query key", "key": "batch seq key", "value": "batch seq val"},
+        "multi_head": {
+            **{"x": "batch seq chans", "W_q": "head chans key", "W_k": "head chans key"},
+            **{"W_v": "head chans val", "W_o": "head val chans"},
+        },
+    }[target]
+    names = ("batch", "query", "seq", "key", "val", "head", "chans")
+    size = dict(zip(names, sizes(rng, len(names))))
+    axes = {}
+    for name, each in arguments.items():
+        axes[name] = tuple(each.split()[place] for place in rng.permutation(3).tolist())
+    leaves = {n: rng.randn(*(size[axis] for axis in each)) / 2 for n, each in axes.items()}
+    output = {"attention": "batch query val", "multi_head": "batch seq chans"}[target].split()
+    return NamedCase(target, {**axes, "output": output}, tracked(**leaves))
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -147,6 +188,7 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "layer_norm": norm_case,
     "feed_forward": feed_forward_case,
     "transformer_block": block_case,
+    "named_attention": named_case,
 }
 
 

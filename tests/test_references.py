@@ -21,6 +21,7 @@ from reference_cases import (
     loaded,
     masked_case,
     multi_head_case,
+    named_case,
     norm_case,
     sizes,
     tracked,
@@ -33,6 +34,7 @@ from torch_oracles import (
     torch_layer_norm,
     torch_masked_attention,
     torch_multi_head_attention,
+    torch_named_attention,
     torch_softmax_of_each_row,
 )
 
@@ -88,6 +90,23 @@ def test_masked_softmax_is_torchs_attention_under_a_boolean_mask(
     prove(case, module, torch_masked_attention)
     weights = case.function(module)(case.leaves)
     assert torch.equal(weights[0, 0], torch.zeros_like(weights[0, 0])), "length 0: not all zeros"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_named_attention_is_torchs_attention(seed: int, references: References) -> None:
+    module = references["named_attention"]
+    prove(named_case(Rng(seed), module, target="attention"), module, torch_named_attention)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_contraction_is_torchs_tensordot(seed: int, references: References) -> None:
+    rng = Rng(seed)
+    a, b, c, d, e = sizes(rng, 5)
+    left, right = rng.randn(a, b, c, d), rng.randn(d, e, b)
+    contract = references["named_attention"].contract
+    found, names = contract((left, ("a", "b", "c", "d")), (right, ("d", "e", "b")), "d", "b")
+    assert names == ("a", "c", "e")
+    assert_close(found, torch.tensordot(left, right, ([3, 1], [0, 2])), "the contraction")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -242,6 +261,12 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     "gradient cut": ("layer_norm", "x.var(", "x.detach().var(", "the gradient of x"),
     "another activation": ("feed_forward", "torch.relu", "torch.tanh", "the output"),
     "causal flag lost": ("transformer_block", ", causal=causal", "", "the output"),
+    "scale of the last axis": (
+        "named_attention",
+        'query[1].index("key")',
+        "-1",
+        "the output",
+    ),
     "norm skipped": ("transformer_block", "(self.norm2(x))", "(x)", "the output"),
 }
 

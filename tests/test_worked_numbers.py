@@ -137,6 +137,24 @@ def test_two_heads_give_the_worked_products(references: References) -> None:
     assert_rounds_to(products[1], (second_head @ second_head.T).tolist(), "the second head's")
 
 
+def test_named_attention_gives_the_numbers_of_its_example(references: References) -> None:
+    module = references["named_attention"]
+    query = torch.tensor([[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]), ("query", "key")
+    key = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    value = torch.tensor([[1.0, 3.0, 0.0], [2.0, 4.0, 1.0]])
+    for named_key in ((key, ("seq", "key")), (key.T, ("key", "seq"))):
+        products, names = module.contract(query, named_key, "key")
+        assert names == ("query", "seq")
+        assert_rounds_to(products, [[2.0, 1.0], [0.0, 2.0]], "the products")
+        for values, wanted in (
+            (torch.eye(2), [[0.6405, 0.3595], [0.2396, 0.7604]]),
+            (value, [[1.3595, 3.3595, 0.3595], [1.7604, 3.7604, 0.7604]]),
+        ):
+            output, names = module.attention(query, named_key, (values, ("seq", "val")))
+            assert names == ("query", "val")
+            assert_rounds_to(output, wanted, "the output")
+
+
 def count(layer: nn.Module) -> int:
     return sum(parameter.numel() for parameter in layer.parameters())
 
@@ -160,6 +178,9 @@ SIGNATURES = {
         "d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True"
     ),
     "layer_norm.LayerNorm": "d_model, eps=1e-05",
+    "named_attention.contract": "left, right, *over",
+    "named_attention.attention": "query, key, value",
+    "named_attention.multi_head": "x, W_q, W_k, W_v, W_o",
     "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"

@@ -12,6 +12,7 @@ from reference_cases import (
     Case,
     Leaves,
     assert_same,
+    ordered,
 )
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -136,6 +137,25 @@ def encoder_names(case: Case, leaves: Leaves) -> Leaves:
     return named
 
 
+def torch_named_attention(case: Case, leaves: Leaves) -> Tensor:
+    """torch's attention, with the axes in the order that torch asks for."""
+    wanted = {"query": "batch query key", "key": "batch seq key", "value": "batch seq val"}
+    Q, K, V = (ordered(leaves[n], case.options[n], each.split()) for n, each in wanted.items())
+    return F.scaled_dot_product_attention(Q, K, V)
+
+
+def torch_named_heads(case: Case, leaves: Leaves) -> Tensor:
+    """torch's attention for one head after the other, and their sum."""
+    wanted = {"W_q": "head key chans", "W_k": "head key chans", "W_v": "head val chans"}
+    wanted |= {"W_o": "head chans val", "x": "batch seq chans"}
+    *heads, x = (ordered(leaves[n], case.options[n], each.split()) for n, each in wanted.items())
+    outputs = [
+        F.linear(F.scaled_dot_product_attention(*(F.linear(x, W) for W in projections)), W_o)
+        for *projections, W_o in zip(*heads)
+    ]
+    return torch.stack(outputs).sum(0)  # (batch, seq, chans)
+
+
 Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
@@ -145,6 +165,7 @@ ORACLES: dict[str, Oracle] = {
     "layer_norm": torch_layer_norm,
     "feed_forward": torch_sequential,
     "transformer_block": torch_encoder_layer,
+    "named_attention": torch_named_heads,
 }
 
 

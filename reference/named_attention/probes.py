@@ -195,7 +195,11 @@ def shared_query(student, rng):
 @probe("leading axes")
 def several(student, rng):
     """`attention` with batch and head, of which the value has head alone."""
-    names = ("batch", "head", "query", "key"), ("batch", "head", "seq", "key"), ("head", "seq", "val")
+    names = (
+        ("batch", "head", "query", "key"),
+        ("batch", "head", "seq", "key"),
+        ("head", "seq", "val"),
+    )
     result = student.attention(*three(rng, *names))
     return in_order(result, "batch", "head", "query", "val")
 

@@ -392,10 +392,86 @@ def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
         )
 
 
+NAMED = {  # the axes of each argument of a function of `named_attention`
+    "contract": ("batch query key", "batch seq key"),
+    "attention": ("batch query key", "batch seq key", "batch seq val"),
+    "multi_head": ("batch seq chans", *["head chans key"] * 2, "head chans val", "head val chans"),
+}
+
+
+def named_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw axes in any order, further axes in some of the tensors, and each kind of misuse."""
+    every = "batch", "query", "seq", "key", "val", "head", "chans", "more"
+    sizes = dict(zip(every, _sizes(rng, len(every))))
+    for function, plain in NAMED.items():
+        axes = [_axes(rng, each.split(), function != "multi_head") for each in plain]
+        if function == "multi_head":
+            axes[0] = _axes(rng, plain[0].split(), True)
+        over = ("key",) if function == "contract" else ()
+        if function == "contract" and _one_of(rng, True, False):
+            axes, over = [[*each, "val"] for each in axes], _one_of(rng, ("key", "val"), ("val",))
+        if _one_of(rng, True, False):
+            axes = [[each[i] for i in rng.permutation(len(each)).tolist()] for each in axes]
+        tensors = [_drawn(rng, *(sizes[name] for name in each)) for each in axes]
+        call = functools.partial(_named, module, function, axes, over)
+        for what, ask in _function(call, rng, *tensors):
+            yield f"{function} of {axes}: {what}", ask
+        names = functools.partial(_names, module, function, axes, over, tensors)
+        yield f"{function} of {axes}: names", names
+        for place, each in enumerate(axes):
+            for axis in range(len(each)):
+                for what, bad, names in (
+                    ("without", tensors[place].select(axis, 0), [*each[:axis], *each[axis + 1 :]]),
+                    ("twice", tensors[place].unsqueeze(axis).repeat_interleave(2, axis), None),
+                    ("larger", tensors[place].repeat_interleave(2, axis), each),
+                    ("of size 1", tensors[place].narrow(axis, 0, 1), each),
+                    ("as seq", tensors[place], [*each[:axis], "seq", *each[axis + 1 :]]),
+                ):
+                    changed = [*each[:axis], each[axis], *each[axis:]] if names is None else names
+                    given = [*tensors[:place], bad, *tensors[place + 1 :]]
+                    all_axes = [*axes[:place], changed, *axes[place + 1 :]]
+                    ask = functools.partial(_named, module, function, all_axes, over, *given)
+                    yield f"{function} of {axes}: {each[axis]} {what} in {place}", ask
+
+
+def _axes(rng: Rng, names: list[str], changes: bool) -> list[str]:
+    """Return names of axes; sometimes without batch, sometimes with one more."""
+    if not changes:
+        return names
+    kind = _one_of(rng, "plain", "plain", "less", "more")
+    names = [name for name in names if kind != "less" or name != "batch"]
+    return ["more", *names] if kind == "more" else names
+
+
+def _named(
+    module: ModuleType,
+    function: str,
+    axes: list[list[str]],
+    over: tuple[str, ...],
+    *tensors: Tensor,
+) -> Any:
+    """Return the tensor of a named result, its axes in the alphabetical order of their names."""
+    named = ((tensor, tuple(each)) for tensor, each in zip(tensors, axes))
+    tensor, names = getattr(module, function)(*named, *over)
+    return tensor.permute(sorted(range(len(names)), key=lambda place: names[place]))
+
+
+def _names(
+    module: ModuleType,
+    function: str,
+    axes: list[list[str]],
+    over: tuple[str, ...],
+    tensors: list[Tensor],
+) -> list[str]:
+    """Return the names of a result in alphabetical order."""
+    named = ((tensor, tuple(each)) for tensor, each in zip(tensors, axes))
+    return sorted(getattr(module, function)(*named, *over)[1])
+
+
 CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
     call.__name__: call
     for call in (
         *(dictionary_lookup, masked_softmax, causal_attention, multi_head_attention),
-        *(layer_norm, feed_forward, transformer_block),
+        *(layer_norm, feed_forward, transformer_block, named_attention),
     )
 }
