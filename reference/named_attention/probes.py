@@ -207,8 +207,8 @@ def several(student, rng):
 @probe("leading axes")
 def without_batch(student, rng):
     """`multi_head` without batch."""
-    x, *parts = five(rng)
-    return in_order(student.multi_head(named(rng, "seq", "chans"), *parts), "seq", "chans")
+    given = [named(rng, "seq", "chans"), *five(rng)[1:]]
+    return in_order(student.multi_head(*given), "seq", "chans")
 
 
 @probe("single")

@@ -277,7 +277,7 @@ def test_refusals(student, rng):
         (2, ("head", "key"), "chans", {}),
         (3, W_V, "chans", {"chans": 1}),
         (3, W_V, "head", {"head": 1}),
-        (4, ("head", "chans"), "val", {}),
+        (4, MULTI_HEAD[4], "head", {"head": 1}),
     ):
         given = [*arguments[:place], named(rng, *names, **sizes), *arguments[place + 1 :]]
         _assert_refused(student, axis, "multi_head", *given)
@@ -357,12 +357,18 @@ def test_numbers_of_any_kind(student, reference, rng):
             near = tensor.shape == right.shape and (tensor.double() - right).abs().max() < 0.1
             same = tensor.shape == own.shape and (tensor.double() - own).abs().max() < 0.1
             expect(near or same, f"{shown} is another than for float64")
-    query, key, value = (named(rng, *names) for names in (QUERY, KEY, VALUE))
+    query, key = named(rng, *QUERY), named(rng, *KEY)
+    ones = torch.ones(SIZES["batch"], SIZES["seq"], 1, dtype=torch.float64), VALUE
+    right = torch.ones(SIZES["batch"], SIZES["query"], 1, dtype=torch.float64)
+    ordinary = student.attention(query, key, ones)[0]
+    sums_to_one = ordinary.numel() == right.numel() and (ordinary - 1).abs().max() < 1e-5
     for scale in (1e4, -1e4):
-        three = ((query[0] * scale, QUERY), key, value)
-        tensor = student.attention(*three)[0]
+        tensor = student.attention((query[0] * scale, QUERY), key, ones)[0]
         is_finite = isinstance(tensor, Tensor) and tensor.isfinite().all()
         expect(is_finite, f"the result for scores of {scale:.0e} is not finite")
+        if sums_to_one:
+            says = f"the weights for scores of {scale:.0e} do not sum to 1, as those of others do"
+            expect((tensor - 1).abs().max() < 1e-5, says)
 
 
 @pytest.mark.points(1)
