@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import Fault, load_faults
 from grader.grading.diagnosis import computed, record
+from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
 
@@ -278,6 +279,21 @@ def test_a_known_mistake_gets_copies_of_a_probes_tensors_as_a_students_does(
     answers, right = (catalogue.answers_of(text) for text in (in_place, tiny_solution))
     assert answers["twice"].same(right["twice"])
     assert not answers["argument"].same(right["argument"])
+
+
+def test_an_answer_of_very_many_numbers_can_be_compared_and_signed(
+    tiny_copy: Path, tiny_solution: str
+) -> None:
+    (tiny_copy / "reference" / "scale" / "probes.py").write_text(TWICE)
+    course = load_course(tiny_copy)
+    catalogue = computed.ComputedCatalogue(course, course["scale"], 1)
+    huge = tiny_solution.replace("return x * factor", "return x.new_ones(40, 1000)")
+    answers, right = (catalogue.answers_of(text)["twice"] for text in (huge, tiny_solution))
+    assert answers.same(catalogue.answers_of(huge)["twice"])
+    assert not answers.same(right)
+    assert isinstance(answers, Values)
+    assert next(answers.leaves()).value is None
+    assert answers.sketch[0] == 0
 
 
 OWN_ASPECT = """

@@ -21,7 +21,7 @@ from grader.sandbox.host.proxies import Remote
 
 TOLERANCE = {**compare.TOLERANCE, torch.float64: (1e-6, 1e-8)}  # dtype: (relative, absolute)
 NEAR = 20.0  # times the tolerance, for a difference that may be absent with other inputs
-MAX_NUMBERS = 20_000  # of one answer; what is longer differs from everything
+MAX_NUMBERS = 20_000  # of one answer; those that are longer count as one and the same
 ROUNDING = {  # dtype: (relative, absolute), for operations in another order
     **TOLERANCE,
     torch.float64: (1e-11, 1e-14),
@@ -190,7 +190,7 @@ def values_of(result: Any) -> Values:
         else:
             form.append((place, "an object" if isinstance(leaf, Remote) else str(leaf)[:200]))
     if sum(map(len, numbers)) > MAX_NUMBERS:
-        form, numbers = [*form, ((), "too many")], numbers[:1]
+        form, numbers = [((), "too many numbers")], numbers[:1]
     return Values(tuple(form), torch.cat(numbers))
 
 
