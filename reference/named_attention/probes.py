@@ -10,7 +10,7 @@ AXES = ("batch item", "query", "number")  # of an output, in the singular
 ORDER = Aspect("order", "tensors whose axes are in another order")
 PRODUCT = Aspect("product", "what `contract` returns")
 HEADS = Aspect("heads", "what `multi_head` returns")
-SIZES = {"batch": 2, "query": 3, "seq": 5, "key": 4, "val": 6, "head": 7, "chans": 8, "side": 9}
+SIZES = {"batch": 2, "query": 3, "seq": 5, "key": 4, "val": 6, "head": 7, "chans": 8, "side": 2}
 QUERY, KEY, VALUE = ("batch", "query", "key"), ("batch", "seq", "key"), ("batch", "seq", "val")
 SCORES, OUTPUT = ("batch", "query", "seq"), ("batch", "query", "val")
 X, W_Q, W_V = ("batch", "seq", "chans"), ("head", "chans", "key"), ("head", "chans", "val")
@@ -171,6 +171,14 @@ def batch_in_the_middle(student, rng):
     """`attention` of queries without batch and keys as (seq, batch, key)."""
     query, key, value = three(rng, ("query", "key"), KEY, VALUE)
     return in_order(student.attention(query, turned(key, 1, 0, 2), value), *OUTPUT)
+
+
+@probe(ORDER)
+def further_axis(student, rng):
+    """`attention` of keys as (seq, side, key), where only they have side."""
+    query, key, value = three(rng, ("query", "key"), ("side", "seq", "key"), ("seq", "val"))
+    result = student.attention(query, turned(key, 1, 0, 2), value)
+    return in_order(result, "side", "query", "val")
 
 
 @probe(ORDER)

@@ -209,8 +209,8 @@ def test_any_order_of_axes(student, reference, rng):
     cases = {
         "contract": ([QUERY, KEY], ("key",), [(0, 1, 2), (2, 0, 1), (1, 2, 0)]),
         "attention": ([QUERY, KEY, VALUE], (), [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)]),
-        "attention, with batch in the keys alone": (
-            [("query", "key"), KEY, ("side", "seq", "val")],
+        "attention, with an axis that only the keys have": (
+            [("query", "key"), ("side", "seq", "key"), ("batch", "seq", "val")],
             (),
             [(0, 1, 2), (1, 0, 2), (2, 1, 0)],
         ),
