@@ -44,19 +44,25 @@ def turned(x, *order):
     return x[0].permute(order), tuple(x[1][place] for place in order)
 
 
-def in_order(result, names, what="the result"):
-    """Return the tensor of a named result with its axes in the order of `names`."""
+def parts_of(result, what="the result"):
+    """Return tensor and names of a named result; raise `Mismatch` if it is none."""
     is_pair = isinstance(result, tuple | list) and len(result) == 2
     expect(is_pair and isinstance(result[0], Tensor), f"{what} is not a pair (tensor, names)")
-    tensor, found = result
-    is_names = isinstance(found, tuple | list) and all(isinstance(name, str) for name in found)
+    tensor, names = result
+    is_names = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
     expect(is_names, f"the names of {what} are not a tuple of strings")
+    says = f"{what} has {tensor.ndim} axes and {len(names)} names"
+    expect(tensor.ndim == len(names), says)
+    return tensor, list(names)
+
+
+def in_order(result, names, what="the result"):
+    """Return the tensor of a named result with its axes in the order of `names`."""
+    tensor, found = parts_of(result, what)
     shown = ", ".join(name[:20] for name in found[:9])
     wanted = f"where {', '.join(names)} are expected, in any order"
     expect(sorted(found) == sorted(names), f"{what} has the axes {shown}; {wanted}")
-    says = f"{what} has {tensor.ndim} axes and {len(found)} names"
-    expect(tensor.ndim == len(found), says)
-    return tensor.permute([list(found).index(name) for name in names])
+    return tensor.permute([found.index(name) for name in names])
 
 
 def assert_named(actual, right, own=None, what="the result"):
@@ -68,33 +74,32 @@ def assert_named(actual, right, own=None, what="the result"):
         if own is None:
             raise
         ordinary = own()
-        if tensor.numel() > 1:
-            differing(ordinary, what)
-        own_names = tuple(ordinary[1])
+        _, own_names = differing(ordinary, what) if tensor.numel() > 1 else parts_of(ordinary)
         assert_same(in_order(actual, own_names, what), in_order(ordinary, own_names, what), what)
 
 
 def differing(result, what="the result"):
-    """Return the tensor of a named result; raise `Mismatch` unless its numbers differ."""
-    is_pair = isinstance(result, tuple | list) and len(result) == 2
-    expect(is_pair and isinstance(result[0], Tensor), f"{what} is not a pair (tensor, names)")
-    tensor = result[0].detach()
-    says = f"{what} is {tensor.numel()} times the same number"
-    expect(tensor.numel() and (tensor - tensor.flatten()[0]).abs().max() > 1e-9, says)
-    return result[0]
+    """Return tensor and names of a named result; raise `Mismatch` unless its numbers differ."""
+    tensor, names = parts_of(result, what)
+    numbers = tensor.detach().flatten()
+    says = f"{what} is {len(numbers)} times the same number"
+    expect(len(numbers) and (numbers - numbers[0]).abs().max() > 1e-9, says)
+    return tensor, names
 
 
 def by_parts(student, query, key, value):
     """Return what attention gives with the student's own `contract`."""
-    scores, names = student.contract(query, key, "key")
+    scores, names = parts_of(student.contract(query, key, "key"), "the result of `contract`")
+    expect("seq" in names, "the result of `contract` over key has no axis seq")
     d_key = query[0].shape[query[1].index("key")]
-    weights = torch.softmax(scores / math.sqrt(d_key), dim=list(names).index("seq"))
+    weights = torch.softmax(scores / math.sqrt(d_key), dim=names.index("seq"))
     return student.contract((weights, tuple(names)), value, "seq")
 
 
 def renamed(x, old, new):
     """Return a named tensor with one name replaced."""
-    return x[0], tuple(new if name == old else name for name in x[1])
+    tensor, names = parts_of(x)
+    return tensor, tuple(new if name == old else name for name in names)
 
 
 def multi_head_by_parts(student, x, W_q, W_k, W_v, W_o):
@@ -161,6 +166,7 @@ def test_attention(student, reference, rng):
         ((("head", *QUERY), ("head", *KEY), ("head", *VALUE)), {}),
         ((("query", "key"), KEY, VALUE), {}),
         ((QUERY, ("seq", "key"), ("head", "seq", "val")), {}),
+        ((("query", "key"), ("side", "seq", "key"), ("side", "seq", "val")), {}),
         ((("batch", "head", "key"), KEY, VALUE), {}),
         ((("key",), ("seq", "key"), ("seq",)), {}),
         ((QUERY, KEY, VALUE), {"batch": 1, "query": 1}),
@@ -319,7 +325,7 @@ def test_gradients(student, reference, rng):
     def of(code, function, names, *over):
         def call(*tensors):
             result = getattr(code, function)(*zip(tensors, names), *over)
-            tensor, found = differing(result), result[1]
+            tensor, found = differing(result)
             order = sorted(range(tensor.ndim), key=lambda place: found[place])
             return tensor.permute(order)  # in the alphabetical order of the names
 
@@ -353,26 +359,28 @@ def test_numbers_of_any_kind(student, reference, rng):
             given = [(tensor.to(dtype), each) for tensor, each in exact]
             result = getattr(student, function)(*given, *over)
             shown = f"the result of `{function}` for {dtype}"
-            tensor, found = differing(result, shown), result[1]
+            tensor, found = differing(result, shown)
             assert_dtype(tensor, dtype, shown)
-            if sorted(found) == sorted(axes) and tensor.ndim == len(axes):
+            if sorted(found) == sorted(axes):
                 tensor = in_order(result, axes, shown)
             own = tensor if dtype == torch.float64 else own
             near = tensor.shape == right.shape and (tensor.double() - right).abs().max() < 0.1
             same = tensor.shape == own.shape and (tensor.double() - own).abs().max() < 0.1
             expect(near or same, f"{shown} is another than for float64")
-    query, key = named(rng, *QUERY), named(rng, *KEY)
-    ones = torch.ones(SIZES["batch"], SIZES["seq"], 1, dtype=torch.float64), VALUE
-    right = torch.ones(SIZES["batch"], SIZES["query"], 1, dtype=torch.float64)
-    ordinary = student.attention(query, key, ones)[0]
-    sums_to_one = ordinary.numel() == right.numel() and (ordinary - 1).abs().max() < 1e-5
+    # Whole numbers and a root of 2, so that scores are exact in every floating type.
+    query, key = (rng.randint(-3, 4, *(SIZES[axis] for axis in each)) for each in (QUERY, KEY))
+    query, key, value = query.double(), (key.double(), KEY), named(rng, *VALUE)
+    ordinary = student.attention((query, QUERY), key, value)
+    right = in_order(reference.attention((query, QUERY), key, value), OUTPUT)
+    is_right = sorted(parts_of(ordinary)[1]) == sorted(OUTPUT) and torch.allclose(
+        in_order(ordinary, OUTPUT).double(), right, rtol=1e-6, atol=1e-5
+    )
     for scale in (1e4, -1e4):
-        tensor = student.attention((query[0] * scale, QUERY), key, ones)[0]
-        is_finite = isinstance(tensor, Tensor) and tensor.isfinite().all()
-        expect(is_finite, f"the result for scores of {scale:.0e} is not finite")
-        if sums_to_one:
-            says = f"the weights for scores of {scale:.0e} do not sum to 1, as those of others do"
-            expect((tensor - 1).abs().max() < 1e-5, says)
+        three = ((query * scale, QUERY), key, value)
+        result, shown = student.attention(*three), f"the result for scores of {scale:.0e}"
+        expect(parts_of(result, shown)[0].isfinite().all(), f"{shown} is not finite")
+        if is_right:
+            assert_named(result, reference.attention(*three), what=shown)
 
 
 @pytest.mark.points(1)
