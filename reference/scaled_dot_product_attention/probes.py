@@ -1,0 +1,315 @@
+"""Probes of scaled dot-product attention: what tells its mistakes apart."""
+
+import torch
+
+from grader.probing import Aspect, gradients, probe, seeded, written
+
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
+
+PRODUCT = Aspect("product", "what `batched_product` returns")
+KEPT = Aspect("kept weights", "the weights in `attention_weights`")
+PADDED = Aspect("padded values", "the output where padded values are not finite", is_edge=True)
+ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
+
+
+def qkv(rng, batch=2, n_queries=3, n_keys=5, d_key=4, d_value=6, dtype=torch.float64):
+    """Return random queries, keys and values."""
+    queries = rng.randn(batch, n_queries, d_key, dtype=dtype)
+    keys = rng.randn(batch, n_keys, d_key, dtype=dtype)
+    return queries, keys, rng.randn(batch, n_keys, d_value, dtype=dtype)
+
+
+def attention(student, dropout=0.0):
+    """Return a module in evaluation mode."""
+    return student.DotProductAttention(dropout).eval()
+
+
+def spread(student, module, rng, draws, n_queries=2, n_keys=4):
+    """Return the largest and the smallest outputs for many copies of one batch item.
+
+    With enough draws each combination of dropped weights comes up, so that these do not depend on
+    what draws them.
+    """
+    copies = (tensor.repeat(draws, 1, 1) for tensor in qkv(rng, 1, n_queries, n_keys))
+    with seeded(student, 3):
+        output = module(*copies)
+    return {"largest": output.amax(0), "smallest": output.amin(0)}
+
+
+@probe(PRODUCT)
+def product(student, rng):
+    """Two matrices times two."""
+    return student.batched_product(rng.randn(2, 3, 4), rng.randn(2, 4, 5))
+
+
+@probe(PRODUCT)
+def product_of_squares(student, rng):
+    """Square matrices, as many as they have rows."""
+    return student.batched_product(rng.randn(4, 4, 4), rng.randn(4, 4, 4))
+
+
+@probe(PRODUCT)
+def gradient_of_product(student, rng):
+    """The gradients of both factors."""
+    return gradients(student.batched_product, rng.randn(2, 3, 4), rng.randn(2, 4, 5))
+
+
+@probe("values")
+def ordinary(student, rng):
+    """Fewer queries than keys."""
+    return attention(student)(*qkv(rng))
+
+
+@probe("values")
+def more_queries(student, rng):
+    """More queries than keys."""
+    return attention(student)(*qkv(rng, 3, 7, 4, 5, 2))
+
+
+@probe("values")
+def long_vectors(student, rng):
+    """Queries and keys of size 9, and values of size 2."""
+    return attention(student)(*qkv(rng, 2, 6, 4, 9, 2))
+
+
+@probe("square")
+def square(student, rng):
+    """All sizes equal."""
+    return attention(student)(*qkv(rng, 4, 4, 4, 4, 4))
+
+
+@probe("options")
+def lengths_of_items(student, rng):
+    """A length for each batch item."""
+    return attention(student)(*qkv(rng, 4), torch.tensor([2, 4, 1, 5]))
+
+
+@probe("options")
+def lengths_of_items_in_a_square(student, rng):
+    """A length for each batch item, with all sizes equal."""
+    return attention(student)(*qkv(rng, 4, 4, 4, 4, 4), torch.tensor([2, 4, 1, 3]))
+
+
+@probe("options")
+def dropout_in_evaluation(student, rng):
+    """Evaluation mode with a dropout rate of a half."""
+    return spread(student, attention(student, 0.5), rng, 200)
+
+
+@probe("lengths per query")
+def lengths_of_queries(student, rng):
+    """A length for each query."""
+    return attention(student)(*qkv(rng), torch.tensor([[2, 4, 3], [5, 1, 2]]))
+
+
+@probe("lengths per query")
+def lengths_of_queries_in_a_square(student, rng):
+    """A length for each query, with all sizes equal."""
+    lens = torch.tensor([[1, 3, 2], [2, 1, 1], [3, 2, 1]])
+    return attention(student)(*qkv(rng, 3, 3, 3, 3, 3), lens)
+
+
+@probe(KEPT)
+def kept(student, rng):
+    """The weights of the last call in evaluation mode."""
+    module = attention(student, 0.5)
+    module(*qkv(rng))
+    return module.attention_weights
+
+
+@probe(KEPT)
+def kept_with_lengths(student, rng):
+    """The weights of the last call with lengths."""
+    module = attention(student)
+    module(*qkv(rng), torch.tensor([2, 4]))
+    return module.attention_weights
+
+
+@probe(KEPT)
+def kept_in_training(student, rng):
+    """The weights of the last call in training mode with dropout of a half, over many draws."""
+    module = attention(student, 0.5).train()
+    with seeded(student, 4):
+        module(*(tensor.repeat(300, 1, 1) for tensor in qkv(rng, 1)))
+    weights = module.attention_weights
+    return {"largest": weights.amax(0), "smallest": weights.amin(0)}
+
+
+@probe("gradient")
+def gradient(student, rng):
+    """The gradients without lengths."""
+    return gradients(attention(student), *qkv(rng))
+
+
+@probe("gradient")
+def gradient_with_lengths(student, rng):
+    """The gradients with a length for each batch item."""
+    return gradients(attention(student), *qkv(rng), torch.tensor([2, 4]))
+
+
+@probe("training")
+def training(student, rng):
+    """Training mode without dropout."""
+    return attention(student).train()(*qkv(rng))
+
+
+@probe("training", decides=False)
+def dropped(student, rng):
+    """Training mode with dropout of a half."""
+    return spread(student, attention(student, 0.5).train(), rng, 400)
+
+
+@probe("training", decides=False)
+def dropped_less(student, rng):
+    """Training mode with a dropout of 0.3."""
+    return spread(student, attention(student, 0.3).train(), rng, 800, n_keys=3)
+
+
+@probe("training")
+def share_dropped(student, rng):
+    """How often the only key is dropped at a rate of 0.3."""
+    module = attention(student, 0.3).train()
+    with seeded(student, 5):
+        output = module(*(tensor.repeat(800, 1, 1) for tensor in qkv(rng, 1, 2, 1)))
+    tenth = (output == 0).double().mean(0) - 0.3  # of each query and feature
+    return (tenth / 0.2).round()  # 0 for shares from 0.2 to 0.4, so that chance does not matter
+
+
+@probe("length 0")
+def empty(student, rng):
+    """Some queries with length 0."""
+    return attention(student)(*qkv(rng), torch.tensor([[0, 2, 1], [3, 0, 0]]))
+
+
+@probe(PADDED)
+def undefined(student, rng):
+    """Padded values of nan."""
+    return _with_padding(student, rng, torch.nan)
+
+
+@probe(PADDED)
+def infinite(student, rng):
+    """Padded values of inf."""
+    return _with_padding(student, rng, torch.inf)
+
+
+def _with_padding(student, rng, filler):
+    queries, keys, values = qkv(rng, 3)
+    padded = torch.arange(5) >= torch.tensor([[2], [4], [3]])
+    spoilt = values.masked_fill(padded.unsqueeze(-1), filler)
+    output = attention(student)(queries, keys, spoilt, torch.tensor([2, 4, 3]))
+    return {"output": output, "finite": output.isfinite()}
+
+
+@probe("single")
+def one_query(student, rng):
+    """One query."""
+    return attention(student)(*qkv(rng, n_queries=1))
+
+
+@probe("single")
+def one_key(student, rng):
+    """One key."""
+    return attention(student)(*qkv(rng, n_keys=1))
+
+
+@probe("single")
+def one_item(student, rng):
+    """One batch item."""
+    return attention(student)(*qkv(rng, 1))
+
+
+@probe("single")
+def one_of_each(student, rng):
+    """One batch item with one query and one key."""
+    return attention(student)(*qkv(rng, 1, 1, 1, 4, 12))
+
+
+@probe("views")
+def transposed(student, rng):
+    """Transposed views."""
+    return attention(student)(*(tensor.mT.contiguous().mT for tensor in qkv(rng)))
+
+
+@probe("views")
+def swapped(student, rng):
+    """Views whose leading axes were swapped."""
+    views = (tensor.transpose(0, 1).contiguous().transpose(0, 1) for tensor in qkv(rng))
+    return attention(student)(*views)
+
+
+@probe("views")
+def product_of_views(student, rng):
+    """The product of transposed matrices."""
+    return student.batched_product(rng.randn(2, 4, 3).mT, rng.randn(2, 5, 4).mT)
+
+
+@probe("dtype")
+def single_precision(student, rng):
+    """float32."""
+    return attention(student)(*qkv(rng, dtype=torch.float32))
+
+
+@probe("dtype")
+def half_precision(student, rng):
+    """bfloat16."""
+    return attention(student)(*qkv(rng, dtype=torch.bfloat16))
+
+
+@probe("writes")
+def arguments(student, rng):
+    """Which numbers in queries, keys and values are others after a call."""
+    return _changed(student, attention(student), *qkv(rng))
+
+
+@probe("writes")
+def arguments_with_lengths(student, rng):
+    """Which numbers in queries, keys and values are others after a call with lengths."""
+    return _changed(student, attention(student), *qkv(rng), torch.tensor([2, 4]))
+
+
+def _changed(student, call, *inputs):
+    before = [value.clone() for value in inputs]
+    return [new != old for new, old in zip(written(student, call, *inputs), before)]
+
+
+@probe("refusals")
+def other_batch(student, rng):
+    """`batched_product` with a batch of 1 and one of 2."""
+    student.batched_product(rng.randn(2, 3, 4), rng.randn(1, 4, 5))
+    return ACCEPTED
+
+
+@probe("refusals")
+def matrices(student, rng):
+    """`batched_product` with one matrix for all."""
+    student.batched_product(rng.randn(2, 3, 4), rng.randn(4, 5))
+    return ACCEPTED
+
+
+@probe("refusals")
+def four_axes(student, rng):
+    """`batched_product` with four axes."""
+    student.batched_product(rng.randn(2, 2, 3, 4), rng.randn(2, 2, 4, 5))
+    return ACCEPTED
+
+
+@probe("refusals")
+def other_terms(student, rng):
+    """`batched_product` with a last axis of 4 and one of 1 to meet it."""
+    student.batched_product(rng.randn(2, 3, 4), rng.randn(2, 1, 5))
+    return ACCEPTED
+
+
+@probe("refusals")
+def too_long(student, rng):
+    """A length greater than n_keys."""
+    attention(student)(*qkv(rng), torch.tensor([2, 6]))
+    return ACCEPTED
+
+
+@probe("refusals")
+def wrong_lengths(student, rng):
+    """As many lengths as queries, but not as batch items."""
+    attention(student)(*qkv(rng), torch.tensor([2, 3, 4]))
+    return ACCEPTED
