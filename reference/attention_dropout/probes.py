@@ -1,0 +1,265 @@
+"""Probes of attention dropout: what tells its mistakes apart.
+
+Which weights are dropped is chance, and code may draw in its own way. So probes ask for the largest
+and smallest results over many draws, in which each weight was both dropped and kept, and for
+shares, rounded so that chance does not matter.
+"""
+
+import torch
+
+from grader.probing import Aspect, gradients, probe, seeded, written
+
+AXES = ("query", "key")  # of an output, in the singular
+
+EVALUATION = Aspect("evaluation", "the weights in evaluation")
+TOGETHER = Aspect("together", "which weights are dropped together")
+SHARES = Aspect("shares", "how often a weight is dropped")
+LIMITS = Aspect("limits", "a rate of 0 or 1", is_edge=True)
+ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
+
+
+def weights_of(rng, *shape):
+    """Return random attention weights, whose rows sum to 1."""
+    return torch.softmax(rng.randn(*shape), dim=-1)
+
+
+def drawn(student, weights, rate, draws):
+    """Return what is left of copies of the weights, (draws, n_queries, n_keys)."""
+    with seeded(student, 3):
+        return student.drop(weights.repeat(draws, 1, 1), rate, True)
+
+
+def extremes(student, weights, rate, draws):
+    """Return the largest and the smallest result for each weight over many draws."""
+    output = drawn(student, weights, rate, draws)
+    return {"largest": output.amax(0), "smallest": output.amin(0)}
+
+
+@probe("values")
+def half(student, rng):
+    """The largest and smallest results over 400 draws at rate 0.5."""
+    return extremes(student, weights_of(rng, 3, 4), 0.5, 400)
+
+
+@probe("values")
+def few(student, rng):
+    """The largest and smallest results over 800 draws at rate 0.2."""
+    return extremes(student, weights_of(rng, 3, 5), 0.2, 800)
+
+
+@probe("values")
+def most(student, rng):
+    """The largest and smallest results over 800 draws at rate 0.8."""
+    return extremes(student, weights_of(rng, 3, 4), 0.8, 800)
+
+
+@probe("square")
+def square(student, rng):
+    """As many queries as keys, at rate 0.5."""
+    return extremes(student, weights_of(rng, 4, 4), 0.5, 400)
+
+
+@probe(SHARES)
+def share_at_a_quarter(student, rng):
+    """How often each weight is dropped at rate 0.25."""
+    return _share(student, rng, 0.25)
+
+
+@probe(SHARES)
+def share_at_three_quarters(student, rng):
+    """How often each weight is dropped at rate 0.75."""
+    return _share(student, rng, 0.75)
+
+
+def _share(student, rng, rate):
+    dropped = drawn(student, weights_of(rng, 3, 4), rate, 800) == 0
+    return (dropped.double().mean(0) * 2 - 2 * rate + 0.5).floor()  # 0 within 0.25 of the rate
+
+
+@probe(TOGETHER)
+def with_other_items(student, rng):
+    """Whether each weight is both dropped and kept among 200 batch items of one call."""
+    dropped = drawn(student, weights_of(rng, 3, 4), 0.5, 200) == 0
+    return [dropped.any(0), (~dropped).any(0)]
+
+
+@probe(TOGETHER)
+def with_other_queries(student, rng):
+    """Whether each key is dropped for one query and kept for another."""
+    dropped = drawn(student, weights_of(rng, 3, 12), 0.5, 200) == 0
+    return (dropped[:, 0] != dropped[:, 1]).any(0)
+
+
+@probe(TOGETHER)
+def with_other_keys(student, rng):
+    """Whether a query's keys are dropped one without the other."""
+    dropped = drawn(student, weights_of(rng, 12, 3), 0.5, 200) == 0
+    return (dropped[:, :, 0] != dropped[:, :, 1]).any(0)
+
+
+@probe(TOGETHER)
+def number_dropped(student, rng):
+    """Whether the number of weights that a row loses differs from draw to draw."""
+    lost = (drawn(student, weights_of(rng, 12, 6), 0.5, 200) == 0).sum(-1)
+    return [lost.amin(0) != lost.amax(0)]
+
+
+@probe(TOGETHER)
+def number_dropped_of_a_matrix(student, rng):
+    """Whether the number of weights that a batch item loses differs from draw to draw."""
+    outputs = [drawn(student, weights_of(rng, 3, 4), 0.5, 1) for _ in range(2)]
+    with seeded(student, 4):
+        outputs = [student.drop(weights_of(rng, 1, 4, 5), 0.5, True) for _ in range(24)]
+    lost = torch.stack([(output == 0).sum() for output in outputs])
+    return [(lost != lost[0]).any()] * 12
+
+
+@probe(TOGETHER)
+def next_call(student, rng):
+    """Whether the next call drops other weights."""
+    weights = weights_of(rng, 12, 40)
+    with seeded(student, 5):
+        first, second = (student.drop(weights, 0.5, True) for _ in range(2))
+    return (first != second).any(-1)
+
+
+@probe(EVALUATION)
+def evaluation(student, rng):
+    """The largest and smallest results over 200 batch items in evaluation at rate 0.5."""
+    output = student.drop(weights_of(rng, 3, 4).repeat(200, 1, 1), 0.5, False)
+    return {"largest": output.amax(0), "smallest": output.amin(0)}
+
+
+@probe(EVALUATION)
+def evaluation_at_other_rates(student, rng):
+    """Evaluation at the rates 0.2 and 1."""
+    weights = weights_of(rng, 3, 4)
+    kept = [student.drop(weights.repeat(200, 1, 1), rate, False) for rate in (0.2, 1.0)]
+    return [found for output in kept for found in (output.amax(0), output.amin(0))]
+
+
+@probe("gradient")
+def gradient_in_evaluation(student, rng):
+    """The gradient of the weights in evaluation."""
+    return gradients(student.drop, weights_of(rng, 3, 4), 0.5, False)
+
+
+@probe("gradient")
+def gradient_in_training(student, rng):
+    """The largest and smallest gradients of each weight over 400 draws at rate 0.5."""
+    weights = weights_of(rng, 3, 4).repeat(400, 1, 1).requires_grad_()
+    with seeded(student, 6):
+        output = student.drop(weights, 0.5, True)
+    if not output.requires_grad:
+        return {"gradients": "none"}
+    output.sum().backward()
+    return {"largest": weights.grad.amax(0), "smallest": weights.grad.amin(0)}
+
+
+@probe(LIMITS)
+def nothing(student, rng):
+    """Rate 0."""
+    return student.drop(weights_of(rng, 3, 4), 0.0, True)
+
+
+@probe(LIMITS)
+def everything(student, rng):
+    """Rate 1."""
+    output = student.drop(weights_of(rng, 3, 4), 1.0, True)
+    return {"output": output, "finite": output.isfinite()}
+
+
+@probe(LIMITS)
+def gradient_of_nothing(student, rng):
+    """Which gradients are finite at rate 1."""
+    weights = weights_of(rng, 3, 4).requires_grad_()
+    output = student.drop(weights, 1.0, True)
+    if not output.requires_grad:
+        return torch.ones(3, 4, dtype=torch.bool)
+    output.sum().backward()
+    return weights.grad.isfinite()
+
+
+@probe("leading axes")
+def one_axis(student, rng):
+    """A single row of weights, at rate 1 and in evaluation."""
+    weights = weights_of(rng, 12)
+    return [student.drop(weights, 1.0, True), student.drop(weights, 0.5, False)]
+
+
+@probe("leading axes")
+def three_axes_more(student, rng):
+    """Weights with three leading axes."""
+    output = student.drop(weights_of(rng, 1, 3, 4).repeat(400, 2, 1, 1), 0.5, True)
+    return {"largest": output.amax((0, 1)), "smallest": output.amin((0, 1))}
+
+
+@probe("views")
+def transposed(student, rng):
+    """A transposed view, over 400 draws at rate 0.5."""
+    weights = weights_of(rng, 3, 4).repeat(400, 1, 1).mT.contiguous().mT
+    with seeded(student, 7):
+        output = student.drop(weights, 0.5, True)
+    return {"largest": output.amax(0), "smallest": output.amin(0)}
+
+
+@probe("dtype")
+def single_precision(student, rng):
+    """float32, over 400 draws at rate 0.5."""
+    return extremes(student, weights_of(rng, 3, 4).float(), 0.5, 400)
+
+
+@probe("dtype")
+def half_precision(student, rng):
+    """bfloat16, over 400 draws at rate 0.5."""
+    return extremes(student, weights_of(rng, 3, 4).to(torch.bfloat16), 0.5, 400)
+
+
+@probe("dtype")
+def half_precision_in_evaluation(student, rng):
+    """bfloat16 in evaluation."""
+    return student.drop(weights_of(rng, 3, 4).to(torch.bfloat16), 0.5, False)
+
+
+@probe("writes")
+def argument(student, rng):
+    """Which weights are others after 300 draws at rate 0.5."""
+    weights = weights_of(rng, 3, 4).repeat(300, 1, 1)
+    with seeded(student, 8):
+        (after,) = written(student, student.drop, weights.clone(), 0.5, True)
+    return (after != weights).any(0)
+
+
+@probe("writes")
+def argument_in_evaluation(student, rng):
+    """Which weights are others after a call in evaluation."""
+    weights = weights_of(rng, 3, 4)
+    return written(student, student.drop, weights.clone(), 0.5, False)[0] != weights
+
+
+@probe("refusals")
+def too_low(student, rng):
+    """A rate of -0.1."""
+    student.drop(weights_of(rng, 3, 4), -0.1, True)
+    return ACCEPTED
+
+
+@probe("refusals")
+def too_high(student, rng):
+    """A rate of 1.1."""
+    student.drop(weights_of(rng, 3, 4), 1.1, True)
+    return ACCEPTED
+
+
+@probe("refusals")
+def too_high_in_evaluation(student, rng):
+    """A rate of 1.1 in evaluation."""
+    student.drop(weights_of(rng, 3, 4), 1.1, False)
+    return ACCEPTED
+
+
+@probe("refusals")
+def too_low_in_evaluation(student, rng):
+    """A rate of -0.1 in evaluation."""
+    student.drop(weights_of(rng, 3, 4), -0.1, False)
+    return ACCEPTED
