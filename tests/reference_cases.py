@@ -74,6 +74,29 @@ def ordered(tensor: Tensor, names: Sequence[str], wanted: Sequence[str]) -> Tens
     return tensor.permute([list(names).index(name) for name in wanted])
 
 
+INPUTS = ("queries", "keys", "values")
+
+
+@dataclass(frozen=True)
+class AttentionCase(Case):
+    """A call of a layer with queries, keys and values, which are leaves, and with lengths."""
+
+    valid_lens: Tensor | None = None
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The output of `module`'s layer as a function of the leaves."""
+        layer = getattr(module, self.target)(**self.options).double().train(training)
+        found, wanted = {name for name, _ in layer.named_parameters()}, {*self.leaves} - {*INPUTS}
+        assert found == wanted, f"the parameters are {sorted(found)}, not {sorted(wanted)}"
+
+        def output(leaves: Leaves) -> Tensor:
+            given = {name: leaf for name, leaf in leaves.items() if name not in INPUTS}
+            inputs = [leaves[name] for name in INPUTS]
+            return functional_call(layer, given, (*inputs, self.valid_lens))
+
+        return output
+
+
 def parameters(leaves: Leaves) -> Leaves:
     """The parameters of a layer, without its input."""
     return {name: leaf for name, leaf in leaves.items() if name != "x"}
@@ -117,6 +140,50 @@ def masked_case(rng: Rng, module: ModuleType, *, per_query: bool | None = None) 
     lens = lens.double() if flag(rng) else lens
     X = rng.randn(batch, n_queries, n_keys)
     return Case("masked_softmax", {"valid_lens": lens}, tracked(X=X))
+
+
+def tempered_case(rng: Rng, module: ModuleType) -> Case:
+    scores = rng.randn(*sizes(rng, 1 + int(rng.randint(0, 4, 1))))
+    return Case(
+        "tempered_softmax",
+        {"temperature": 0.2 + float(rng.rand(1)) * 3},
+        tracked(scores=scores),
+    )
+
+
+def entropy_case(rng: Rng) -> Case:
+    """Weights none of which is 0, where the entropy has a slope."""
+    weights = rng.randn(*sizes(rng, 1 + int(rng.randint(0, 4, 1)))).softmax(dim=-1)
+    return Case("entropy", {}, tracked(weights=weights))
+
+
+def products_case(rng: Rng) -> Case:
+    shape = sizes(rng, 2 + int(rng.randint(0, 3, 1)))
+    vectors = {name: rng.randn(*shape) + 0.5 for name in ("queries", "keys")}
+    return Case("variance_of_products", {}, tracked(**vectors))
+
+
+def dot_product_case(rng: Rng, module: ModuleType) -> Case:
+    """Lengths for each batch item or each query, of which one is 0, or none."""
+    batch, n_queries, n_keys, d_key, d_value = sizes(rng, 5)
+    shape = [(batch,), (batch, n_queries), None][int(rng.randint(0, 3, 1))]
+    lens = None if shape is None else rng.randint(0, n_keys + 1, *shape)
+    if lens is not None:
+        lens.view(-1)[0] = 0
+    leaves = tracked(
+        queries=rng.randn(batch, n_queries, d_key),
+        keys=rng.randn(batch, n_keys, d_key),
+        values=rng.randn(batch, n_keys, d_value),
+    )
+    return AttentionCase("DotProductAttention", {"dropout": 0.5}, leaves, lens)
+
+
+def drop_case(rng: Rng, module: ModuleType) -> Case:
+    """Dropout where nothing is left to chance: in evaluation, or at a rate of 0 or 1."""
+    training = flag(rng)
+    rate = float(rng.randint(0, 2, 1)) if training else float(rng.rand(1))
+    weights = rng.randn(*sizes(rng, 3)).softmax(dim=-1)
+    return Case("drop", {"rate": rate, "training": training}, tracked(weights=weights))
 
 
 def causal_case(rng: Rng, module: ModuleType) -> Case:
@@ -189,6 +256,9 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "feed_forward": feed_forward_case,
     "transformer_block": block_case,
     "named_attention": named_case,
+    "softmax_temperature": tempered_case,
+    "scaled_dot_product_attention": dot_product_case,
+    "attention_dropout": drop_case,
 }
 
 

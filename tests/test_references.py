@@ -17,12 +17,15 @@ from reference_cases import (
     References,
     assert_close,
     block_case,
+    dot_product_case,
+    entropy_case,
     feed_forward_case,
     loaded,
     masked_case,
     multi_head_case,
     named_case,
     norm_case,
+    products_case,
     sizes,
     tracked,
 )
@@ -31,11 +34,13 @@ from torch_oracles import (
     ORACLES,
     prove,
     torch_encoder_layer,
+    torch_entropy,
     torch_layer_norm,
     torch_masked_attention,
     torch_multi_head_attention,
     torch_named_attention,
     torch_softmax_of_each_row,
+    torch_variance_of_products,
 )
 
 from grader.course.course import Course
@@ -205,6 +210,61 @@ def test_feed_forward_drops_hidden_units_as_torch_does(seed: int, references: Re
     assert_close(found, wanted, "the output in training")
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_entropy_and_variance_are_torchs(seed: int, references: References) -> None:
+    module = references["softmax_temperature"]
+    prove(entropy_case(Rng(seed)), module, torch_entropy)
+    prove(products_case(Rng(seed)), module, torch_variance_of_products)
+    check_gradients(entropy_case(Rng(seed)), module)
+    check_gradients(products_case(Rng(seed)), module)
+
+
+def test_the_entropy_of_saturated_weights_has_a_gradient(references: References) -> None:
+    module = references["softmax_temperature"]
+    scores = (Rng(0).permutation(12).double().view(3, 4) * 1000).requires_grad_()
+    entropy = module.entropy(module.tempered_softmax(scores, 0.5))
+    entropy.sum().backward()
+    assert_close(entropy, torch.zeros_like(entropy), "the entropy of one-hot weights")
+    assert_close(scores.grad, torch.zeros_like(scores), "its gradient")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_products_are_scaled_to_variance_1(seed: int, references: References) -> None:
+    module = references["softmax_temperature"]
+    for d_key in (4, 64, 256):
+        queries, keys = (Rng(seed + n).randn(8000, d_key) for n in (0, 100))
+        variance = module.variance_of_products(queries, keys)
+        assert abs(variance / d_key - 1) < 0.15, f"{variance} for d_key {d_key}"
+        scores = module.scale((queries * keys).sum(dim=-1), d_key)
+        assert abs(scores.var() - 1) < 0.15, f"{scores.var()} for d_key {d_key}, scaled"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_attention_weights_are_those_before_dropout(seed: int, references: References) -> None:
+    case = dot_product_case(Rng(seed), references["scaled_dot_product_attention"])
+    layer = references["scaled_dot_product_attention"].DotProductAttention(0.9).double()
+    queries, keys, values = (case.leaves[name] for name in ("queries", "keys", "values"))
+    layer(queries, keys, values, case.valid_lens)
+    one_hot = torch.eye(keys.shape[1], dtype=keys.dtype).expand(len(keys), -1, -1)
+    leaves = {"queries": queries, "keys": keys, "values": one_hot}
+    weights = ORACLES["scaled_dot_product_attention"](case, leaves)
+    assert_close(layer.attention_weights, weights, "the weights")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rate", [0.2, 0.5, 0.9])
+def test_dropout_has_the_moments_of_torchs(rate: float, seed: int, references: References) -> None:
+    weights = Rng(seed).randn(2, 3).softmax(dim=-1).repeat(4000, 1, 1)
+    torch.manual_seed(seed)
+    found = references["attention_dropout"].drop(weights, rate, True)
+    wanted = F.dropout(weights, rate)
+    both = (found != 0) & (wanted != 0)
+    assert_close(found[both], wanted[both], "what is left")
+    error = weights[0] * (rate / (1 - rate) / 4000) ** 0.5  # of a mean of 4,000 draws
+    assert ((found.mean(0) - weights[0]).abs() < 5 * error).all()
+    assert ((found == 0).double().mean(0) - rate).abs().max() < 0.05
+
+
 def nothing_left(case: Case, leaves: Leaves) -> Tensor:
     """What a layer gives if all that it may drop is dropped."""
     x = leaves["x"]
@@ -267,6 +327,14 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
         "-1",
         "the output",
     ),
+    "temperature inverted": ("softmax_temperature", "scores /", "scores *", "the output"),
+    "scale of the values": (
+        "scaled_dot_product_attention",
+        "queries.shape[-1]",
+        "values.shape[-1]",
+        "the output",
+    ),
+    "dropped in evaluation": ("attention_dropout", "if not training", "if training", "the output"),
     "norm skipped": ("transformer_block", "(self.norm2(x))", "(x)", "the output"),
 }
 

@@ -23,7 +23,8 @@ from grader.sandbox.program import Program
 from grader.testing import Rng
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-STAND_INS = ("feed_forward", "layer_norm", "multi_head_attention")
+LAYERS = ("feed_forward", "layer_norm", "multi_head_attention")
+STAND_INS = (*LAYERS, "masked_softmax")
 
 
 def standing_in(course: Course, name: str) -> ModuleType:
@@ -59,7 +60,7 @@ def test_a_stand_in_drops_nothing_or_all_in_training_as_the_reference_does(
     assert_same(*(case.function(module, training=True) for module in modules), case.leaves)
 
 
-@pytest.mark.parametrize("name", STAND_INS)
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_seed_gives_a_stand_in_the_parameters_of_the_reference(
     name: str, course: Course, references: References
 ) -> None:

@@ -155,6 +155,63 @@ def test_named_attention_gives_the_numbers_of_its_example(references: References
             assert_rounds_to(output, wanted, "the output")
 
 
+TEMPERED = {  # temperature: weights of the scores 1, 2, 3, and their entropy
+    0.1: ([0.0000, 0.0000, 1.0000], 0.0005),
+    0.5: ([0.0159, 0.1173, 0.8668], 0.4411),
+    1: ([0.0900, 0.2447, 0.6652], 0.8324),
+    2: ([0.1863, 0.3072, 0.5065], 1.0202),
+    10: ([0.3006, 0.3322, 0.3672], 1.0953),
+}
+
+
+def test_the_entropy_falls_with_the_temperature_as_worked_out(references: References) -> None:
+    module, scores = references["softmax_temperature"], torch.tensor([1.0, 2.0, 3.0])
+    for temperature, (weights, nats) in TEMPERED.items():
+        found = module.tempered_softmax(scores, temperature)
+        assert_rounds_to(found, weights, f"the weights at {temperature}")
+        assert_rounds_to(module.entropy(found), nats, f"the entropy at {temperature}")
+    assert_rounds_to(module.entropy(torch.full((3,), 1 / 3)), 1.0986, "the largest entropy")
+
+
+def test_scores_times_100_saturate(references: References) -> None:
+    module = references["softmax_temperature"]
+    scores = torch.tensor([100.0, 200.0, 300.0], requires_grad=True)
+    weights = module.tempered_softmax(scores, 1.0)
+    assert_rounds_to(weights, [0, 0, 1], "the weights")
+    assert_rounds_to(module.entropy(weights), 0.0, "the entropy")
+    slopes = torch.stack([torch.autograd.grad(w, scores, retain_graph=True)[0] for w in weights])
+    assert_rounds_to(slopes, [[0, 0, 0]] * 3, "the gradients of the weights")
+
+
+def test_three_products_have_the_worked_variance(references: References) -> None:
+    queries = torch.tensor([[1.0, 2.0], [3.0, -1.0], [0.0, 2.0]])
+    keys = torch.tensor([[2.0, 1.0], [1.0, 1.0], [4.0, 0.0]])
+    variance = references["softmax_temperature"].variance_of_products(queries, keys)
+    assert_rounds_to(variance, 2.6667, "the variance")
+
+
+def test_two_keys_and_padding_give_the_worked_weights(references: References) -> None:
+    layer = references["scaled_dot_product_attention"].DotProductAttention(0.0)
+    queries = torch.tensor([[[2.0, 0, 0, 0]]])
+    keys = torch.tensor([[[1.0, 0, 0, 0], [0, 1.0, 0, 0], [9.0, 0, 0, 0]]])
+    values = torch.tensor([[[10.0, 0], [0, 10.0], [math.nan, math.nan]]])
+    output = layer(queries, keys, values, torch.tensor([2]))
+    assert_rounds_to(layer.attention_weights[0, 0], [0.7311, 0.2689, 0], "the weights")
+    assert_rounds_to(output[0, 0], [7.3106, 2.6894], "the output")
+    scores = scores_behind(layer.attention_weights[0, 0, :2].flip(0))
+    assert_rounds_to(scores, [1.0], "the first score, where the second is 0")
+
+
+def test_dropped_weights_are_as_worked_out(references: References) -> None:
+    drop, weights = references["attention_dropout"].drop, torch.tensor([0.1, 0.2, 0.3, 0.4])
+    for rate, kept in ((0.5, [0.2, 0.4, 0.6, 0.8]), (0.2, [0.125, 0.25, 0.375, 0.5])):
+        torch.manual_seed(0)
+        rows = drop(weights.repeat(200, 1), rate, True)
+        assert_rounds_to(rows.amax(0), kept, f"what is left at rate {rate}")
+        assert_rounds_to(rows.amin(0), [0, 0, 0, 0], f"what is dropped at rate {rate}")
+    assert_rounds_to(drop(weights, 0.5, False), weights.tolist(), "the weights in evaluation")
+
+
 def count(layer: nn.Module) -> int:
     return sum(parameter.numel() for parameter in layer.parameters())
 
@@ -182,6 +239,13 @@ SIGNATURES = {
     "named_attention.attention": "query, key, value",
     "named_attention.multi_head": "x, W_q, W_k, W_v, W_o",
     "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
+    "softmax_temperature.tempered_softmax": "scores, temperature",
+    "softmax_temperature.entropy": "weights",
+    "softmax_temperature.variance_of_products": "queries, keys",
+    "softmax_temperature.scale": "scores, d_key",
+    "scaled_dot_product_attention.batched_product": "a, b",
+    "scaled_dot_product_attention.DotProductAttention": "dropout",
+    "attention_dropout.drop": "weights, rate, training",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from reference_cases import (
     PROJECTIONS,
+    AttentionCase,
     Case,
     Leaves,
     assert_same,
@@ -156,6 +157,39 @@ def torch_named_heads(case: Case, leaves: Leaves) -> Tensor:
     return torch.stack(outputs).sum(0)  # (batch, seq, chans)
 
 
+def torch_tempered_softmax(case: Case, leaves: Leaves) -> Tensor:
+    """The probabilities of a categorical distribution, over logits that torch normalises."""
+    logits = leaves["scores"] / case.options["temperature"]
+    return torch.distributions.Categorical(logits=logits).probs
+
+
+def torch_entropy(case: Case, leaves: Leaves) -> Tensor:
+    return torch.special.entr(leaves["weights"]).sum(dim=-1)
+
+
+def torch_variance_of_products(case: Case, leaves: Leaves) -> Tensor:
+    """The covariance of each row of products with itself, one row at a time."""
+    products = F.bilinear(
+        leaves["queries"], leaves["keys"], torch.eye(leaves["keys"].shape[-1]).double()[None]
+    ).squeeze(-1)
+    rows = products.view(-1, products.shape[-1])
+    return torch.stack([row.cov(correction=0) for row in rows]).view(products.shape[:-1])
+
+
+def torch_dot_product_attention(case: Case, leaves: Leaves) -> Tensor:
+    assert isinstance(case, AttentionCase)
+    queries, keys, values = (leaves[name] for name in ("queries", "keys", "values"))
+    mask, lens = None, case.valid_lens
+    if lens is not None:
+        mask = torch.arange(keys.shape[1]) < lens.view(len(keys), -1, 1)
+        mask = mask.expand(-1, queries.shape[1], -1)  # (batch, n_queries, n_keys)
+    return F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
+
+
+def torch_dropout(case: Case, leaves: Leaves) -> Tensor:
+    return F.dropout(leaves["weights"], case.options["rate"], case.options["training"])
+
+
 Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
@@ -166,6 +200,9 @@ ORACLES: dict[str, Oracle] = {
     "feed_forward": torch_sequential,
     "transformer_block": torch_encoder_layer,
     "named_attention": torch_named_heads,
+    "softmax_temperature": torch_tempered_softmax,
+    "scaled_dot_product_attention": torch_dot_product_attention,
+    "attention_dropout": torch_dropout,
 }
 
 
