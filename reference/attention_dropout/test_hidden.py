@@ -97,7 +97,7 @@ def test_each_on_its_own(student, rng):
 def test_nothing_dropped_in_evaluation(student, rng):
     """If training is False, the result equals the weights, whatever the rate is."""
     for rate in (0.5, 0.0, 0.2, 1.0, 1, 0):
-        for shape in ((BATCH, N_QUERIES, N_KEYS), (1, 4), (6,)):
+        for shape in ((BATCH, N_QUERIES, N_KEYS), (1, 4), (6,), (3, 2, 1)):
             weights = weights_of(rng, *shape)
             output = in_float64(student.drop(weights, rate, False))
             assert_close(output, weights, f"the result at rate {rate} in evaluation")
@@ -149,7 +149,7 @@ def test_tensors(student, rng):
     weights = weights_of(rng, *shape)
     swapped = weights.transpose(0, 1).contiguous().transpose(0, 1)
     for training in (True, False):
-        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
             narrow = weights.to(dtype)
             output = student.drop(narrow, 0.5, training)
             shown = f"the result for weights of {dtype}"

@@ -27,8 +27,8 @@ from grader.testing import (
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 N_QUERIES, N_KEYS, N, D_KEY = 3, 5, 6, 4
-SHAPES = ((3, 5), (4,), (2, 3, 6), (4, 4), (2, 4, 3, 5), (3, 1), (1, 4), (1, 1))
-TEMPERATURES = (0.5, 2.0, 1.0, 3, 0.25, 0.7, 4.0, 1.5)
+SHAPES = ((3, 5), (4,), (2, 3, 6), (4, 4), (2, 4, 3, 5), (3, 1), (1, 4), (1, 1), (2, 1, 5))
+TEMPERATURES = (0.5, 2.0, 1.0, 3, 0.25, 0.7, 4.0, 1.5, 0.8)
 
 
 def arguments(rng, *leading, n_keys=N_KEYS, n=N, d_key=D_KEY):
@@ -138,21 +138,32 @@ def test_variance(student, reference, rng):
 
     Guards: single products, vectors of size 1, and no or several leading axes.
     """
-    for shape in ((N, D_KEY), (2, 3, 5, 4), (3, 5, 7), (4, 4), (2, 1, 3), (3, 5, 1), (2, 7, 3)):
-        queries, keys = rng.randn(*shape) + 0.5, rng.randn(*shape) + 0.5
-        variance = in_float64(student.variance_of_products(queries, keys))
-        shown = f"the variance for queries of shape {shape}"
-        assert_close(variance, reference.variance_of_products(queries, keys), shown)
+    ordinary = ((N, D_KEY), (2, 3, 5, 4), (3, 5, 7), (4, 4), (2, 7, 3))
+    single = ((2, 1, 3), (3, 5, 1), (1, 5, 3), (2, 1, 6, 4))
+    for shape in (*ordinary, *single):
+        for size in (1.0, 100.0):
+            queries, keys = rng.randn(*shape) + 0.5, (rng.randn(*shape) + 0.5) * size
+            variance = in_float64(student.variance_of_products(queries, keys))
+            shown = f"the variance for queries of shape {shape}"
+            right = reference.variance_of_products(queries, keys)
+            assert_close(variance, right, shown, atol=1e-5 * size**2)
 
 
 @pytest.mark.points(1)
 def test_scale(student, reference, rng):
-    """`scale` divides the scores by the root of d_key."""
-    for shape, d_key in (((2, 3, 5), 7), ((4,), 64), ((3, 6), 2), ((3, 4), 1), ((4, 4), 9)):
-        scores = rng.randn(*shape)
+    """`scale` divides the scores by the root of d_key.
+
+    Guards: scores of any shape and size.
+    """
+    sizes = {(2, 3, 5): 7, (4,): 64, (3, 6): 2, (3, 4): 1, (4, 4): 9, (1, 3): 5, (3, 1, 1): 3}
+    for shape, d_key in sizes.items():
+        scores = rng.randn(*shape) * d_key**2
         shown = f"the scaled scores for d_key {d_key}"
         right = reference.scale(scores, d_key)
         assert_close(in_float64(student.scale(scores, d_key)), right, shown)
+    scores = rng.randn(3, 4) * 1e5
+    right = reference.scale(scores, 4)
+    assert_close(in_float64(student.scale(scores, 4)), right, "large scores, scaled", atol=0.1)
 
 
 @pytest.mark.points(1)

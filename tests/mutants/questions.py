@@ -470,10 +470,145 @@ def _names(
     return sorted(getattr(module, function)(*named, *over)[1])
 
 
+def softmax_temperature(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw scores, temperatures, weights, and vectors."""
+    n_keys, n, d_key, *leading = _sizes(rng, 5)
+    leading = leading[: int(rng.randint(0, 3, 1))]
+    scores = _drawn(rng, *leading, n_keys)
+    temperature = _one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
+    small = scores * min(temperature, 1.0)  # or low precision decides
+    yield from _function(lambda x: module.tempered_softmax(x, temperature), rng, small)
+    yield "named", lambda: module.tempered_softmax(scores=scores, temperature=temperature)
+    for wrong in (0, 0.0, -1, -1e-6, -0.5, -1e4):
+        yield f"temperature {wrong}", functools.partial(module.tempered_softmax, scores, wrong)
+    weights = scores.clamp(-9, 9).softmax(dim=-1)
+    if n_keys > 1:  # the entropy of one key is 0, where it has no slope on one side
+        yield from _function(module.entropy, rng, weights)
+    yield "entropy", functools.partial(module.entropy, weights)
+    padded = torch.cat([weights, torch.zeros(*leading, 2)], dim=-1)
+    one_hot = torch.eye(n_keys, dtype=torch.float64)
+    for zeros in (padded, one_hot, scores.mul(100).softmax(dim=-1)):
+        yield "entropy of zeros", functools.partial(module.entropy, weights=zeros)
+        yield "is its gradient finite", functools.partial(_finite, module.entropy, zeros)
+    vectors = _drawn(rng, *leading, n, d_key), rng.randn(*leading, n, d_key) + 0.5
+    yield from _function(module.variance_of_products, rng, *vectors)
+    yield from _function(lambda x: module.scale(x, d_key), rng, scores)
+    for size in (1, 7, 64):
+        yield f"d_key {size}", functools.partial(module.scale, scores, size)
+
+
+def _finite(call: Callable[..., Any], x: Tensor) -> dict[str, Tensor]:
+    """Return where the output and the gradient are finite."""
+    found = gradients(call, x)
+    return {name: each.isfinite() for name, each in found.items() if isinstance(each, Tensor)}
+
+
+def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw queries, keys, values, lengths of each kind, and padded values that are not finite."""
+    batch, n_queries, n_keys, d_key, d_value = _sizes(rng, 5)
+    queries, keys = _drawn(rng, batch, n_queries, d_key), rng.randn(batch, n_keys, d_key)
+    values, rate = _drawn(rng, batch, n_keys, d_value), _rate(rng)
+    shape = _one_of(rng, None, (batch,), (batch, n_queries))
+    lens = None if shape is None else rng.randint(0, n_keys + 1, *shape)
+
+    def made(training: bool = False) -> Any:
+        return module.DotProductAttention(rate).double().train(training)
+
+    def call(*inputs: Tensor) -> Any:
+        return made()(*inputs, lens)
+
+    def kept(training: bool) -> Any:
+        layer = made(training)
+        layer(queries[..., :1], keys[..., :1], values)
+        layer(queries, keys, values, valid_lens=lens)
+        return layer.attention_weights.detach().double()  # the statement leaves the dtype open
+
+    yield from _function(call, rng, queries, keys, values)
+    yield "lengths left out", lambda: made()(queries, keys, values)
+    named = {"queries": queries, "keys": keys, "values": values, "valid_lens": lens}
+    yield "named", lambda: module.DotProductAttention(dropout=rate).eval()(**named)
+    yield "parameters", lambda: len(list(made().parameters()))
+    for training in (False, True):
+        yield f"weights with training {training}", functools.partial(kept, training)
+    if lens is not None:
+        longest = lens.view(batch, -1).amax(dim=1, keepdim=True)
+        padded = (torch.arange(n_keys) >= longest).unsqueeze(-1)
+        for filler in (torch.nan, torch.inf, -torch.inf):
+            yield f"{filler}", functools.partial(call, queries, keys, values.where(~padded, filler))
+        long = torch.full(shape, n_keys + 1)
+        yield "lengths too long", lambda: made()(queries, keys, values, long)
+        for wrong in _wrong_shapes(batch, n_queries, n_keys):
+            other = torch.ones(wrong, dtype=torch.int64)
+            yield f"{wrong}", functools.partial(made(), queries, keys, values, other)
+    small = [rng.randn(*each.shape) for each in (queries, keys, values)]
+    if rate in (0.0, 1.0):
+        yield "training", lambda: gradients(made(True), *small, lens)
+    else:
+        for place in ("output", "input 0", "input 2"):
+            yield (
+                f"{place} in training",
+                lambda p=place: Random(lambda: gradients(made(True), *small, lens)[p]),
+            )
+    a, b = rng.randn(batch, n_queries, n_keys), rng.randn(batch, n_keys, d_key)
+    yield from _function(module.batched_product, rng, a, b)
+    misfits = {
+        "batches": (a, b[:1].repeat(batch + 1, 1, 1)),
+        "a batch of 1": (a.repeat(2, 1, 1), b[:1]),
+        "terms": (a, rng.randn(batch, n_keys + 1, d_key)),
+        "one matrix": (a, b[0]),
+        "one first matrix": (a[0], b),
+        "matrices": (a[0], b[0]),
+        "four axes": (a[None], b[None]),
+        "a vector": (a, b[0, :, 0]),
+    }
+    for what, pair in misfits.items():
+        yield what, functools.partial(module.batched_product, *pair)
+
+
+def attention_dropout(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw weights, rates and modes."""
+    shape = _sizes(rng, 3)[: 1 + int(rng.randint(0, 3, 1))]
+    weights, rate = (
+        _drawn(rng, *shape).clamp(-9, 9).softmax(dim=-1),
+        _one_of(rng, 0.1, 0.3, 0.5, 0.8),
+    )
+    for fixed, training in ((rate, False), (0.0, True), (0, True), (1.0, True), (1, True)):
+        call = functools.partial(module.drop, rate=fixed, training=training)
+        yield from _function(call, rng, weights)
+    for wrong in (-1e-9, -0.5, -1, 1.0001, 1.5, 2):
+        for training in (False, True):
+            yield f"rate {wrong}", functools.partial(module.drop, weights, wrong, training)
+    yield "afterwards", lambda: _afterwards(module.drop, weights, rate, True)
+    for place in ("output", "input 0"):
+        yield (
+            f"{place} in training",
+            lambda p=place: Random(lambda: gradients(module.drop, weights, rate, True)[p]),
+        )
+    for dtype in (torch.float64, *LOW):
+        low = weights.to(dtype)
+        yield f"{dtype} in training", lambda x=low: str(module.drop(x, rate, True).dtype)
+    many = rng.randn(6, 5).softmax(dim=-1)
+    yield "seeded", lambda: Random(lambda: _twice(module.drop, many))
+
+
+def _twice(call: Callable[..., Any], weights: Tensor) -> Tensor:
+    """Return where two draws after the same seed differ, and where the next one does."""
+    seed = int(torch.randint(0, 2**31, ()))
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(seed)
+        drawn.append(call(weights, 0.5, True))
+    drawn.append(call(weights, 0.5, True))
+    torch.manual_seed(seed + 1)
+    return torch.stack([(drawn[0] != drawn[1]).any(), (drawn[0] != drawn[2]).any()]).double()
+
+
 CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
     call.__name__: call
     for call in (
         *(dictionary_lookup, masked_softmax, causal_attention, multi_head_attention),
         *(layer_norm, feed_forward, transformer_block, named_attention),
+        *(layer_norm, feed_forward, transformer_block),
+        *(softmax_temperature, scaled_dot_product_attention, attention_dropout),
     )
 }
