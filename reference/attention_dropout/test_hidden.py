@@ -5,6 +5,8 @@ many draws. One mistake should cost one check: a check of an edge also accepts w
 what the student's own code gives in the ordinary case.
 """
 
+import functools
+
 import pytest
 import torch
 from torch import Tensor
@@ -168,7 +170,7 @@ def test_tensors(student, rng):
             "keys": (BATCH, N_QUERIES, 17),
         }
         calls = [
-            lambda w=weights_of(rng, *each), t=training: student.drop(w, 0.5, t)
+            functools.partial(student.drop, weights_of(rng, *each), 0.5, training)
             for each in (shape, *larger.values())
         ]
         assert_vectorised(student, calls[0], dict(zip(larger, calls[1:])))

@@ -114,7 +114,7 @@ def kept(student, rng):
     """The weights of the last call in evaluation mode."""
     module = attention(student, 0.5)
     module(*qkv(rng))
-    return module.attention_weights
+    return module.attention_weights.double()
 
 
 @probe(KEPT)
@@ -122,7 +122,7 @@ def kept_with_lengths(student, rng):
     """The weights of the last call with lengths."""
     module = attention(student)
     module(*qkv(rng), torch.tensor([2, 4]))
-    return module.attention_weights
+    return module.attention_weights.double()
 
 
 @probe(KEPT)
@@ -131,7 +131,7 @@ def kept_in_training(student, rng):
     module = attention(student, 0.5).train()
     with seeded(student, 4):
         module(*(tensor.repeat(300, 1, 1) for tensor in qkv(rng, 1)))
-    weights = module.attention_weights
+    weights = module.attention_weights.double()
     return {"largest": weights.amax(0), "smallest": weights.amin(0)}
 
 

@@ -174,7 +174,8 @@ def low(student, rng):
 def apart(student, rng):
     """Rows whose scores lie ten thousand apart."""
     rows = 1e4 * torch.arange(3).view(3, 1)
-    return student.tempered_softmax(rng.permutation(12).double().view(3, 4) + rows, 1.0)
+    weights = student.tempered_softmax(rng.permutation(12).double().view(3, 4) + rows, 1.0)
+    return {"weights": weights, "finite": weights.isfinite()}
 
 
 @probe("extreme scores")
