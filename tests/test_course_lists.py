@@ -53,10 +53,11 @@ def test_a_variable_names_the_list(cli: Cli, listed: Path, monkeypatch: pytest.M
 
 
 def test_an_exercise_of_another_list_is_named_with_its_list(cli: Cli, listed: Path) -> None:
-    said = cli("hint", "zoom", "--course", listed)
-    assert said.code == 2
-    assert "the list `small` is without `zoom`" in said.err
-    assert "--course-list all" in said.err
+    for command in (("hint", "zoom"), ("check", "zoom"), ("check", listed / "exercises/zoom.py")):
+        said = cli(*command, "--course", listed)
+        assert said.code == 2
+        assert "the list `small` is without `zoom`" in said.err
+        assert "--course-list all" in said.err
 
 
 def test_a_list_that_the_course_does_not_have_is_refused(

@@ -55,6 +55,8 @@ def parse_targets(
 
     Without targets, take all exercises; only the next one that does not pass, if `following`.
     """
+    for target in targets:
+        course.refuse_of_other_list(Path(target).stem)
     names = [Path(t).stem for t in targets if _means_exercise(t, course)]
     paths = [Path(t) for t in targets if not _means_exercise(t, course)]
     if not paths:

@@ -124,12 +124,18 @@ class Course:
         for exercise in self.exercises:
             if exercise.name == name:
                 return exercise
+        self.refuse_of_other_list(name)
+        problem = f"there is no exercise `{name}`{did_you_mean(name, self.names)}"
+        raise RequestError(problem, "grader status   lists the exercises")
+
+    def refuse_of_other_list(self, name: str) -> None:
+        """Raise `RequestError` if another list has an exercise of this name, and this one not."""
+        if name in self.names:
+            return
         for other, listed in self.lists.items():
             if name in listed.exercises:
                 problem = f"the list `{self.chosen}` is without `{name}`"
                 raise RequestError(problem, f"--course-list {other}")
-        problem = f"there is no exercise `{name}`{did_you_mean(name, self.names)}"
-        raise RequestError(problem, "grader status   lists the exercises")
 
     def choose(self, name: str | None = None) -> Course:
         """Return the course with the exercises of a list alone, by default those of the first.
