@@ -99,7 +99,8 @@ def test_batched_product(student, rng):
 def test_attention(student, reference, rng):
     """Without lengths, the output is the softmax of the scaled scores times the values.
 
-    Guards: single queries, keys, features and batch items; there are no parameters.
+    Guards: single queries, keys, features and batch items, and scores of any size; there are no
+    parameters.
     """
     sizes = ((2, 3, 5, 4, 6), (3, 7, 4, 5, 2), (4, 4, 4, 4, 4), (2, 3, 6, 9, 1), (2, 5, 3, 1, 4))
     singles = ((1, 3, 5, 4, 6), (2, 1, 5, 3, 4), (2, 3, 1, 4, 5), (1, 1, 1, 3, 2), (1, 1, 4, 2, 3))
@@ -108,6 +109,16 @@ def test_attention(student, reference, rng):
         shown = "(batch, n_queries, n_keys, d_key, d_value) = " + str(shape)
         output = in_float64(attended(student, *arguments))
         assert_close(output, attended(reference, *arguments), f"the output for {shown}")
+    # Whole numbers, whose sums are exact in every floating type that code may compute in.
+    queries, keys = (rng.randint(-2, 3, BATCH, n, D_KEY).double() for n in (N_QUERIES, N_KEYS))
+    values = rng.randn(BATCH, N_KEYS, D_VALUE)
+    queries[..., 0], keys[..., 0] = 0, 1
+    own = functools.partial(attended, student, queries, keys, values)
+    for far in (1e5, -1e5):
+        shifted = queries + torch.tensor([far, 0, 0, 0], dtype=torch.float64)
+        right = attended(reference, shifted, keys, values)
+        what = f"the output for scores near {far / 2:g}"
+        assert_right_or_own(attended(student, shifted, keys, values), right, own, what)
     found = parameter_shapes(student.DotProductAttention(0.0))
     expect(not found, f"the module has the parameters {list(found)}, where none are expected")
 
