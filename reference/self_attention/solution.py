@@ -41,7 +41,7 @@ def softmax_naive(scores: Tensor) -> Tensor:
     """Return the softmax of each row of scores (..., n_queries, n_keys), as in the formula."""
     # --- solution
     exponentials = torch.exp(scores)  # (..., n_queries, n_keys), inf for scores of 1000
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)  # (..., n_queries, n_keys)
+    return normalise(exponentials)  # (..., n_queries, n_keys)
     # --- end
 
 
@@ -50,8 +50,7 @@ def softmax_stable(scores: Tensor) -> Tensor:
     # --- solution
     # The largest exponent is 0, so no exponential overflows, and at least one in a row is 1.
     shifted = scores - scores.amax(dim=-1, keepdim=True)  # (..., n_queries, n_keys)
-    exponentials = torch.exp(shifted)  # (..., n_queries, n_keys)
-    return exponentials / exponentials.sum(dim=-1, keepdim=True)  # (..., n_queries, n_keys)
+    return softmax_naive(shifted)  # (..., n_queries, n_keys)
     # --- end
 
 
