@@ -4,6 +4,19 @@ import torch
 from torch import Tensor, nn
 
 
+def attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return the values, weighted by how well their keys match each query.
+
+    All four are (..., n_tokens, d_out). What both classes share is written once, here.
+    """
+    # --- solution
+    d_out = keys.shape[-1]
+    scores = queries @ keys.transpose(-2, -1) / d_out**0.5  # (..., n_tokens, n_tokens)
+    weights = torch.softmax(scores, dim=-1)  # (..., n_tokens, n_tokens)
+    return weights @ values  # (..., n_tokens, d_out)
+    # --- end
+
+
 class SelfAttentionV1(nn.Module):
     """Self-attention whose projections are plain parameters of shape (d_in, d_out)."""
 
@@ -21,10 +34,7 @@ class SelfAttentionV1(nn.Module):
         queries = x @ self.W_query  # (..., n_tokens, d_out)
         keys = x @ self.W_key  # (..., n_tokens, d_out)
         values = x @ self.W_value  # (..., n_tokens, d_out)
-
-        scores = queries @ keys.transpose(-2, -1) * keys.shape[-1] ** -0.5  # (..., n_tokens, n_tokens)
-        weights = torch.softmax(scores, dim=-1)  # (..., n_tokens, n_tokens)
-        return weights @ values  # (..., n_tokens, d_out)
+        return attention(queries, keys, values)  # (..., n_tokens, d_out)
         # --- end
 
 
@@ -45,10 +55,7 @@ class SelfAttentionV2(nn.Module):
         queries = self.W_query(x)  # (..., n_tokens, d_out)
         keys = self.W_key(x)  # (..., n_tokens, d_out)
         values = self.W_value(x)  # (..., n_tokens, d_out)
-
-        scores = queries @ keys.transpose(-2, -1) * keys.shape[-1] ** -0.5  # (..., n_tokens, n_tokens)
-        weights = torch.softmax(scores, dim=-1)  # (..., n_tokens, n_tokens)
-        return weights @ values  # (..., n_tokens, d_out)
+        return attention(queries, keys, values)  # (..., n_tokens, d_out)
         # --- end
 
 
