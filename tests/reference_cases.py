@@ -131,6 +131,34 @@ def lookup_case(rng: Rng, module: ModuleType) -> Case:
     return Case("attention", {"temp": temp}, tracked(Q=Q, K=K, V=rng.randn(*K.shape[:-1], d_value)))
 
 
+SELF_ATTENTION = {  # function: its argument
+    "context_vectors": "inputs",
+    "scores_by_loops": "inputs",
+    "scores_by_product": "inputs",
+    "normalise": "scores",
+    "softmax_naive": "scores",
+    "softmax_stable": "scores",
+}
+
+
+def self_attention_case(rng: Rng, module: ModuleType) -> Case:
+    """One function after the other, as seeds count up; scores that `normalise` can divide."""
+    target = list(SELF_ATTENTION)[rng.seed % len(SELF_ATTENTION)]
+    *leading, rows, columns = sizes(rng, 2 + int(rng.randint(0, 3, 1)))
+    x = rng.randn(*(() if target == "scores_by_loops" else leading), rows, columns)
+    x = x.abs() + 0.1 if target == "normalise" else x
+    return Case(target, {}, tracked(**{SELF_ATTENTION[target]: x}))
+
+
+def trainable_case(rng: Rng, module: ModuleType) -> Case:
+    """Both classes, as seeds count up."""
+    d_in, d_out, n_tokens, *leading = sizes(rng, 3 + int(rng.randint(0, 3, 1)))
+    target = f"SelfAttentionV{1 + rng.seed % 2}"
+    options = {"d_in": d_in, "d_out": d_out}
+    options |= {"qkv_bias": flag(rng)} if target == "SelfAttentionV2" else {}
+    return layer_case(rng, module, target, rng.randn(*leading, n_tokens, d_in), **options)
+
+
 def masked_case(rng: Rng, module: ModuleType, *, per_query: bool | None = None) -> Case:
     """Lengths for each batch item or each query, of which one is 0, as integers or floats."""
     batch, n_queries, n_keys = sizes(rng, 3)
@@ -205,6 +233,15 @@ def multi_head_case(rng: Rng, module: ModuleType, *, square: bool = False, **cho
     return layer_case(rng, module, "MultiHeadAttention", x, **options)
 
 
+def stacked_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
+    batch, n_tokens, d_in, num_heads, d_out = sizes(rng, 5)
+    options = {"d_in": d_in, "d_out": d_out, "num_heads": num_heads, "dropout": 0.5}
+    options["context_length"] = n_tokens + int(rng.randint(0, 3, 1))
+    options |= {"qkv_bias": flag(rng)} | chosen
+    x = rng.randn(batch, n_tokens, d_in)
+    return layer_case(rng, module, "StackedHeads", x, **options)
+
+
 def norm_case(rng: Rng, module: ModuleType) -> Case:
     """Features of scale 0.3, where eps 0.1 counts; the first token's are all alike."""
     x = rng.randn(*sizes(rng, 2 + int(rng.randint(0, 3, 1)))) * 0.3
@@ -250,7 +287,10 @@ def named_case(rng: Rng, module: ModuleType, *, target: str = "multi_head") -> C
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
+    "self_attention": self_attention_case,
+    "trainable_self_attention": trainable_case,
     "causal_attention": causal_case,
+    "stacked_heads": stacked_case,
     "multi_head_attention": multi_head_case,
     "layer_norm": norm_case,
     "feed_forward": feed_forward_case,

@@ -25,8 +25,10 @@ from reference_cases import (
     multi_head_case,
     named_case,
     norm_case,
+    parameters,
     products_case,
     sizes,
+    stacked_case,
     tracked,
 )
 from torch import Tensor, nn
@@ -47,7 +49,10 @@ from grader.course.course import Course
 from grader.testing import Rng
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-DROPPING = ("causal_attention", "multi_head_attention", "feed_forward", "transformer_block")
+DROPPING = (
+    *("causal_attention", "stacked_heads", "multi_head_attention", "feed_forward"),
+    "transformer_block",
+)
 
 
 @pytest.mark.slow
@@ -72,6 +77,46 @@ def test_multi_head_attention_is_torchs_module(
     module = references["multi_head_attention"]
     case = multi_head_case(Rng(seed), module, square=True, causal=causal, qkv_bias=qkv_bias)
     prove(case, module, torch_multi_head_attention)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_split_weights_make_a_multi_head_attention_without_a_projection(
+    seed: int, references: References
+) -> None:
+    case = stacked_case(Rng(seed), references["stacked_heads"], qkv_bias=False)
+    stacked = references["stacked_heads"].StackedHeads(**case.options).double().eval()
+    stacked.load_state_dict(parameters(case.leaves), strict=False)
+    options = case.options | {"d_out": case.options["d_out"] * case.options["num_heads"]}
+    joint = references["multi_head_attention"].MultiHeadAttention(**options).double().eval()
+    matrices = references["stacked_heads"].split_weights(stacked)
+    for name, matrix in zip(PROJECTIONS, matrices, strict=True):
+        joint.get_submodule(name).weight = nn.Parameter(matrix)
+    nn.init.eye_(joint.out_proj.weight)
+    nn.init.zeros_(joint.out_proj.bias)
+    assert_close(joint(case.leaves["x"]), stacked(case.leaves["x"]), "the output")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_copied_weights_give_the_same_output(seed: int, references: References) -> None:
+    module, rng = references["trainable_self_attention"], Rng(seed)
+    d_in, d_out, n_tokens = sizes(rng, 3)
+    source, target = module.SelfAttentionV2(d_in, d_out), module.SelfAttentionV1(d_in, d_out)
+    module.copy_weights(source, target)
+    x = rng.randn(n_tokens, d_in, dtype=torch.float32)
+    assert_close(target(x), source(x), "the output of V1", rtol=1e-5, atol=1e-6)
+    assert all(parameter.requires_grad for parameter in target.parameters())
+    with pytest.raises(ValueError, match="biases"):
+        module.copy_weights(module.SelfAttentionV2(d_in, d_out, qkv_bias=True), target)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1e4, 0.0), (1.0, -1e4), (1.0, 1e4)])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_stable_softmax_holds_for_scores_of_any_size(
+    seed: int, scale: float, offset: float, references: References
+) -> None:
+    scores = Rng(seed).randn(*sizes(Rng(seed), 3)) * scale + offset
+    weights = references["self_attention"].softmax_stable(scores)
+    assert_close(weights, F.softmax(scores, dim=-1), "the weights")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -268,8 +313,8 @@ def test_dropout_has_the_moments_of_torchs(rate: float, seed: int, references: R
 def nothing_left(case: Case, leaves: Leaves) -> Tensor:
     """What a layer gives if all that it may drop is dropped."""
     x = leaves["x"]
-    if case.target == "CausalAttention":
-        return x.new_zeros(*x.shape[:-1], case.options["d_out"])
+    if case.target in ("CausalAttention", "StackedHeads"):
+        return x.new_zeros(*x.shape[:-1], case.options["d_out"] * case.options.get("num_heads", 1))
     if case.target != "TransformerBlock":
         bias = leaves["out_proj.bias" if case.target == "MultiHeadAttention" else "linear2.bias"]
         return bias.expand(*x.shape[:-1], -1)
@@ -313,6 +358,10 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     "root of the temperature": ("dictionary_lookup", "/ temp", "/ temp**0.5", "the output"),
     "one key too many": ("masked_softmax", "(n_keys) < lens", "(n_keys) <= lens", "the output"),
     "nan at length 0": ("masked_softmax", ".masked_fill(~valid, 0.0)", "", "the output"),
+    "weights transposed": ("self_attention", "return weights", "return weights.mT", "the output"),
+    "sum of a column": ("self_attention", "sum(dim=-1,", "sum(dim=-2,", "the output"),
+    "scale of n_tokens": ("trainable_self_attention", "shape[-1]", "shape[-2]", "the output"),
+    "heads in reverse": ("stacked_heads", "in self.heads]", "in self.heads[::-1]]", "the output"),
     "scale of the input": ("causal_attention", "d_out**-0.5", "d_in**-0.5", "the output"),
     "one token ahead": ("causal_attention", ".tril()", ".tril(1)", "the output"),
     "scale of all heads": ("multi_head_attention", "self.d_head**", "d_out**", "the output"),

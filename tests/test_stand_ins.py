@@ -13,7 +13,6 @@ from reference_cases import (
     References,
     assert_close,
     assert_same,
-    block_case,
     loaded,
 )
 
@@ -25,6 +24,7 @@ from grader.testing import Rng
 pytestmark = pytest.mark.usefixtures("one_thread")
 LAYERS = ("feed_forward", "layer_norm", "multi_head_attention")
 STAND_INS = (*LAYERS, "masked_softmax")
+STAND_INS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
 
 
 def standing_in(course: Course, name: str) -> ModuleType:
@@ -50,7 +50,7 @@ def test_a_stand_in_gives_what_the_reference_gives(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rate", [0.0, 1.0])
-@pytest.mark.parametrize("name", ["feed_forward", "multi_head_attention"])
+@pytest.mark.parametrize("name", ["causal_attention", "feed_forward", "multi_head_attention"])
 def test_a_stand_in_drops_nothing_or_all_in_training_as_the_reference_does(
     name: str, rate: float, seed: int, course: Course, references: References
 ) -> None:
@@ -77,12 +77,17 @@ def test_a_seed_gives_a_stand_in_the_parameters_of_the_reference(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "training"])
-def test_the_block_gives_on_stand_ins_what_it_gives_on_the_references(
-    training: bool, seed: int, course: Course, solutions: dict[str, str], references: References
+@pytest.mark.parametrize("name", ["stacked_heads", "transformer_block"])
+def test_what_is_built_of_stand_ins_gives_what_it_gives_on_the_references(
+    name: str,
+    training: bool,
+    seed: int,
+    course: Course,
+    solutions: dict[str, str],
+    references: References,
 ) -> None:
-    name = "transformer_block"
     _, sources = program(course, course[name], solutions)
     modules = Program(sources).load(name), references[name]
-    case = block_case(Rng(seed), references[name])
+    case = CASES[name](Rng(seed), references[name])
     case = replace(case, options=case.options | {"dropout": 0.0 if training else 0.5})
     assert_same(*(case.function(module, training=training) for module in modules), case.leaves)

@@ -32,6 +32,13 @@ TOKENS = [
 SECOND_TOKEN_SCORES = [0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]
 SECOND_TOKEN_WEIGHTS = [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581]
 SECOND_TOKEN_CONTEXT = [0.4419, 0.6515, 0.5683]
+SECOND_TOKEN_SHARES = [0.1455, 0.2278, 0.2249, 0.1285, 0.1077, 0.1656]
+STACKED_HEADS = [
+    [-0.4519, 0.2216, 0.4772, 0.1063],
+    [-0.5874, 0.0058, 0.5891, 0.3257],
+    [-0.6300, -0.0632, 0.6202, 0.3860],
+    [-0.5299, -0.1081, 0.5077, 0.3493],
+]
 CAUSAL_WEIGHTS = {
     2: [0.5517, 0.4483, 0, 0, 0, 0],
     3: [0.3800, 0.3097, 0.3103, 0, 0, 0],
@@ -94,6 +101,59 @@ def test_plain_attention_among_six_tokens_is_as_worked_out(references: Reference
     assert_rounds_to(scores[1], SECOND_TOKEN_SCORES, "row 2 of X Xᵀ")
     assert_rounds_to(attention(X, X, torch.eye(6))[1], SECOND_TOKEN_WEIGHTS, "its softmax")
     assert_rounds_to(attention(X, X, X)[1], SECOND_TOKEN_CONTEXT, "its context")
+
+
+def test_self_attention_among_six_tokens_is_as_worked_out(references: References) -> None:
+    module, X = references["self_attention"], torch.tensor(TOKENS)
+    for scores in (module.scores_by_loops(X), module.scores_by_product(X)):
+        assert_rounds_to(scores[1], SECOND_TOKEN_SCORES, "the scores of token 2")
+    assert_rounds_to(scores[1].sum(), 6.5617, "their sum")
+    assert_rounds_to(module.normalise(scores)[1], SECOND_TOKEN_SHARES, "divided by their sum")
+    for softmax in (module.softmax_naive, module.softmax_stable):
+        assert_rounds_to(softmax(scores)[1], SECOND_TOKEN_WEIGHTS, "their softmax")
+        weights = softmax(torch.tensor([[2.0, -2.0]]))
+        assert_rounds_to(weights[0], [0.9820, 0.0180], "the weights of 2 and -2")
+    assert module.softmax_stable(torch.tensor([1e4, -1e4])).isfinite().all()
+    assert module.softmax_naive(torch.tensor([1000.0, 999.0])).isnan().any()
+    assert_rounds_to(module.context_vectors(X)[1], SECOND_TOKEN_CONTEXT, "the context")
+
+
+def test_seeds_give_the_worked_trainable_attention(references: References) -> None:
+    module, x = references["trainable_self_attention"], torch.tensor(TOKENS)
+    torch.manual_seed(123)
+    first = module.SelfAttentionV1(3, 2)
+    assert_rounds_to(first(x)[1], [0.3061, 0.8210], "the output of V1 for token 2")
+    scores = (x[1] @ first.W_query) @ (x @ first.W_key).T
+    assert_rounds_to(scores, [1.2705, 1.8524, 1.8111, 1.0795, 0.5577, 1.5440], "its scores")
+    weights = module.attention(x @ first.W_query, x @ first.W_key, torch.eye(6))[1]
+    assert_rounds_to(weights, [0.1500, 0.2264, 0.2199, 0.1311, 0.0906, 0.1820], "its weights")
+    torch.manual_seed(789)
+    second = module.SelfAttentionV2(3, 2)
+    module.copy_weights(second, first)
+    for layer in (second, first):
+        assert_rounds_to(layer(x)[1], [-0.0748, 0.0703], "the output of V2 for token 2")
+    show_weights(second, torch.eye(6))
+    weights = [0.2041, 0.1659, 0.1662, 0.1496, 0.1665, 0.1477]
+    assert_rounds_to(second(x)[0, 1], weights, "the weights of V2 for token 2")
+
+
+def test_seed_123_gives_the_worked_heads(references: References) -> None:
+    torch.manual_seed(123)
+    stacked = references["stacked_heads"].StackedHeads(3, 2, 6, 0.0, 2)
+    x = torch.tensor([TOKENS])
+    output = stacked(x.repeat(2, 1, 1))
+    assert output.shape == (2, 6, 4)
+    for sentence in output:
+        assert_rounds_to(sentence[[0, 1, 2, 5]], STACKED_HEADS, "tokens 1, 2, 3 and 6")
+    W_query, W_key, W_value = references["stacked_heads"].split_weights(stacked)
+    assert W_query.shape == W_key.shape == W_value.shape == (4, 3)
+    assert_rounds_to(W_query[0], [-0.2354, 0.0191, -0.2867], "the first row of W_query")
+    assert_rounds_to(W_value[0], [-0.4900, -0.3503, -0.2120], "the first row of W_value")
+    for number, head in enumerate(stacked.heads):
+        alone = references["causal_attention"].CausalAttention(3, 2, 6, 0.0)
+        alone.load_state_dict(head.state_dict())
+        columns = slice(2 * number, 2 * number + 2)
+        assert_rounds_to(output[0, :, columns], alone(x)[0].tolist(), "a head")
 
 
 def test_causal_attention_without_learning_is_as_worked_out(references: References) -> None:
@@ -230,6 +290,19 @@ SIGNATURES = {
     "dictionary_lookup.attention": "Q, K, V, temp=1.0",
     "dictionary_lookup.lookup": "entries, key, temp=0.01",
     "masked_softmax.masked_softmax": "X, valid_lens",
+    "self_attention.scores_by_loops": "inputs",
+    "self_attention.scores_by_product": "inputs",
+    "self_attention.normalise": "scores",
+    "self_attention.softmax_naive": "scores",
+    "self_attention.softmax_stable": "scores",
+    "self_attention.context_vectors": "inputs",
+    "trainable_self_attention.SelfAttentionV1": "d_in, d_out",
+    "trainable_self_attention.SelfAttentionV2": "d_in, d_out, qkv_bias=False",
+    "trainable_self_attention.copy_weights": "source_v2, target_v1",
+    "stacked_heads.StackedHeads": (
+        "d_in, d_out, context_length, dropout, num_heads, qkv_bias=False"
+    ),
+    "stacked_heads.split_weights": "stacked",
     "causal_attention.CausalAttention": "d_in, d_out, context_length, dropout, qkv_bias=False",
     "multi_head_attention.MultiHeadAttention": (
         "d_in, d_out, context_length, dropout, num_heads, qkv_bias=False, causal=True"

@@ -24,6 +24,25 @@ def torch_lookup(case: Case, leaves: Leaves) -> Tensor:
     return F.scaled_dot_product_attention(leaves["Q"], leaves["K"], leaves["V"], scale=scale)
 
 
+def torch_self_attention(case: Case, leaves: Leaves) -> Tensor:
+    """What torch gives for each of the six functions."""
+    (x,) = leaves.values()
+    if case.target.startswith("scores"):
+        return torch.einsum("...id,...jd->...ij", x, x)
+    if case.target == "normalise":
+        return F.normalize(x, p=1, dim=-1)
+    if case.target.startswith("softmax"):
+        return F.softmax(x, dim=-1)
+    return F.scaled_dot_product_attention(x, x, x, scale=1.0)
+
+
+def torch_trainable_self_attention(case: Case, leaves: Leaves) -> Tensor:
+    if case.target == "SelfAttentionV2":
+        return F.scaled_dot_product_attention(*projected(case, leaves))
+    matrices = [leaves[name] for name in PROJECTIONS]  # (d_in, d_out) each
+    return F.scaled_dot_product_attention(*(F.linear(leaves["x"], W.T) for W in matrices))
+
+
 def torch_softmax_of_each_row(case: Case, leaves: Leaves) -> Tensor:
     """F.softmax over the first keys of a row, one row at a time, and zeros behind them."""
     X = leaves["X"]
@@ -62,6 +81,16 @@ def projected(case: Case, leaves: Leaves) -> list[Tensor]:
 
 def torch_causal_attention(case: Case, leaves: Leaves) -> Tensor:
     return F.scaled_dot_product_attention(*projected(case, leaves), is_causal=True)
+
+
+def torch_stacked_heads(case: Case, leaves: Leaves) -> Tensor:
+    """Causal attention with the weights of each head, side by side."""
+    outputs = []
+    for head in range(case.options["num_heads"]):
+        prefix = f"heads.{head}."
+        own = {n.removeprefix(prefix): leaf for n, leaf in leaves.items() if n.startswith(prefix)}
+        outputs.append(torch_causal_attention(case, {"x": leaves["x"], **own}))
+    return torch.cat(outputs, dim=-1)
 
 
 def torch_heads_side_by_side(case: Case, leaves: Leaves) -> Tensor:
@@ -194,7 +223,10 @@ Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
     "masked_softmax": torch_softmax_of_each_row,
+    "self_attention": torch_self_attention,
+    "trainable_self_attention": torch_trainable_self_attention,
     "causal_attention": torch_causal_attention,
+    "stacked_heads": torch_stacked_heads,
     "multi_head_attention": torch_heads_side_by_side,
     "layer_norm": torch_layer_norm,
     "feed_forward": torch_sequential,

@@ -211,6 +211,58 @@ def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[Question]:
     )
 
 
+def self_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw tokens, and tables of scores, with leading axes."""
+    n_tokens, d, n_queries, n_keys, *leading = _sizes(rng, 6)
+    leading = leading[: int(rng.randint(0, 3, 1))]
+    yield from _function(module.scores_by_loops, rng, rng.randn(n_tokens, d))
+    for function in (module.scores_by_product, module.context_vectors):
+        yield from _function(function, rng, _drawn(rng, *leading, n_tokens, d))
+    yield from _function(module.softmax_stable, rng, _drawn(rng, *leading, n_queries, n_keys))
+    yield from _function(module.softmax_naive, rng, rng.randn(*leading, n_queries, n_keys) * 3)
+    scores = rng.randn(*leading, n_queries, n_keys).abs() + 0.2
+    yield from _function(module.normalise, rng, scores * float(_one_of(rng, 1.0, -2.0)))
+    signs = torch.tensor([[3.0, -1.0, 0.5], [-4.0, 1.0, 2.0]]).double()
+    yield from _function(module.normalise, rng, signs)
+
+
+def trainable_self_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw both classes with leading axes, and copies from one to the other."""
+    n_tokens, d_in, d_out, *leading = _sizes(rng, 5)
+    shape = (*leading[: int(rng.randint(0, 3, 1))], n_tokens, d_in)
+    options = _one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True})
+    first = functools.partial(module.SelfAttentionV1, d_in, d_out)
+    second = functools.partial(module.SelfAttentionV2, d_in, d_out, **options)
+    yield from _layer(first, rng, shape)
+    yield from _layer(second, rng, shape)
+    yield "the start", lambda: _spread(module.SelfAttentionV1(30, 40))
+
+    def copied() -> dict[str, Any]:
+        source, target = (build(make, rng=Rng(rng.seed)) for make in (second, first))
+        before = [parameter.data_ptr() for parameter in target.parameters()]
+        module.copy_weights(source, target)
+        after = {f"source {name}": p.detach() for name, p in source.named_parameters()}
+        after |= {f"target {name}": p.detach().clone() for name, p in target.named_parameters()}
+        for parameter in source.parameters():
+            parameter.data.zero_()
+        again = {f"later {name}": p.detach() for name, p in target.named_parameters()}
+        kinds = [f"{p.requires_grad} {p.is_leaf} {p.dtype}" for p in target.parameters()]
+        return {**after, **again, "kinds": kinds, "count": len(before)}
+
+    yield "a copy of weights", copied
+
+
+def _spread(layer: nn.Module) -> dict[str, Any]:
+    """Return whether the parameters look uniform in [0, 1)."""
+    found = {name: p.detach() for name, p in layer.named_parameters()}
+    inside = {f"{name} inside": bool(p.min() >= 0 and p.max() < 1) for name, p in found.items()}
+    near = {
+        name: abs(p.mean() - 0.5) < 0.05 and abs(p.std() - 0.289) < 0.03
+        for name, p in found.items()
+    }
+    return {**inside, **{name: bool(value) for name, value in near.items()}}
+
+
 def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
     """Draw scores, and lengths of each kind."""
     batch, n_queries, n_keys = _sizes(rng, 3)
@@ -315,6 +367,24 @@ def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
                     _made, module.MultiHeadAttention, d_in, width, context, rate, heads, **options
                 ),
             )
+
+
+def stacked_heads(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw heads and tokens, and the matrices of all heads."""
+    batch, n_tokens, d_in, num_heads, d_out, more = (min(s, 4) for s in _sizes(rng, 6))
+    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
+    options = dict(_one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
+    make = functools.partial(module.StackedHeads, d_in, d_out, context, rate, num_heads, **options)
+    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from _tokens(make, rng, batch, n_tokens, d_in, context)
+    layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
+
+    def split() -> dict[str, Any]:
+        found = module.split_weights(layer())
+        matrices = {f"matrix {n}": matrix.detach() for n, matrix in enumerate(found)}
+        return {**matrices, **{n: p.detach() for n, p in layer().named_parameters()}}
+
+    yield "matrices", split
 
 
 def _made(make: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
@@ -608,6 +678,8 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
     for call in (
         *(dictionary_lookup, masked_softmax, causal_attention, multi_head_attention),
         *(layer_norm, feed_forward, transformer_block, named_attention),
+        *(dictionary_lookup, masked_softmax, self_attention, trainable_self_attention),
+        *(causal_attention, stacked_heads, multi_head_attention),
         *(layer_norm, feed_forward, transformer_block),
         *(softmax_temperature, scaled_dot_product_attention, attention_dropout),
     )
