@@ -8,6 +8,7 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    watched,
 )
 
 pytestmark = pytest.mark.needs("test_by_hand")
@@ -94,3 +95,9 @@ def test_loops_and_no_loops(student):
         more = {"batch items": called(student, name, 7, 3, 4)}
         more["rows"] = called(student, name, 2, 8, 4)
         assert_vectorised(student, called(student, name, 2, 3, 4), more)
+    counts = []
+    for n_tokens in (2, 6):
+        with watched(student, kernels=False) as seen:
+            called(student, "scores_by_loops", n_tokens, 4)()
+        counts.append(seen.operations)
+    expect(counts[1] > counts[0], "`scores_by_loops` takes no more steps for 6 tokens than for 2")

@@ -177,7 +177,7 @@ def assert_heads_drop(student, state, x):
 @pytest.mark.points(1)
 def test_split_weights(student, reference, rng):
     """split_weights gives three matrices with the rows of all heads; biases are refused."""
-    for d_in, d_out, heads in ((D_IN, D_OUT, HEADS), (4, 2, 2), (3, 5, 1)):
+    for d_in, d_out, heads in ((D_IN, D_OUT, HEADS), (4, 2, 2), (3, 5, 1), (1, 1, 1)):
         state = weights_of(rng, d_in=d_in, d_out=d_out, heads=heads)
         module = made(student, state, sizes=(d_in, d_out, CONTEXT), heads=heads)
         x = rng.randn(BATCH, N_TOKENS, d_in)
@@ -205,7 +205,7 @@ def test_split_weights(student, reference, rng):
 
 def recomputed(reference, matrices, heads, x):
     """Return the output of heads with these rows of matrices, or None if the rows do not fit."""
-    rows, d_in = matrices["W_query"].shape[0], x.shape[-1]
+    rows, d_in = matrices["W_query"].numel() // x.shape[-1], x.shape[-1]
     if rows % heads or any(matrix.shape != (rows, d_in) for matrix in matrices.values()):
         return None
     d_out = rows // heads
