@@ -13,6 +13,7 @@ NORMALISE = Aspect("normalise", "what `normalise` returns")
 NAIVE = Aspect("naive", "what `softmax_naive` returns")
 STABLE = Aspect("stable", "what `softmax_stable` returns")
 ON_SCORES = ("normalise", "softmax_naive", "softmax_stable")
+KEPT = (torch.float64, torch.bfloat16)
 EVERY = ("scores_by_loops", "scores_by_product", *ON_SCORES, "context_vectors")
 
 
@@ -313,6 +314,17 @@ def half_precision(student, rng):
     """Arguments of the other functions in bfloat16."""
     dtype = torch.bfloat16
     return [getattr(student, name)(argument(rng, name, dtype=dtype)) for name in EVERY[1:]]
+
+
+@probe("dtype")
+def kept_dtypes(student, rng):
+    """Whether each function keeps float64 and bfloat16."""
+    return {name: [keeps(student, rng, name, dtype) for dtype in KEPT * 6] for name in EVERY}
+
+
+def keeps(student, rng, name, dtype):
+    """Return whether the result of the function `name` has the dtype of its argument."""
+    return getattr(student, name)(argument(rng, name, dtype=dtype)).dtype == dtype
 
 
 @probe("writes")

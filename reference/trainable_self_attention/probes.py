@@ -161,6 +161,14 @@ def trained_copy(student, rng):
     return {name: each if each is not None else torch.zeros(12) for name, each in found}
 
 
+@probe(SEPARATE)
+def learns_after_the_copy(student, rng):
+    """Whether the parameters of V1 need gradients after the copy."""
+    source, target = second(student, rng), first(student, rng)
+    student.copy_weights(source, target)
+    return {name: [each.requires_grad] * 12 for name, each in target.named_parameters()}
+
+
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of x and of the parameters of V1."""
