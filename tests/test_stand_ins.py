@@ -22,9 +22,8 @@ from grader.sandbox.program import Program
 from grader.testing import Rng
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-LAYERS = ("feed_forward", "layer_norm", "multi_head_attention")
+LAYERS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
 STAND_INS = (*LAYERS, "masked_softmax")
-STAND_INS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
 
 
 def standing_in(course: Course, name: str) -> ModuleType:
