@@ -19,6 +19,7 @@ def masked_softmax(X: Tensor, valid_lens: Tensor | None) -> Tensor:
     valid = (torch.arange(n_keys, device=X.device) < lens).expand_as(
         X
     )  # (batch, n_queries, n_keys)
+    valid = (torch.arange(n_keys, device=X.device) < lens).expand_as(X)  # (batch, n_queries, n_keys)
     lowest = torch.finfo(X.dtype).min
     kept = torch.where(valid, X, lowest)  # (batch, n_queries, n_keys)
     shifted = kept - kept.detach().amax(dim=-1, keepdim=True)  # (batch, n_queries, n_keys)
