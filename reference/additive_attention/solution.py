@@ -12,8 +12,7 @@ class AdditiveAttention(nn.Module):
     def __init__(self, d_query: int, d_key: int, num_hiddens: int, dropout: float):
         super().__init__()
         # --- solution
-        # A bias in W_q or W_k would be the same for all pairs, and one in w_v would not change a
-        # softmax.
+        # Without biases: the formula has none, and one in w_v would move all scores together.
         self.W_q = nn.Linear(d_query, num_hiddens, bias=False)
         self.W_k = nn.Linear(d_key, num_hiddens, bias=False)
         self.w_v = nn.Linear(num_hiddens, 1, bias=False)
