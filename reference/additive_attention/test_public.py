@@ -6,6 +6,7 @@ import torch
 from grader.testing import (
     assert_close,
     assert_written_by_hand,
+    expect,
     load_parameters,
     output_of,
     parameter_shapes,
@@ -42,7 +43,7 @@ def test_parameters(student):
     """W_q, W_k and w_v are linear layers without bias."""
     found = parameter_shapes(student.AdditiveAttention(4, 3, 5, 0.0))
     expected = {"W_q.weight": (5, 4), "W_k.weight": (5, 3), "w_v.weight": (1, 5)}
-    assert found == expected, f"the parameters are {found}"
+    expect(found == expected, f"the parameters are {found}, not {expected}")
 
 
 @pytest.mark.points(4)

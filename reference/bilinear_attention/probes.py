@@ -1,17 +1,137 @@
 """Probes: calls whose answers tell one mistake from another."""
 
-from grader.probing import probe
+import torch
 
-AXES = ("batch item", "number")  # of an output, in the singular
+from grader.probing import build, gradients, probe, seeded, written
+
+AXES = ("batch item", "query", "number")  # of an output, in the singular
+
+
+def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
+    """Return queries, keys and values, whose sizes all differ."""
+    queries = rng.randn(batch, n_queries, 4)  # (batch, n_queries, d_query)
+    keys = rng.randn(batch, n_keys, 3)  # (batch, n_keys, d_key)
+    return queries, keys, rng.randn(batch, n_keys, d_value)  # (batch, n_keys, d_value)
+
+
+def make(student, rng, dropout=0.0):
+    """Return a module with random parameters."""
+    return build(student.BilinearAttention, 4, 3, dropout, rng=rng)
 
 
 @probe("values")
-def ordinary(student, rng):
-    """TODO: what this call asks, as a noun phrase."""
-    return student.bilinear_attention(rng.randn(3, 5))
+def lengths(student, rng):
+    """A length for each batch item."""
+    return make(student, rng)(*draw(rng), torch.tensor([4, 2]))
+
+
+@probe("lengths per query")
+def per_query(student, rng):
+    """A length for each of as many queries as keys."""
+    lens = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])  # (batch, n_queries)
+    return make(student, rng)(*draw(rng, n_queries=6), lens)
+
+
+@probe("no lengths")
+def no_lengths(student, rng):
+    """Without lengths."""
+    return make(student, rng)(*draw(rng))
+
+
+@probe("square")
+def square(student, rng):
+    """As many queries as keys, all of the same size."""
+    attention = build(student.BilinearAttention, 4, 4, 0.0, rng=rng)
+    return attention(*(rng.randn(4, 4, 4) for _ in range(3)))
+
+
+@probe("layers")
+def parameters(student, rng):
+    """The parameters."""
+    shapes = {name: list(x.shape) for name, x in make(student, rng).named_parameters()}
+    others = [float(len(shapes.keys() - {"M"}))] * 10
+    return {"M": [float(n) for n in shapes.get("M", [])] * 5, "others": others}
+
+
+@probe("gradient")
+def slopes(student, rng):
+    """The gradients of the inputs and of M."""
+    return gradients(make(student, rng), *draw(rng))
+
+
+@probe("training")
+def in_training(student, rng):
+    """The output in training mode, where the values are the numbers of a unit matrix, twice."""
+    attention = make(student, rng, 0.4).train()
+    queries, keys, _ = draw(rng)
+    eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
+    with seeded(student, 1):
+        return attention(queries, keys, torch.cat([eye, eye], 1).repeat(2, 1, 1))
+
+
+@probe("training")
+def kept(student, rng):
+    """The attention_weights of a call in training mode."""
+    attention = make(student, rng, 0.4).train()
+    with seeded(student, 1):
+        attention(*draw(rng), torch.tensor([4, 2]))
+    return attention.attention_weights
+
+
+@probe("options")
+def evaluated(student, rng):
+    """A dropout of 0.4 in evaluation mode."""
+    with seeded(student, 1):
+        return make(student, rng, 0.4)(*draw(rng))
+
+
+@probe("extreme scores")
+def large(student, rng):
+    """Values of an M that is multiplied by 1e4."""
+    attention = make(student, rng)
+    state = attention.state_dict()
+    attention.load_state_dict({**state, "M": state["M"] * 1e4})
+    output = attention(*draw(rng))
+    return {"output": output, "finite": output.isfinite()}
+
+
+@probe("length 0")
+def empty(student, rng):
+    """Some queries with length 0."""
+    lens = torch.tensor([[6, 0, 3, 1, 4], [0, 0, 3, 6, 1]])  # (batch, n_queries)
+    output = make(student, rng)(*draw(rng), lens)
+    return {"output": output, "finite": output.isfinite()}
 
 
 @probe("single")
-def one_item(student, rng):
-    """One batch item."""
-    return student.bilinear_attention(rng.randn(1, 12))
+def single(student, rng):
+    """One query, one key, one batch item."""
+    attention = make(student, rng)
+    queries, keys, values = draw(rng)
+    return {
+        "query": attention(queries[:, :1], keys, values),
+        "key": attention(queries, keys[:, :1], values[:, :1]),
+        "batch item": attention(queries[:1], keys[:1], values[:1]),
+    }
+
+
+@probe("views")
+def views(student, rng):
+    """Transposed views."""
+    return make(student, rng)(*(x.mT.contiguous().mT for x in draw(rng)))
+
+
+@probe("dtype")
+def dtypes(student, rng):
+    """Inputs in float32."""
+    attention = build(student.BilinearAttention, 4, 3, 0.0, rng=rng, dtype=torch.float32)
+    return attention(*(x.float() for x in draw(rng)))
+
+
+@probe("writes")
+def arguments(student, rng):
+    """Which numbers of the arguments have changed."""
+    inputs = draw(rng)
+    lens = torch.tensor([4, 2])  # (batch,)
+    after = written(student, make(student, rng), *inputs, lens)
+    return [one != other for one, other in zip(after, (*inputs, lens), strict=True)]
