@@ -50,7 +50,7 @@ def parameters(student, rng):
     """The parameters."""
     shapes = {name: list(x.shape) for name, x in make(student, rng).named_parameters()}
     others = [float(len(shapes.keys() - {"M"}))] * 10
-    return {"M": [float(n) for n in shapes.get("M", [])] * 5, "others": others}
+    return {"M": [float(n) for n in shapes.get("M", [])] * 10, "others": others}
 
 
 @probe("gradient")
