@@ -34,6 +34,7 @@ __all__ = [
     "assert_depends",
     "assert_dropped",
     "assert_dtype",
+    "assert_makes_no_tensor_of",
     "assert_moves",
     "assert_refused",
     "assert_right_or_own",
@@ -132,8 +133,10 @@ def watched(
     """Count the tensor operations of every call in the block.
 
     `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
-    runs of the operation, also within others. Code that hides operations from the count raises
-    `StudentFailure`.
+    runs of the operation, also within others. `largest` is the largest tensor that a function
+    returned, be it a view, with its `shape`, `elements` and `bytes`. An expanded view does not
+    count, and what one of torch's functions makes for itself is not seen. Code that hides
+    operations from the count raises `StudentFailure`.
 
     Example::
 
@@ -407,6 +410,34 @@ def _operations(student: Student, call: Callable[[], Any]) -> int:
     with watched(student, kernels=False) as seen:
         call()
     return seen.operations
+
+
+def assert_makes_no_tensor_of(
+    student: Student, call: Callable[[], Any], sizes: Mapping[str, int]
+) -> None:
+    """Raise `Mismatch` if a call makes a tensor with as many numbers as the product of `sizes`.
+
+    `sizes` holds the sizes of the axes that no tensor may have together, by name. If all differ,
+    they name the axes of the tensor in the message.
+
+    Example::
+
+        def test_makes_no_differences(student, rng):
+            \"\"\"No tensor of all differences is made.\"\"\"
+            queries, keys = rng.randn(1, 3, 4), rng.randn(1, 5, 4)
+            sizes = {"n_queries": 3, "n_keys": 5, "d": 4}
+            assert_makes_no_tensor_of(student, lambda: student.scores(queries, keys), sizes)
+    """
+    with watched(student, kernels=False) as seen:
+        call()
+    made, most = seen.largest, math.prod(sizes.values())
+    names = {size: name for name, size in sizes.items()}
+    shape = ", ".join(names.get(size, str(size)) for size in made.shape)
+    expect(
+        made.elements < most,
+        f"a tensor of the shape ({shape}) and {made.bytes / 1e6:.1f} MB was made: "
+        f"{made.elements / max(most, 1):.1f} times {' · '.join(sizes)} numbers",
+    )
 
 
 def assert_written_by_hand(student: Student, *calls: Callable[[], Any]) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from remote_code import code_at, doubles, student_at
 
-from grader.errors import StudentFailure
+from grader.errors import Mismatch, StudentFailure
 from grader.sandbox.host.connection import WorkerConnection
-from grader.testing import watched
+from grader.sandbox.host.proxies import OperationCounts
+from grader.testing import assert_makes_no_tensor_of, watched
 
 
 def test_operations_are_counted_while_watched(student: Any) -> None:
@@ -110,3 +111,60 @@ def test_a_forbidden_call_is_found_among_the_operations(
 def test_a_name_of_the_students_own_is_not_forbidden(connection: WorkerConnection) -> None:
     text = "from layer_norm import LayerNorm\ndef layer_norm(x): return LayerNorm(3)(x)\n"
     assert code_at(connection, text, forbidden=PATTERNS).forbidden_in_source() == []
+
+
+# --- the largest tensor that is made --------------------------------------------------------------
+
+MADE = {
+    "a product": ("(q.unsqueeze(2) - k.unsqueeze(1)).square().sum(-1)", (2, 3, 5, 4)),
+    "of functions over batches": (
+        "torch.vmap(lambda a, b: (a.unsqueeze(1) - b).square().sum(-1))(q, k)",
+        (2, 3, 5, 4),
+    ),
+    "in a tuple": ("torch.stack([q] * 7).unbind(1)[0].sum()", (7, 2, 3, 4)),
+    "none but a view": ("q @ k.mT", (2, 4, 5)),
+    "an expanded view": ("(q.unsqueeze(2).expand(2, 3, 50, 4), q @ k.mT)[1]", (2, 4, 5)),
+    "of another dtype": ("(q.unsqueeze(2).float() - k.unsqueeze(1).float()).sum(-1)", (2, 3, 5, 4)),
+}
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("name", MADE)
+def test_the_largest_tensor_is_seen(connection: WorkerConnection, name: str, kernels: bool) -> None:
+    code, shape = MADE[name]
+    student = student_at(connection, f"import torch\ndef f(q, k): return {code}\n")
+    with watched(student, kernels=kernels) as seen:
+        student.f(doubles(2, 3, 4), doubles(2, 5, 4))
+    assert seen.largest.shape == shape
+    item_bytes = 4 if name == "of another dtype" else 8
+    assert seen.largest.bytes == item_bytes * seen.largest.elements
+    assert not any(name.startswith("made.") for name in seen.counts)
+
+
+def test_a_tensor_that_is_too_large_is_named_by_its_axes(connection: WorkerConnection) -> None:
+    code = "def f(q, k): return (q.unsqueeze(2) - k.unsqueeze(1)).square().sum(-1)\n"
+    student = student_at(connection, code)
+    queries, keys = doubles(1, 30, 40), doubles(1, 50, 40)
+    sizes = {"n_queries": 30, "n_keys": 50, "d": 40}
+    with pytest.raises(Mismatch) as failure:
+        assert_makes_no_tensor_of(student, lambda: student.f(queries, keys), sizes)
+    assert failure.value.message == (
+        "a tensor of the shape (1, n_queries, n_keys, d) and 0.5 MB was made: "
+        "1.0 times n_queries · n_keys · d numbers"
+    )
+    assert_makes_no_tensor_of(student, lambda: student.f(queries, keys), {**sizes, "batch": 2})
+
+
+def test_tensors_of_a_constructor_are_not_made(connection: WorkerConnection) -> None:
+    code = "from torch import nn\nclass C(nn.Linear): pass\n"
+    student = student_at(connection, code)
+    with watched(student) as seen:
+        student.C(30, 40)
+    assert seen.largest.elements == 0
+
+
+@pytest.mark.parametrize("name", ["made.", "made.2x", "made.-3", "made.²", "made.2x" + "9" * 30])
+def test_a_shape_that_is_none_is_ignored(name: str) -> None:
+    seen = OperationCounts()
+    seen.add({name: 8})
+    assert seen.largest.elements == 0

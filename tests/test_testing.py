@@ -62,7 +62,10 @@ WRONG = (
         "    return torch.relu(x.detach().flatten(1)).double()\n\n\ndef clear_",
     )
     .replace("x.zero_()", "x = x * 0")
-    .replace("torch.bmm(a, b.transpose(1, 2))", "torch.stack([m @ n.T for m, n in zip(a, b)])")
+    .replace(
+        "torch.bmm(a, b.transpose(1, 2))",
+        "torch.stack([(m[:, None] * n).sum(-1) for m, n in zip(a, b)])",
+    )
     .replace("self.gamma * (x - x.mean(-1, keepdim=True))", "self.gamma.sum() * x.sub_(1)[..., 1:]")
     .replace("self.gamma = ", "self.beta = self.gamma = ")
     .replace("torch.ones(d_model)", "torch.ones(1, d_model)")

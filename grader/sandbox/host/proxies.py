@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -44,12 +45,34 @@ HIDING = {
 }
 
 
+@dataclass(frozen=True)
+class MadeTensor:
+    """A tensor that a function returned to the student's code."""
+
+    shape: tuple[int, ...] = (0,)
+    item_bytes: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The number of its numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """The size of its numbers in memory."""
+        return self.elements * self.item_bytes
+
+
 @dataclass
 class OperationCounts:
-    """The operations that ran while the student's code was watched, by name."""
+    """The operations that ran while the student's code was watched, by name.
+
+    `largest` is the largest tensor that one of torch's functions returned.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     kernels: bool = True
+    largest: MadeTensor = field(default_factory=MadeTensor)
     _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -61,8 +84,16 @@ class OperationCounts:
     def add(self, operations: Mapping[str, int]) -> None:
         """Add what a call's watch reports."""
         for name, count in operations.items():
+            if name.startswith("made."):
+                self._add_made(name.removeprefix("made.").split("x"), count)
+                continue
             counts = self._unseen if name.startswith("unseen.") else self.counts
             counts[name] += count
+
+    def _add_made(self, sizes: Sequence[str], item_bytes: int) -> None:
+        if all(size.isdecimal() and len(size) < 19 for size in sizes):
+            made = MadeTensor(tuple(map(int, sizes)), item_bytes)
+            self.largest = max(self.largest, made, key=lambda made: made.elements)
 
     def check(self) -> None:
         """Raise `StudentFailure` if the code hid operations from the watch."""

@@ -26,6 +26,7 @@ from torch.overrides import TorchFunctionMode
 
 # What a watch tells besides `torch.*`, as names of counts.
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
+MADE = "made."  # with its shape: the largest tensor that a function returned
 # Operations that make, copy, look at or view tensors. Constructors such as `torch.Tensor([1, 2])`
 # and conversions run them where no mode sees a function, and they compute nothing.
 # fmt: off
@@ -84,7 +85,9 @@ class OperationWatch:
     `multi_head_attention_forward` has only its `torch.*` name. `watch` is "all", "functions", which
     leaves out the operations, or "", which counts nothing. Threads started in the block count as
     well. `settle` ends the counting; until the block ends, torch's record still names what runs, so
-    that an answer can be packed in the block.
+    that an answer can be packed in the block. What is reported holds the largest tensor that a
+    function returned, too: "made.2x3" is the number of bytes of each of its numbers. A view that
+    holds a number in several places, such as an expanded one, does not count.
     """
 
     def __init__(self, watch: str = "all") -> None:
@@ -93,12 +96,30 @@ class OperationWatch:
         self._threads = 0
         self._draws = False
         self._counting: _Counting | None = None
+        self._largest, self._made = 1, dict[str, int]()
 
     @property
     def reported(self) -> dict[str, int]:
         """The counts; of a call that made a module, all but those of drawing its weights."""
+        if not self._draws:
+            return {**self.counts, **self._made}
         kept = (KERNELS, SWITCHED_OFF, THREADS)
-        return {n: c for n, c in self.counts.items() if not self._draws or n.startswith(kept)}
+        return {n: c for n, c in self.counts.items() if n.startswith(kept)}
+
+    def note_made(self, result: Any) -> None:
+        """Remember the largest tensor in a function's result."""
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, Tensor):
+                with contextlib.suppress(RuntimeError), _PLAINLY():  # some have no storage
+                    self._note_tensor(tensor)
+
+    def _note_tensor(self, tensor: Tensor) -> None:
+        while _IS_WRAPPED(tensor):  # within `torch.vmap`, which hides an axis
+            tensor = _UNWRAPPED(tensor)
+        numbers, item_bytes = _NUMEL(tensor), _ITEM_BYTES(tensor)
+        if numbers > self._largest and numbers * item_bytes <= _STORAGE(tensor).nbytes():
+            self._largest = numbers
+            self._made = {MADE + "x".join(map(str, _SIZE(tensor))): item_bytes}
 
     def __enter__(self) -> OperationWatch:
         if self._is_off:
@@ -276,6 +297,7 @@ class _Functions(TorchFunctionMode):
     def __init__(self, watch: OperationWatch, marks: _Marks) -> None:
         super().__init__()
         self._counts, self._kernels = watch.counts, watch.kernels
+        self._note_made = watch.note_made
         self._seen, self._open = marks.seen, marks.open
 
     def __torch_function__(
@@ -288,12 +310,15 @@ class _Functions(TorchFunctionMode):
             is_plain = is_plain and _are_plain(kwargs.values())
         if self._kernels or not is_plain:
             with _MARK(self._seen if is_plain else self._open):
-                return func(*args, **(kwargs or {}))
-        _RECORD(False)  # what a function runs is of no interest, and recording it costs time
-        try:
-            return func(*args, **(kwargs or {}))
-        finally:
-            _RECORD(True)
+                result = func(*args, **(kwargs or {}))
+        else:
+            _RECORD(False)  # what a function runs is of no interest, and recording it costs time
+            try:
+                result = func(*args, **(kwargs or {}))
+            finally:
+                _RECORD(True)
+        self._note_made(result)
+        return result
 
 
 def _are_plain(values: Collection[Any]) -> bool:
@@ -420,6 +445,11 @@ _RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
 _NAME = operator.methodcaller("name")
 _IS_PLAIN = PLAIN_TYPES.issuperset
+_PLAINLY = torch._C.DisableTorchFunctionSubclass
+_NUMEL, _SIZE, _ITEM_BYTES = Tensor.numel, Tensor.size, Tensor.element_size
+_STORAGE = Tensor.untyped_storage
+_IS_WRAPPED = torch._C._functorch.is_functorch_wrapped_tensor
+_UNWRAPPED = torch._C._functorch.get_unwrapped
 _FUNCTIONS, _FUNCTION_AT = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 _DISPATCHES, _DISPATCH_AT = (
     torch._C._len_torch_dispatch_stack,
