@@ -51,7 +51,9 @@ def parameters(student, rng):
     names = ["W_q.weight", "W_q.bias", "W_k.weight", "W_k.bias", "w_v.weight", "w_v.bias"]
     shapes = {name: list(x.shape) for name, x in make(student, rng).named_parameters()}
     rows = {name: [float(name in shapes)] * 10 for name in names}
-    sizes = {name: [float(n) for n in shape] * 10 for name, shape in shapes.items() if name in names}
+    sizes = {
+        name: [float(n) for n in shape] * 10 for name, shape in shapes.items() if name in names
+    }
     return {"there": rows, "shapes": sizes}
 
 

@@ -1,9 +1,8 @@
 """Reference solution: additive attention."""
 
 import torch
-from torch import Tensor, nn
-
 from masked_softmax import masked_softmax
+from torch import Tensor, nn
 
 
 class AdditiveAttention(nn.Module):

@@ -3,9 +3,8 @@
 import math
 
 import torch
-from torch import Tensor, nn
-
 from masked_softmax import masked_softmax
+from torch import Tensor, nn
 
 
 class BilinearAttention(nn.Module):

@@ -1,17 +1,155 @@
 """Probes: calls whose answers tell one mistake from another."""
 
-from grader.probing import probe
+import torch
 
-AXES = ("batch item", "number")  # of an output, in the singular
+from grader.probing import Aspect, build, gradients, probe, seeded, written
+
+AXES = ("batch item", "query", "number")  # of an output, in the singular
+
+
+def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
+    """Return queries, keys and values, whose sizes all differ."""
+    queries = rng.randn(batch, n_queries, 4)  # (batch, n_queries, d)
+    keys = rng.randn(batch, n_keys, 4)  # (batch, n_keys, d)
+    return queries, keys, rng.randn(batch, n_keys, d_value)  # (batch, n_keys, d_value)
+
+
+def make(student, rng, dropout=0.0):
+    """Return a module in evaluation mode."""
+    return build(student.DistanceAttention, dropout, rng=rng)
 
 
 @probe("values")
-def ordinary(student, rng):
-    """TODO: what this call asks, as a noun phrase."""
-    return student.distance_attention(rng.randn(3, 5))
+def lengths(student, rng):
+    """A length for each batch item."""
+    return make(student, rng)(*draw(rng), torch.tensor([4, 2]))
+
+
+@probe("lengths per query")
+def per_query(student, rng):
+    """A length for each of as many queries as keys."""
+    lens = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])  # (batch, n_queries)
+    return make(student, rng)(*draw(rng, n_queries=6), lens)
+
+
+@probe("no lengths")
+def no_lengths(student, rng):
+    """Without lengths."""
+    return make(student, rng)(*draw(rng))
+
+
+@probe("square")
+def square(student, rng):
+    """As many queries as keys, all of the same size."""
+    attention = build(student.DistanceAttention, 0.0, rng=rng)
+    return attention(*(rng.randn(4, 4, 4) for _ in range(3)))
+
+
+DISTANCES = Aspect("distances", "what `distance_scores` returns")
+PARTIAL = Aspect("partial", "what `scores_without_query_norm` returns")
+
+
+@probe(DISTANCES)
+def distances(student, rng):
+    """Scores of five queries and six keys."""
+    queries, keys, _ = draw(rng)
+    return student.distance_scores(queries, keys)
+
+
+@probe(PARTIAL)
+def partial(student, rng):
+    """Scores of five queries and six keys without |q|^2 / 2."""
+    queries, keys, _ = draw(rng)
+    return student.scores_without_query_norm(queries, keys)
+
+
+@probe("square")
+def square_scores(student, rng):
+    """As many queries as keys, all of the same size, in both functions."""
+    queries, keys = rng.randn(4, 4, 4), rng.randn(4, 4, 4)
+    return {
+        "distances": student.distance_scores(queries, keys),
+        "partial": student.scores_without_query_norm(queries, keys),
+    }
+
+
+@probe("gradient")
+def slopes(student, rng):
+    """The gradients of the inputs."""
+    return gradients(make(student, rng), *draw(rng))
+
+
+@probe("training")
+def in_training(student, rng):
+    """The output in training mode, where the values are the numbers of a unit matrix, twice."""
+    attention = make(student, rng, 0.4).train()
+    queries, keys, _ = draw(rng)
+    eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
+    with seeded(student, 1):
+        return attention(queries, keys, torch.cat([eye, eye], 1).repeat(2, 1, 1))
+
+
+@probe("training")
+def kept(student, rng):
+    """The attention_weights of a call in training mode."""
+    attention = make(student, rng, 0.4).train()
+    with seeded(student, 1):
+        attention(*draw(rng), torch.tensor([4, 2]))
+    return attention.attention_weights
+
+
+@probe("options")
+def evaluated(student, rng):
+    """A dropout of 0.4 in evaluation mode."""
+    with seeded(student, 1):
+        return make(student, rng, 0.4)(*draw(rng))
+
+
+@probe("extreme scores")
+def large(student, rng):
+    """Queries and keys that are multiplied by 100."""
+    queries, keys, values = draw(rng)
+    output = make(student, rng)(queries * 100, keys * 100, values)
+    return {"output": output, "finite": output.isfinite()}
+
+
+@probe("length 0")
+def empty(student, rng):
+    """Some queries with length 0."""
+    lens = torch.tensor([[6, 0, 3, 1, 4], [0, 0, 3, 6, 1]])  # (batch, n_queries)
+    output = make(student, rng)(*draw(rng), lens)
+    return {"output": output, "finite": output.isfinite()}
 
 
 @probe("single")
-def one_item(student, rng):
-    """One batch item."""
-    return student.distance_attention(rng.randn(1, 12))
+def single(student, rng):
+    """One query, one key, one batch item."""
+    attention = make(student, rng)
+    queries, keys, values = draw(rng)
+    return {
+        "query": attention(queries[:, :1], keys, values),
+        "key": attention(queries, keys[:, :1], values[:, :1]),
+        "batch item": attention(queries[:1], keys[:1], values[:1]),
+    }
+
+
+@probe("views")
+def views(student, rng):
+    """Transposed views."""
+    return make(student, rng)(*(x.mT.contiguous().mT for x in draw(rng)))
+
+
+@probe("dtype")
+def dtypes(student, rng):
+    """Inputs in float32."""
+    attention = build(student.DistanceAttention, 0.0, rng=rng, dtype=torch.float32)
+    return attention(*(x.float() for x in draw(rng)))
+
+
+@probe("writes")
+def arguments(student, rng):
+    """Which numbers of the arguments have changed."""
+    inputs = draw(rng)
+    lens = torch.tensor([4, 2])  # (batch,)
+    after = written(student, make(student, rng), *inputs, lens)
+    return [one != other for one, other in zip(after, (*inputs, lens), strict=True)]

@@ -1,8 +1,7 @@
 """Reference solution: distance attention."""
 
-from torch import Tensor, nn
-
 from masked_softmax import masked_softmax
+from torch import Tensor, nn
 
 
 def distance_scores(queries: Tensor, keys: Tensor) -> Tensor:

@@ -1,23 +1,210 @@
-"""Hidden tests, which decide the points. TODO: ask for every promise of the statement, once."""
+"""Hidden tests, which decide the points."""
 
 import pytest
+import torch
 
-from grader.testing import assert_close, assert_same
+from grader.errors import CheckFailure
+from grader.testing import (
+    assert_close,
+    assert_depends,
+    assert_dropped,
+    assert_dtype,
+    assert_makes_no_tensor_of,
+    assert_right_or_own,
+    assert_same,
+    assert_slopes,
+    assert_unchanged,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    in_float64,
+    output_of,
+)
 
 
-@pytest.mark.points(3)
-def test_values(student, reference, rng):
-    """TODO: the sentence that students read if this fails."""
-    x = rng.randn(3, 5)  # (batch, n)
-    assert_close(student.distance_attention(x), reference.distance_attention(x))
+def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
+    """Return queries, keys and values, whose sizes all differ."""
+    queries = rng.randn(batch, n_queries, 4)  # (batch, n_queries, d)
+    keys = rng.randn(batch, n_keys, 4)  # (batch, n_keys, d)
+    return queries, keys, rng.randn(batch, n_keys, d_value)  # (batch, n_keys, d_value)
+
+
+def of_valid_keys(attention, queries, keys, values, lens):
+    """Return what the module gives for each query alone, with its valid keys only.
+
+    lens  (batch, n_queries)
+    """
+    rows = torch.zeros(*queries.shape[:2], values.shape[-1], dtype=values.dtype)
+    for b, i in lens.nonzero().tolist():
+        n = lens[b, i]
+        item = slice(b, b + 1)
+        row = output_of(attention, queries[item, i : i + 1], keys[item, :n], values[item, :n])
+        rows[b, i] = in_float64(row).reshape(-1)
+    return rows  # (batch, n_queries, d_value)
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The work is done by your own code.
+
+    Guards: the calls that the exercise forbids.
+    """
+    queries, keys, values = draw(rng)
+    assert_written_by_hand(
+        student,
+        lambda: student.distance_scores(queries, keys),
+        lambda: student.scores_without_query_norm(queries, keys),
+        lambda: student.DistanceAttention(0.0)(queries, keys, values),
+    )
 
 
 @pytest.mark.points(1)
-def test_one_item(student, rng):
-    """A batch of one item gives the same as in a larger batch.
+@pytest.mark.needs("test_written_by_hand")
+def test_distance_scores(student, rng):
+    """distance_scores gives minus half of the squared distance of each query to each key."""
+    queries, keys, _ = draw(rng)
+    expected = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
+    assert_close(in_float64(student.distance_scores(queries, keys)), expected, "the scores")
 
-    Guards: TODO: the promise that no known mistake breaks; or write one that does.
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_without_query_norm(student, rng):
+    """scores_without_query_norm gives q . k - |k|^2 / 2 for each query and key.
+
+    Guards: the scores of code whose distance_scores does not use them.
     """
-    x = rng.randn(3, 5)  # (batch, n)
-    alone = student.distance_attention(x[:1])
-    assert_same(alone, student.distance_attention(x)[:1], "the output for one item")
+    queries, keys, _ = draw(rng)
+    right = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
+    right += queries.square().sum(-1, keepdim=True) / 2
+    assert_close(in_float64(student.scores_without_query_norm(queries, keys)), right, "the scores")
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_attention(student, reference, rng):
+    """The output is the mean of the values, weighted by the softmax of the scores."""
+    queries, keys, values = draw(rng)
+    output = in_float64(output_of(student.DistanceAttention(0.0), queries, keys, values))
+    right = output_of(reference.DistanceAttention(0.0), queries, keys, values)
+
+    def from_scores(scores):
+        own = in_float64(scores(queries, keys))  # (batch, n_queries, n_keys)
+        return own.softmax(dim=-1) @ values  # (batch, n_queries, d_value)
+
+    try:
+        assert_right_or_own(output, right, lambda: from_scores(student.scores_without_query_norm))
+    except CheckFailure:
+        assert_right_or_own(output, right, lambda: from_scores(student.distance_scores))
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_lengths(student, reference, rng):
+    """A query attends to as many keys as its length says, and to none with length 0."""
+    theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
+    inputs = draw(rng)
+    of_items = torch.tensor([4, 2])  # (batch,)
+    of_queries = torch.tensor([[6, 0, 3, 1, 4], [2, 5, 0, 6, 1]])  # (batch, n_queries)
+    for lens, each in ((of_items, of_items[:, None].expand(2, 5)), (of_queries, of_queries)):
+        output = in_float64(output_of(theirs, *inputs, lens))
+        right = output_of(ours, *inputs, lens)
+        assert_right_or_own(output, right, lambda each=each: of_valid_keys(theirs, *inputs, each))
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_dropout(student, reference, rng):
+    """In training mode, weights are dropped; attention_weights holds them as they are before."""
+    theirs = student.DistanceAttention(0.4).eval()
+    queries, keys, _ = draw(rng, batch=1)
+    eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
+    # With these values, the output is the weights, twice.
+    one = queries, keys, torch.cat([eye, eye], dim=1)[None]
+    many = [x.repeat(200, 1, 1) for x in one]
+    without = student.DistanceAttention(0.0)
+    weights = in_float64(output_of(without, *many))
+    assert_same(
+        in_float64(output_of(theirs, *many)),
+        weights,
+        "the output in evaluation mode",
+        shape=(200, 5, 12),
+    )
+    theirs.train()
+    output = in_float64(output_of(theirs, *many))
+    before = weights[..., :6]  # (batch, n_queries, n_keys)
+    assert_same(in_float64(theirs.attention_weights), before, "attention_weights")
+    expect(output.shape == weights.shape, "the output has another shape in training mode")
+    expect(
+        torch.equal(output[..., :6] == 0, output[..., 6:] == 0),
+        "numbers of the output are dropped, not weights",
+    )
+    dropped = output == 0
+    assert_close(output, torch.where(dropped, 0.0, weights / 0.6), "the output in training mode")
+    assert_dropped(dropped[..., :6], 0.4, "weights")
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_gradients(student, reference, rng):
+    """Gradients reach the queries, the keys and the values."""
+    theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
+    queries, keys, values = draw(rng)
+    inputs = {"queries": queries, "keys": keys, "values": values}
+    assert_slopes(student, theirs, ours, inputs, rng=rng)
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_any_input(student, reference, rng):
+    """Sizes of one, transposed views and other dtypes work, and no input is modified."""
+    theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
+    lens = torch.tensor([4, 2])  # (batch,)
+    queries, keys, values = inputs = draw(rng)
+    names = ["queries", "keys", "values", "valid_lens"]
+    every = in_float64(assert_unchanged(student, theirs, *inputs, lens, names=names))
+    assert_depends(every[:, 0])
+    views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
+    again = in_float64(output_of(theirs, *views, lens))
+    assert_same(again, every, "the output for transposed views", shape=(2, 5, 8))
+    one = queries[1:, 3:4], keys[1:], values[1:], lens[1:]
+    output = in_float64(output_of(theirs, *one))
+    right = output_of(ours, *one)
+    assert_right_or_own(output, right, lambda: every[1:, 3:4], "the output for one query")
+    output = in_float64(output_of(theirs, queries[:1], keys[:1, :1], values[:1, :1]))
+    value = values[:1, :1].expand(1, 5, 8)  # (1, n_queries, d_value)
+    assert_close(output, value, "the output for one key, which is its value")
+    tiny = student.DistanceAttention(0.0)
+    value = rng.randn(2, 1, 1)  # (batch, n_keys, d_value)
+    output = in_float64(output_of(tiny, rng.randn(2, 1, 1), rng.randn(2, 1, 1), value))
+    assert_close(output, value, "the output for sizes of one")
+    for dtype in (torch.float32, torch.bfloat16):
+        module = student.DistanceAttention(0.0)
+        output = output_of(module, *(x.to(dtype) for x in inputs), torch.tensor([4, 2]))
+        assert_dtype(output, dtype, f"the output for inputs in {dtype}")
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_memory(student, rng):
+    """No tensor of n_queries * n_keys * d numbers is made, and no loop is needed."""
+    queries, keys = rng.randn(1, 31, 23), rng.randn(1, 37, 23)
+    values = rng.randn(1, 37, 5)  # (batch, n_keys, d_value)
+    sizes = {"n_queries": 31, "n_keys": 37, "d": 23}
+    attention = student.DistanceAttention(0.0)
+    for scores in (student.distance_scores, student.scores_without_query_norm):
+        assert_depends(in_float64(scores(queries, keys))[0])
+        assert_makes_no_tensor_of(student, lambda scores=scores: scores(queries, keys), sizes)
+    assert_depends(in_float64(output_of(attention, queries, keys, values))[0])
+    assert_makes_no_tensor_of(student, lambda: attention(queries, keys, values), sizes)
+    grown = {"batch items": {"batch": 9}, "queries": {"n_queries": 15}, "keys": {"n_keys": 16}}
+    small = draw(rng)
+
+    def all_three(queries, keys, values):
+        student.distance_scores(queries, keys)
+        student.scores_without_query_norm(queries, keys)
+        attention(queries, keys, values)
+
+    inputs = {what: draw(rng, **more) for what, more in grown.items()}
+    larger = {what: lambda x=x: all_three(*x) for what, x in inputs.items()}
+    assert_vectorised(student, lambda: all_three(*small), larger)
