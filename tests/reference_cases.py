@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from grader.testing import Rng
 OUTSIDE = Path(__file__).parent / "outside"
 STYLES = ("einsum", "separate_heads", "terse")
 PROJECTIONS = ("W_query", "W_key", "W_value")
+INPUTS = ("x", "queries", "keys", "values")  # of a layer, in the order of its arguments
 SEEDS = range(6)
 Leaves = dict[str, Tensor]
 Function = Callable[[Leaves], Tensor]
@@ -34,12 +36,14 @@ def loaded(texts: dict[str, str], name: str) -> ModuleType:
 class Case:
     """A call of a class or function: its options, and the tensors that get gradients.
 
-    The leaves of a layer are its input `x` and its parameters by name.
+    The leaves of a layer are its inputs, such as `x`, and its parameters by name. `called_with` are
+    arguments of its calls that get no gradients.
     """
 
     target: str
     options: dict[str, Any]
     leaves: Leaves
+    called_with: dict[str, Any] = field(default_factory=dict)
 
     def function(self, module: ModuleType, *, training: bool = False) -> Function:
         """The output of `module`'s class or function as a function of the leaves."""
@@ -47,9 +51,12 @@ class Case:
         if not isinstance(target, type):
             return lambda leaves: target(**leaves, **self.options)
         layer = target(**self.options).double().train(training)
-        found, wanted = {name for name, _ in layer.named_parameters()}, {*self.leaves} - {"x"}
+        found, wanted = {name for name, _ in layer.named_parameters()}, {*parameters(self.leaves)}
         assert found == wanted, f"the parameters are {sorted(found)}, not {sorted(wanted)}"
-        return lambda leaves: functional_call(layer, parameters(leaves), (leaves["x"],))
+        inputs = [name for name in INPUTS if name in self.leaves]
+        return lambda leaves: functional_call(
+            layer, parameters(leaves), tuple(leaves[name] for name in inputs), self.called_with
+        )
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,8 @@ class AttentionCase(Case):
 
 
 def parameters(leaves: Leaves) -> Leaves:
-    """The parameters of a layer, without its input."""
-    return {name: leaf for name, leaf in leaves.items() if name != "x"}
+    """The parameters of a layer, without its inputs."""
+    return {name: leaf for name, leaf in leaves.items() if name not in INPUTS}
 
 
 def sizes(rng: Rng, count: int) -> list[int]:
@@ -284,6 +291,43 @@ def named_case(rng: Rng, module: ModuleType, *, target: str = "multi_head") -> C
     return NamedCase(target, {**axes, "output": output}, tracked(**leaves))
 
 
+def scoring_case(
+    rng: Rng, module: ModuleType, target: str, *, equal: bool = False, **options: Any
+) -> Case:
+    """A layer that scores queries with keys, under lengths of which one is 0.
+
+    With `equal`, queries and keys have one size.
+    """
+    batch, n_queries, n_keys, d_query, d_key, d_value = sizes(rng, 6)
+    if equal:
+        d_key = d_query
+    elif "d_query" in inspect.signature(getattr(module, target)).parameters:
+        options |= {"d_query": d_query, "d_key": d_key}
+    lens = rng.randint(0, n_keys + 1, *((batch, n_queries) if flag(rng) else (batch,)))
+    lens.view(-1)[0] = 0
+    layer = layer_case(rng, module, target, rng.randn(0), dropout=0.5, **options)
+    inputs = tracked(
+        queries=rng.randn(batch, n_queries, d_query),
+        keys=rng.randn(batch, n_keys, d_key),
+        values=rng.randn(batch, n_keys, d_value),
+    )
+    leaves = inputs | parameters(layer.leaves)
+    return Case(target, layer.options, leaves, {"valid_lens": lens})
+
+
+def additive_case(rng: Rng, module: ModuleType) -> Case:
+    num_hiddens = int(rng.randint(1, 9, 1))
+    return scoring_case(rng, module, "AdditiveAttention", num_hiddens=num_hiddens)
+
+
+def distance_case(rng: Rng, module: ModuleType) -> Case:
+    return scoring_case(rng, module, "DistanceAttention", equal=True)
+
+
+def bilinear_case(rng: Rng, module: ModuleType) -> Case:
+    return scoring_case(rng, module, "BilinearAttention")
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -299,6 +343,9 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "softmax_temperature": tempered_case,
     "scaled_dot_product_attention": dot_product_case,
     "attention_dropout": drop_case,
+    "additive_attention": additive_case,
+    "distance_attention": distance_case,
+    "bilinear_attention": bilinear_case,
 }
 
 
@@ -323,4 +370,5 @@ def assert_rounds_to(actual: Tensor, expected: Any, what: str) -> None:
 
 
 def styled(style: str) -> dict[str, str]:
-    return {name: (OUTSIDE / style / f"{name}.py").read_text("utf-8") for name in CASES}
+    files = {name: OUTSIDE / style / f"{name}.py" for name in CASES}
+    return {name: file.read_text("utf-8") for name, file in files.items() if file.exists()}

@@ -286,6 +286,19 @@ def test_layers_have_as_many_parameters_as_stated(seed: int, references: Referen
     assert count(feed_forward) == 2 * d_model * d_ff + d_ff + d_model
 
 
+def test_additive_attention_takes_queries_and_keys_of_different_sizes(
+    references: References,
+) -> None:
+    """Keys that are all the same get the same weight, so an output is the mean of its values."""
+    attention = references["additive_attention"].AdditiveAttention(20, 2, 8, 0.1).eval()
+    values = torch.arange(40.0).view(1, 10, 4).expand(2, 10, 4)
+    lens = torch.tensor([2, 6])
+    output = attention(torch.randn(2, 1, 20), torch.ones(2, 10, 2), values, lens)
+    assert_rounds_to(output, [[[2, 3, 4, 5]], [[10, 11, 12, 13]]], "the output")
+    weights = [[[0.5] * 2 + [0] * 8], [[1 / 6] * 6 + [0] * 4]]
+    assert_rounds_to(attention.attention_weights, weights, "the weights")
+
+
 SIGNATURES = {
     "dictionary_lookup.attention": "Q, K, V, temp=1.0",
     "dictionary_lookup.lookup": "entries, key, temp=0.01",
@@ -319,6 +332,11 @@ SIGNATURES = {
     "scaled_dot_product_attention.batched_product": "a, b",
     "scaled_dot_product_attention.DotProductAttention": "dropout",
     "attention_dropout.drop": "weights, rate, training",
+    "additive_attention.AdditiveAttention": "d_query, d_key, num_hiddens, dropout",
+    "distance_attention.DistanceAttention": "dropout",
+    "distance_attention.distance_scores": "queries, keys",
+    "distance_attention.scores_without_query_norm": "queries, keys",
+    "bilinear_attention.BilinearAttention": "d_query, d_key, dropout",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

@@ -219,6 +219,49 @@ def torch_dropout(case: Case, leaves: Leaves) -> Tensor:
     return F.dropout(leaves["weights"], case.options["rate"], case.options["training"])
 
 
+def weighted(case: Case, leaves: Leaves, scores: Tensor) -> Tensor:
+    """torch's attention with the scores as its mask, which is added to products of zero."""
+    hidden_keys = torch.arange(scores.shape[-1]) >= lengths(case, scores)
+    zeros = (
+        scores.new_zeros(*scores.shape[:2], 1),
+        scores.new_zeros(len(scores), scores.shape[2], 1),
+    )
+    mask = scores.masked_fill(hidden_keys, -torch.inf)  # (batch, n_queries, n_keys)
+    return F.scaled_dot_product_attention(*zeros, leaves["values"], attn_mask=mask)
+
+
+def lengths(case: Case, scores: Tensor) -> Tensor:
+    """The lengths of a call, (batch, n_queries or 1, 1)."""
+    found: Tensor = case.called_with["valid_lens"].view(len(scores), -1, 1)
+    return found
+
+
+def pairs(leaves: Leaves) -> tuple[Tensor, Tensor]:
+    """Every query beside every key, (batch, n_queries, n_keys, their own sizes)."""
+    queries, keys = leaves["queries"].unsqueeze(2), leaves["keys"].unsqueeze(1)
+    n_queries, n_keys = queries.shape[1], keys.shape[2]
+    return queries.expand(-1, -1, n_keys, -1), keys.expand(-1, n_queries, -1, -1)
+
+
+def torch_joined_pairs(case: Case, leaves: Leaves) -> Tensor:
+    """One hidden layer over each query joined with each key."""
+    layer = torch.cat([leaves["W_q.weight"], leaves["W_k.weight"]], dim=1)
+    hiddens = F.linear(torch.cat(pairs(leaves), dim=-1), layer).tanh()
+    scores = F.linear(hiddens, leaves["w_v.weight"]).squeeze(-1)
+    return weighted(case, leaves, scores)
+
+
+def torch_distances(case: Case, leaves: Leaves) -> Tensor:
+    queries, keys = pairs(leaves)
+    return weighted(case, leaves, -F.mse_loss(queries, keys, reduction="none").sum(-1) / 2)
+
+
+def torch_bilinear(case: Case, leaves: Leaves) -> Tensor:
+    queries, keys = (x.contiguous() for x in pairs(leaves))
+    products = F.bilinear(queries, keys, leaves["M"].unsqueeze(0)).squeeze(-1)
+    return weighted(case, leaves, products * keys.shape[-1] ** -0.5)
+
+
 Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
@@ -235,6 +278,9 @@ ORACLES: dict[str, Oracle] = {
     "softmax_temperature": torch_tempered_softmax,
     "scaled_dot_product_attention": torch_dot_product_attention,
     "attention_dropout": torch_dropout,
+    "additive_attention": torch_joined_pairs,
+    "distance_attention": torch_distances,
+    "bilinear_attention": torch_bilinear,
 }
 
 
