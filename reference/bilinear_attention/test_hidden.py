@@ -121,11 +121,17 @@ def test_dropout(student, reference, rng):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_written_by_hand")
 def test_gradients(student, reference, rng):
-    """Gradients reach the queries, the keys, the values and M."""
+    """Gradients reach the queries, the keys, the values and M, with length 0 too."""
     theirs, ours = pair(student, reference, rng)
     queries, keys, values = draw(rng)
     inputs = {"queries": queries, "keys": keys, "values": values}
     assert_slopes(student, theirs, ours, inputs, rng=rng)
+    lens = torch.tensor([0, 3])  # (batch,)
+
+    def under_lengths(attention):
+        return lambda *given: attention(*given, lens)
+
+    assert_slopes(student, under_lengths(theirs), under_lengths(ours), inputs, rng=rng)
 
 
 @pytest.mark.points(1)

@@ -121,6 +121,14 @@ def empty(student, rng):
     return {"output": output, "finite": output.isfinite()}
 
 
+@probe("length 0")
+def empty_slopes(student, rng):
+    """Which gradients are finite if all queries of a batch item have length 0."""
+    attention, lens = make(student, rng), torch.tensor([0, 3])
+    found = gradients(lambda *inputs: attention(*inputs, lens), *draw(rng))
+    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
+
+
 @probe("single")
 def single(student, rng):
     """One query, one key, one batch item."""
