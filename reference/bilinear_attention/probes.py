@@ -59,7 +59,7 @@ def slopes(student, rng):
     return gradients(make(student, rng), *draw(rng))
 
 
-@probe("training")
+@probe("training", decides=False)
 def in_training(student, rng):
     """The output in training mode, where the values are the numbers of a unit matrix, twice."""
     attention = make(student, rng, 0.4).train()
