@@ -59,14 +59,19 @@ def slopes(student, rng):
     return gradients(make(student, rng), *draw(rng))
 
 
-@probe("training", decides=False)
+@probe("training")
 def in_training(student, rng):
-    """The output in training mode, where the values are the numbers of a unit matrix, twice."""
-    attention = make(student, rng, 0.4).train()
+    """What dropout makes of weights, where the values are the unit matrix, twice."""
+    attention = make(student, rng, 0.4)
     queries, keys, _ = draw(rng)
     eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
+    inputs = queries, keys, torch.cat([eye, eye], 1).repeat(2, 1, 1)
+    weights = make(student, rng)(*inputs)  # without dropout
     with seeded(student, 1):
-        return attention(queries, keys, torch.cat([eye, eye], 1).repeat(2, 1, 1))
+        output = attention.train()(*inputs)
+    dropped = output == 0
+    factors = torch.where(dropped, 1 / 0.6, output / weights)  # the same for any draws
+    return {"factors": factors, "pairs": dropped[..., :6] == dropped[..., 6:]}
 
 
 @probe("training")
