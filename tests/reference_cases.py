@@ -81,29 +81,6 @@ def ordered(tensor: Tensor, names: Sequence[str], wanted: Sequence[str]) -> Tens
     return tensor.permute([list(names).index(name) for name in wanted])
 
 
-INPUTS = ("queries", "keys", "values")
-
-
-@dataclass(frozen=True)
-class AttentionCase(Case):
-    """A call of a layer with queries, keys and values, which are leaves, and with lengths."""
-
-    valid_lens: Tensor | None = None
-
-    def function(self, module: ModuleType, *, training: bool = False) -> Function:
-        """The output of `module`'s layer as a function of the leaves."""
-        layer = getattr(module, self.target)(**self.options).double().train(training)
-        found, wanted = {name for name, _ in layer.named_parameters()}, {*self.leaves} - {*INPUTS}
-        assert found == wanted, f"the parameters are {sorted(found)}, not {sorted(wanted)}"
-
-        def output(leaves: Leaves) -> Tensor:
-            given = {name: leaf for name, leaf in leaves.items() if name not in INPUTS}
-            inputs = [leaves[name] for name in INPUTS]
-            return functional_call(layer, given, (*inputs, self.valid_lens))
-
-        return output
-
-
 def parameters(leaves: Leaves) -> Leaves:
     """The parameters of a layer, without its inputs."""
     return {name: leaf for name, leaf in leaves.items() if name not in INPUTS}
@@ -210,7 +187,7 @@ def dot_product_case(rng: Rng, module: ModuleType) -> Case:
         keys=rng.randn(batch, n_keys, d_key),
         values=rng.randn(batch, n_keys, d_value),
     )
-    return AttentionCase("DotProductAttention", {"dropout": 0.5}, leaves, lens)
+    return Case("DotProductAttention", {"dropout": 0.5}, leaves, {"valid_lens": lens})
 
 
 def drop_case(rng: Rng, module: ModuleType) -> Case:

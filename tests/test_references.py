@@ -289,7 +289,7 @@ def test_attention_weights_are_those_before_dropout(seed: int, references: Refer
     case = dot_product_case(Rng(seed), references["scaled_dot_product_attention"])
     layer = references["scaled_dot_product_attention"].DotProductAttention(0.9).double()
     queries, keys, values = (case.leaves[name] for name in ("queries", "keys", "values"))
-    layer(queries, keys, values, case.valid_lens)
+    layer(queries, keys, values, case.called_with["valid_lens"])
     one_hot = torch.eye(keys.shape[1], dtype=keys.dtype).expand(len(keys), -1, -1)
     leaves = {"queries": queries, "keys": keys, "values": one_hot}
     weights = ORACLES["scaled_dot_product_attention"](case, leaves)

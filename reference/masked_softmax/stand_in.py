@@ -16,10 +16,8 @@ def masked_softmax(X: Tensor, valid_lens: Tensor | None) -> Tensor:
     if (valid_lens > n_keys).any():
         raise ValueError("a length is greater than the number of keys")
     lens = valid_lens.reshape(batch, -1, 1)  # (batch, 1 or n_queries, 1)
-    valid = (torch.arange(n_keys, device=X.device) < lens).expand_as(
-        X
-    )  # (batch, n_queries, n_keys)
-    valid = (torch.arange(n_keys, device=X.device) < lens).expand_as(X)  # (batch, n_queries, n_keys)
+    valid = torch.arange(n_keys, device=X.device) < lens  # (batch, 1 or n_queries, n_keys)
+    valid = valid.expand_as(X)  # (batch, n_queries, n_keys)
     lowest = torch.finfo(X.dtype).min
     kept = torch.where(valid, X, lowest)  # (batch, n_queries, n_keys)
     shifted = kept - kept.detach().amax(dim=-1, keepdim=True)  # (batch, n_queries, n_keys)
