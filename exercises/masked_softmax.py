@@ -38,6 +38,11 @@ Example
 
 Write it by hand. These names of torch are not accepted here:
 masked.softmax, _masked_softmax, scaled_dot_product.
+
+What is new: Sequences of different lengths in one batch: padding gets no
+weight.
+
+From: Attention Is All You Need (2017)
 """
 
 import torch

@@ -88,8 +88,14 @@ def freeze() -> None:
 
 @pytest.fixture(scope="session")
 def course() -> Course:
-    """The real course."""
+    """The real course, with all its exercises."""
     return load_course(ROOT)
+
+
+@pytest.fixture(scope="session")
+def core(course: Course) -> Course:
+    """The list of its exercises that commands take unless they are told another."""
+    return course.choose()
 
 
 @pytest.fixture(scope="session")

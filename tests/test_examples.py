@@ -26,13 +26,13 @@ header, _, *rows = table()
 
 
 @pytest.fixture(scope="module")
-def handed_in(course: Course) -> dict[str, Attempt]:
+def handed_in(core: Course) -> dict[str, Attempt]:
     """The sample class as `grader batch` takes it."""
-    return {attempt.student: attempt for attempt in find_attempts(CLASS, course).attempts}
+    return {attempt.student: attempt for attempt in find_attempts(CLASS, core).attempts}
 
 
-def test_the_columns_are_the_exercises_in_course_order(course: Course) -> None:
-    assert header == ["student", "what is in it", *course.names, "total"]
+def test_the_columns_are_the_exercises_in_course_order(core: Course) -> None:
+    assert header == ["student", "what is in it", *core.names, "total"]
 
 
 def test_every_submission_has_a_row_and_every_row_a_submission(
@@ -41,20 +41,20 @@ def test_every_submission_has_a_row_and_every_row_a_submission(
     assert [row[0] for row in rows] == list(handed_in)
 
 
-def test_the_untouched_stubs_are_todays_stubs(course: Course) -> None:
-    untouched = discover([CLASS / "s003"], course).files
-    assert untouched == {exercise.name: make_stub(exercise) for exercise in course.exercises}
-    begun = discover([CLASS / "s018"], course).files
-    assert begun["layer_norm"] == make_stub(course["layer_norm"])
+def test_the_untouched_stubs_are_todays_stubs(core: Course) -> None:
+    untouched = discover([CLASS / "s003"], core).files
+    assert untouched == {exercise.name: make_stub(exercise) for exercise in core.exercises}
+    begun = discover([CLASS / "s018"], core).files
+    assert begun["layer_norm"] == make_stub(core["layer_norm"])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", rows, ids=lambda row: row[0])
 def test_a_student_earns_what_the_table_says(
-    row: list[str], course: Course, grade: Grade, handed_in: dict[str, Attempt]
+    row: list[str], core: Course, grade: Grade, handed_in: dict[str, Attempt]
 ) -> None:
     student, _, *points, total = row
-    report = grade(course, collect(handed_in[student], course))
+    report = grade(core, collect(handed_in[student], core))
     earned = {exercise.name: exercise.points for exercise in report.exercises}
-    assert earned == dict(zip(course.names, map(int, points), strict=True))
+    assert earned == dict(zip(core.names, map(int, points), strict=True))
     assert report.points == int(total)

@@ -115,7 +115,7 @@ def test_a_student_gets_from_the_install_to_the_first_green(
 def test_init_never_overwrites_what_a_student_wrote(
     cli: Cli, course: Course, tmp_path: Path
 ) -> None:
-    assert "wrote 17 files" in cli("init", tmp_path / "mine").out
+    assert "wrote 18 files" in cli("init", tmp_path / "mine").out
     file = tmp_path / "mine" / "exercises" / "layer_norm.py"
     file.write_text("my own work\n")
     (file.parent / "masked_softmax.py").unlink()
@@ -199,7 +199,7 @@ def test_a_handout_holds_what_students_need_and_no_answer(handed: Path) -> None:
     assert names == {
         *("README.md", "requirements.txt", ".gitignore", LIST, ".github/workflows/grader.yml"),
         *("exercises/README.md", "exercises/course.json", "exercises/scale.py"),
-        "exercises/tests/test_scale.py",
+        *("exercises/path.svg", "exercises/tests/test_scale.py"),
     }
     text = "\n".join(path.read_text() for path in handed.rglob("*") if path.is_file())
     assert "return x * factor" not in text

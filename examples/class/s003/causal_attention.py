@@ -76,6 +76,10 @@ and after torch.manual_seed(123) it computes these outputs
 Write it by hand. These names of torch are not accepted here:
 scaled_dot_product, MultiheadAttention, multi_head_attention, Transformer,
 transformer, nn.attention.
+
+What is new: No token sees those that come after it.
+
+From: Attention Is All You Need (2017)
 """
 
 import torch

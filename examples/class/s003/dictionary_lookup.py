@@ -66,6 +66,11 @@ If V is the identity matrix, the output equals the weights.
 Write it by hand. These names of torch are not accepted here:
 scaled_dot_product, MultiheadAttention, multi_head_attention, transformer,
 Transformer, nn.attention.
+
+What is new: A look-up that blends: every value counts by how well its key
+fits.
+
+From: Neural Turing Machines (2014)
 """
 
 import torch

@@ -52,6 +52,11 @@ Example
 
 Write it by hand. These names of torch are not accepted here: Transformer,
 transformer_encoder_layer, MLP.
+
+What is new: What is done with a token once attention has gathered what
+concerns it.
+
+From: Attention Is All You Need (2017)
 """
 
 import torch

@@ -79,6 +79,11 @@ and the output is
 Write it by hand. These names of torch are not accepted here:
 scaled_dot_product, MultiheadAttention, multi_head_attention, Transformer,
 transformer, nn.attention.
+
+What is new: Several heads from one projection, which look for different
+things at once.
+
+From: Attention Is All You Need (2017)
 """
 
 import torch

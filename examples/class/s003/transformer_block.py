@@ -72,6 +72,10 @@ Example (d_model 2, one head, d_ff 3, pre-norm, causal)
 Write it by hand. These names of torch are not accepted here:
 TransformerEncoderLayer, TransformerDecoderLayer, Transformer,
 transformer_encoder_layer, MultiheadAttention, multi_head_attention.
+
+What is new: The parts in one layer, each added to what came in.
+
+From: Attention Is All You Need (2017)
 """
 
 from feed_forward import FeedForward

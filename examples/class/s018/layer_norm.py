@@ -51,6 +51,11 @@ Example
 Write it by hand. These names of torch are not accepted here: layer_norm,
 LayerNorm, group_norm, GroupNorm, batch_norm, BatchNorm, instance_norm,
 InstanceNorm, rms_norm, RMSNorm.
+
+What is new: The features of each token stay in one range, however many
+layers there are.
+
+From: Layer Normalization (2016)
 """
 
 import torch

@@ -1,0 +1,58 @@
+"""Public tests, which students can read and run: the worked example of the statement."""
+
+import pytest
+import torch
+
+from grader.testing import (
+    assert_close,
+    assert_written_by_hand,
+    expect,
+    load_parameters,
+    output_of,
+    parameter_shapes,
+)
+
+
+def example():
+    """Return the queries, keys and values of the statement's example."""
+    queries = [[[1.0, 2.0]]]  # (batch, n_queries, d_query)
+    keys = [[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]]
+    values = [[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]]  # (batch, n_keys, d_value)
+    return [torch.tensor(numbers, dtype=torch.float64) for numbers in (queries, keys, values)]
+
+
+def with_weights(student):
+    """Return a module with the example's M."""
+    state = {"M": torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, -1.0]])}
+    return load_parameters(student.BilinearAttention(2, 4, 0.0), state)
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student):
+    """The work is done by your own code."""
+    assert_written_by_hand(student, lambda: with_weights(student)(*example()))
+
+
+@pytest.mark.points(1)
+@pytest.mark.needs("test_written_by_hand")
+def test_parameters(student):
+    """M is the only parameter."""
+    found = parameter_shapes(student.BilinearAttention(4, 3, 0.0))
+    expect(found == {"M": (4, 3)}, f"the parameters are {found}, not M (4, 3)")
+
+
+@pytest.mark.points(3)
+@pytest.mark.needs("test_written_by_hand")
+def test_example(student):
+    """The example of the statement comes out."""
+    expected = torch.tensor([[[0.3709, 0.9812]]], dtype=torch.float64)
+    assert_close(output_of(with_weights(student), *example()), expected, atol=1e-4)
+
+
+@pytest.mark.points(2)
+@pytest.mark.needs("test_written_by_hand")
+def test_lengths(student):
+    """With a length of 2, the third key is not attended to."""
+    expected = torch.tensor([[[0.1824, 0.8176]]], dtype=torch.float64)
+    output = output_of(with_weights(student), *example(), torch.tensor([2]))
+    assert_close(output, expected, atol=1e-4)

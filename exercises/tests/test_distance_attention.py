@@ -1,0 +1,62 @@
+"""Public tests, which students can read and run: the worked example of the statement."""
+
+import pytest
+import torch
+
+from grader.testing import assert_close, assert_written_by_hand, output_of
+
+
+def example():
+    """Return the queries, keys and values of the statement's example."""
+    queries = [[[0.0, 0.0], [2.0, 1.0]]]  # (batch, n_queries, d)
+    keys = [[[1.0, 0.0], [0.0, 2.0], [2.0, 2.0]]]  # (batch, n_keys, d)
+    values = [[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]]  # (batch, n_keys, d_value)
+    return [torch.tensor(numbers, dtype=torch.float64) for numbers in (queries, keys, values)]
+
+
+@pytest.mark.points(0)
+def test_written_by_hand(student):
+    """The work is done by your own code."""
+    queries, keys, values = example()
+    assert_written_by_hand(
+        student,
+        lambda: student.distance_scores(queries, keys),
+        lambda: student.scores_without_query_norm(queries, keys),
+        lambda: student.DistanceAttention(0.0)(queries, keys, values),
+    )
+
+
+@pytest.mark.points(2)
+@pytest.mark.needs("test_written_by_hand")
+def test_distance_scores(student):
+    """distance_scores gives minus half of the squared distances."""
+    queries, keys, _ = example()
+    expected = [[[-0.5, -2.0, -4.0], [-1.0, -2.5, -0.5]]]
+    assert_close(student.distance_scores(queries, keys), torch.tensor(expected).double())
+
+
+@pytest.mark.points(2)
+@pytest.mark.needs("test_written_by_hand")
+def test_without_query_norm(student):
+    """scores_without_query_norm leaves |q|^2 / 2 out."""
+    queries, keys, _ = example()
+    expected = [[[-0.5, -2.0, -4.0], [1.5, 0.0, 2.0]]]
+    assert_close(student.scores_without_query_norm(queries, keys), torch.tensor(expected).double())
+
+
+@pytest.mark.points(2)
+@pytest.mark.needs("test_written_by_hand")
+def test_example(student):
+    """The output of the example comes out."""
+    expected = torch.tensor([[[0.9183, 0.2985], [3.2187, 2.9482]]], dtype=torch.float64)
+    attention = student.DistanceAttention(0.0)
+    assert_close(output_of(attention, *example()), expected, atol=1e-4)
+
+
+@pytest.mark.points(2)
+@pytest.mark.needs("test_written_by_hand")
+def test_lengths(student):
+    """With a length of 2, the third key is not attended to."""
+    expected = torch.tensor([[[0.8176, 0.1824], [0.8176, 0.1824]]], dtype=torch.float64)
+    output = output_of(student.DistanceAttention(0.0), *example(), torch.tensor([2]))
+    assert_close(output, expected, atol=1e-4)
