@@ -19,7 +19,7 @@ from commandline import Cli, Grade
 from corpus import accuracy, copies
 from corpus.copies import Graded
 
-from grader.course.course import Course, load_course
+from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import load_faults
 from grader.grading.diagnosis import record
 from grader.grading.seeds import PUBLIC_SEED
@@ -38,21 +38,27 @@ def copy(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Course:
 # --- it holds no answer ---------------------------------------------------------------------------
 
 
-def everything(copy: Course) -> Iterator[tuple[str, str]]:
-    """Yield the content of every file of a copy, with what is packed, but without the hints."""
+def everything(copy: Course) -> Iterator[tuple[str, str, str]]:
+    """Yield every text of a copy with its place and exercise, but without the hints.
+
+    What is packed is unpacked, and what concerns all exercises comes in parts.
+    """
     for path in sorted(copy.student_folder.rglob("*")):
         if path.name == record.FILE:
             with zipfile.ZipFile(path) as archive:
-                yield from (
-                    (name, archive.read(name).decode("latin-1")) for name in archive.namelist()
-                )
+                for name in archive.namelist():
+                    yield name, name.partition("/")[0], archive.read(name).decode("latin-1")
         elif path.name == "course.json":
             content = json.loads(path.read_text("utf-8"))
-            for exercise in content["exercises"]:
+            for exercise in content.pop("exercises"):
                 del exercise["hints"]  # the last one is nearly the answer, as is meant
-            yield path.name, json.dumps(content, ensure_ascii=False)
+                yield path.name, exercise["name"], json.dumps(exercise, ensure_ascii=False)
+            yield path.name, "", json.dumps(content, ensure_ascii=False)
+        elif path.suffix == ".ipynb":
+            for cell in json.loads(path.read_text("utf-8"))["cells"]:
+                yield path.name, cell["id"].rpartition("-")[0], "".join(cell["source"])
         elif path.is_file() and path.suffix != ".pyc":
-            yield path.name, path.read_text("utf-8")
+            yield path.name, path.stem.removeprefix("test_"), path.read_text("utf-8")
 
 
 def code_lines(text: str, least: int) -> set[str]:
@@ -67,32 +73,49 @@ def solved(text: str) -> str:
     return "\n".join(part.partition("# --- end")[0] for part in parts)
 
 
+def given(exercise: Exercise) -> str:
+    """Return what the author gives to students: the task, the example, the rest of the solution."""
+    text = exercise.read("solution.py")
+    for part in text.split("# --- solution")[1:]:
+        text = text.replace(part.partition("# --- end")[0], "")
+    return "\n".join([text, exercise.read("statement.md"), exercise.example])
+
+
 def test_no_line_of_a_solution_or_of_an_edit_is_in_it(course: Course, copy: Course) -> None:
-    secret: dict[str, str] = {}
+    secret: dict[str, dict[str, str]] = {}
     for exercise in course.exercises:
-        secret |= dict.fromkeys(code_lines(solved(exercise.read("solution.py")), 16), exercise.name)
+        own = dict.fromkeys(code_lines(solved(exercise.read("solution.py")), 22), "solution")
         for fault in load_faults(exercise):
             for form in fault.forms():
                 for edit in form:
-                    name = f"{exercise.name}, {fault.name}"
-                    secret |= dict.fromkeys(code_lines(edit.by, 24), name)
-    assert len(secret) > 300
-    found = [(place, secret[s], s) for place, text in everything(copy) for s in secret if s in text]
+                    own |= dict.fromkeys(code_lines(edit.by, 24), fault.name)
+        shown = given(exercise)
+        secret[exercise.name] = {line: of for line, of in own.items() if line not in shown}
+    assert min(map(len, secret.values())) > 15
+    found = [
+        (place, of, line)
+        for place, name, text in everything(copy)
+        for line, of in secret.get(name, {}).items()
+        if line in text
+    ]
     assert found == []
 
 
-def test_no_line_of_a_hidden_test_is_in_it(course: Course, copy: Course) -> None:
-    said = {
+def test_no_line_of_a_hidden_test_is_in_what_is_made_for_students(
+    course: Course, copy: Course
+) -> None:
+    """Public tests and probes are the author's own, who may use a line in both suites."""
+    hidden = {
         exercise.name: code_lines(exercise.read("test_hidden.py"), 45)
         for exercise in course.exercises
     }
-    assert sum(map(len, said.values())) > 400
+    assert min(map(len, hidden.values())) > 15
     found = [
         (place, line)
-        for place, text in everything(copy)
-        for lines in said.values()
-        for line in lines
-        if line in text
+        for place, name, text in everything(copy)
+        for line in hidden.get(name, set())
+        if line in text and not place.startswith("test_") and not place.endswith(record.PROBES)
+        if line not in given(course[name])
     ]
     assert found == []
 

@@ -21,8 +21,11 @@ from grader.submissions.submission import Submission
 
 # Those that take the longest first.
 EXERCISES = ("multi_head_attention", "transformer_block", "masked_softmax", "causal_attention")
-EXERCISES += ("dictionary_lookup", "layer_norm", "feed_forward")
-MIN_FAULTS = 25
+EXERCISES += ("stacked_heads", "named_attention", "scaled_dot_product_attention")
+EXERCISES += ("trainable_self_attention", "self_attention", "softmax_temperature")
+EXERCISES += ("distance_attention", "additive_attention", "bilinear_attention")
+EXERCISES += ("attention_dropout", "dictionary_lookup", "layer_norm", "feed_forward")
+MIN_FAULTS = 20
 
 PROBES = '''"""Probes."""
 

@@ -23,7 +23,7 @@ def calls_of(student, rng, *leading, n_keys=5, n=6, d_key=4):
     queries, keys = rng.randn(*leading, n, d_key), rng.randn(*leading, n, d_key)
     return {
         "tempered_softmax": lambda: student.tempered_softmax(scores, 0.5),
-        "entropy": lambda: student.entropy(torch.softmax(scores, dim=-1)),
+        "entropy": lambda: student.entropy(scores.softmax(-1)),
         "variance_of_products": lambda: student.variance_of_products(queries, keys),
         "scale": lambda: student.scale(scores, 7),
     }
@@ -127,7 +127,7 @@ def test_whole_tensors(student, rng):
 def test_arguments_stay(student, rng):
     """No argument is modified."""
     scores, queries, keys = rng.randn(2, 5), rng.randn(2, 6, 4), rng.randn(2, 6, 4)
-    weights = torch.softmax(scores, dim=-1)
+    weights = scores.softmax(-1)
     assert_unchanged(student, student.tempered_softmax, scores, 0.5, names=["scores"])
     assert_unchanged(student, student.entropy, weights, names=["weights"])
     names = ["queries", "keys"]
