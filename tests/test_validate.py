@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from commandline import Cli
 from msgspec import structs
 
 from grader.commands.proving import GUARDS, Proof
-from grader.commands.validate import table, validate_course, whole_course
-from grader.course.course import Course
+from grader.commands.validate import defined_twice, table, validate_course, whole_course
+from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
 from grader.grading.grader import Grader
 from grader.grading.session import with_grader
@@ -322,3 +323,12 @@ def test_the_columns_of_the_table_end_below_their_heads(tiny_course: Course, nam
     ends = [found.end() for found in re.finditer(r"needed tests|\w+", head)][1:]
     for row in rows:
         assert [found.end() for found in re.finditer(r" \d+(?!\S)", row)] == ends
+
+
+def test_two_exercises_that_define_one_name_are_told_apart(tiny_copy: Path) -> None:
+    reference = tiny_copy / "reference"
+    shutil.copytree(reference / "scale", reference / "zoom")
+    zoom = reference / "zoom" / "solution.py"
+    zoom.write_text(zoom.read_text().replace("def scale", "def zoom"))
+    (problem,) = defined_twice(load_course(tiny_copy))
+    assert problem.startswith("reference/zoom/solution.py: defines `Scale`, as scale does")

@@ -21,6 +21,7 @@ from grader.course.course import (
     load_course,
     load_public,
 )
+from grader.course.stubs import defined_names, make_stub
 from grader.errors import CourseError, RequestError
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
@@ -165,7 +166,17 @@ def whole_course(course: Course) -> list[str]:
     ]
     lines = (course.root / SETTINGS).read_text("utf-8").splitlines()
     left = (f"{SETTINGS}:{n}: {line}" for n, line in enumerate(lines, start=1) if TO_DO in line)
-    return [*problems, *left, *filter(None, [course.uneven_points])]
+    return [*problems, *left, *defined_twice(course), *filter(None, [course.uneven_points])]
+
+
+def defined_twice(course: Course) -> Iterator[str]:
+    """Yield what is wrong if two exercises define one name: of one notebook, the last counts."""
+    owner: dict[str, str] = {}
+    for exercise in course.exercises:
+        for name in sorted(defined_names(make_stub(exercise))):
+            if (first := owner.setdefault(name, exercise.name)) != exercise.name:
+                says = f"defines `{name}`, as {first} does; a notebook with both has only one"
+                yield f"reference/{exercise.name}/solution.py: {says}"
 
 
 def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
