@@ -68,7 +68,7 @@ def filled(text: str, solutions: Mapping[str, str]) -> nbformat.NotebookNode:
 
 @pytest.fixture
 def students(course: Course, tmp_path: Path, cli: Cli) -> Path:
-    assert cli("init", tmp_path / "mine", "--notebooks").code == 0
+    assert cli("init", tmp_path / "mine", "--notebooks", "--course-list", "full").code == 0
     return tmp_path / "mine"
 
 

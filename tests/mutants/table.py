@@ -1,12 +1,12 @@
 """`make mutants`: mutants of every reference, and what becomes of each, as a table.
 
-    python tests/mutants/table.py [--write] [--each] [--only EXERCISE] [--every N] [--quick]
+    python tests/mutants/table.py [--write] [--each] [--only EXERCISE ...] [--every N] [--quick]
 
 A mutant is killed if a hidden test that is worth points fails on it. What survives goes to a second
 judge, which asks far more: it finds the mutant equivalent, or the suite has accepted a wrong
 program. `--each` prints the accepted ones as diffs, `--every N` tries the mutants of each N-th
-edit, `--quick` asks less of what survives, `--write` keeps the table in docs/suites.md. The exit
-code is 1 if a mutant was accepted.
+edit, `--quick` asks less of what survives, `--write` keeps the rows in docs/suites.md, beside
+those of other exercises. The exit code is 1 if a mutant was accepted.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import argparse
 import difflib
 import itertools
 import multiprocessing
+import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
@@ -29,7 +31,7 @@ ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
 from mutants.mutator import Mutant, mutants, plain  # noqa: E402
-from pages import keep  # noqa: E402
+from pages import keep, part  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
 from grader.grading.session import with_grader  # noqa: E402
@@ -47,6 +49,7 @@ SEED = 7
 PROCESSES = 2
 CHUNK = 250  # mutants that one process examines at a time
 QUICK = {"draws": 12, "seeds": 2}  # what the judge asks in a hurry
+PAGE, PART = ROOT / "docs" / "suites.md", "mutants"  # where the table is kept
 FATES = ("killed", "equivalent", "accepted")
 
 
@@ -128,19 +131,31 @@ def diff(course: Course, each: Examined) -> str:
     return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
 
 
-def rows(examined: Sequence[Examined]) -> Iterator[str]:
+Counts = dict[str, tuple[int, ...]]  # by exercise, of each fate
+
+
+def counted(examined: Sequence[Examined]) -> Counts:
+    """Return how many mutants of each exercise had which fate."""
+    fates = {each.exercise: Counter[str]() for each in examined}
+    for each in examined:
+        fates[each.exercise][each.fate] += 1
+    return {name: tuple(found[fate] for fate in FATES) for name, found in fates.items()}
+
+
+def rows(counts: Counts) -> Iterator[str]:
     """Yield the table of docs/suites.md."""
     yield "| exercise | mutants | killed | equivalent | accepted |"
     yield "|---|--:|--:|--:|--:|"
-    names = list(dict.fromkeys(each.exercise for each in examined))
-    for name in names:
-        yield _row(f"`{name}`", [each for each in examined if each.exercise == name])
-    yield _row("together", examined)
+    together = tuple(map(sum, zip(*counts.values())))
+    labelled = {f"`{name}`": found for name, found in counts.items()}
+    for label, found in {**labelled, "together": together}.items():
+        yield f"| {label} | {sum(found):,} | {' | '.join(f'{count:,}' for count in found)} |"
 
 
-def _row(label: str, examined: Sequence[Examined]) -> str:
-    counts = (sum(each.fate == fate for each in examined) for fate in FATES)
-    return f"| {label} | {len(examined):,} | {' | '.join(f'{count:,}' for count in counts)} |"
+def kept_counts() -> Counts:
+    """Return the counts in the table of docs/suites.md."""
+    found = re.findall(r"^\| `(\w+)` \| [\d,]+ \| (.*) \|$", part(PAGE, PART), re.MULTILINE)
+    return {name: tuple(int(n.replace(",", "")) for n in row.split(" | ")) for name, row in found}
 
 
 def _examined_apart(
@@ -171,29 +186,33 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write the table to docs/suites.md")
     parser.add_argument("--each", action="store_true", help="print the accepted mutants as diffs")
-    parser.add_argument("--only", metavar="EXERCISE", help="only the mutants of one exercise")
+    parser.add_argument(
+        "--only", nargs="+", metavar="EXERCISE", help="only those of some exercises"
+    )
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th mutant")
     parser.add_argument("--quick", action="store_true", help="ask less of what survives")
     arguments = parser.parse_args()
     course, start = load_course(ROOT), time.perf_counter()
-    names = [arguments.only] if arguments.only else list(course.names)
+    names = arguments.only or list(course.names)
     examined: list[Examined] = []
-    for part in _all_examined(course, names, arguments.every, QUICK if arguments.quick else {}):
-        examined += part
-        accepted = [each for each in part if each.fate == "accepted"]
+    for chunk in _all_examined(course, names, arguments.every, QUICK if arguments.quick else {}):
+        examined += chunk
+        accepted = [each for each in chunk if each.fate == "accepted"]
         spent = time.perf_counter() - start
         print(
             f"{spent:6.0f} s  {len(examined):6,} mutants, {len(accepted)} accepted "
-            f"in the last {len(part)} of {part[0].exercise}",
+            f"in the last {len(chunk)} of {chunk[0].exercise}",
             flush=True,
         )
         for each in accepted if arguments.each else ():
             print(f"\n{each.exercise}: {each.how}\n{diff(course, each)}", flush=True)
     examined.sort(key=lambda each: names.index(each.exercise))
-    table = "\n".join(rows(examined))
-    print(f"\n{table}\n")
+    counts = counted(examined)
+    print("\n".join(["", *rows(counts), ""]))
     if arguments.write:
-        keep(ROOT / "docs" / "suites.md", "mutants", table + "\n")
+        whole = kept_counts() | counts
+        ordered = {name: whole[name] for name in course.names if name in whole}
+        keep(PAGE, PART, "\n".join(rows(ordered)) + "\n")
     return 1 if any(each.fate == "accepted" for each in examined) else 0
 
 
