@@ -3,18 +3,21 @@
 import torch
 from torch import Tensor
 
+from grader.errors import StudentFailure
 from grader.probing import Aspect, gradients, probe, written
 
 AXES = ("batch item", "query", "number")  # of an output, in the singular
 
 ORDER = Aspect("order", "tensors whose axes are in another order")
 PRODUCT = Aspect("product", "what `contract` returns")
+MESSAGES = Aspect("messages", "the messages of errors", is_edge=True)
 HEADS = Aspect("heads", "what `multi_head` returns")
 SIZES = {"batch": 2, "query": 3, "seq": 5, "key": 4, "val": 6, "head": 7, "chans": 8, "side": 2}
 QUERY, KEY, VALUE = ("batch", "query", "key"), ("batch", "seq", "key"), ("batch", "seq", "val")
 SCORES, OUTPUT = ("batch", "query", "seq"), ("batch", "query", "val")
 X, W_Q, W_V = ("batch", "seq", "chans"), ("head", "chans", "key"), ("head", "chans", "val")
 MULTI_HEAD = (X, W_Q, W_Q, W_V, ("head", "val", "chans"))
+REFUSALS = "ValueError", "AssertionError", "RuntimeError", "IndexError"
 ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
@@ -371,6 +374,20 @@ def doubled_right(student, rng):
 
 
 @probe("refusals")
+def doubled_sum_left(student, rng):
+    """`contract` over an axis that the left tensor has twice."""
+    student.contract(named(rng, "query", "key", "key"), named(rng, *KEY), "key")
+    return ACCEPTED
+
+
+@probe("refusals")
+def doubled_sum_right(student, rng):
+    """`contract` over an axis that the right tensor has twice."""
+    student.contract(named(rng, *QUERY), named(rng, "seq", "key", "key"), "key")
+    return ACCEPTED
+
+
+@probe("refusals")
 def unequal(student, rng):
     """`contract` with 4 and 3 numbers along key."""
     student.contract(named(rng, *QUERY), named(rng, *KEY, key=3), "key")
@@ -396,3 +413,49 @@ def query_with_seq(student, rng):
     """`attention` of a query that has the axis seq."""
     student.attention(*three(rng, KEY, KEY, VALUE))
     return ACCEPTED
+
+
+def names_it(axis, function, *given):
+    """Return ten times and more whether no error hides the axis: what is accepted hides nothing."""
+    try:
+        function(*given)
+    except StudentFailure as failure:
+        if failure.kind not in REFUSALS:
+            raise
+        return [axis in failure.message] * 12
+    except (ValueError, RuntimeError, IndexError) as error:  # of the reference and known mistakes
+        return [axis in str(error)] * 12
+    return [True] * 12
+
+
+@probe(MESSAGES)
+def missing_in_message(student, rng):
+    """Whether the message says that key is missing."""
+    left, right = named(rng, "batch", "query"), named(rng, *KEY)
+    return names_it("key", student.contract, left, right, "key")
+
+
+@probe(MESSAGES)
+def missing_seq_in_message(student, rng):
+    """Whether the message says that the key has no seq."""
+    return names_it("seq", student.attention, *three(rng, QUERY, ("batch", "key"), VALUE))
+
+
+@probe(MESSAGES)
+def doubled_in_message(student, rng):
+    """Whether the message says that query is there twice."""
+    left, right = named(rng, "query", "query", "key"), named(rng, *KEY)
+    return names_it("query", student.contract, left, right, "key")
+
+
+@probe(MESSAGES)
+def unequal_in_message(student, rng):
+    """Whether the message says that batch has two sizes."""
+    left, right = named(rng, *QUERY), named(rng, *KEY, batch=3)
+    return names_it("batch", student.contract, left, right, "key")
+
+
+@probe(MESSAGES)
+def seq_in_message(student, rng):
+    """Whether the message says that the query has seq."""
+    return names_it("seq", student.attention, *three(rng, KEY, KEY, VALUE))

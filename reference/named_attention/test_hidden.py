@@ -310,7 +310,7 @@ def _assert_refused(student, axis, function, *given):
     def call():
         return getattr(student, function)(*given)
 
-    assert_refused(student, call, shown)
+    assert_refused(student, call, shown, "ValueError")
     try:
         call()
     except StudentFailure as failure:

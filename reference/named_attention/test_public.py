@@ -15,7 +15,6 @@ from grader.testing import (
 
 pytestmark = pytest.mark.needs("test_by_hand")
 
-REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
 SIZES = {"batch": 2, "query": 3, "seq": 5, "key": 4, "val": 6, "head": 3, "chans": 7}
 QUERY, KEY, VALUE = ("batch", "query", "key"), ("batch", "seq", "key"), ("batch", "seq", "val")
 X, W_Q, W_V = ("batch", "seq", "chans"), ("head", "chans", "key"), ("head", "chans", "val")
@@ -108,12 +107,12 @@ def test_refused(student, rng):
         named(rng, *QUERY, key=1),
         named(rng, *QUERY, batch=3),
     ):
-        with raises(student, *REFUSALS):
+        with raises(student, "ValueError"):
             student.contract(bad, key, "key")
     for bad in (named(rng, "batch", "seq", "key"), named(rng, *QUERY, batch=1)):
-        with raises(student, *REFUSALS):
+        with raises(student, "ValueError"):
             student.attention(bad, key, value)
-    with raises(student, *REFUSALS):
+    with raises(student, "ValueError"):
         student.attention(query, key, named(rng, "batch", "val"))
 
 

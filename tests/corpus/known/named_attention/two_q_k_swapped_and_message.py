@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: multi_head uses W_k for the queries and W_q for the keys; the message for unequal sizes does not name the axis
+# mistake: queries_and_keys_swapped + axis_not_in_the_message
 import math
 
 import torch
