@@ -497,13 +497,22 @@ def named_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
                     ("of size 1", tensors[place].narrow(axis, 0, 1), each),
                     ("as seq", tensors[place], [*each[:axis], "seq", *each[axis + 1 :]]),
                 ):
-                    if what == "as seq" and function == "multi_head":
-                        continue  # the statement leaves open what another seq among weights means
+                    if function == "multi_head" and _is_open(what, place, each[axis]):
+                        continue
                     changed = [*each[:axis], each[axis], *each[axis:]] if names is None else names
                     given = [*tensors[:place], bad, *tensors[place + 1 :]]
                     all_axes = [*axes[:place], changed, *axes[place + 1 :]]
                     ask = functools.partial(_named, module, function, all_axes, over, *given)
                     yield f"{function} of {axes}: {each[axis]} {what} in {place}", ask
+
+
+def _is_open(what: str, place: int, axis: str) -> bool:
+    """Return whether the statement leaves open what `multi_head` does with a changed argument.
+
+    It does with another seq among the weights, and with an axis that no product sums over.
+    """
+    is_kept = (axis == "head" and place in (1, 2, 3)) or (axis == "chans" and place == 4)
+    return what == "as seq" or (what == "without" and is_kept)
 
 
 def _axes(rng: Rng, names: list[str], changes: bool) -> list[str]:
