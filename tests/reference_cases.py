@@ -252,7 +252,7 @@ def block_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
 def named_case(rng: Rng, module: ModuleType, *, target: str = "multi_head") -> Case:
     """Named tensors whose axes are in random order, never in that of the statement."""
     arguments = {
-        "attention": {"query": "batch query key", "key": "batch seq key", "value": "batch seq val"},
+        "attend": {"query": "batch query key", "key": "batch seq key", "value": "batch seq val"},
         "multi_head": {
             **{"x": "batch seq chans", "W_q": "head chans key", "W_k": "head chans key"},
             **{"W_v": "head chans val", "W_o": "head val chans"},
@@ -264,7 +264,7 @@ def named_case(rng: Rng, module: ModuleType, *, target: str = "multi_head") -> C
     for name, each in arguments.items():
         axes[name] = tuple(each.split()[place] for place in rng.permutation(3).tolist())
     leaves = {n: rng.randn(*(size[axis] for axis in each)) / 2 for n, each in axes.items()}
-    output = {"attention": "batch query val", "multi_head": "batch seq chans"}[target].split()
+    output = {"attend": "batch query val", "multi_head": "batch seq chans"}[target].split()
     return NamedCase(target, {**axes, "output": output}, tracked(**leaves))
 
 

@@ -145,7 +145,7 @@ def test_masked_softmax_is_torchs_attention_under_a_boolean_mask(
 @pytest.mark.parametrize("seed", SEEDS)
 def test_named_attention_is_torchs_attention(seed: int, references: References) -> None:
     module = references["named_attention"]
-    prove(named_case(Rng(seed), module, target="attention"), module, torch_named_attention)
+    prove(named_case(Rng(seed), module, target="attend"), module, torch_named_attention)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -210,7 +210,7 @@ def test_named_attention_gives_the_numbers_of_its_example(references: References
             (torch.eye(2), [[0.6405, 0.3595], [0.2396, 0.7604]]),
             (value, [[1.3595, 3.3595, 0.3595], [1.7604, 3.7604, 0.7604]]),
         ):
-            output, names = module.attention(query, named_key, (values, ("seq", "val")))
+            output, names = module.attend(query, named_key, (values, ("seq", "val")))
             assert names == ("query", "val")
             assert_rounds_to(output, wanted, "the output")
 
@@ -322,7 +322,7 @@ SIGNATURES = {
     ),
     "layer_norm.LayerNorm": "d_model, eps=1e-05",
     "named_attention.contract": "left, right, *over",
-    "named_attention.attention": "query, key, value",
+    "named_attention.attend": "query, key, value",
     "named_attention.multi_head": "x, W_q, W_k, W_v, W_o",
     "feed_forward.FeedForward": "d_model, d_ff, dropout=0.0",
     "softmax_temperature.tempered_softmax": "scores, temperature",

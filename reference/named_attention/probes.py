@@ -59,28 +59,28 @@ def in_order(result, *names):
 
 @probe("values")
 def ordinary(student, rng):
-    """`attention` with batch in all three."""
-    return in_order(student.attention(*three(rng)), *OUTPUT)
+    """`attend` with batch in all three."""
+    return in_order(student.attend(*three(rng)), *OUTPUT)
 
 
 @probe("values")
 def longer(student, rng):
-    """`attention` with more queries than keys."""
-    return in_order(student.attention(*three(rng, query=7, seq=4, key=9)), *OUTPUT)
+    """`attend` with more queries than keys."""
+    return in_order(student.attend(*three(rng, query=7, seq=4, key=9)), *OUTPUT)
 
 
 @probe("values")
 def weights(student, rng):
-    """The weights of `attention`, with unit vectors as values."""
+    """The weights of `attend`, with unit vectors as values."""
     query, key = named(rng, *QUERY), named(rng, *KEY)
     value = torch.eye(5, dtype=torch.float64), ("seq", "val")
-    return in_order(student.attention(query, key, value), *OUTPUT)
+    return in_order(student.attend(query, key, value), *OUTPUT)
 
 
 @probe("square")
 def square(student, rng):
-    """`attention` with all sizes equal."""
-    return in_order(student.attention(*three(rng, **dict.fromkeys(SIZES, 4))), *OUTPUT)
+    """`attend` with all sizes equal."""
+    return in_order(student.attend(*three(rng, **dict.fromkeys(SIZES, 4))), *OUTPUT)
 
 
 @probe(PRODUCT)
@@ -149,38 +149,38 @@ def turned_product(student, rng):
 
 @probe(ORDER)
 def turned_query(student, rng):
-    """`attention` with the query as (key, query, batch)."""
+    """`attend` with the query as (key, query, batch)."""
     query, key, value = three(rng)
-    return in_order(student.attention(turned(query, 2, 1, 0), key, value), *OUTPUT)
+    return in_order(student.attend(turned(query, 2, 1, 0), key, value), *OUTPUT)
 
 
 @probe(ORDER)
 def turned_key(student, rng):
-    """`attention` with the key as (key, seq, batch)."""
+    """`attend` with the key as (key, seq, batch)."""
     query, key, value = three(rng)
-    return in_order(student.attention(query, turned(key, 2, 1, 0), value), *OUTPUT)
+    return in_order(student.attend(query, turned(key, 2, 1, 0), value), *OUTPUT)
 
 
 @probe(ORDER)
 def seq_first(student, rng):
-    """`attention` with key and value as (seq, batch, …)."""
+    """`attend` with key and value as (seq, batch, …)."""
     query, key, value = three(rng)
     key, value = turned(key, 1, 0, 2), turned(value, 1, 0, 2)
-    return in_order(student.attention(query, key, value), *OUTPUT)
+    return in_order(student.attend(query, key, value), *OUTPUT)
 
 
 @probe(ORDER)
 def batch_in_the_middle(student, rng):
-    """`attention` of queries without batch and keys as (seq, batch, key)."""
+    """`attend` of queries without batch and keys as (seq, batch, key)."""
     query, key, value = three(rng, ("query", "key"), KEY, VALUE)
-    return in_order(student.attention(query, turned(key, 1, 0, 2), value), *OUTPUT)
+    return in_order(student.attend(query, turned(key, 1, 0, 2), value), *OUTPUT)
 
 
 @probe(ORDER)
 def further_axis(student, rng):
-    """`attention` of keys as (seq, side, key), where only they have side."""
+    """`attend` of keys as (seq, side, key), where only they have side."""
     query, key, value = three(rng, ("query", "key"), ("side", "seq", "key"), ("seq", "val"))
-    result = student.attention(query, turned(key, 1, 0, 2), value)
+    result = student.attend(query, turned(key, 1, 0, 2), value)
     return in_order(result, "side", "query", "val")
 
 
@@ -192,26 +192,26 @@ def turned_head(student, rng):
 
 @probe("leading axes")
 def plain(student, rng):
-    """`attention` without batch."""
+    """`attend` without batch."""
     names = ("query", "key"), ("seq", "key"), ("seq", "val")
-    return in_order(student.attention(*three(rng, *names)), "query", "val")
+    return in_order(student.attend(*three(rng, *names)), "query", "val")
 
 
 @probe("leading axes")
 def shared_query(student, rng):
-    """`attention` of queries without batch."""
-    return in_order(student.attention(*three(rng, ("query", "key"), KEY, VALUE)), *OUTPUT)
+    """`attend` of queries without batch."""
+    return in_order(student.attend(*three(rng, ("query", "key"), KEY, VALUE)), *OUTPUT)
 
 
 @probe("leading axes")
 def several(student, rng):
-    """`attention` with batch and head, of which the value has head alone."""
+    """`attend` with batch and head, of which the value has head alone."""
     names = (
         ("batch", "head", "query", "key"),
         ("batch", "head", "seq", "key"),
         ("head", "seq", "val"),
     )
-    result = student.attention(*three(rng, *names))
+    result = student.attend(*three(rng, *names))
     return in_order(result, "batch", "head", "query", "val")
 
 
@@ -224,16 +224,16 @@ def without_batch(student, rng):
 
 @probe("single")
 def one_key(student, rng):
-    """`attention` with one key, and with one query of one batch item."""
-    results = [student.attention(*three(rng, seq=1))]
-    results.append(student.attention(*three(rng, batch=1, query=1)))
+    """`attend` with one key, and with one query of one batch item."""
+    results = [student.attend(*three(rng, seq=1))]
+    results.append(student.attend(*three(rng, batch=1, query=1)))
     return [in_order(result, *OUTPUT) for result in results]
 
 
 @probe("single")
 def one_number(student, rng):
-    """`attention` with keys and values of one number."""
-    return in_order(student.attention(*three(rng, key=1, val=1)), *OUTPUT)
+    """`attend` with keys and values of one number."""
+    return in_order(student.attend(*three(rng, key=1, val=1)), *OUTPUT)
 
 
 @probe("single")
@@ -247,11 +247,11 @@ def one_token(student, rng):
 
 @probe("gradient")
 def gradient(student, rng):
-    """The gradients of `attention`."""
+    """The gradients of `attend`."""
     tensors = [tensor for tensor, _ in three(rng)]
 
     def call(*tensors):
-        return in_order(student.attention(*zip(tensors, (QUERY, KEY, VALUE))), *OUTPUT)
+        return in_order(student.attend(*zip(tensors, (QUERY, KEY, VALUE))), *OUTPUT)
 
     return gradients(call, *tensors)
 
@@ -276,9 +276,9 @@ def gradient_of_product(student, rng):
 
 @probe("extreme scores")
 def large(student, rng):
-    """`attention` with scores of ten thousand."""
+    """`attend` with scores of ten thousand."""
     query, key, value = three(rng)
-    return in_order(student.attention((query[0] * 1e4, QUERY), key, value), *OUTPUT)
+    return in_order(student.attend((query[0] * 1e4, QUERY), key, value), *OUTPUT)
 
 
 @probe("extreme scores")
@@ -286,29 +286,29 @@ def finite(student, rng):
     """Which outputs are finite if the scores rise from 20 to 20,000."""
     query, key, value = three(rng, query=8)
     rising = torch.logspace(1.3, 4.3, 8, dtype=torch.float64).view(1, 8, 1)
-    output = in_order(student.attention((query[0] * rising, QUERY), key, value), *OUTPUT)
+    output = in_order(student.attend((query[0] * rising, QUERY), key, value), *OUTPUT)
     return output.isfinite() if isinstance(output, Tensor) else output
 
 
 @probe("views")
 def views(student, rng):
-    """`attention` of transposed views."""
+    """`attend` of transposed views."""
     views = [(tensor.mT.contiguous().mT, names) for tensor, names in three(rng)]
-    return in_order(student.attention(*views), *OUTPUT)
+    return in_order(student.attend(*views), *OUTPUT)
 
 
 @probe("dtype")
 def single_precision(student, rng):
-    """`attention` in float32."""
+    """`attend` in float32."""
     given = [(tensor.float(), names) for tensor, names in three(rng)]
-    return in_order(student.attention(*given), *OUTPUT)
+    return in_order(student.attend(*given), *OUTPUT)
 
 
 @probe("dtype")
 def half_precision(student, rng):
-    """`attention` in bfloat16."""
+    """`attend` in bfloat16."""
     given = [(tensor.bfloat16(), names) for tensor, names in three(rng)]
-    return in_order(student.attention(*given), *OUTPUT)
+    return in_order(student.attend(*given), *OUTPUT)
 
 
 @probe("dtype")
@@ -321,10 +321,10 @@ def half_product(student, rng):
 
 @probe("writes")
 def arguments(student, rng):
-    """Which numbers of query, key and value are others after a call of `attention`."""
+    """Which numbers of query, key and value are others after a call of `attend`."""
     before = [tensor for tensor, _ in three(rng)]
     copies = [tensor.clone() for tensor in before]
-    after = written(student, lambda *t: student.attention(*zip(t, (QUERY, KEY, VALUE))), *copies)
+    after = written(student, lambda *t: student.attend(*zip(t, (QUERY, KEY, VALUE))), *copies)
     return [new != old for new, old in zip(after, before)]
 
 
@@ -347,15 +347,15 @@ def missing_in_left(student, rng):
 
 @probe("refusals")
 def no_seq_in_key(student, rng):
-    """`attention` of a key without seq."""
-    student.attention(*three(rng, QUERY, ("batch", "key"), VALUE))
+    """`attend` of a key without seq."""
+    student.attend(*three(rng, QUERY, ("batch", "key"), VALUE))
     return ACCEPTED
 
 
 @probe("refusals")
 def no_seq_in_value(student, rng):
-    """`attention` of a value without seq."""
-    student.attention(*three(rng, QUERY, KEY, ("batch", "val")))
+    """`attend` of a value without seq."""
+    student.attend(*three(rng, QUERY, KEY, ("batch", "val")))
     return ACCEPTED
 
 
@@ -410,8 +410,8 @@ def one_for_all_right(student, rng):
 
 @probe("refusals")
 def query_with_seq(student, rng):
-    """`attention` of a query that has the axis seq."""
-    student.attention(*three(rng, KEY, KEY, VALUE))
+    """`attend` of a query that has the axis seq."""
+    student.attend(*three(rng, KEY, KEY, VALUE))
     return ACCEPTED
 
 
@@ -438,7 +438,7 @@ def missing_in_message(student, rng):
 @probe(MESSAGES)
 def missing_seq_in_message(student, rng):
     """Whether the message says that the key has no seq."""
-    return names_it("seq", student.attention, *three(rng, QUERY, ("batch", "key"), VALUE))
+    return names_it("seq", student.attend, *three(rng, QUERY, ("batch", "key"), VALUE))
 
 
 @probe(MESSAGES)
@@ -458,4 +458,4 @@ def unequal_in_message(student, rng):
 @probe(MESSAGES)
 def seq_in_message(student, rng):
     """Whether the message says that the query has seq."""
-    return names_it("seq", student.attention, *three(rng, KEY, KEY, VALUE))
+    return names_it("seq", student.attend, *three(rng, KEY, KEY, VALUE))

@@ -41,7 +41,7 @@ def contract(left: Named, right: Named, *over: str) -> Named:
     # --- end
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     """Return the values weighted by softmax(query · key / sqrt(d_key)) over the axis `seq`.
 
     query has the axis key, key has key and seq, value has seq; further axes are kept.
@@ -65,13 +65,13 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     """Return multi-head self-attention on the tokens of `x`, with the axes of `x`.
 
     x has seq and chans, W_q and W_k have head, chans and key, W_v has head, chans and val, and
-    W_o has head, val and chans. Raises ValueError as `attention` does.
+    W_o has head, val and chans. Raises ValueError as `attend` does.
     """
     # --- solution
     queries = rename(contract(x, W_q, "chans"), "seq", "query")
     keys = contract(x, W_k, "chans")
     values = contract(x, W_v, "chans")
-    context = attention(queries, keys, values)
+    context = attend(queries, keys, values)
     output = contract(context, W_o, "head", "val")
     return rename(output, "query", "seq")
     # --- end

@@ -464,7 +464,7 @@ def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
 
 NAMED = {  # the axes of each argument of a function of `named_attention`
     "contract": ("batch query key", "batch seq key"),
-    "attention": ("batch query key", "batch seq key", "batch seq val"),
+    "attend": ("batch query key", "batch seq key", "batch seq val"),
     "multi_head": ("batch seq chans", *["head chans key"] * 2, "head chans val", "head val chans"),
 }
 

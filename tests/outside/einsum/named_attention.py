@@ -1,4 +1,4 @@
-"""Named attention: names become letters of an einsum; the softmax is written out."""
+"""Named attend: names become letters of an einsum; the softmax is written out."""
 
 from string import ascii_lowercase
 
@@ -33,7 +33,7 @@ def rename(x, old, new):
     return x[0], [new if name == old else name for name in x[1]]
 
 
-def attention(query, key, value):
+def attend(query, key, value):
     need(query, "key")
     need(key, "seq")
     if "seq" in query[1]:
@@ -48,5 +48,5 @@ def attention(query, key, value):
 def multi_head(x, W_q, W_k, W_v, W_o):
     need(x, "seq", "chans")
     queries = contract(rename(x, "seq", "query"), W_q, "chans")
-    heads = attention(queries, contract(x, W_k, "chans"), contract(x, W_v, "chans"))
+    heads = attend(queries, contract(x, W_k, "chans"), contract(x, W_v, "chans"))
     return rename(contract(W_o, heads, "val", "head"), "query", "seq")

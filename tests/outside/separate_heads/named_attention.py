@@ -1,4 +1,4 @@
-"""Named attention: axes are aligned by permuting, products are broadcast and summed in float64."""
+"""Named attend: axes are aligned by permuting, products are broadcast and summed in float64."""
 
 import torch
 
@@ -34,7 +34,7 @@ def contract(left, right, *over):
     return total.to(left[0].dtype), tuple(name for name in sizes if name not in over)
 
 
-def attention(query, key, value):
+def attend(query, key, value):
     for x, needed in ((query, ["key"]), (key, ["key", "seq"]), (value, ["seq"])):
         for name in needed:
             if name not in x[1]:
@@ -49,5 +49,5 @@ def attention(query, key, value):
 
 def multi_head(x, W_q, W_k, W_v, W_o):
     q, k, v = (contract(W, x, "chans") for W in (W_q, W_k, W_v))
-    heads = attention(rename(q, "seq", "query"), k, v)
+    heads = attend(rename(q, "seq", "query"), k, v)
     return rename(contract(heads, W_o, "head", "val"), "query", "seq")

@@ -1,4 +1,4 @@
-"""Named attention, with seq moved to the end for the softmax."""
+"""Named attend, with seq moved to the end for the softmax."""
 
 import torch
 
@@ -20,7 +20,7 @@ def contract(left, right, *over):
     return torch.einsum(a, i, b, j, k), out
 
 
-def attention(query, key, value):
+def attend(query, key, value):
     if "seq" in query[1] or "seq" not in key[1]:
         raise ValueError("seq belongs to the key, and not to the query")
     scores, names = contract(query, key, "key")
@@ -31,5 +31,5 @@ def attention(query, key, value):
 
 def multi_head(x, W_q, W_k, W_v, W_o):
     q = contract(W_q, rename(x, "seq", "query"), "chans")
-    o = attention(q, contract(W_k, x, "chans"), contract(W_v, x, "chans"))
+    o = attend(q, contract(W_k, x, "chans"), contract(W_v, x, "chans"))
     return rename(contract(o, W_o, "val", "head"), "query", "seq")

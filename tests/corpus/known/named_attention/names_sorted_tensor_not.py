@@ -54,7 +54,7 @@ def contract(left: Named, right: Named, *over: str) -> Named:
     return product.sum(dim=last), tuple(kept)
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     """softmax(q k / sqrt(d)) v"""
     if "seq" in query[1]:
         raise ValueError("seq must not be an axis of the query")
@@ -75,6 +75,6 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     queries = rename(contract(x, W_q, "chans"), "seq", "query")
     keys = contract(x, W_k, "chans")
     values = contract(x, W_v, "chans")
-    mixed = attention(queries, keys, values)
+    mixed = attend(queries, keys, values)
     result = contract(W_o, mixed, "head", "val")
     return rename(result, "query", "seq")

@@ -59,7 +59,7 @@ def _softmax(x: Named, axis: str) -> Named:
     return tensor, names
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     if "seq" in query[1]:
         _complain("not allowed in a query", "seq")
     for x, needed in ((query, "key"), (key, "key"), (key, "seq"), (value, "seq")):
@@ -83,5 +83,5 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
                 _complain("missing", name)
     tokens = rename(x, "seq", "query")
     q, k, v = contract(tokens, W_q, "chans"), contract(x, W_k, "chans"), contract(x, W_v, "chans")
-    y = contract(attention(q, k, v), W_o, "head", "val")
+    y = contract(attend(q, k, v), W_o, "head", "val")
     return y

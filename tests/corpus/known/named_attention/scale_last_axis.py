@@ -50,7 +50,7 @@ def _to_order(x: Named, order: tuple[str, ...]) -> Named:
     return x[0].permute([x[1].index(name) for name in order]), order
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     if "seq" in query[1]:
         raise ValueError("the query may not have the axis seq")
     _named_size(key, "seq"), _named_size(value, "seq"), _named_size(key, "key")
@@ -76,5 +76,5 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     q = contract(W_q, rename(x, "seq", "query"), "chans")
     k = contract(W_k, x, "chans")
     v = contract(W_v, x, "chans")
-    out = rename(contract(W_o, attention(q, k, v), "val", "head"), "query", "seq")
+    out = rename(contract(W_o, attend(q, k, v), "val", "head"), "query", "seq")
     return _to_order(out, tuple(x[1]))

@@ -50,7 +50,7 @@ def contract(left: Named, right: Named, *over: str) -> Named:
     return Axes(left, *over).times(Axes(right, *over), over)
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     q, k, v = Axes(query, "key"), Axes(key, "key", "seq"), Axes(value, "seq")
     if "seq" in q.size:
         raise ValueError("the axis 'seq' is not for queries")
@@ -67,5 +67,5 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     Axes(W_v, "head", "chans", "val")
     Axes(W_o, "head", "val", "chans")
     query = contract(rename(x, "seq", "query"), W_q, "chans")
-    context = attention(query, contract(x, W_k, "chans"), contract(x, W_v, "chans"))
+    context = attend(query, contract(x, W_k, "chans"), contract(x, W_v, "chans"))
     return rename(contract(context, W_o, "head", "val"), "query", "seq")

@@ -51,7 +51,7 @@ def softmax_over(x: Named, axis: str) -> Named:
     return e / e.sum(dim, keepdim=True), names
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     """Return the values weighted by softmax(query · key / sqrt(d_key)) over the axis `seq`."""
     for tensor_names in [query[1], key[1]]:
         if "key" not in tensor_names:
@@ -67,7 +67,7 @@ def attention(query: Named, key: Named, value: Named) -> Named:
 
 
 def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Named:
-    """Return multi-head self-attention on the tokens of `x`, with the axes of `x`."""
+    """Return multi-head self-attend on the tokens of `x`, with the axes of `x`."""
     if "seq" not in x[1]:
         raise ValueError("missing axis: seq")
     if x[1].count("seq") > 1:
@@ -77,7 +77,7 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
             if n not in w[1]:
                 raise ValueError("missing axis: " + n)
     x_q = rename(x, "seq", "query")
-    att = attention(
+    att = attend(
         contract(x_q, W_q, "chans"), contract(x, W_k, "chans"), contract(x, W_v, "chans")
     )
     y = contract(W_o, att, "head", "val")

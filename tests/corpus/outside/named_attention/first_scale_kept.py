@@ -48,7 +48,7 @@ def contract(left: Named, right: Named, *over: str) -> Named:
 _scale: list[float] = []
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     check(query, "key")
     check(key, "key", "seq")
     check(value, "seq")
@@ -71,6 +71,6 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     q = contract(rename(x, "seq", "query"), W_q, "chans")
     k = contract(x, W_k, "chans")
     v = contract(x, W_v, "chans")
-    heads = attention(q, k, v)
+    heads = attend(q, k, v)
     out = contract(heads, W_o, "head", "val")
     return rename(out, "query", "seq")

@@ -46,7 +46,7 @@ def _double(x: Named) -> Named:
     return x[0].double(), x[1]
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     dtype = value[0].dtype
     query, key, value = _double(query), _double(key), _double(value)
     if "seq" in _sizes(query):
@@ -72,7 +72,7 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     for role, (w, last) in roles.items():
         for name in {"head", "chans", last} - set(w[1]):
             raise ValueError(f"no axis {name} in {role}")
-    mixed = attention(
+    mixed = attend(
         rename(contract(x, W_q, "chans"), "seq", "query"),
         contract(x, W_k, "chans"),
         contract(x, W_v, "chans"),

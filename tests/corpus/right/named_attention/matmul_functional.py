@@ -55,7 +55,7 @@ def _apply(x: Named, function) -> Named:
     return function(x[0]), x[1]
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     _guard(query, ("key",), ("seq",))
     _guard(key, ("key", "seq"))
     _guard(value, ("seq",))
@@ -77,4 +77,4 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     as_query = rename(x, "seq", "query")
     q = contract(as_query, W_q, "chans")
     k, v = (contract(x, w, "chans") for w in (W_k, W_v))
-    return rename(contract(attention(q, k, v), W_o, "head", "val"), "query", "seq")
+    return rename(contract(attend(q, k, v), W_o, "head", "val"), "query", "seq")

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: missing axes are refused with an AssertionError, not a ValueError
+# right: refuses what is wrong with assertions
 import math
 
 import torch
@@ -44,7 +44,7 @@ def contract(left: Named, right: Named, *over: str) -> Named:
     return torch.einsum(formula, a, b), out_names
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     check(query, "key")
     check(key, "key", "seq")
     check(value, "seq")
@@ -66,6 +66,6 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     q = contract(rename(x, "seq", "query"), W_q, "chans")
     k = contract(x, W_k, "chans")
     v = contract(x, W_v, "chans")
-    heads = attention(q, k, v)
+    heads = attend(q, k, v)
     out = contract(heads, W_o, "head", "val")
     return rename(out, "query", "seq")
