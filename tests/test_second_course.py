@@ -262,6 +262,30 @@ def test_every_known_mistake_is_found_in_a_students_copy(
     assert with_grader(load_course(tmp_path), NAMES, zygote, passed) == []
 
 
+def test_what_an_exercise_builds_on_comes_first_in_a_students_copy(
+    cli: Cli, homework: Path, texts: dict[str, str]
+) -> None:
+    """A copy has no stand-ins: nothing is named that an earlier exercise may have caused."""
+    (homework / "perplexity.py").write_text(texts["perplexity"], "utf-8")
+    said = cli("check", "perplexity")
+    assert (said.code, "not started" in said.out) == (1, False)
+    comes_first = "cross_entropy comes first: this exercise builds on it, and it is not"
+    assert f"{comes_first} written yet" in plain(said.out)
+    (homework / "cross_entropy.py").write_text(broken(texts, "cross_entropy"), "utf-8")
+    said = cli("check", "perplexity")
+    assert (said.code, "→" in said.out) == (1, False)
+    assert f"{comes_first} right yet: grader check cross_entropy" in plain(said.out)
+
+
+def test_a_file_is_checked_with_the_files_beside_it_that_it_needs(
+    cli: Cli, homework: Path, texts: dict[str, str]
+) -> None:
+    for name in ("perplexity", "cross_entropy"):
+        (homework / f"{name}.py").write_text(texts[name], "utf-8")
+    said = cli("check", homework / "perplexity.py")
+    assert (said.code, "cross_entropy" in said.out) == (0, False), said.out
+
+
 def test_a_stub_has_hints_a_place_and_a_way_back(cli: Cli, homework: Path) -> None:
     """`grader hint`, `grader status` and `grader reset`, before anything is checked."""
     assert cli("hint", "top_k").out.startswith("hint 1 of 3")

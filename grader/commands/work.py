@@ -62,6 +62,11 @@ def parse_targets(
     if not paths:
         paths = [students_folder(course)]
     submission = discover(paths, course)
+    if beside := list(_required_beside(paths, submission, course)):
+        own = set(submission.paths)
+        submission = discover([*paths, *beside], course)
+        names = names or list(own)
+        paths = [*paths, *beside]
     if not targets and following and (name := next_exercise(course, submission)):
         names = [name]
     if not names:
@@ -69,6 +74,17 @@ def parse_targets(
         names = list(submission.paths) if files_only else list(course.names)
     chosen = tuple(name for name in course.names if name in names)
     return CheckRequest(course, submission, chosen, tuple(paths))
+
+
+def _required_beside(
+    paths: Sequence[Path], submission: Submission, course: Course
+) -> Iterator[Path]:
+    """Yield the files beside those that are checked that hold what these exercises require."""
+    found = set(submission.paths)
+    needed = set().union(*(course.needed(name) for name in found)) - found
+    folders = {path.parent for path in paths if path.suffix == ".py"}
+    for folder in sorted(folders) if all(map(Path.is_file, paths)) else ():
+        yield from filter(Path.is_file, (folder / f"{name}.py" for name in sorted(needed)))
 
 
 def students_folder(course: Course) -> Path:

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from grader.course.course import Course, Exercise
+from grader.course.stubs import is_untouched, make_stub
 from grader.errors import GraderError, WorkerLost
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
@@ -168,14 +169,35 @@ class Grader:
         exercise = self.course[result.name]
         # Its points tell nothing of the hidden tests, so an exercise is done if all checks pass.
         result = replace(result, tests=tuple(replace(t, required=True) for t in result.tests))
-        diagnostician = self.diagnostician(exercise)
+        text = examiner.submission.files[result.name]
+        if is_untouched(text, make_stub(exercise)):
+            return result
+        diagnostician, unmet = self.diagnostician(exercise), self._unmet(exercise, examiner)
+        if unmet and not result.passed:  # it could be the cause of anything
+            return replace(result, unfinished=False, advice=unmet)
         if diagnostician is None or result.unfinished or _cannot_be_called(result):
             return result
         answers = diagnostician.ask(examiner.module(exercise, seed=0))
-        text = examiner.submission.files[result.name]
-        diagnosis = diagnostician.explain(answers, text, [CHECK])
+        diagnosis = None if unmet else diagnostician.explain(answers, text, [CHECK])
         result = with_probes(result, diagnostician.catalogue, answers, diagnosis)
-        return result if result.passed else replace(result, diagnosis=diagnosis)
+        return result if result.passed else replace(result, diagnosis=diagnosis, advice=unmet)
+
+    def _unmet(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
+        """Say which exercise is to be solved before one that builds on it; empty if none is.
+
+        A students' copy has no stand-ins: there, the student's own earlier work takes part.
+        """
+        for required in (self.course[name] for name in exercise.requires):
+            text = examiner.submission.files.get(required.name, "")
+            says = f"{required.name} comes first: this exercise builds on it, and it is "
+            if is_untouched(text, make_stub(required)):
+                return f"{says}not written yet"
+            diagnostician = self.diagnostician(required)
+            if diagnostician is not None:
+                answers = diagnostician.ask(examiner.module(required, seed=0))
+                if diagnostician.catalogue.disproving(answers):
+                    return f"{says}not right yet: grader check {required.name}"
+        return ""
 
     def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
         if result.unfinished or not result.tests:

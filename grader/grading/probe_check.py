@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from grader.grading.diagnosis.answers import Raised
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.probes import Answers, Probe
 from grader.grading.diagnosis.record import CHECK
@@ -33,14 +34,23 @@ def with_probes(
         "failed" if wrong else "passed",
         0,
         0,
-        _message(wrong, len(catalogue.probes)) if wrong else "",
+        _message(wrong, answers, len(catalogue.probes)) if wrong else "",
         "Mismatch" if wrong else "",
         required=True,
     )
     return replace(result, tests=(*result.tests, outcome))
 
 
-def _message(wrong: Sequence[Probe], count: int) -> str:
-    shown = "; ".join(f"“{probe.sentence.rstrip('.')}”" for probe in wrong[:MAX_SHOWN])
+def _message(wrong: Sequence[Probe], answers: Answers, count: int) -> str:
+    shown = "; ".join(_shown(probe, answers) for probe in wrong[:MAX_SHOWN])
     more = f", and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
     return f"of {count} other calls, {len(wrong)} come out otherwise: {shown}{more}"
+
+
+def _shown(probe: Probe, answers: Answers) -> str:
+    """Return what a probe asks, and the error that it got in place of an answer."""
+    sentence, answer = f"“{probe.sentence.rstrip('.')}”", answers.get(probe.name)
+    if not isinstance(answer, Raised) or probe.is_misuse:
+        return sentence
+    about = f", which is about the {answer.subject}" if answer.subject else ""
+    return f"{sentence} ({answer.kind}{about})"

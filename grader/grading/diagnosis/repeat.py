@@ -83,8 +83,11 @@ class Recorder(DirectCode):
         if not self.lines or self._numbers > MAX_NUMBERS:
             return ""
         names = ", ".join(sorted(self._names))
-        imports = ["import torch", f"from {self.exercise} import {names}"]
-        return "\n".join([*imports, *self.lines])
+        imports = f"from {self.exercise} import {names}"
+        if len(imports) > WIDTH:
+            listed = "".join(f"    {name},\n" for name in sorted(self._names))
+            imports = f"from {self.exercise} import (\n{listed})"
+        return "\n".join(["import torch", imports, *self.lines])
 
 
 def repeat(ask: Callable[[Student], Any], code: DirectCode) -> str:
