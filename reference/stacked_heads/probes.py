@@ -45,6 +45,18 @@ def two_heads(student, rng):
 
 
 @probe("square")
+def as_many_features_as_before(student, rng):
+    """As many features in the output as in the input."""
+    return stacked(student, rng, sizes=(6, 2, 5), heads=3)(rng.randn(2, 4, 6))
+
+
+@probe("values")
+def many_heads(student, rng):
+    """Twelve heads of size 1."""
+    return stacked(student, rng, sizes=(2, 1, 4), heads=12)(rng.randn(3, 4, 2))
+
+
+@probe("square")
 def square(student, rng):
     """All sizes equal."""
     return stacked(student, rng, sizes=(4, 4, 4), heads=4)(rng.randn(4, 4, 4))
@@ -104,6 +116,14 @@ def split_of_two(student, rng):
 def after_split(student, rng):
     """The output after `split_weights`."""
     module = stacked(student, rng)
+    student.split_weights(module)
+    return module(rng.randn(2, 6, D_IN))
+
+
+@probe(SPLIT)
+def training_after_split(student, rng):
+    """The output in training mode, with dropout of 1, after `split_weights`."""
+    module = stacked(student, rng, dropout=1.0).train()
     student.split_weights(module)
     return module(rng.randn(2, 6, D_IN))
 

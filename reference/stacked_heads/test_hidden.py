@@ -24,6 +24,7 @@ from grader.testing import (
     expect,
     in_float64,
     load_parameters,
+    manual_seed,
     output_of,
     parameter_shapes,
     twins,
@@ -77,9 +78,17 @@ def test_heads_side_by_side(student, reference, rng):
 
     Guards: the joined output, which the check on the student's own attention sees as well.
     """
-    cases = {(D_IN, D_OUT, HEADS): (BATCH, N_TOKENS), (3, 2, 5): (4, 3), (4, 4, 4): (4, 4)}
+    cases = {
+        (D_IN, D_OUT, HEADS): (BATCH, N_TOKENS),
+        (3, 2, 5): (4, 3),
+        (4, 4, 4): (4, 4),
+        (6, 2, 3): (2, 4),  # as many features after as before
+        (2, 1, 12): (3, 2),
+    }
     for (d_in, d_out, heads), shape in cases.items():
         state = weights_of(rng, d_in=d_in, d_out=d_out, heads=heads)
+        for name in state if heads == 12 else ():  # values of any size
+            state[name] *= 1e8 if "W_value" in name else 1
         options = {"sizes": (d_in, d_out, CONTEXT), "heads": heads}
         theirs, ours = (made(code, state, **options) for code in (student, reference))
         x = rng.randn(*shape, d_in)
@@ -177,7 +186,7 @@ def assert_heads_drop(student, state, x):
 @pytest.mark.points(1)
 def test_split_weights(student, reference, rng):
     """split_weights gives three matrices with the rows of all heads; biases are refused."""
-    for d_in, d_out, heads in ((D_IN, D_OUT, HEADS), (4, 2, 2), (3, 5, 1), (1, 1, 1)):
+    for d_in, d_out, heads in ((D_IN, D_OUT, HEADS), (4, 2, 2), (3, 5, 1), (1, 1, 1), (2, 1, 12)):
         state = weights_of(rng, d_in=d_in, d_out=d_out, heads=heads)
         module = made(student, state, sizes=(d_in, d_out, CONTEXT), heads=heads)
         x = rng.randn(BATCH, N_TOKENS, d_in)
@@ -197,10 +206,23 @@ def test_split_weights(student, reference, rng):
                 assert_close(matrix, right[layer], f"the matrix {layer}")
         what = "the output of the module after split_weights"
         assert_same(output_of(module, x), before, what)
+    for mode in (True, False):
+        module = made(student, weights_of(rng), dropout=1.0).train(mode)
+        x = rng.randn(BATCH, N_TOKENS, D_IN)
+        before = output_with_seed(student, module, x)
+        student.split_weights(module)
+        what = f"in {'training' if mode else 'eval'} mode, the output after split_weights"
+        assert_same(output_with_seed(student, module, x), before, what)
     biased = student.StackedHeads(*SIZES, 0.0, HEADS, qkv_bias=True)
     if any("bias" in name for name in parameter_shapes(biased)):  # another check asks for them
         call = functools.partial(student.split_weights, biased)
         assert_refused(student, call, "split_weights of a module with biases")
+
+
+def output_with_seed(student, module, x):
+    """Return an output; two of the same module drop the same weights."""
+    manual_seed(student, 5)
+    return output_of(module, x)
 
 
 def recomputed(reference, matrices, heads, x):
