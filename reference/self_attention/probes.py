@@ -179,6 +179,13 @@ def batch(student, rng):
 
 
 @probe("leading axes")
+def as_many_items_as_tokens(student, rng):
+    """As many batch items as tokens and features, for both functions of tokens."""
+    inputs = tokens(rng, 4, n_tokens=4)
+    return [student.scores_by_product(inputs), student.context_vectors(inputs)]
+
+
+@probe("leading axes")
 def two_leading_axes(student, rng):
     """Two leading axes for `context_vectors`."""
     return student.context_vectors(tokens(rng, 2, 3))
@@ -263,6 +270,12 @@ def one_token(student, rng):
 def one_token_in_batches(student, rng):
     """One token in each of twelve items, for `context_vectors`."""
     return student.context_vectors(tokens(rng, 12, n_tokens=1))
+
+
+@probe("single")
+def scores_of_one_token_in_batches(student, rng):
+    """One token in each of twelve items, for `scores_by_product`."""
+    return student.scores_by_product(tokens(rng, 12, n_tokens=1))
 
 
 @probe("single")

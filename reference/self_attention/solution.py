@@ -46,7 +46,7 @@ def softmax_naive(scores: Tensor) -> Tensor:
 
 
 def softmax_stable(scores: Tensor) -> Tensor:
-    """Return the softmax of each row of scores (..., n_queries, n_keys), finite for any scores."""
+    """Return the softmax of each row of scores (..., n_queries, n_keys), for scores of any size."""
     # --- solution
     # The largest exponent is 0, so no exponential overflows, and at least one in a row is 1.
     shifted = scores - scores.amax(dim=-1, keepdim=True)  # (..., n_queries, n_keys)
