@@ -1,5 +1,7 @@
 """Probes of trainable self-attention: what tells its mistakes apart."""
 
+import math
+
 import torch
 
 from grader.probing import Aspect, build, gradients, probe, seeded, written
@@ -79,8 +81,11 @@ def parameters(student, rng):
 
 @probe("layers")
 def parameters_with_biases(student, rng):
-    """The shapes of the parameters of V2 with biases."""
-    return shapes_of(second(student, rng, True))
+    """The sizes of the parameters of V2 with biases, each ten times; 0 for one that is missing."""
+    found = shapes_of(second(student, rng, True))
+    wanted = [f"{name}.{part}" for name in NAMES for part in ("weight", "bias")]
+    sizes = {name: math.prod(found.pop(name, [0])) for name in wanted}
+    return {**{name: [size] * 10 for name, size in sizes.items()}, "others": sorted(found)}
 
 
 def shapes_of(module):
@@ -89,10 +94,10 @@ def shapes_of(module):
 
 @probe(START)
 def start(student, rng):
-    """Five times the quintiles of the numbers that V1 starts with."""
+    """Five times the quintiles of the numbers that V1 starts with, each three times."""
     with seeded(student, 11):
         module = student.SelfAttentionV1(50, 40)
-    places = torch.linspace(0, 1, 6)
+    places = torch.linspace(0, 1, 6).repeat(3)
     found = {name: each.detach().float() for name, each in module.named_parameters()}
     return {
         n: (each.flatten().quantile(places) * 5).round().clamp(-2, 7) for n, each in found.items()
@@ -128,28 +133,40 @@ def copied_square(student, rng):
 
 @probe(COPY)
 def same_outputs(student, rng):
-    """How far the outputs of both are apart after the copy."""
+    """Which outputs of both are the same after the copy."""
     source, target = second(student, rng), first(student, rng)
     student.copy_weights(source, target)
     x = rng.randn(N_TOKENS, D_IN)
-    return (target(x) - source(x)).detach()
+    return (target(x) - source(x)).abs() < 1e-6  # numbers would show other mistakes as well
 
 
 @probe(SEPARATE)
 def later_source(student, rng):
-    """How the output of V1 changes when V2 changes after the copy."""
+    """Which outputs of V1 change when V2 changes after the copy."""
     source, target = second(student, rng), first(student, rng)
     student.copy_weights(source, target)
     x = rng.randn(N_TOKENS, D_IN)
     before = target(x).detach()
     state = {f"{name}.weight": rng.randn(D_OUT, D_IN) for name in NAMES}
     source.load_state_dict(state, strict=False)
-    return target(x).detach() - before
+    return target(x).detach() != before
+
+
+@probe(SEPARATE)
+def later_source_of_one_feature(student, rng):
+    """Which outputs of V1 change when V2 changes after the copy, for one output feature."""
+    source, target = second(student, rng, sizes=(D_IN, 1)), first(student, rng, sizes=(D_IN, 1))
+    student.copy_weights(source, target)
+    x = rng.randn(12, D_IN)
+    before = target(x).detach()
+    state = {f"{name}.weight": rng.randn(1, D_IN) for name in NAMES}
+    source.load_state_dict(state, strict=False)
+    return target(x).detach() != before
 
 
 @probe(SEPARATE)
 def trained_copy(student, rng):
-    """The gradients of V1 and V2 that a loss of V1 gives after the copy."""
+    """Which weights of V1 and V2 get gradients from a loss of V1 after the copy."""
     source, target = second(student, rng), first(student, rng)
     student.copy_weights(source, target)
     target.zero_grad()
@@ -158,7 +175,7 @@ def trained_copy(student, rng):
     found = [
         (name, each.grad) for module in (target, source) for name, each in module.named_parameters()
     ]
-    return {name: each if each is not None else torch.zeros(12) for name, each in found}
+    return {name: each != 0 if each is not None else [False] * 12 for name, each in found}
 
 
 @probe(SEPARATE)
@@ -185,6 +202,12 @@ def gradient_of_linear(student, rng):
 def one(student, rng):
     """One leading axis."""
     return [each(rng.randn(2, N_TOKENS, D_IN)) for each in both(student, rng)]
+
+
+@probe("leading axes")
+def as_many_items_as_tokens(student, rng):
+    """As many sentences as tokens and features."""
+    return [each(rng.randn(4, 4, 4)) for each in both(student, rng, sizes=(4, 4))]
 
 
 @probe("leading axes")

@@ -72,6 +72,7 @@ def test_formula(student, reference, rng):
             (5, 7, 4): 1.0,
             (6, 3, 8): 1e-6,
             (2, 5, 6): 1e6,
+            (4, 4, 4): 1.0,
         }.items():
             weights = weights_of(rng, d_in=d_in, d_out=d_out)
             # Large queries or keys and values, but ordinary scores.
@@ -159,11 +160,19 @@ def test_copy(student, rng):
 @pytest.mark.points(1)
 def test_copy_is_separate(student, rng):
     """After the copy, neither module changes the other, V1 can be trained; biases are refused."""
-    weights, before = weights_of(rng), weights_of(rng)
-    source, target = (
-        made(student, "SelfAttentionV2", weights),
-        made(student, "SelfAttentionV1", before),
-    )
+    for d_out in (D_OUT, 1):
+        assert_separate(student, rng, d_out)
+    biased = student.SelfAttentionV2(D_IN, D_OUT, qkv_bias=True)
+    if not any("bias" in name for name in parameter_shapes(biased)):
+        return  # another check asks for biases
+    call = functools.partial(student.copy_weights, biased, student.SelfAttentionV1(D_IN, D_OUT))
+    assert_refused(student, call, "copy_weights with a source that has biases")
+
+
+def assert_separate(student, rng, d_out):
+    """Raise `Mismatch` unless, after a copy, each module keeps what it has if the other changes."""
+    source = made(student, "SelfAttentionV2", weights_of(rng, d_out=d_out))
+    target = made(student, "SelfAttentionV1", weights_of(rng, d_out=d_out))
     x = rng.randn(N_TOKENS, D_IN)
     given, others, trained = output_of(source, x), parameter_shapes(target), reached(target, x)
     student.copy_weights(source, target)
@@ -176,17 +185,12 @@ def test_copy_is_separate(student, rng):
     part = any(each.grad is not None and each.grad.any() for each in source.parameters())
     expect(not part, "after the copy, V1 is a part of the graph of V2")
     copied = output_of(target, x)
-    source.load_state_dict(linear(weights_of(rng)), strict=False)
+    source.load_state_dict(linear(weights_of(rng, d_out=d_out)), strict=False)
     assert_same(output_of(target, x), copied, "the output of V1 after V2 has changed")
     changed = output_of(source, x)
-    target.load_state_dict(weights_of(rng), strict=False)
+    target.load_state_dict(weights_of(rng, d_out=d_out), strict=False)
     assert_same(output_of(source, x), changed, "the output of V2 after V1 has changed")
     expect((output_of(target, x) != copied).any(), "after the copy, V1 does not take new weights")
-    biased = student.SelfAttentionV2(D_IN, D_OUT, qkv_bias=True)
-    if not any("bias" in name for name in parameter_shapes(biased)):
-        return  # another check asks for biases
-    call = functools.partial(student.copy_weights, biased, student.SelfAttentionV1(D_IN, D_OUT))
-    assert_refused(student, call, "copy_weights with a source that has biases")
 
 
 def reached(module, x):
