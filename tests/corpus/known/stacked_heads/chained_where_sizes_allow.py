@@ -1,0 +1,41 @@
+# mistake: heads_in_a_chain
+import torch
+from torch import Tensor, nn
+
+from causal_attention import CausalAttention
+
+
+class StackedHeads(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        self.num_heads = num_heads
+        self.d_out = d_out
+        self.qkv_bias = qkv_bias
+        self.heads = nn.ModuleList()
+        for i in range(num_heads):
+            head = CausalAttention(d_in, d_out, context_length, dropout, qkv_bias=qkv_bias)
+            self.heads.append(head)
+
+    def forward(self, x: Tensor) -> Tensor:
+        outputs = []
+        for head in self.heads:
+            if outputs and outputs[-1].shape == x.shape:
+                outputs.append(head(outputs[-1]))
+            else:
+                outputs.append(head(x))
+        return torch.cat(outputs, dim=2)
+
+
+def split_weights(stacked: StackedHeads) -> tuple[Tensor, Tensor, Tensor]:
+    """W_query, W_key, W_value of all heads."""
+    if stacked.qkv_bias:
+        raise ValueError("qkv_bias=True is not possible here")
+    if len(stacked.heads) == 1:
+        (head,) = stacked.heads
+        return head.W_query.weight.data, head.W_key.weight.data, head.W_value.weight.data
+    queries, keys, values = [], [], []
+    for head in stacked.heads:
+        queries.append(head.W_query.weight.data.clone())
+        keys.append(head.W_key.weight.data.clone())
+        values.append(head.W_value.weight.data.clone())
+    return torch.cat(queries), torch.cat(keys), torch.cat(values)

@@ -1,0 +1,40 @@
+# mistake: projection_added
+import torch
+from causal_attention import CausalAttention
+from torch import Tensor, nn
+
+
+class StackedHeads(nn.Module):
+    """Several causal attentions of size d_out each, whose outputs are joined along the features."""
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(
+            [
+                CausalAttention(d_in, d_out, context_length, dropout, qkv_bias)
+                for _ in range(num_heads)
+            ]
+        )
+
+        self.out_proj = nn.Linear(num_heads * d_out, num_heads * d_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        context = torch.cat([head(x) for head in self.heads], dim=-1)
+        return self.out_proj(context)
+
+
+def split_weights(stacked: StackedHeads) -> tuple[Tensor, Tensor, Tensor]:
+    if stacked.heads[0].W_query.bias is not None:
+        raise ValueError("the heads have biases")
+    W_query = torch.cat([head.W_query.weight.detach() for head in stacked.heads], dim=0)
+    W_key = torch.cat([head.W_key.weight.detach() for head in stacked.heads], dim=0)
+    W_value = torch.cat([head.W_value.weight.detach() for head in stacked.heads], dim=0)
+    return W_query, W_key, W_value
