@@ -347,5 +347,4 @@ def assert_rounds_to(actual: Tensor, expected: Any, what: str) -> None:
 
 
 def styled(style: str) -> dict[str, str]:
-    files = {name: OUTSIDE / style / f"{name}.py" for name in CASES}
-    return {name: file.read_text("utf-8") for name, file in files.items() if file.exists()}
+    return {name: (OUTSIDE / style / f"{name}.py").read_text("utf-8") for name in CASES}
