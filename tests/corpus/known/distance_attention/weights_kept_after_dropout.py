@@ -1,0 +1,34 @@
+# mistake: keeps_dropped_weights
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from masked_softmax import masked_softmax
+
+
+def distance_scores(queries: Tensor, keys: Tensor) -> Tensor:
+    """-|q - k|^2 / 2 by expanding the square."""
+    product = queries @ keys.transpose(1, 2)
+    q_norm = (queries**2).sum(dim=-1, keepdim=True) / 2
+    k_norm = (keys**2).sum(dim=-1).unsqueeze(1) / 2
+    return product - k_norm - q_norm
+
+
+def scores_without_query_norm(queries: Tensor, keys: Tensor) -> Tensor:
+    qk = torch.einsum("bqd,bkd->bqk", queries, keys)
+    kk = torch.einsum("bkd,bkd->bk", keys, keys)
+    return qk - kk.unsqueeze(-2) / 2
+
+
+class DistanceAttention(nn.Module):
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.p = dropout
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        w = masked_softmax(distance_scores(queries, keys), valid_lens)
+        w = F.dropout(w, self.p, training=self.training)
+        self.attention_weights = w
+        return w @ values

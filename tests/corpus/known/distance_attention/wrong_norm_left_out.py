@@ -1,0 +1,33 @@
+# mistake: query_norms_kept
+import torch
+from torch import Tensor, nn
+
+from masked_softmax import masked_softmax
+
+
+def distance_scores(queries: Tensor, keys: Tensor) -> Tensor:
+    """-|q - k|^2 / 2 by expanding the square."""
+    product = queries @ keys.transpose(1, 2)
+    q_norm = (queries**2).sum(dim=-1, keepdim=True) / 2
+    k_norm = (keys**2).sum(dim=-1).unsqueeze(1) / 2
+    return product - k_norm - q_norm
+
+
+def scores_without_query_norm(queries: Tensor, keys: Tensor) -> Tensor:
+    norm = (queries**2).sum(dim=-1, keepdim=True) / 2
+    return queries @ keys.transpose(1, 2) - norm
+
+
+class DistanceAttention(nn.Module):
+    """Near keys get much weight."""
+
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        scores = scores_without_query_norm(queries, keys)
+        self.attention_weights = masked_softmax(scores, valid_lens)
+        return torch.bmm(self.dropout(self.attention_weights), values)
