@@ -67,9 +67,14 @@ def test_written_by_hand(student, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_formula(student, reference, rng):
     """Each pair is scored by q . M k / sqrt(d_key), and the output is the weighted mean."""
-    theirs, ours = twins(student.BilinearAttention, reference.BilinearAttention, *SIZES, rng=rng)
+    makes = student.BilinearAttention, reference.BilinearAttention
+    theirs, ours = twins(*makes, *SIZES, rng=rng)
     inputs = draw(rng)
     assert_close(in_float64(output_of(theirs, *inputs)), output_of(ours, *inputs))
+    theirs, ours = twins(*makes, 4, 4, 0.0, rng=rng)
+    inputs = [rng.randn(4, 4, 4) for _ in range(3)]
+    output = in_float64(output_of(theirs, *inputs))
+    assert_close(output, output_of(ours, *inputs), "the output where all sizes are equal")
 
 
 @pytest.mark.points(1)

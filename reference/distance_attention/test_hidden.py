@@ -1,5 +1,7 @@
 """Hidden tests, which decide the points."""
 
+import functools
+
 import pytest
 import torch
 
@@ -19,6 +21,7 @@ from grader.testing import (
     expect,
     in_float64,
     output_of,
+    parameter_shapes,
 )
 
 
@@ -83,19 +86,26 @@ def test_without_query_norm(student, rng):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_written_by_hand")
 def test_attention(student, reference, rng):
-    """The output is the mean of the values, weighted by the softmax of the scores."""
-    queries, keys, values = draw(rng)
-    output = in_float64(output_of(student.DistanceAttention(0.0), queries, keys, values))
-    right = output_of(reference.DistanceAttention(0.0), queries, keys, values)
+    """The output is the mean of the values, weighted by the softmax of the scores of the keys."""
+    attention = student.DistanceAttention(0.0)
+    shapes = parameter_shapes(attention)
+    expect(not shapes, f"the module has parameters: {', '.join(shapes)}")
+    for factor in (1, 5):  # distances of a few units, and of many
+        queries, keys, values = draw(rng)
+        queries, keys = queries * factor, keys * factor
+        output = in_float64(output_of(attention, queries, keys, values))
+        right = output_of(reference.DistanceAttention(0.0), queries, keys, values)
 
-    def from_scores(scores):
-        own = in_float64(scores(queries, keys))  # (batch, n_queries, n_keys)
-        return own.softmax(dim=-1) @ values  # (batch, n_queries, d_value)
+        def from_scores(scores, inputs=(queries, keys), values=values):
+            own = in_float64(scores(*inputs))  # (batch, n_queries, n_keys)
+            return own.softmax(dim=-1) @ values  # (batch, n_queries, d_value)
 
-    try:
-        assert_right_or_own(output, right, lambda: from_scores(student.scores_without_query_norm))
-    except CheckFailure:
-        assert_right_or_own(output, right, lambda: from_scores(student.distance_scores))
+        partial = functools.partial(from_scores, student.scores_without_query_norm)
+        try:
+            assert_right_or_own(output, right, partial)
+        except CheckFailure:
+            whole = functools.partial(from_scores, student.distance_scores)
+            assert_right_or_own(output, right, whole)
 
 
 @pytest.mark.points(1)
@@ -150,7 +160,11 @@ def test_gradients(student, reference, rng):
     """Gradients reach the queries, the keys and the values, with length 0 too."""
     theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
     queries, keys, values = draw(rng)
-    inputs = {"queries": queries, "keys": keys, "values": values}
+    inputs = {"queries": queries, "keys": keys}
+    for name in ("distance_scores", "scores_without_query_norm"):
+        scores = getattr(student, name), getattr(reference, name)
+        assert_slopes(student, *scores, inputs, rng=rng)
+    inputs["values"] = values
     assert_slopes(student, theirs, ours, inputs, rng=rng)
     lens = torch.tensor([0, 3])  # (batch,)
 
@@ -167,6 +181,17 @@ def test_any_input(student, reference, rng):
     theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
     lens = torch.tensor([4, 2])  # (batch,)
     queries, keys, values = inputs = draw(rng)
+    for scores in (student.distance_scores, student.scores_without_query_norm):
+        found = assert_unchanged(student, scores, queries, keys, names=["queries", "keys"])
+        found = assert_depends(in_float64(found))
+        views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (queries, keys)]
+        again = in_float64(scores(*views))
+        assert_same(again, found, "the scores for transposed views", shape=(2, 5, 6))
+        again = in_float64(scores(queries[1:, 3:4], keys[1:]))
+        assert_same(again, found[1:, 3:4], "the scores of one query", shape=(1, 1, 6))
+        for dtype in (torch.float32, torch.bfloat16):
+            low = scores(queries.to(dtype), keys.to(dtype))
+            assert_dtype(low, dtype, f"the scores for inputs in {dtype}")
     names = ["queries", "keys", "values", "valid_lens"]
     every = in_float64(assert_unchanged(student, theirs, *inputs, lens, names=names))
     assert_depends(every[:, 0])
