@@ -90,8 +90,9 @@ def kept(student, rng):
 @probe("options")
 def evaluated(student, rng):
     """A dropout of 0.4 in evaluation mode."""
+    attention = make(student, rng, 0.4)
     with seeded(student, 1):
-        return make(student, rng, 0.4)(*draw(rng))
+        return attention(*draw(rng))
 
 
 @probe("extreme scores")
@@ -150,5 +151,10 @@ def arguments(student, rng):
     """Which numbers of the arguments have changed."""
     inputs = draw(rng)
     lens = torch.tensor([4, 2])  # (batch,)
-    after = written(student, make(student, rng), *inputs, lens)
-    return [one != other for one, other in zip(after, (*inputs, lens), strict=True)]
+    return changed(student, make(student, rng), *inputs, lens)
+
+
+def changed(student, call, *inputs):
+    """Return which numbers of the arguments are others after a call."""
+    before = [value.clone() for value in inputs]
+    return [new != old for new, old in zip(written(student, call, *inputs), before)]

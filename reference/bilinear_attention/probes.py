@@ -50,7 +50,7 @@ def parameters(student, rng):
     """The parameters."""
     shapes = {name: list(x.shape) for name, x in make(student, rng).named_parameters()}
     others = [float(len(shapes.keys() - {"M"}))] * 10
-    return {"M": [float(n) for n in shapes.get("M", [])] * 10, "others": others}
+    return {"M": [float(n) for n in shapes.get("M", [0, 0])] * 10, "others": others}
 
 
 @probe("gradient")
@@ -86,8 +86,9 @@ def kept(student, rng):
 @probe("options")
 def evaluated(student, rng):
     """A dropout of 0.4 in evaluation mode."""
+    attention = make(student, rng, 0.4)
     with seeded(student, 1):
-        return make(student, rng, 0.4)(*draw(rng))
+        return attention(*draw(rng))
 
 
 @probe("extreme scores")
@@ -136,9 +137,10 @@ def views(student, rng):
 
 @probe("dtype")
 def dtypes(student, rng):
-    """Inputs in float32."""
+    """Inputs in float32, of which only the shape and the dtype of the output count."""
     attention = build(student.BilinearAttention, 4, 3, 0.0, rng=rng, dtype=torch.float32)
-    return attention(*(x.float() for x in draw(rng)))
+    output = attention(*(x.float() for x in draw(rng)))
+    return output * 0  # an M that is no parameter keeps numbers of its own
 
 
 @probe("writes")
@@ -146,5 +148,10 @@ def arguments(student, rng):
     """Which numbers of the arguments have changed."""
     inputs = draw(rng)
     lens = torch.tensor([4, 2])  # (batch,)
-    after = written(student, make(student, rng), *inputs, lens)
-    return [one != other for one, other in zip(after, (*inputs, lens), strict=True)]
+    return changed(student, make(student, rng), *inputs, lens)
+
+
+def changed(student, call, *inputs):
+    """Return which numbers of the arguments are others after a call."""
+    before = [value.clone() for value in inputs]
+    return [new != old for new, old in zip(written(student, call, *inputs), before)]

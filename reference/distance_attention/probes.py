@@ -3,6 +3,7 @@
 import torch
 
 from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.testing import watched
 
 AXES = ("batch item", "query", "number")  # of an output, in the singular
 
@@ -15,8 +16,8 @@ def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
 
 
 def make(student, rng, dropout=0.0):
-    """Return a module in evaluation mode."""
-    return build(student.DistanceAttention, dropout, rng=rng)
+    """Return a module in evaluation mode; a parameter that should not be there keeps its value."""
+    return build(student.DistanceAttention, dropout, rng=rng, layers=["none"])
 
 
 @probe("values")
@@ -41,12 +42,12 @@ def no_lengths(student, rng):
 @probe("square")
 def square(student, rng):
     """As many queries as keys, all of the same size."""
-    attention = build(student.DistanceAttention, 0.0, rng=rng)
-    return attention(*(rng.randn(4, 4, 4) for _ in range(3)))
+    return make(student, rng)(*(rng.randn(4, 4, 4) for _ in range(3)))
 
 
 DISTANCES = Aspect("distances", "what `distance_scores` returns")
 PARTIAL = Aspect("partial", "what `scores_without_query_norm` returns")
+MEMORY = Aspect("memory", "how large the tensors are that are made")
 
 
 @probe(DISTANCES)
@@ -73,10 +74,47 @@ def square_scores(student, rng):
     }
 
 
+@probe(MEMORY)
+def made(student, rng):
+    """Which of the three make a tensor of n_queries * n_keys * d numbers."""
+    queries, keys = rng.randn(1, 31, 23), rng.randn(1, 37, 23)  # (batch, n, d)
+    values = rng.randn(1, 37, 5)  # (batch, n_keys, d_value)
+    attention = make(student, rng)
+    calls = {
+        "distances": lambda: student.distance_scores(queries, keys),
+        "partial": lambda: student.scores_without_query_norm(queries, keys),
+        "attention": lambda: attention(queries, keys, values),
+    }
+    found = {}
+    for name, call in calls.items():
+        with watched(student, kernels=False) as seen:
+            call()
+        found[name] = [float(seen.largest.elements >= 31 * 37 * 23)] * 10
+    return found
+
+
+@probe("layers")
+def parameters(student, rng):
+    """Whether there are parameters."""
+    names = [name for name, _ in make(student, rng).named_parameters()]
+    return [float(bool(names))] * 10
+
+
 @probe("gradient")
 def slopes(student, rng):
     """The gradients of the inputs."""
-    return gradients(make(student, rng), *draw(rng))
+    attention = make(student, rng)
+    return gradients(lambda *inputs: attention(*inputs), *draw(rng))
+
+
+@probe("gradient")
+def slopes_of_scores(student, rng):
+    """The gradients of queries and keys in both functions."""
+    queries, keys, _ = draw(rng)
+    return {
+        "distances": gradients(student.distance_scores, queries, keys),
+        "partial": gradients(student.scores_without_query_norm, queries, keys),
+    }
 
 
 @probe("training")
@@ -106,8 +144,9 @@ def kept(student, rng):
 @probe("options")
 def evaluated(student, rng):
     """A dropout of 0.4 in evaluation mode."""
+    attention = make(student, rng, 0.4)
     with seeded(student, 1):
-        return make(student, rng, 0.4)(*draw(rng))
+        return attention(*draw(rng))
 
 
 @probe("extreme scores")
@@ -155,7 +194,7 @@ def views(student, rng):
 @probe("dtype")
 def dtypes(student, rng):
     """Inputs in float32."""
-    attention = build(student.DistanceAttention, 0.0, rng=rng, dtype=torch.float32)
+    attention = build(student.DistanceAttention, 0.0, rng=rng, dtype=torch.float32, layers=["none"])
     return attention(*(x.float() for x in draw(rng)))
 
 
@@ -164,5 +203,18 @@ def arguments(student, rng):
     """Which numbers of the arguments have changed."""
     inputs = draw(rng)
     lens = torch.tensor([4, 2])  # (batch,)
-    after = written(student, make(student, rng), *inputs, lens)
-    return [one != other for one, other in zip(after, (*inputs, lens), strict=True)]
+    return changed(student, make(student, rng), *inputs, lens)
+
+
+def changed(student, call, *inputs):
+    """Return which numbers of the arguments are others after a call."""
+    before = [value.clone() for value in inputs]
+    return [new != old for new, old in zip(written(student, call, *inputs), before)]
+
+
+@probe("writes")
+def arguments_of_scores(student, rng):
+    """Which numbers of the arguments of both functions have changed."""
+    queries, keys, _ = draw(rng)
+    functions = student.distance_scores, student.scores_without_query_norm
+    return [changed(student, scores, queries.clone(), keys.clone()) for scores in functions]
