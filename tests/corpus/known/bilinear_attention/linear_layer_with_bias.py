@@ -1,4 +1,4 @@
-# mistake: M is a linear layer with a bias instead of a matrix
+# mistake: other_parameters
 import math
 
 import torch

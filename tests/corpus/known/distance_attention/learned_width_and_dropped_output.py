@@ -1,4 +1,4 @@
-# mistake: the module has a learned width as a parameter, and dropout acts on the output
+# mistake: with_parameter + dropout_on_output
 import torch
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-# mistake: lengths_ignored
+# mistake: TypeError: masked_softmax is called without valid_lens
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -1,4 +1,4 @@
-# mistake: distance_scores squares the queries and keys of the caller in place (on detached aliases, so the gradient breaks, too), and the module does not pass valid_lens on
+# mistake: TypeError: masked_softmax is called without valid_lens; and distance_scores squares queries and keys in place
 import torch
 from torch import Tensor, nn
 
