@@ -682,6 +682,100 @@ def _twice(call: Callable[..., Any], weights: Tensor) -> Tensor:
     return torch.stack([(drawn[0] != drawn[1]).any(), (drawn[0] != drawn[2]).any()]).double()
 
 
+def _scoring(
+    make: Callable[[], Any], rng: Rng, inputs: tuple[Tensor, Tensor, Tensor], rate: float
+) -> Iterator[Question]:
+    """Ask a layer that scores queries with keys: lengths of each kind, modes, what it keeps."""
+    queries, keys, values = inputs
+    batch, n_queries, n_keys = len(queries), queries.shape[1], keys.shape[1]
+    shape = _one_of(rng, None, (batch,), (batch, n_queries))
+    lens = None if shape is None else rng.randint(0, n_keys + 1, *shape)
+    seed = Rng(rng.seed)
+
+    def made(training: bool = False) -> Any:
+        return build(make, rng=seed).train(training)
+
+    def call(*given: Tensor) -> Any:
+        return made()(*given, lens)
+
+    def slopes(training: bool, *given: Tensor) -> dict[str, Any]:
+        layer = made(training)
+        found = gradients(lambda *x: layer(*x, lens), *given)
+        return found | {f"of {name}": p.grad for name, p in layer.named_parameters()}
+
+    def kept(training: bool) -> Any:
+        layer = made(training)
+        layer(queries[:1], keys[:1, :1], values[:1, :1])
+        layer(queries, keys, values, valid_lens=lens)
+        return layer.attention_weights.detach().double()  # the statement leaves the dtype open
+
+    def low(dtype: torch.dtype, *given: Tensor) -> Any:
+        layer = build(make, rng=seed, dtype=torch.float32).to(dtype)
+        return layer(*(each.to(dtype) for each in given), lens)
+
+    yield (
+        "parameters",
+        lambda: {
+            name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}"
+            for name, p in make().named_parameters()
+        },
+    )
+    yield "values", lambda: call(*inputs)
+    yield "values and gradients", lambda: slopes(False, *inputs)
+    yield "views", lambda: slopes(False, *map(_strided, inputs))
+    yield "arguments", lambda: _afterwards(made(), *inputs, lens)
+    yield "arguments in training", lambda: _afterwards(made(True), *inputs, lens)
+    yield "lengths left out", lambda: made()(*inputs)
+    named = {"queries": queries, "keys": keys, "values": values, "valid_lens": lens}
+    yield "named", lambda: made()(**named)
+    for training in (False, True):
+        yield f"weights with training {training}", functools.partial(kept, training)
+    if lens is not None:
+        padded = (torch.arange(n_keys) >= lens.view(batch, -1).amax(1, keepdim=True)).unsqueeze(-1)
+        others = keys.where(~padded, 30.0), values.where(~padded, -1e3)
+        yield "other padding", lambda: slopes(False, queries, *others)
+    small = [rng.randn(*each.shape) for each in inputs]
+    for dtype in LOW:
+        yield f"{dtype}", functools.partial(low, dtype, *small)
+    if rate in (0.0, 1.0):
+        yield "training", lambda: slopes(True, *small)
+    else:
+        for place in ("output", "input 0", "input 2"):
+            yield f"{place} in training", lambda p=place: Random(lambda: slopes(True, *small)[p])
+
+
+def _pairs(rng: Rng, d_query: int, d_key: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return queries, keys and values, whose number and size are drawn."""
+    batch, n_queries, n_keys, d_value = _sizes(rng, 4)
+    keys = rng.randn(batch, n_keys, d_key)
+    return _drawn(rng, batch, n_queries, d_query), keys, _drawn(rng, batch, n_keys, d_value)
+
+
+def additive_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw layers, queries, keys and values."""
+    d_query, d_key, num_hiddens = _sizes(rng, 3)
+    rate = _rate(rng)
+    make = functools.partial(module.AdditiveAttention, d_query, d_key, num_hiddens, rate)
+    yield from _scoring(make, rng, _pairs(rng, d_query, d_key), rate)
+
+
+def distance_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw queries, keys and values, for the module and for both functions."""
+    d, rate = _size(rng), _rate(rng)
+    queries, keys, values = _pairs(rng, d, d)
+    for function in (module.distance_scores, module.scores_without_query_norm):
+        yield from _function(function, rng, queries, keys)
+    make = functools.partial(module.DistanceAttention, rate)
+    yield from _scoring(make, rng, (queries, keys, values), rate)
+
+
+def bilinear_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+    """Draw layers, queries, keys and values."""
+    (d_query, d_key), rate = _sizes(rng, 2), _rate(rng)
+    make = functools.partial(module.BilinearAttention, d_query, d_key, rate)
+    yield from _scoring(make, rng, _pairs(rng, d_query, d_key), rate)
+
+
 CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
     call.__name__: call
     for call in (
@@ -691,5 +785,6 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
         *(causal_attention, stacked_heads, multi_head_attention),
         *(layer_norm, feed_forward, transformer_block),
         *(softmax_temperature, scaled_dot_product_attention, attention_dropout),
+        *(additive_attention, distance_attention, bilinear_attention),
     )
 }
