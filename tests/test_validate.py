@@ -118,6 +118,12 @@ BREAKAGES = [
     ("test_hidden.py", "@pytest.mark.points(3)", "@pytest.mark.points(4)", "are worth 9 points"),
     (
         "test_hidden.py",
+        "@pytest.mark.points(3)",
+        "@pytest.mark.points(0.5)",
+        "test_hidden.py: test_module has the mark points(0.5); points are a whole number",
+    ),
+    (
+        "test_hidden.py",
         "student.scale(x, 3.0), reference",
         "reference.scale(x, 3.0), reference",
         "test_hidden.py: the fault factor_capped earns all points",

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from grader.errors import CheckFailure, GraderError, Mismatch, StudentFailure
+from grader.errors import CheckFailure, CourseError, GraderError, Mismatch, StudentFailure
 from grader.grading import plugin
 from grader.report import Frame, Outcome, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
@@ -38,9 +38,19 @@ EVIDENCE: pytest.StashKey[Evidence] = pytest.StashKey()
 
 
 def points_of(item: pytest.Item) -> int:
-    """Return the points that a test is worth: those of its `points` mark, or 1 without one."""
+    """Return the points that a test is worth: those of its `points` mark, or 1 without one.
+
+    Raises `CourseError` if the mark does not hold a whole number.
+    """
     mark = item.get_closest_marker("points")
-    return int(mark.args[0]) if mark else 1
+    if mark is None:
+        return 1
+    match mark.args:
+        case (int(worth),) if worth >= 0 and not isinstance(worth, bool):
+            return worth
+    given = ", ".join(map(repr, mark.args))
+    says = f"{item.path}: {item.name} has the mark points({given}); points are a whole number"
+    raise CourseError(says, "grader validate")
 
 
 def outcome_of(entry: dict[str, Any], item: pytest.Item) -> Outcome:

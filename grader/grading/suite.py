@@ -72,6 +72,7 @@ def _suite(session: pytest.Session, course: Course, names: Sequence[str]) -> Sui
     for name in names:
         if not suite.items.get(name):
             raise CourseError(f"{course.suite(name)} has no tests", "grader validate")
+        suite.points_of(name)  # raises for a mark that is no whole number
     return suite
 
 
