@@ -10,7 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
@@ -184,7 +184,13 @@ class Prover:
             or self._forms(fault, forms, report)
         )
 
-    def _misnamed(self, fault: Fault, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
+    def _misnamed(
+        self,
+        fault: Fault,
+        form: Sequence[Edit],
+        diagnosis: Diagnosis | None,
+        asked: Literal["in a worker", "here"] = "in a worker",
+    ) -> str:
         """Return what the diagnosis names instead of this fault alone, or nothing."""
         if diagnosis is None:  # its message says what it is
             return ""
@@ -194,9 +200,24 @@ class Prover:
         if not named and not self.grader.computed(self.exercise).can_name(fault, form):
             return ""
         if not named:
-            return "the diagnosis does not name it: in a worker, it answers a probe otherwise"
+            why = self._answers_otherwise(form) if asked == "in a worker" else ""
+            return f"the diagnosis does not name it{why}"
         others = ", ".join(sorted(named - {fault.name}))
         return f"the diagnosis cannot distinguish it from {others}"
+
+    def _answers_otherwise(self, form: Sequence[Edit]) -> str:
+        """Return in words which probes a form answered otherwise in the last worker than here."""
+        diagnostician = self.grader.diagnostician(self.exercise)
+        text = edited(self.solution, form)
+        if diagnostician is None or diagnostician.last is None or text is None:
+            return ""
+        theirs = diagnostician.last
+        ours = self.grader.computed(self.exercise).answers_of(text)
+        others = [n for n, answer in ours.items() if n in theirs and not theirs[n].same(answer)]
+        if not others:
+            return ""
+        kind = "the probe" if len(others) == 1 else "the probes"
+        return f": in a worker, it answers {kind} {', '.join(others)} otherwise"
 
     def _mispriced(self, fault: Fault) -> str:
         """Return what is wrong with the price of a fault, or nothing."""
@@ -246,7 +267,7 @@ class Prover:
         diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
         if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
             return ""
-        return self._misnamed(fault, form, diagnosis)
+        return self._misnamed(fault, form, diagnosis, asked="here")
 
     def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
         """Compare the failing tests with those that the fault names; `own_parts` do not count."""
