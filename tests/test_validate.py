@@ -290,8 +290,8 @@ def test_a_probe_that_is_answered_otherwise_in_a_worker_is_named(cli: Cli, tiny_
     path.write_text(
         path.read_text()
         + '\n[[fault]]\nname = "by_the_clock"\nfails = ["test_twice", "test_thrice"]\n'
-        + 'replace = "return x * factor"\n'
-        + """by = "return x * factor * (__import__('time').time_ns() % 997)"\nsays = "s"\nhint = "h"\n"""
+        + 'replace = "return x * factor"\nsays = "s"\nhint = "h"\n'
+        + """by = "return x * factor * (__import__('time').time_ns() % 997)"\n"""
     )
     cli("build", "--course", tiny_copy)
     said = " ".join(cli("validate", "--course", tiny_copy, "scale").out.split())
