@@ -31,10 +31,14 @@ def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
     return queries, keys, rng.randn(batch, n_keys, d_value)  # (batch, n_keys, d_value)
 
 
-def pair(student, reference, rng, dropout=0.0):
-    """Return both modules with the same parameters, and the student's with those that it has."""
+def pair(student, reference, rng, dropout=0.0, factor=1.0):
+    """Return both modules with the same parameters, and the student's with those that it has.
+
+    factor  of w_v
+    """
     shapes = {"W_q.weight": (7, 4), "W_k.weight": (7, 3), "w_v.weight": (1, 7)}
     state = {name: rng.randn(*shape) for name, shape in shapes.items()}
+    state["w_v.weight"] *= factor
     sizes = (*SIZES[:3], dropout)
     theirs = load_parameters(student.AdditiveAttention(*sizes), state)
     return theirs, load_parameters(reference.AdditiveAttention(*sizes), state)
@@ -72,6 +76,10 @@ def test_formula(student, reference, rng):
     theirs, ours = twins(*makes, *SIZES, rng=rng)
     inputs = draw(rng)
     assert_close(in_float64(output_of(theirs, *inputs)), output_of(ours, *inputs))
+    theirs, ours = pair(student, reference, rng, factor=1e6)
+    large = *inputs[:2], inputs[2] * 1e6
+    output = in_float64(output_of(theirs, *large))
+    assert_close(output, output_of(ours, *large), "the output for scores of some millions")
     theirs, ours = twins(*makes, 4, 4, 4, 0.0, rng=rng)
     inputs = [rng.randn(4, 4, 4) for _ in range(3)]
     output = in_float64(output_of(theirs, *inputs))
@@ -97,16 +105,19 @@ def test_lengths(student, reference, rng):
 def test_attention_weights(student, reference, rng):
     """After a call, attention_weights holds the weights as they are before dropout."""
     theirs, ours = pair(student, reference, rng, 0.4)
+    sizes, state = (*SIZES[:3], 0.4), theirs.state_dict()
     queries, keys, _ = draw(rng)
-    lens = torch.tensor([3, 5])  # (batch,)
     # With these values, the output is the weights.
     inputs = queries, keys, torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)
-    right = output_of(ours, *inputs, lens)
-    own = in_float64(output_of(theirs, *inputs, lens))
-    theirs.train()
-    output_of(theirs, *inputs, lens)
-    kept = in_float64(theirs.attention_weights)
-    assert_right_or_own(kept, right, lambda: own, "attention_weights")
+    right = output_of(ours, *inputs)
+    own = in_float64(output_of(theirs, *inputs))
+    for training in (False, True):
+        attention = load_parameters(student.AdditiveAttention(*sizes), state)
+        if training:
+            attention.train()
+        output_of(attention, *inputs)
+        kept = in_float64(attention.attention_weights)
+        assert_right_or_own(kept, right, lambda: own, "attention_weights")
 
 
 @pytest.mark.points(1)
@@ -175,6 +186,10 @@ def test_any_input(student, reference, rng):
     output = in_float64(output_of(theirs, queries[:1], keys[:1, :1], values[:1, :1]))
     value = values[:1, :1].expand(1, 5, 8)  # (1, n_queries, d_value)
     assert_close(output, value, "the output for one key, which is its value")
+    for first, n_keys in ((1, 6), (0, 1)):
+        output_of(theirs, queries[first:], keys[first:, :n_keys], values[first:, :n_keys])
+        shape = tuple(theirs.attention_weights.shape)
+        expect(shape == (2 - first, 5, n_keys), f"attention_weights has the shape {shape}")
     tiny = student.AdditiveAttention(1, 1, 1, 0.0).to(torch.float64)
     value = rng.randn(2, 1, 1)  # (batch, n_keys, d_value)
     output = in_float64(output_of(tiny, rng.randn(2, 1, 1), rng.randn(2, 1, 1), value))

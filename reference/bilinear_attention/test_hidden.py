@@ -53,6 +53,25 @@ def of_valid_keys(attention, queries, keys, values, lens):
     return rows  # (batch, n_queries, d_value)
 
 
+def assert_keeps_weights(make, rng):
+    """Compare attention_weights with the output, for values with which it is the weights.
+
+    make  returns the student's module in evaluation mode, with the same parameters each time
+    """
+    queries, keys, _ = draw(rng)
+    eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
+    for first, n_keys in ((0, 6), (1, 6), (0, 1)):
+        inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys]
+        own = in_float64(output_of(make(), *inputs))
+        for training in (False, True):
+            attention = make()
+            if training:
+                attention.train()
+            output_of(attention, *inputs)
+            kept = in_float64(attention.attention_weights)
+            assert_same(kept, own, "attention_weights", shape=(2 - first, 5, n_keys))
+
+
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The work is done by your own code.
@@ -71,6 +90,9 @@ def test_formula(student, reference, rng):
     theirs, ours = twins(*makes, *SIZES, rng=rng)
     inputs = draw(rng)
     assert_close(in_float64(output_of(theirs, *inputs)), output_of(ours, *inputs))
+    large = inputs[0] * 1e6, inputs[1], inputs[2] * 1e6
+    output = in_float64(output_of(theirs, *large))
+    assert_close(output, output_of(ours, *large), "the output for scores of some millions")
     theirs, ours = twins(*makes, 4, 4, 0.0, rng=rng)
     inputs = [rng.randn(4, 4, 4) for _ in range(3)]
     output = in_float64(output_of(theirs, *inputs))
@@ -111,8 +133,6 @@ def test_dropout(student, reference, rng):
     )
     theirs.train()
     output = in_float64(output_of(theirs, *many))
-    before = weights[..., :6]  # (batch, n_queries, n_keys)
-    assert_same(in_float64(theirs.attention_weights), before, "attention_weights")
     expect(output.shape == weights.shape, "the output has another shape in training mode")
     expect(
         torch.equal(output[..., :6] == 0, output[..., 6:] == 0),
@@ -121,6 +141,8 @@ def test_dropout(student, reference, rng):
     dropped = output == 0
     assert_close(output, torch.where(dropped, 0.0, weights / 0.6), "the output in training mode")
     assert_dropped(dropped[..., :6], 0.4, "weights")
+    sizes, state = (*SIZES[:2], 0.4), theirs.state_dict()
+    assert_keeps_weights(lambda: load_parameters(student.BilinearAttention(*sizes), state), rng)
 
 
 @pytest.mark.points(1)

@@ -46,6 +46,25 @@ def of_valid_keys(attention, queries, keys, values, lens):
     return rows  # (batch, n_queries, d_value)
 
 
+def assert_keeps_weights(make, rng):
+    """Compare attention_weights with the output, for values with which it is the weights.
+
+    make  returns the student's module in evaluation mode, with the same parameters each time
+    """
+    queries, keys, _ = draw(rng)
+    eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
+    for first, n_keys in ((0, 6), (1, 6), (0, 1)):
+        inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys]
+        own = in_float64(output_of(make(), *inputs))
+        for training in (False, True):
+            attention = make()
+            if training:
+                attention.train()
+            output_of(attention, *inputs)
+            kept = in_float64(attention.attention_weights)
+            assert_same(kept, own, "attention_weights", shape=(2 - first, 5, n_keys))
+
+
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The work is done by your own code.
@@ -90,9 +109,8 @@ def test_attention(student, reference, rng):
     attention = student.DistanceAttention(0.0)
     shapes = parameter_shapes(attention)
     expect(not shapes, f"the module has parameters: {', '.join(shapes)}")
-    for factor in (1, 5):  # distances of a few units, and of many
-        queries, keys, values = draw(rng)
-        queries, keys = queries * factor, keys * factor
+    for factor in (1, 1000):  # scores of a few units, and of some millions
+        queries, keys, values = (x * factor for x in draw(rng))
         output = in_float64(output_of(attention, queries, keys, values))
         right = output_of(reference.DistanceAttention(0.0), queries, keys, values)
 
@@ -142,8 +160,6 @@ def test_dropout(student, reference, rng):
     )
     theirs.train()
     output = in_float64(output_of(theirs, *many))
-    before = weights[..., :6]  # (batch, n_queries, n_keys)
-    assert_same(in_float64(theirs.attention_weights), before, "attention_weights")
     expect(output.shape == weights.shape, "the output has another shape in training mode")
     expect(
         torch.equal(output[..., :6] == 0, output[..., 6:] == 0),
@@ -152,6 +168,7 @@ def test_dropout(student, reference, rng):
     dropped = output == 0
     assert_close(output, torch.where(dropped, 0.0, weights / 0.6), "the output in training mode")
     assert_dropped(dropped[..., :6], 0.4, "weights")
+    assert_keeps_weights(lambda: student.DistanceAttention(0.4).eval(), rng)
 
 
 @pytest.mark.points(1)
