@@ -174,10 +174,12 @@ def test_any_input(student, reference, rng):
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
     again = in_float64(output_of(theirs, *views, lens))
     assert_same(again, every, "the output for transposed views", shape=(2, 5, 8))
-    one = queries[1:, 3:4], keys[1:], values[1:], lens[1:]
-    output = in_float64(output_of(theirs, *one))
-    right = output_of(ours, *one)
-    assert_right_or_own(output, right, lambda: every[1:, 3:4], "the output for one query")
+    for item, query in ((slice(1, 2), slice(5)), (slice(2), slice(3, 4))):
+        one = queries[item, query], keys[item], values[item], lens[item]
+        output = in_float64(output_of(theirs, *one))
+        right, own = output_of(ours, *one), every[item, query]
+        what = "the output for one batch item, or for one query"
+        assert_right_or_own(output, right, lambda own=own: own, what)
     output = in_float64(output_of(theirs, queries[:1], keys[:1, :1], values[:1, :1]))
     value = values[:1, :1].expand(1, 5, 8)  # (1, n_queries, d_value)
     assert_close(output, value, "the output for one key, which is its value")

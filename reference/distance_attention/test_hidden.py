@@ -204,8 +204,12 @@ def test_any_input(student, reference, rng):
         views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (queries, keys)]
         again = in_float64(scores(*views))
         assert_same(again, found, "the scores for transposed views", shape=(2, 5, 6))
-        again = in_float64(scores(queries[1:, 3:4], keys[1:]))
-        assert_same(again, found[1:, 3:4], "the scores of one query", shape=(1, 1, 6))
+        again = in_float64(scores(queries[1:], keys[1:]))
+        assert_same(again, found[1:], "the scores of one batch item", shape=(1, 5, 6))
+        again = in_float64(scores(queries[:, 3:4], keys))
+        assert_same(again, found[:, 3:4], "the scores of one query", shape=(2, 1, 6))
+        again = in_float64(scores(queries, keys[:, 3:4]))
+        assert_same(again, found[..., 3:4], "the scores of one key", shape=(2, 5, 1))
         for dtype in (torch.float32, torch.bfloat16):
             low = scores(queries.to(dtype), keys.to(dtype))
             assert_dtype(low, dtype, f"the scores for inputs in {dtype}")
@@ -215,10 +219,12 @@ def test_any_input(student, reference, rng):
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
     again = in_float64(output_of(theirs, *views, lens))
     assert_same(again, every, "the output for transposed views", shape=(2, 5, 8))
-    one = queries[1:, 3:4], keys[1:], values[1:], lens[1:]
-    output = in_float64(output_of(theirs, *one))
-    right = output_of(ours, *one)
-    assert_right_or_own(output, right, lambda: every[1:, 3:4], "the output for one query")
+    for item, query in ((slice(1, 2), slice(5)), (slice(2), slice(3, 4))):
+        one = queries[item, query], keys[item], values[item], lens[item]
+        output = in_float64(output_of(theirs, *one))
+        right, own = output_of(ours, *one), every[item, query]
+        what = "the output for one batch item, or for one query"
+        assert_right_or_own(output, right, lambda own=own: own, what)
     output = in_float64(output_of(theirs, queries[:1], keys[:1, :1], values[:1, :1]))
     value = values[:1, :1].expand(1, 5, 8)  # (1, n_queries, d_value)
     assert_close(output, value, "the output for one key, which is its value")
