@@ -87,6 +87,13 @@ def padded_is_finite(student, rng):
 
 
 @probe(ZEROS)
+def half_precision_is_finite(student, rng):
+    """Which rows with two weights of 0 have a finite entropy in float16."""
+    weights = torch.cat([weights_of(rng, 3, 4, 5), torch.zeros(3, 4, 2)], dim=-1)
+    return student.entropy(weights.half()).isfinite()
+
+
+@probe(ZEROS)
 def gradient_is_finite(student, rng):
     """Where the gradient of the entropy is finite, with two weights of 0 in each row."""
     weights = torch.cat([weights_of(rng, 3, 4, 5), torch.zeros(3, 4, 2)], dim=-1)

@@ -107,7 +107,7 @@ def test_entropy(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_weights_of_zero(student, reference, rng):
-    """A weight of 0 adds 0 to the entropy, and the gradient is finite there."""
+    """A weight of 0 adds 0 to the entropy, in half precision, too; the gradient is finite there."""
     plain = torch.softmax(rng.randn(N_QUERIES, N_KEYS), dim=-1)
     padded = torch.cat([plain, torch.zeros(N_QUERIES, 2)], dim=-1)
     one_hot = torch.eye(N_QUERIES, dtype=torch.float64)
@@ -130,6 +130,8 @@ def test_weights_of_zero(student, reference, rng):
             nats.sum().backward()
             finite = leaf.grad is not None and leaf.grad.isfinite().all()
             expect(finite, "the gradient of the entropy is not finite where a weight is 0")
+    nats = student.entropy(padded.half())
+    expect(nats.isfinite().all(), "the entropy is not finite where a weight is 0 in float16")
 
 
 @pytest.mark.points(1)
