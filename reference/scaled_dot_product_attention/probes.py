@@ -72,6 +72,14 @@ def long_vectors(student, rng):
     return attention(student)(*qkv(rng, 2, 6, 4, 9, 2))
 
 
+@probe("values")
+def other_sizes_before(student, rng):
+    """Queries and keys of size 9, after a call of the same module with size 4."""
+    module = attention(student)
+    module(*qkv(rng))
+    return module(*qkv(rng, d_key=9))
+
+
 @probe("square")
 def square(student, rng):
     """All sizes equal."""
@@ -122,6 +130,15 @@ def kept_with_lengths(student, rng):
     """The weights of the last call with lengths."""
     module = attention(student)
     module(*qkv(rng), torch.tensor([2, 4]))
+    return module.attention_weights.double()
+
+
+@probe(KEPT)
+def kept_after_another_call(student, rng):
+    """The weights of the second call of a module."""
+    module = attention(student)
+    for _ in range(2):
+        module(*qkv(rng))
     return module.attention_weights.double()
 
 
@@ -198,6 +215,15 @@ def _with_padding(student, rng, filler):
     padded = torch.arange(5) >= torch.tensor([[2], [4], [3]])
     spoilt = values.masked_fill(padded.unsqueeze(-1), filler)
     output = attention(student)(queries, keys, spoilt, torch.tensor([2, 4, 3]))
+    return {"output": output, "finite": output.isfinite()}
+
+
+@probe(PADDED)
+def undefined_and_used(student, rng):
+    """A nan in a value that every query uses."""
+    queries, keys, values = qkv(rng, 3)
+    values[:, 0, 0] = torch.nan
+    output = attention(student)(queries, keys, values, torch.tensor([2, 4, 3]))
     return {"output": output, "finite": output.isfinite()}
 
 

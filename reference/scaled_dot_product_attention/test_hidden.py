@@ -99,8 +99,8 @@ def test_batched_product(student, rng):
 def test_attention(student, reference, rng):
     """Without lengths, the output is the softmax of the scaled scores times the values.
 
-    Guards: single queries, keys, features and batch items, and scores of any size; there are no
-    parameters.
+    Guards: single queries, keys, features and batch items, scores of any size, and calls of one
+    module with several sizes; there are no parameters.
     """
     sizes = ((2, 3, 5, 4, 6), (3, 7, 4, 5, 2), (4, 4, 4, 4, 4), (2, 3, 6, 9, 1), (2, 5, 3, 1, 4))
     singles = ((1, 3, 5, 4, 6), (2, 1, 5, 3, 4), (2, 3, 1, 4, 5), (1, 1, 1, 3, 2), (1, 1, 4, 2, 3))
@@ -119,6 +119,13 @@ def test_attention(student, reference, rng):
         right = attended(reference, shifted, keys, values)
         what = f"the output for scores near {far / 2:g}"
         assert_right_or_own(attended(student, shifted, keys, values), right, own, what)
+    module = student.DotProductAttention(0.0).eval()
+    for shape in sizes:
+        arguments = qkv(rng, *shape)
+        right = attended(reference, *arguments)
+        own = functools.partial(attended, student, *arguments)
+        what = "the output of a module that was called with other sizes before"
+        assert_right_or_own(output_of(module, *arguments), right, own, what)
     found = parameter_shapes(student.DotProductAttention(0.0))
     expect(not found, f"the module has the parameters {list(found)}, where none are expected")
 
@@ -168,7 +175,10 @@ def test_lengths(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_padded_values(student, reference, rng):
-    """The value of a key that is padded for every query has no effect, even if it is nan or inf."""
+    """The value of a key that is padded for every query has no effect, even if it is nan or inf.
+
+    Guards: nan in a value that every query uses stays visible.
+    """
     cases = (lengths(2, 4, 3), lengths([2, 4, 3], [3, 1, 2], [0, 0, 1]), lengths(0, 3, 1))
     queries, keys, values = qkv(rng, 3)
     for lens in cases:
@@ -183,6 +193,12 @@ def test_padded_values(student, reference, rng):
             output = attended(student, queries, keys, spoilt, lens)
             shown = f"the output for padded values of {filler:g}"
             assert_right_or_own(output, right, own, shown)
+    used = values.clone()
+    used[:, 0, 0] = torch.nan
+    for lens in (None, lengths(2, 4, 3)):
+        output = attended(student, queries, keys, used, lens)
+        seen = isinstance(output, Tensor) and output[..., 0].isnan().all()
+        expect(seen, "nan in a value that every query uses does not make the output nan")
 
 
 @pytest.mark.points(1)
@@ -201,11 +217,12 @@ def test_kept_weights(student, reference, rng):
             expect(isinstance(output, Tensor), "the output is not a tensor")
             shown = f"attention_weights in {'training' if training else 'eval'} mode"
             assert_right_or_own(module.attention_weights, right, own, shown)
-    other = *qkv(rng)[:2], torch.eye(N_KEYS, dtype=torch.float64).expand(BATCH, -1, -1)
-    output_of(module, *other)
-    own = functools.partial(attended, student, *other)
-    what = "attention_weights after a second call"
-    assert_right_or_own(module.attention_weights, attended(reference, *other), own, what)
+    for number in ("second", "third"):
+        other = *qkv(rng)[:2], torch.eye(N_KEYS, dtype=torch.float64).expand(BATCH, -1, -1)
+        output_of(module, *other)
+        own = functools.partial(attended, student, *other)
+        what = f"attention_weights after a {number} call"
+        assert_right_or_own(module.attention_weights, attended(reference, *other), own, what)
 
 
 @pytest.mark.points(1)
