@@ -7,7 +7,7 @@ shares, rounded so that chance does not matter.
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, seeded, written
+from grader.probing import Aspect, probe, seeded, written
 
 AXES = ("query", "key")  # of an output, in the singular
 
@@ -76,6 +76,17 @@ def _share(student, rng, rate):
     return (dropped.double().mean(0) * 2 - 2 * rate + 0.5).floor()  # 0 within 0.25 of the rate
 
 
+@probe(SHARES)
+def shares_of_many(student, rng):
+    """Whether 20,000 weights in one row are dropped about as often as the rate says."""
+    weights = torch.full((20_000,), 1 / 20_000, dtype=torch.float64)
+    shares = []
+    for rate in (0.07, 0.33, 0.64, 0.96):
+        with seeded(student, 3):
+            shares.append((student.drop(weights, rate, True) == 0).double().mean() - rate)
+    return torch.stack(shares).abs() < 0.02
+
+
 @probe(TOGETHER)
 def with_other_items(student, rng):
     """Whether each weight is both dropped and kept among 200 batch items of one call."""
@@ -107,7 +118,6 @@ def number_dropped(student, rng):
 @probe(TOGETHER)
 def number_dropped_of_a_matrix(student, rng):
     """Whether the number of weights that a batch item loses differs from draw to draw."""
-    outputs = [drawn(student, weights_of(rng, 3, 4), 0.5, 1) for _ in range(2)]
     with seeded(student, 4):
         outputs = [student.drop(weights_of(rng, 1, 4, 5), 0.5, True) for _ in range(24)]
     lost = torch.stack([(output == 0).sum() for output in outputs])
@@ -132,24 +142,28 @@ def evaluation(student, rng):
 
 @probe(EVALUATION)
 def evaluation_at_other_rates(student, rng):
-    """Evaluation at the rates 0.2 and 1."""
+    """Evaluation at the rates 0.2 and 0.8."""
     weights = weights_of(rng, 3, 4)
-    kept = [student.drop(weights.repeat(200, 1, 1), rate, False) for rate in (0.2, 1.0)]
+    kept = [student.drop(weights.repeat(200, 1, 1), rate, False) for rate in (0.2, 0.8)]
     return [found for output in kept for found in (output.amax(0), output.amin(0))]
 
 
 @probe("gradient")
 def gradient_in_evaluation(student, rng):
-    """The gradient of the weights in evaluation."""
-    return gradients(student.drop, weights_of(rng, 3, 4), 0.5, False)
+    """The largest and smallest gradients over 400 batch items in evaluation at rate 0.5."""
+    return _gradients(student, rng, training=False)
 
 
 @probe("gradient")
 def gradient_in_training(student, rng):
     """The largest and smallest gradients of each weight over 400 draws at rate 0.5."""
+    return _gradients(student, rng, training=True)
+
+
+def _gradients(student, rng, training):
     weights = weights_of(rng, 3, 4).repeat(400, 1, 1).requires_grad_()
     with seeded(student, 6):
-        output = student.drop(weights, 0.5, True)
+        output = student.drop(weights, 0.5, training)
     if not output.requires_grad:
         return {"gradients": "none"}
     output.sum().backward()
@@ -170,6 +184,13 @@ def everything(student, rng):
 
 
 @probe(LIMITS)
+def evaluation_at_rate_one(student, rng):
+    """Rate 1 in evaluation."""
+    output = student.drop(weights_of(rng, 3, 4), 1.0, False)
+    return {"output": output, "finite": output.isfinite()}
+
+
+@probe(LIMITS)
 def gradient_of_nothing(student, rng):
     """Which gradients are finite at rate 1."""
     weights = weights_of(rng, 3, 4).requires_grad_()
@@ -182,9 +203,10 @@ def gradient_of_nothing(student, rng):
 
 @probe("leading axes")
 def one_axis(student, rng):
-    """A single row of weights, at rate 1 and in evaluation."""
-    weights = weights_of(rng, 12)
-    return [student.drop(weights, 1.0, True), student.drop(weights, 0.5, False)]
+    """A single row: its largest and smallest weights in evaluation, none below 0 in training."""
+    weights = torch.full((400,), 0.0025, dtype=torch.float64)
+    evaluated = student.drop(weights, 0.5, False)
+    return [evaluated.amax(), evaluated.amin(), student.drop(weights_of(rng, 12), 0.5, True) >= 0]
 
 
 @probe("leading axes")
@@ -217,8 +239,10 @@ def half_precision(student, rng):
 
 @probe("dtype")
 def half_precision_in_evaluation(student, rng):
-    """bfloat16 in evaluation."""
-    return student.drop(weights_of(rng, 3, 4).to(torch.bfloat16), 0.5, False)
+    """bfloat16 in evaluation, over 400 batch items at rate 0.5."""
+    weights = weights_of(rng, 3, 4).to(torch.bfloat16).repeat(400, 1, 1)
+    output = student.drop(weights, 0.5, False)
+    return {"largest": output.amax(0), "smallest": output.amin(0)}
 
 
 @probe("writes")
@@ -232,9 +256,9 @@ def argument(student, rng):
 
 @probe("writes")
 def argument_in_evaluation(student, rng):
-    """Which weights are others after a call in evaluation."""
-    weights = weights_of(rng, 3, 4)
-    return written(student, student.drop, weights.clone(), 0.5, False)[0] != weights
+    """Which weights are others after 300 batch items in evaluation at rate 0.5."""
+    weights = weights_of(rng, 3, 4).repeat(300, 1, 1)
+    return (written(student, student.drop, weights.clone(), 0.5, False)[0] != weights).any(0)
 
 
 @probe("refusals")
