@@ -569,6 +569,7 @@ def softmax_temperature(module: ModuleType, rng: Rng) -> Iterator[Question]:
     for zeros in (padded, one_hot, scores.mul(100).softmax(dim=-1)):
         yield "entropy of zeros", functools.partial(module.entropy, weights=zeros)
         yield "is its gradient finite", functools.partial(_finite, module.entropy, zeros)
+    yield "entropy of zeros in float16", lambda: module.entropy(padded.half()).isfinite()
     vectors = _drawn(rng, *leading, n, d_key), rng.randn(*leading, n, d_key) + 0.5
     yield from _function(module.variance_of_products, rng, *vectors)
     yield from _function(lambda x: module.scale(x, d_key), rng, scores)
@@ -620,6 +621,8 @@ def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[Quest
             other = torch.ones(wrong, dtype=torch.int64)
             yield f"{wrong}", functools.partial(made(), queries, keys, values, other)
     small = [rng.randn(*each.shape) for each in (queries, keys, values)]
+    used = small[2].index_fill(1, torch.tensor([0]), torch.nan)
+    yield "nan that is used", lambda: made()(*small[:2], used)
     if rate in (0.0, 1.0):
         yield "training", lambda: gradients(made(True), *small, lens)
     else:
