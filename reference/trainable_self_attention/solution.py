@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 
-def attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+def scaled_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return the values, weighted by how well their keys match each query.
 
     All four are (..., n_tokens, d_out). What both classes share is written once, here.
@@ -34,7 +34,7 @@ class SelfAttentionV1(nn.Module):
         queries = x @ self.W_query  # (..., n_tokens, d_out)
         keys = x @ self.W_key  # (..., n_tokens, d_out)
         values = x @ self.W_value  # (..., n_tokens, d_out)
-        return attention(queries, keys, values)  # (..., n_tokens, d_out)
+        return scaled_attention(queries, keys, values)  # (..., n_tokens, d_out)
         # --- end
 
 
@@ -55,7 +55,7 @@ class SelfAttentionV2(nn.Module):
         queries = self.W_query(x)  # (..., n_tokens, d_out)
         keys = self.W_key(x)  # (..., n_tokens, d_out)
         values = self.W_value(x)  # (..., n_tokens, d_out)
-        return attention(queries, keys, values)  # (..., n_tokens, d_out)
+        return scaled_attention(queries, keys, values)  # (..., n_tokens, d_out)
         # --- end
 
 
