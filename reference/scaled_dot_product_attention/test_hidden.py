@@ -74,6 +74,8 @@ def test_batched_product(student, rng):
         expected = torch.einsum("bnm,bmp->bnp", a, b)
         shown = f"the product of {(batch, n, m)} and {(batch, m, p)}"
         assert_close(in_float64(student.batched_product(a, b)), expected, shown)
+        large = in_float64(student.batched_product(a * 1e6, b)) / 1e6
+        assert_close(large, expected, f"{shown}, for numbers of 1e6, divided by 1e6,")
     misfits = (
         ((2, 3, 4), (1, 4, 5)),
         ((1, 3, 4), (2, 4, 5)),
@@ -119,6 +121,9 @@ def test_attention(student, reference, rng):
         right = attended(reference, shifted, keys, values)
         what = f"the output for scores near {far / 2:g}"
         assert_right_or_own(attended(student, shifted, keys, values), right, own, what)
+    right = attended(reference, queries, keys, values)
+    large = in_float64(attended(student, queries, keys, values * 1e6)) / 1e6
+    assert_right_or_own(large, right, own, "the output for values of 1e6, divided by 1e6,")
     module = student.DotProductAttention(0.0).eval()
     for shape in sizes:
         arguments = qkv(rng, *shape)
