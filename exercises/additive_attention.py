@@ -24,27 +24,37 @@ and its three linear layers, all without bias:
     W_k.weight  (num_hiddens, d_key)
     w_v.weight  (1, num_hiddens)
 
+What counts is the names and shapes of the parameters. They may start with any
+numbers.
+
 The weights come from your masked_softmax, which the file imports.
 
 Requirements
   - n_queries, n_keys and all sizes of vectors may differ, or be 1. Only the
     batch and n_keys must fit. The scores are not scaled.
   - valid_lens says how many keys a query may attend to. What stands in the
-    other keys and values has no effect, as long as it is finite. A query
-    with length 0 has the output zeros, and gradients stay finite.
-  - After a call, attention_weights holds its weights, before dropout:
-    (batch, n_queries, n_keys).
+    other keys and values has no effect, as long as it is finite and nothing
+    overflows. A query with length 0 has the output zeros, and gradients stay
+    finite.
+  - After a call, attention_weights holds its weights, before dropout and
+    detached or not: (batch, n_queries, n_keys).
   - Dropout acts on the weights, in training mode only: each weight becomes 0
     with the probability dropout, or is divided by 1 - dropout.
   - Gradients reach the inputs and the three layers.
+  - After module.to(torch.bfloat16), or another dtype, inputs of that dtype
+    work.
   - The inputs are not modified, and may be views, such as transposed tensors.
   - No Python loop runs over batch, queries or keys.
 
 Example
 
-    W_q.weight = [[1.], [-1.]]         queries = [[[1.], [-2.]]]
-    W_k.weight = [[1., 0.], [0., 1.]]  keys    = [[[0., 1.], [1., 0.], [2., 2.]]]
-    w_v.weight = [[1., 1.]]            values  = [[[1., 0.], [0., 1.], [5., 5.]]]
+    W_q.weight = [[1.], [-1.]]
+    W_k.weight = [[1., 0.], [0., 1.]]
+    w_v.weight = [[1., 1.]]
+
+    queries = [[[1.], [-2.]]]
+    keys    = [[[0., 1.], [1., 0.], [2., 2.]]]
+    values  = [[[1., 0.], [0., 1.], [5., 5.]]]
 
     scores  = [[[0.7616, 0.2024, 1.7566], [0.0310, 0.2024, 0.9993]]]
     weights = [[[0.2338, 0.1337, 0.6325], [0.2074, 0.2462, 0.5463]]]

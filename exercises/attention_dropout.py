@@ -24,11 +24,12 @@ Requirements
     draws new ones.
   - The numbers come from torch's global generator, as those of nn.Dropout do:
     after torch.manual_seed(n) the same weights are dropped again.
-  - A weight that is kept is exactly weight / (1 - rate). The rows are not
-    normalised again: they sum to 1 only on average.
-  - If training is False, the result equals the weights, whatever the rate is.
+  - A weight that is kept is weight / (1 - rate), up to rounding. The rows are
+    not normalised again: they sum to 1 only on average.
+  - If training is False, the result equals the weights, whatever the rate is;
+    it may be the same tensor.
   - Rate 0 drops nothing. Rate 1 drops everything: the result is zeros, not
-    nan, and gradients stay finite.
+    nan, and its gradient is finite, or there is none.
   - A rate below 0 or above 1 is refused with ValueError, in training and in
     evaluation.
   - weights may be a view, such as a transposed tensor, and is not modified.

@@ -21,19 +21,24 @@ and its only parameter
 
     M           (d_query, d_key)
 
+with any numbers to start from.
+
 The weights come from your masked_softmax, which the file imports.
 
 Requirements
   - n_queries, n_keys and all sizes of vectors may differ, or be 1. Only the
     batch and n_keys must fit.
   - valid_lens says how many keys a query may attend to. What stands in the
-    other keys and values has no effect, as long as it is finite. A query
-    with length 0 has the output zeros, and gradients stay finite.
-  - After a call, attention_weights holds its weights, before dropout:
-    (batch, n_queries, n_keys).
+    other keys and values has no effect, as long as it is finite and nothing
+    overflows. A query with length 0 has the output zeros, and gradients stay
+    finite.
+  - After a call, attention_weights holds its weights, before dropout and
+    detached or not: (batch, n_queries, n_keys).
   - Dropout acts on the weights, in training mode only: each weight becomes 0
     with the probability dropout, or is divided by 1 - dropout.
   - Gradients reach the inputs and M.
+  - After module.to(torch.bfloat16), or another dtype, inputs of that dtype
+    work.
   - The inputs are not modified, and may be views, such as transposed tensors.
   - No Python loop runs over batch, queries or keys.
 

@@ -13,7 +13,8 @@ n_keys * d numbers. Expanding the square avoids it:
     -|q - k|^2 / 2 = q . k - |k|^2 / 2 - |q|^2 / 2
 
 The last term is the same for all keys of a query. The softmax over the keys
-does not change without it.
+does not change without it, so the module may use the scores of either function
+below. That long vectors lose digits in the expanded square does not matter.
 
 Write
 
@@ -35,16 +36,18 @@ Write
 The weights come from your masked_softmax, which the file imports.
 
 Requirements
-  - None of the three makes a tensor of n_queries * n_keys * d numbers.
+  - None of the three makes a tensor of n_queries * n_keys * d numbers for each
+    batch item, if d is larger than 1. Expanded views do not count.
   - n_queries, n_keys, d and d_value may differ, or be 1.
   - valid_lens says how many keys a query may attend to. What stands in the
-    other keys and values has no effect, as long as it is finite. A query
-    with length 0 has the output zeros, and gradients stay finite.
-  - After a call, attention_weights holds its weights, before dropout:
-    (batch, n_queries, n_keys).
+    other keys and values has no effect, as long as it is finite and nothing
+    overflows. A query with length 0 has the output zeros, and gradients stay
+    finite.
+  - After a call, attention_weights holds its weights, before dropout and
+    detached or not: (batch, n_queries, n_keys).
   - Dropout acts on the weights, in training mode only: each weight becomes 0
     with the probability dropout, or is divided by 1 - dropout.
-  - Gradients reach the inputs. The module has no parameters.
+  - Gradients reach the inputs of all three. The module has no parameters.
   - The inputs are not modified, and may be views, such as transposed tensors.
   - No Python loop runs over batch, queries or keys.
 

@@ -16,8 +16,8 @@ that have the same name, and sum over some of them. Write
 
     contract(left, right, *over)
 
-    left, right  named tensors, of any floating dtype
-    over         names of one or more axes, which both tensors have
+    left, right  named tensors
+    over         one or more different names of axes that both tensors have
     returns      the product, summed over the axes in `over`; it has every
                  other axis of both tensors, once
 
@@ -26,7 +26,7 @@ the matrix product left @ right.T: sum over key of left[q, k] * right[s, k]. An
 axis such as batch that both have and that is not in `over` stays: the product
 is computed for each of its entries. Then write, with `contract`,
 
-    attention(query, key, value)
+    attend(query, key, value)
 
     query    has the axis key
     key      has the axes key and seq
@@ -46,7 +46,7 @@ is computed for each of its entries. Then write, with `contract`,
     returns   the axes of x
 
     output = sum over head and val of W_o *
-             attention(sum over chans of x * W_q, ... W_k, ... W_v)
+             attend(sum over chans of x * W_q, ... W_k, ... W_v)
 
 The names mean: seq, the tokens that are attended to; key, the numbers of one
 query or key; val, the numbers of one value; chans, the numbers of one token.
@@ -58,22 +58,26 @@ Requirements
   - The axes of an argument may be in any order, and the result means the same.
     The axes of your result may be in any order, too: its names say which is
     which.
-  - The three in `attention`, and x in `multi_head`, may have further axes with
+  - The three in `attend`, and x in `multi_head`, may have further axes with
     any other names: none, batch, or several. The axes need not be in all of
-    them: queries without batch are used for every batch item. In x, the name
-    query does not occur.
-  - Axes of size 1 are ordinary axes.
+    them: queries without batch are used for every batch item. The value does
+    not have the axis key, and x has none of head, key, val and query.
+  - Axes of size 1 are ordinary axes. No axis has size 0.
   - These are refused: the function raises ValueError, and the message has the
     name of the axis in it.
-      missing   an axis that is summed over, or that the softmax is over, is
-                not in a tensor that has to have it
-      doubled   a tensor has an axis twice
+      missing   a tensor of a product lacks an axis that is summed over, or the
+                key of `attend` lacks seq
+      doubled   a tensor has an axis twice; if it is seq in the x of
+                `multi_head`, the message may also say query
       unequal   an axis has different sizes in two tensors that are multiplied,
                 also if one of the sizes is 1
-      seq       the query of `attention` has the axis seq
-  - Scores of any size, such as 1e4, give finite results.
-  - The result has the dtype of the tensors, also in half precision. They may
-    be views, such as transposed tensors, and are not modified.
+      seq       the query of `attend` has the axis seq
+    Other arguments need not be refused, such as a W_q without head.
+  - Scores of any size, such as 1e4, give finite results, if the sums over key
+    are finite before they are divided.
+  - The tensors of a call have one floating dtype, which may be half precision.
+    The result has it, too. They may be views, such as transposed tensors, and
+    are not modified.
   - Gradients reach all tensors.
   - No Python loop runs over the entries of an axis. A loop over names is fine.
 
@@ -94,7 +98,7 @@ Example
         0.6405  0.3595
         0.2396  0.7604
 
-    attention(query, key, value)         ("query", "val")
+    attend(query, key, value)         ("query", "val")
         1.3595  3.3595  0.3595
         1.7604  3.7604  0.7604
 
@@ -133,7 +137,7 @@ def contract(left: Named, right: Named, *over: str) -> Named:
     raise NotImplementedError("fill in named_attention")
 
 
-def attention(query: Named, key: Named, value: Named) -> Named:
+def attend(query: Named, key: Named, value: Named) -> Named:
     """Return the values weighted by softmax(query · key / sqrt(d_key)) over the axis `seq`.
 
     query has the axis key, key has key and seq, value has seq; further axes are kept.
@@ -146,6 +150,6 @@ def multi_head(x: Named, W_q: Named, W_k: Named, W_v: Named, W_o: Named) -> Name
     """Return multi-head self-attention on the tokens of `x`, with the axes of `x`.
 
     x has seq and chans, W_q and W_k have head, chans and key, W_v has head, chans and val, and
-    W_o has head, val and chans. Raises ValueError as `attention` does.
+    W_o has head, val and chans. Raises ValueError as `attend` does.
     """
     raise NotImplementedError("fill in named_attention")

@@ -37,18 +37,21 @@ Requirements
   - batched_product refuses tensors of any other shapes: if the sizes of the
     batches or the two m differ, or if a tensor does not have three axes, it
     raises ValueError. A batch of size 1 is not repeated.
-  - d_key, d_value, n_queries and n_keys are taken from the arguments. Each may
-    be any number from 1 on, and the batch may have any size.
+  - d_key, d_value, n_queries, n_keys and the size of the batch are taken from
+    the arguments of each call. Each may be any number from 1 on.
   - Scores of any size, such as 1e5 or -1e5, give the weights of the formula.
-  - dropout is the rate at which weights are dropped in training; the remaining
-    weights are divided by 1 - dropout. Dropout is applied to the weights after
-    the softmax and to nothing else. In eval mode nothing is dropped.
+  - dropout is the rate, from 0 to 1, at which weights are dropped in training;
+    the remaining weights are divided by 1 - dropout. Dropout is applied to the
+    weights after the softmax and to nothing else. In eval mode nothing is
+    dropped.
   - After a call, `attention_weights` holds its weights before dropout, (batch,
-    n_queries, n_keys), in training and in eval mode.
+    n_queries, n_keys), in training and in eval mode. They may be detached.
   - A query of length 0 has nothing to attend to: its output is zeros. A length
-    greater than n_keys, or a valid_lens of any other shape, is refused.
+    greater than n_keys, or a valid_lens of any other shape, is refused, as by
+    masked_softmax.
   - If a key is padded for every query of its batch item, its value has no
-    effect on the output, even if it is nan or inf.
+    effect on the output, even if it is nan or inf. If every query gives a key
+    some weight, a nan in its value is not hidden: it makes the output nan.
   - The module has no parameters. The output has the dtype of the arguments,
     for example bfloat16.
   - The arguments may be views, such as transposed tensors, and are not

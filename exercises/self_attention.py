@@ -21,8 +21,8 @@ Write
 The dot products of all tokens with all tokens. The first function fills its
 table one dot product at a time, in two nested Python loops over the tokens. It
 is the only place in this course where loops are asked for, so that you see
-what a product of matrices does. The second one gives the same numbers in one
-product, without a loop.
+what a product of matrices does; half of the table may be a mirror image of the
+other. The second one gives the same numbers in one product, without a loop.
 
     normalise(scores)            (..., n_queries, n_keys) -> the same shape
     softmax_naive(scores)        (..., n_queries, n_keys) -> the same shape
@@ -31,10 +31,10 @@ product, without a loop.
 Three ways to turn scores into weights that sum to 1 in each row, over the last
 axis. `normalise` divides each score by the sum of its row, whatever the signs
 are; no row of its scores sums to 0. `softmax_naive` does the same with the
-exponentials of the scores, as in the formula. It gives nan for scores of 1000,
-whose exponentials are infinite; that is right here. `softmax_stable` gives the
-same weights, and stays finite for any scores: subtract the largest score of
-each row first.
+exponentials of the scores, as in the formula. It may give nan for scores of
+1000, whose exponentials are infinite. `softmax_stable` gives the same weights,
+and stays finite for all finite scores: subtract the largest score of each row
+first.
 
     context_vectors(inputs)      (..., n_tokens, d) -> (..., n_tokens, d)
 
@@ -45,9 +45,10 @@ Requirements
     not allowed.
   - The leading axes ... may be none, one or several. There may be one token,
     one query, one key or one feature. n_queries and n_keys may differ.
-  - softmax_stable gives the right weights for scores of any size, such as 1e4
-    and -1e4, in each row for itself; context_vectors does so, too.
-  - The result has the dtype of the argument: float64, float32 or bfloat16.
+  - softmax_stable gives the right weights for finite scores of any size, such
+    as 1e4 and -1e4, in each row for itself; context_vectors does so, too.
+  - The result has the dtype of the argument: float64, float32 or bfloat16. It
+    is computed in this dtype or in a more exact one.
   - Gradients reach the argument of all six functions.
   - The argument may be a view, such as a transposed tensor. It is not
     modified.
@@ -115,7 +116,7 @@ def softmax_naive(scores: Tensor) -> Tensor:
 
 
 def softmax_stable(scores: Tensor) -> Tensor:
-    """Return the softmax of each row of scores (..., n_queries, n_keys), finite for any scores."""
+    """Return the softmax of each row of scores (..., n_queries, n_keys), for scores of any size."""
     raise NotImplementedError("fill in self_attention")
 
 

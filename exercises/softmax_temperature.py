@@ -42,12 +42,13 @@ Write
     returns      the same shape      scores / sqrt(d_key), dtype of scores
 
 Requirements
-  - A temperature near 0 gives the best key all the weight. A huge one gives
-    all keys the same weight. A temperature of 0 or below is refused: the
-    function raises ValueError.
-  - Scores of any size, such as 1e4 or -1e4, give finite weights.
-  - A weight of 0 adds 0 to the entropy. The gradient of the entropy is finite
-    there, too.
+  - A temperature near 0, such as 1e-3, gives the best key all the weight. A
+    huge one gives all keys the same weight. A temperature of 0 or below is
+    refused: the function raises ValueError.
+  - Scores of any size, such as 1e4 or -1e4, give finite weights, as long as
+    scores / temperature is finite in their dtype.
+  - A weight of 0 adds 0 to the entropy, in half precision as well. The
+    gradient of the entropy there may be any finite number.
   - The variance divides by n, not by n - 1. For a single product it is 0.
   - Leading axes ... may be none, one or several. Inputs may be views, such as
     transposed tensors, and are not modified.
@@ -66,8 +67,8 @@ Example
        10       0.3006  0.3322  0.3672      1.0953
 
 The entropy falls as the temperature falls; the largest for three keys is
-log(3) = 1.0986. For the scores 100, 200, 300 the weights are 0, 0, 1 in
-float32: the entropy is 0, and so is the gradient of every weight.
+log(3) = 1.0986. For the scores 100, 200, 300 the weights are 0, 0, 1, up to
+1e-43: the entropy is 0, and so is the gradient of each weight by each score.
 
     queries = tensor([[1., 2.], [3., -1.], [0., 2.]])
     keys    = tensor([[2., 1.], [1., 1.], [4., 0.]])

@@ -43,10 +43,11 @@ values of all heads at once: the columns i*d_out to (i+1)*d_out - 1 of
 are those of head i. Multi-head attention is built in this way: one projection
 for all heads, which is split afterwards. Three matrices have no room for
 biases, so a module that was made with qkv_bias=True is refused: ValueError.
-The module does not change.
+The module does not change, nor does its mode. The matrices may be copies or
+the module's own numbers, with or without a graph.
 
 Requirements
-  - num_heads may be 1, and d_out may be 1. The batch may have any size, and
+  - num_heads may be 1, and d_out may be 1. There may be one sentence, and
     there may be one token. context_length tokens are accepted; for more, the
     heads raise their ValueError.
   - module.to(dtype) is enough to convert the module, for example to bfloat16.

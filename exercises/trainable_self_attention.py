@@ -13,7 +13,7 @@ for), a key (what it is found by) and a value (what it passes on):
 The scores are divided by the square root of d_out, the size of a query and of
 a key. You write the projections twice, once with plain parameters and once
 with linear layers, and then carry the weights over from one to the other. For
-what both share there is a function `attention` in the stub, which you may use
+what both share there is a function `scaled_attention` in the stub, which you may use
 or delete.
 
 Write the classes
@@ -41,8 +41,9 @@ the same outputs.
   - nn.Linear computes x weight^T: its weight has the shape (d_out, d_in).
   - It is a copy: when one module changes later, the other does not.
   - The source does not change. The target can still be trained: its weights
-    are its three parameters, and are no part of the source's graph.
-  - V1 has no biases, so a source with biases is refused: ValueError.
+    are its three parameters, old or new ones, and are no part of the source's
+    graph.
+  - V1 has no biases, so a source with a bias is refused: ValueError.
   - What it returns does not matter.
 
 Requirements
@@ -92,7 +93,7 @@ import torch
 from torch import Tensor, nn
 
 
-def attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+def scaled_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Return the values, weighted by how well their keys match each query.
 
     All four are (..., n_tokens, d_out). What both classes share is written once, here.

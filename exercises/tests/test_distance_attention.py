@@ -3,7 +3,12 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, assert_written_by_hand, output_of
+from grader.testing import (
+    assert_close,
+    assert_makes_no_tensor_of,
+    assert_written_by_hand,
+    output_of,
+)
 
 
 def example():
@@ -60,3 +65,33 @@ def test_lengths(student):
     expected = torch.tensor([[[0.8176, 0.1824], [0.8176, 0.1824]]], dtype=torch.float64)
     output = output_of(student.DistanceAttention(0.0), *example(), torch.tensor([2]))
     assert_close(output, expected, atol=1e-4)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_distance_scores", "test_without_query_norm", "test_example")
+def test_two_batch_items(student, rng):
+    """Each batch item gets what it gets alone."""
+    queries, keys, values = (rng.randn(2, size, 4) for size in (3, 5, 5))
+    functions = (student.distance_scores, student.scores_without_query_norm)
+    attention = student.DistanceAttention(0.0)
+    for each in (0, 1):
+        for function in functions:
+            alone = function(queries[each : each + 1], keys[each : each + 1])
+            assert_close(function(queries, keys)[each : each + 1], alone)
+        given = queries[each : each + 1], keys[each : each + 1], values[each : each + 1]
+        output = output_of(attention, queries, keys, values)
+        assert_close(output[each : each + 1], output_of(attention, *given))
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_distance_scores", "test_without_query_norm", "test_example")
+def test_no_tensor_of_differences(student, rng):
+    """No tensor of n_queries * n_keys * d numbers is made."""
+    queries, keys, values = rng.randn(1, 31, 23), rng.randn(1, 37, 23), rng.randn(1, 37, 5)
+    attention, sizes = student.DistanceAttention(0.0), {"n_queries": 31, "n_keys": 37, "d": 23}
+    for call in (
+        lambda: student.distance_scores(queries, keys),
+        lambda: student.scores_without_query_norm(queries, keys),
+        lambda: attention(queries, keys, values),
+    ):
+        assert_makes_no_tensor_of(student, call, sizes)
