@@ -125,7 +125,7 @@ def test_seeds_give_the_worked_trainable_attention(references: References) -> No
     assert_rounds_to(first(x)[1], [0.3061, 0.8210], "the output of V1 for token 2")
     scores = (x[1] @ first.W_query) @ (x @ first.W_key).T
     assert_rounds_to(scores, [1.2705, 1.8524, 1.8111, 1.0795, 0.5577, 1.5440], "its scores")
-    weights = module.attention(x @ first.W_query, x @ first.W_key, torch.eye(6))[1]
+    weights = module.scaled_attention(x @ first.W_query, x @ first.W_key, torch.eye(6))[1]
     assert_rounds_to(weights, [0.1500, 0.2264, 0.2199, 0.1311, 0.0906, 0.1820], "its weights")
     torch.manual_seed(789)
     second = module.SelfAttentionV2(3, 2)
