@@ -84,9 +84,10 @@ def test_written_by_hand(student, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_distance_scores(student, rng):
     """distance_scores gives minus half of the squared distance of each query to each key."""
-    queries, keys, _ = draw(rng)
-    expected = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
-    assert_close(in_float64(student.distance_scores(queries, keys)), expected, "the scores")
+    for factor in (1, 1000):
+        queries, keys, _ = (x * factor for x in draw(rng))
+        expected = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
+        assert_close(in_float64(student.distance_scores(queries, keys)), expected, "the scores")
 
 
 @pytest.mark.points(1)
@@ -96,10 +97,12 @@ def test_without_query_norm(student, rng):
 
     Guards: the scores of code whose distance_scores does not use them.
     """
-    queries, keys, _ = draw(rng)
-    right = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
-    right += queries.square().sum(-1, keepdim=True) / 2
-    assert_close(in_float64(student.scores_without_query_norm(queries, keys)), right, "the scores")
+    for factor in (1, 1000):
+        queries, keys, _ = (x * factor for x in draw(rng))
+        right = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
+        right += queries.square().sum(-1, keepdim=True) / 2
+        scores = in_float64(student.scores_without_query_norm(queries, keys))
+        assert_close(scores, right, "the scores")
 
 
 @pytest.mark.points(1)
@@ -111,6 +114,7 @@ def test_attention(student, reference, rng):
     expect(not shapes, f"the module has parameters: {', '.join(shapes)}")
     for factor in (1, 1000):  # scores of a few units, and of some millions
         queries, keys, values = (x * factor for x in draw(rng))
+        values = values * factor
         output = in_float64(output_of(attention, queries, keys, values))
         right = output_of(reference.DistanceAttention(0.0), queries, keys, values)
 
