@@ -75,9 +75,9 @@ Dividing by the sum works here because all scores are positive. The softmax
 works for all scores: the weights of the scores 2 and -2 are 0.9820 and 0.0180,
 whose sum is 1, while 2 and -2 sum to 0.
 
-Write it by hand. These names of torch are not accepted here: softmax,
-Softmax, logsumexp, scaled_dot_product, MultiheadAttention,
-multi_head_attention, transformer, Transformer, nn.attention.
+Write it by hand. These names of torch are not accepted here:
+scaled_dot_product, MultiheadAttention, multi_head_attention, transformer,
+Transformer, nn.attention.
 
 What is new: Queries, keys and values are the tokens themselves; the softmax
 is written by hand.

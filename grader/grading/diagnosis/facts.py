@@ -95,7 +95,7 @@ def _where_at_all(
         yield Said(f"Of {len(known)} calls, only {calls} came out wrong.", wrong[0])
     else:
         phrases = " and ".join(dict.fromkeys(probe.about.says for probe in wrong))
-        says = f"What came out wrong: {phrases}. Everything else came out right."
+        says = f"What came out wrong: {phrases.rstrip(',')}. Everything else came out right."
         yield Said(says, wrong[0])
 
 
