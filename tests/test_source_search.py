@@ -134,3 +134,32 @@ def test_a_source_that_cannot_be_searched_is_forbidden(
 def test_a_broken_cell_does_not_hide_the_others() -> None:
     text = f"{CELL}1\nthis is not Python\n{CELL}2\nimport torch\ntorch.layer_norm\n"
     assert [use.line for use in forbidden_calls(text, "x.ipynb", PATTERNS)] == [5]
+
+
+FORBIDDEN = "import torch\nlayer = torch.layer_norm\n"
+CELLS = {
+    "its own": ("import torch\ndef mine(x):\n    return torch.layer_norm(x)",),
+    "what it calls": ("def mine(x):\n    return layer(x)", FORBIDDEN),
+    "what is put in its place": ("def mine(x): return x", f"{FORBIDDEN}mine = layer"),
+    "what an import gives": ("def mine(x): return f(x)", "from torch import layer_norm as f"),
+    "a new meaning": ("import torch\ndef mine(x): return torch(x)", f"{FORBIDDEN}torch = layer"),
+    "an attribute": ("class A: pass\ndef mine(x): return A.f(x)", f"{FORBIDDEN}A.f = layer"),
+    "indirect": ("def mine(x): return x", f"{FORBIDDEN}globals()['mine'] = layer"),
+    "a star": ("def mine(x): return layer_norm(x)", "from torch import *\nlayer_norm"),
+}
+
+
+@pytest.mark.parametrize("cells", CELLS.values(), ids=CELLS)
+def test_of_a_notebook_the_cells_that_an_exercise_needs_are_searched(cells: tuple[str]) -> None:
+    text = "".join(f"{CELL}{number}\n{cell}\n" for number, cell in enumerate(cells, start=1))
+    assert forbidden_calls(text, "x.ipynb", PATTERNS, ["mine"])
+
+
+def test_the_cells_of_other_exercises_do_not_count() -> None:
+    mine = "import torch\ndef mine(x):\n    return torch.exp(x)\n"
+    other = "import torch\ndef other(x):\n    return torch.layer_norm(x)\n"
+    text = f"{CELL}1\n{mine}{CELL}2\n{other}"
+    assert forbidden_calls(text, "x.ipynb", PATTERNS, ["mine"]) == []
+    assert forbidden_calls(text, "x.ipynb", PATTERNS, ["other"])
+    assert forbidden_calls(text, "x.ipynb", PATTERNS, ["neither"])
+    assert forbidden_calls(mine + other, "x.py", PATTERNS, ["mine"])

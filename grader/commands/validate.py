@@ -21,10 +21,11 @@ from grader.course.course import (
     load_course,
     load_public,
 )
-from grader.course.stubs import defined_names, make_stub
+from grader.course.stubs import make_stub
 from grader.errors import CourseError, RequestError
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
+from grader.sandbox.source import top_level_names
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def defined_twice(course: Course) -> Iterator[str]:
     """Yield what is wrong if two exercises define one name: of one notebook, the last counts."""
     owner: dict[str, str] = {}
     for exercise in course.exercises:
-        for name in sorted(defined_names(make_stub(exercise))):
+        for name in sorted(top_level_names(make_stub(exercise))):
             if (first := owner.setdefault(name, exercise.name)) != exercise.name:
                 says = f"defines `{name}`, as {first} does; a notebook with both has only one"
                 yield f"reference/{exercise.name}/solution.py: {says}"

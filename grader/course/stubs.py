@@ -102,17 +102,6 @@ def _on_one_line(found: re.Match[str]) -> str:
     return "" if piece.startswith("#") else "\\n".join(piece.splitlines())
 
 
-def defined_names(text: str) -> set[str]:
-    """Return the functions, classes and variables that a trusted text defines at its top level."""
-    names: set[str] = set()
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names |= {each.id for each in node.targets if isinstance(each, ast.Name)}
-    return names
-
-
 def statement_of(stub: str) -> str:
     """Return the statement in a stub."""
     return ast.get_docstring(ast.parse(stub), clean=False) or ""

@@ -76,9 +76,16 @@ class SandboxExaminer:
         files, paths = self.submission.files, self.submission.paths
         name, sources = program(self._course, exercise, files, paths, own_parts=own_parts)
         limits = TimeLimits(exercise.call_seconds, exercise.exercise_seconds)
-        forbidden = exercise.forbidden, self._forbidden
-        muted = self._course.mute_imports
-        subject = Subject(exercise.name, name, sources, limits, *forbidden, muted)
+        subject = Subject(
+            exercise.name,
+            name,
+            sources,
+            limits,
+            exercise.forbidden,
+            all_forbidden=self._forbidden,
+            implements={each.name: each.implements for each in self._course.exercises},
+            muted=self._course.mute_imports,
+        )
         return RemoteCode(self.connection, subject)
 
     def reference(self, item: pytest.Item) -> ModuleType:

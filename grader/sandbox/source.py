@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
+import symtable
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -40,15 +42,18 @@ class Use(NamedTuple):
     name: str
 
 
-def forbidden_calls(text: str, file: str, patterns: Sequence[str]) -> list[Use]:
+def forbidden_calls(
+    text: str, file: str, patterns: Sequence[str], names: Collection[str] = ()
+) -> list[Use]:
     """Return the uses of names that match a pattern such as `torch*.layer_norm`.
 
+    Of a notebook, only those cells count that the functions and classes `names` need; of none, all.
     The list is empty for a source that does not parse; loading that source reports the error.
     Raises `Unsearchable`.
     """
     if not may_name(text, patterns):
         return []
-    uses = used_names(text, file)
+    uses = used_names(text, file, names)
     matching = (use for use in uses if any(fnmatchcase(use.name, each) for each in patterns))
     return [use for use in matching if _exists(use.name)]
 
@@ -76,26 +81,92 @@ def may_name(text: str, patterns: Sequence[str]) -> bool:
     )
 
 
-def used_names(text: str, file: str) -> list[Use]:
+def used_names(text: str, file: str, names: Collection[str] = ()) -> list[Use]:
     """Return the full names of everything imported that a source uses, in the order of lines.
 
     All meanings that a name gets anywhere count: imports, assignments of every kind, defaults,
     attributes, and constant texts given to `getattr`, `vars(…)[…]`, `eval` and the like. The cells
-    of a notebook are parsed one by one, because it runs without those that do not parse. Raises
-    `Unsearchable` where the parser or the search gives up.
+    of a notebook are parsed one by one, because it runs without those that do not parse; with
+    `names`, only the cells that these need are searched. Raises `Unsearchable` where the parser or
+    the search gives up.
     """
     if len(text) > MAX_TEXT:
         raise Unsearchable(f"it is longer than {MAX_TEXT} characters")
-    nodes: list[ast.AST] = []
     try:
-        for part in _cells(text) if file.endswith(NOTEBOOK) else [text]:
-            try:
-                nodes += _nodes(part)
-            except (SyntaxError, ValueError):  # loading it tells
-                continue
-        return sorted(_Resolver(nodes).uses)
+        return sorted(_Resolver(_searched_nodes(text, file, names)).uses)
     except (RecursionError, MemoryError) as error:
         raise Unsearchable("it is nested too deeply") from error
+
+
+def _searched_nodes(text: str, file: str, names: Collection[str]) -> list[ast.AST]:
+    if not file.endswith(NOTEBOOK):
+        with contextlib.suppress(SyntaxError, ValueError):  # loading it tells
+            return _nodes(text)
+        return []
+    return _needed(_cells(text), names)
+
+
+class _Cell(NamedTuple):
+    """A cell: its nodes, and the global names that it binds, imports and uses."""
+
+    nodes: list[ast.AST]
+    binds: set[str]
+    imports: set[str]
+    uses: set[str]
+    is_indirect: bool  # whether it may bind any name
+
+    def may_mean(self, wanted: set[str], not_imported: set[str]) -> bool:
+        """Return whether it may give a meaning to names that others want, or do not import."""
+        return bool(self.binds & wanted or self.imports & not_imported)
+
+
+def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
+    """Return the nodes of those cells of which some of `names` need something.
+
+    A cell is needed if it may give a meaning to one of these names, to a name in a needed cell, or
+    to any name at all. If no cell defines the names, all are. Cells that do not parse are not.
+    """
+    cells = []
+    for text in texts:
+        with contextlib.suppress(SyntaxError, ValueError):  # loading it tells
+            cells.append(_cell_of(text))
+    wanted = not_imported = set(names)
+    needed = [cell for cell in cells if cell.may_mean(wanted, not_imported)]
+    if not needed:
+        return [node for cell in cells for node in cell.nodes]
+    size = 0
+    while size < len(needed):
+        size = len(needed)
+        wanted = set(names).union(*(cell.uses for cell in needed))
+        not_imported = set[str]().union(*(cell.uses - cell.imports for cell in needed))
+        needed = [each for each in cells if each.is_indirect or each.may_mean(wanted, not_imported)]
+    return [node for cell in needed for node in cell.nodes]
+
+
+def _cell_of(text: str) -> _Cell:
+    cell = _Cell(_nodes(text), set(), set(), set(), is_indirect=INDIRECT.search(text) is not None)
+    tables = [symtable.symtable(text, "cell", "exec")]
+    for table in tables:
+        tables += table.get_children()
+        is_top = table.get_type() == "module"
+        for symbol in table.get_symbols():
+            if is_top or symbol.is_global():
+                if symbol.is_imported():
+                    cell.imports.add(symbol.get_name())
+                elif symbol.is_assigned() or symbol.is_namespace():
+                    cell.binds.add(symbol.get_name())
+                if symbol.is_referenced():
+                    cell.uses.add(symbol.get_name())
+    for node in cell.nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) if name in cell.imports:
+                cell.binds.add(name)
+            # What has an attribute that is set means something else from then on.
+            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()) if name in cell.uses:
+                cell.binds.add(name)
+            case ast.alias(name="*"):
+                return cell._replace(is_indirect=True)
+    return cell
 
 
 def _cells(text: str) -> Iterator[str]:

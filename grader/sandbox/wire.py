@@ -133,6 +133,8 @@ class Load(msgspec.Struct, tag="load", frozen=True):
 class Search(msgspec.Struct, tag="search", frozen=True):
     """Search sources, by module name, for names that match the patterns of each.
 
+    Of notebooks, only the cells are searched that the functions and classes in `names` need.
+
     Answered by a worker that has loaded nothing: the answer of any other is not to be trusted.
     The answer has a list for each source, of lines and names, or the reason why it has none.
     """
@@ -140,6 +142,7 @@ class Search(msgspec.Struct, tag="search", frozen=True):
     id: int
     sources: dict[str, Source]
     patterns: dict[str, list[str]]
+    names: dict[str, list[str]]
 
 
 class Call(msgspec.Struct, tag="call", frozen=True):

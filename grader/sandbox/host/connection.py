@@ -40,6 +40,7 @@ class Subject:
     limits: TimeLimits = TimeLimits()
     forbidden: tuple[str, ...] = ()  # patterns of the names that the exercise forbids
     all_forbidden: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise
+    implements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by exercise
     muted: tuple[str, ...] = ()  # packages that do nothing when the program imports them
 
 
@@ -155,7 +156,8 @@ class WorkerConnection:
         if alone or (self._transport is not None and not self._is_unused):
             sources = {subject.exercise: subject.sources[subject.exercise]}
         forbidden = {name: list(patterns[name]) for name in sources}
-        request = wire.Search(self.next_id(), sources, forbidden)
+        names = {name: list(subject.implements.get(name, ())) for name in sources}
+        request = wire.Search(self.next_id(), sources, forbidden, names)
         try:
             answers = _searched(self._ask_unused(subject, request), len(sources))
         except StudentFailure as failure:

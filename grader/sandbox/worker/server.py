@@ -107,7 +107,10 @@ class Server:
                 strand(self.held(request.target))
                 return wire.Reply(id=request.id)
             case wire.Search():
-                found = [_uses(s, request.patterns[name]) for name, s in request.sources.items()]
+                found = [
+                    _uses(source, request.patterns[name], request.names.get(name, []))
+                    for name, source in request.sources.items()
+                ]
                 return wire.Reply(request.id, wire.WireList(found))
             case wire.Load():
                 return self._load(request)
@@ -287,10 +290,10 @@ class Server:
         return {source.file: source.text for source in sources if source.own}
 
 
-def _uses(source: wire.Source, patterns: list[str]) -> wire.Value:
+def _uses(source: wire.Source, patterns: list[str], names: list[str]) -> wire.Value:
     """Return the lines and names of a source that match a pattern, or why nobody can tell."""
     try:
-        uses = forbidden_calls(source.text, source.file, patterns)
+        uses = forbidden_calls(source.text, source.file, patterns, names)
     except Unsearchable as error:
         return str(error)
     return wire.WireList([wire.WireTuple([use.line, use.name]) for use in uses[:MAX_USES]])
