@@ -41,8 +41,8 @@ Requirements
   - Dropout acts on the weights, in training mode only: each weight becomes 0
     with the probability dropout, or is divided by 1 - dropout.
   - Gradients reach the inputs and the three layers.
-  - After module.to(torch.bfloat16), or another dtype, inputs of that dtype
-    work.
+  - The inputs have the dtype of the module: float32, or another one after a
+    call such as module.to(torch.bfloat16).
   - The inputs are not modified, and may be views, such as transposed tensors.
   - No Python loop runs over batch, queries or keys.
 
