@@ -144,6 +144,8 @@ CELLS = {
     "what an import gives": ("def mine(x): return f(x)", "from torch import layer_norm as f"),
     "a new meaning": ("import torch\ndef mine(x): return torch(x)", f"{FORBIDDEN}torch = layer"),
     "an attribute": ("class A: pass\ndef mine(x): return A.f(x)", f"{FORBIDDEN}A.f = layer"),
+    "an item": ("t = {}\ndef mine(x): return t['f'](x)", f"{FORBIDDEN}t['f'] = layer"),
+    "a list": ("t = []\ndef mine(x): return t[0](x)", f"{FORBIDDEN}t.append(layer)"),
     "indirect": ("def mine(x): return x", f"{FORBIDDEN}globals()['mine'] = layer"),
     "a star": ("def mine(x): return layer_norm(x)", "from torch import *\nlayer_norm"),
 }

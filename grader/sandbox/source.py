@@ -119,12 +119,17 @@ class _Cell(NamedTuple):
         """Return whether it may give a meaning to names that others want, or do not import."""
         return bool(self.binds & wanted or self.imports & not_imported)
 
+    def may_change(self, bound: set[str]) -> bool:
+        """Return whether it may change what these names mean, such as a list of functions."""
+        return self.is_indirect or bool(self.uses & bound)
+
 
 def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
     """Return the nodes of those cells of which some of `names` need something.
 
-    A cell is needed if it may give a meaning to one of these names, to a name in a needed cell, or
-    to any name at all. If no cell defines the names, all are. Cells that do not parse are not.
+    A cell is needed if it may give a meaning to one of these names or to a name in a needed cell,
+    or change what a needed cell binds. If no cell defines the names, all are. Cells that do not
+    parse are not.
     """
     cells = []
     for text in texts:
@@ -139,7 +144,10 @@ def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
         size = len(needed)
         wanted = set(names).union(*(cell.uses for cell in needed))
         not_imported = set[str]().union(*(cell.uses - cell.imports for cell in needed))
-        needed = [each for each in cells if each.is_indirect or each.may_mean(wanted, not_imported)]
+        bound = wanted & set[str]().union(*(cell.binds for cell in needed))
+        needed = [
+            each for each in cells if each.may_mean(wanted, not_imported) or each.may_change(bound)
+        ]
     return [node for cell in needed for node in cell.nodes]
 
 
