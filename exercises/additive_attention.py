@@ -27,7 +27,8 @@ and its three linear layers, all without bias:
 What counts is the names and shapes of the parameters. They may start with any
 numbers.
 
-The weights come from your masked_softmax, which the file imports.
+The weights come from your masked_softmax, which the file imports: finish it
+first.
 
 Requirements
   - n_queries, n_keys and all sizes of vectors may differ, or be 1. Only the

@@ -23,7 +23,8 @@ and its only parameter
 
 with any numbers to start from.
 
-The weights come from your masked_softmax, which the file imports.
+The weights come from your masked_softmax, which the file imports: finish it
+first.
 
 Requirements
   - n_queries, n_keys and all sizes of vectors may differ, or be 1. Only the

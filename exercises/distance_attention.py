@@ -33,7 +33,8 @@ Write
     valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax
     returns     (batch, n_queries, d_value)   dtype of the inputs
 
-The weights come from your masked_softmax, which the file imports.
+The weights come from your masked_softmax, which the file imports: finish it
+first.
 
 Requirements
   - None of the three makes a tensor of n_queries * n_keys * d numbers for each

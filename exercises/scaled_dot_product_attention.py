@@ -9,9 +9,9 @@ can look at them.
     weights         = masked_softmax(scores, valid_lens)
     output          = dropout(weights) values
 
-`masked_softmax` is yours, from that exercise: this file imports it. While this
-exercise is graded, a right one takes its place, so a mistake in yours costs
-nothing here.
+`masked_softmax` is yours, from that exercise: this file imports it, so finish
+it first. Where marks are given, a right one takes its place, so a mistake in
+yours costs nothing here.
 
 Write the function
 

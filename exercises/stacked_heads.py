@@ -57,11 +57,11 @@ Requirements
   - No Python loop runs over batch or tokens. A loop over the heads is right
     here.
 
-Only what you write here is graded: the grader replaces CausalAttention by a
-correct one with the same interface, so a mistake in the earlier exercise does
-not cost you points again. So of a head, use only what its task states: the
-call, and the layers W_query, W_key and W_value. One more check, worth no
-points, runs the heads on your own CausalAttention.
+Only what you write here decides your mark: where it is given, the grader
+replaces CausalAttention by a correct one with the same interface, so a
+mistake in the earlier exercise does not cost you points again. So of a head,
+use only what its task states: the call, and the layers W_query, W_key and
+W_value. In your own copy, your CausalAttention takes part: finish it first.
 
 Example
 

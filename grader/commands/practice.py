@@ -44,7 +44,7 @@ def hint(name: str | None, everything: bool, course: Course) -> int:
     name = exercise_named(course, name)
     last = last_checks(course, work).get(name)
     if last is not None and last.passed and not everything:
-        click.echo(f"{name} passed when it was last checked; --all shows its hints anyway.")
+        click.echo(f"{name} passed when it was last checked. --all shows its hints.")
         return 0
     hints = hints_for(course, name, work)
     more = len(hints) if everything else 1

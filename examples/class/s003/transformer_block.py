@@ -50,8 +50,8 @@ Requirements
 
 Only the wiring is graded here: the grader replaces the three parts by correct
 ones with the same interface, so a mistake in an earlier exercise does not cost
-you points again. One more check, worth no points, runs the block on your own
-parts.
+you points again. In your own copy, and in one more check that is worth no
+points, the block runs on your own parts: finish them first.
 
 Example (d_model 2, one head, d_ff 3, pre-norm, causal)
 
