@@ -23,8 +23,8 @@ Write
     returns  (..., d_model)      dtype of x
 
 The order in which the layers are created and their first weights are not
-graded. The module has 2 * d_model * d_ff + d_ff + d_model numbers to learn, and
-no other parameters.
+graded. The module has 2 * d_model * d_ff + d_ff + d_model numbers to learn,
+and no other parameters.
 
 Requirements
   - Dropout is applied to the hidden units, after the ReLU. In training, each

@@ -13,8 +13,8 @@ for), a key (what it is found by) and a value (what it passes on):
 The scores are divided by the square root of d_out, the size of a query and of
 a key. You write the projections twice, once with plain parameters and once
 with linear layers, and then carry the weights over from one to the other. For
-what both share there is a function `scaled_attention` in the stub, which you may use
-or delete.
+what both share there is a function `scaled_attention` in the stub, which you
+may use or delete.
 
 Write the classes
 
