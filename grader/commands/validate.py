@@ -167,7 +167,14 @@ def whole_course(course: Course) -> list[str]:
     ]
     lines = (course.root / SETTINGS).read_text("utf-8").splitlines()
     left = (f"{SETTINGS}:{n}: {line}" for n, line in enumerate(lines, start=1) if TO_DO in line)
-    return [*problems, *left, *defined_twice(course), *filter(None, [course.uneven_points])]
+    unknown = (
+        f"reference/{exercise.name}/exercise.toml: builds_on: there is no exercise `{name}`"
+        for exercise in course.exercises
+        for name in exercise.builds_on
+        if name not in course.names  # which the path leaves out
+    )
+    uneven = filter(None, [course.uneven_points])
+    return [*problems, *left, *unknown, *defined_twice(course), *uneven]
 
 
 def defined_twice(course: Course) -> Iterator[str]:

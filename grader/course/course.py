@@ -281,9 +281,7 @@ def _load_reference(root: Path) -> Course:
     exercises = sorted(map(_load_exercise, files), key=lambda each: (each.order, each.name))
     names = tuple(exercise.name for exercise in exercises)
     for exercise in exercises:
-        for key in ("requires", "builds_on"):
-            where = f"{exercise.folder / 'exercise.toml'}: {key}"
-            check_names(getattr(exercise, key), names, where)
+        check_names(exercise.requires, names, f"{exercise.folder / 'exercise.toml'}: requires")
     lists = {
         name: replace_field(listed, exercises=listed.exercises or names)
         for name, listed in settings.lists.items()
