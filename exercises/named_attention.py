@@ -18,7 +18,7 @@ that have the same name, and sum over some of them. Write
 
     left, right  named tensors
     over         one or more different names of axes that both tensors have
-    returns      the product, summed over the axes in `over`; it has every
+    returns      the product, summed over the axes in over; it has every
                  other axis of both tensors, once
 
 With left (query, key) and right (seq, key), contract(left, right, "key") is

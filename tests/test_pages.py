@@ -41,27 +41,27 @@ def tab() -> Iterator[Tab]:
 
 @pytest.fixture(scope="module")
 def pages(
-    tmp_path_factory: pytest.TempPathFactory, course: Course, zygote: Zygote
+    tmp_path_factory: pytest.TempPathFactory, core: Course, zygote: Zygote
 ) -> dict[str, Path]:
     """Reports of some students of the sample class, and of one with all seven exercises wrong."""
     folder = tmp_path_factory.mktemp("pages")
-    wrong = {name: course[name].read("solution.py") for name in course.names}
+    wrong = {name: core[name].read("solution.py") for name in core.names}
     corpus = ROOT / "tests" / "corpus"
     for name, file in WRONG.items():
         (path,) = corpus.glob(f"*/{name}/{file}.py")
         wrong[name] = path.read_text("utf-8")
-    submissions = {name: discover([CLASS / name], course) for name in ("s001", "s002", "s018")}
+    submissions = {name: discover([CLASS / name], core) for name in ("s001", "s002", "s018")}
     submissions["wrong"] = Submission("wrong", wrong, {name: f"{name}.py" for name in wrong})
 
     def body(grader: Grader) -> dict[str, Path]:
         found = {}
         for name, submission in submissions.items():
-            report = grader.grade(submission, course.names, 7).report
+            report = grader.grade(submission, core.names, 7).report
             found[name] = folder / f"{name}.html"
             found[name].write_text(render(report, "html"), "utf-8")
         return found
 
-    return with_grader(course, course.names, zygote, body, keep_answers=True)
+    return with_grader(core, core.names, zygote, body, keep_answers=True)
 
 
 WRONG = {
@@ -90,15 +90,15 @@ def test_it_opens_on_a_double_click_and_requests_nothing_else(
     assert page.title().startswith("wrong: ")
 
 
-def test_headings_lead_through_the_exercises(open_page: OpenPage, course: Course) -> None:
+def test_headings_lead_through_the_exercises(open_page: OpenPage, core: Course) -> None:
     page = open_page("wrong")
     assert page.locator("h1").count() == 1
     titles = page.locator("h2").all_inner_texts()
     assert [re.sub(r" \d+ / \d+$", "", title) for title in titles] == [
-        exercise.title for exercise in course.exercises
+        exercise.title for exercise in core.exercises
     ]
-    page.get_by_role("link", name=course.exercises[-1].title).click()
-    assert page.url.endswith(f"#{course.exercises[-1].name}")
+    page.get_by_role("link", name=core.exercises[-1].title).click()
+    assert page.url.endswith(f"#{core.exercises[-1].name}")
 
 
 def test_a_hint_unfolds_with_the_keyboard(open_page: OpenPage) -> None:

@@ -195,14 +195,14 @@ def test_a_text_that_a_parser_cannot_take_costs_its_student_alone(
 
 
 @pytest.mark.slow
-def test_all_texts_of_a_submission_are_bounded_together(course: Course, tmp_path: Path) -> None:
-    hand_in(tmp_path / "s001", {f"{name}.py": "#" * 256 * 1024 for name in course.names})
-    assert set(discover([tmp_path / "s001"], course).files) == set(course.names)
-    for name in course.names:
+def test_all_texts_of_a_submission_are_bounded_together(core: Course, tmp_path: Path) -> None:
+    hand_in(tmp_path / "s001", {f"{name}.py": "#" * 256 * 1024 for name in core.names})
+    assert set(discover([tmp_path / "s001"], core).files) == set(core.names)
+    for name in core.names:
         (tmp_path / "s001" / f"{name}.py").unlink()
         lines = "\n" * 250_000 + "("  # a broken cell is commented out, line by line
         (tmp_path / "s001" / f"{name}.ipynb").write_bytes(notebook(code(lines)))
-    found = discover([tmp_path / "s001"], course)
+    found = discover([tmp_path / "s001"], core)
     assert sum(len(text.encode()) for text in found.files.values()) <= messages.MAX_TEXTS
     assert any("together longer than 2 MiB" in why for why in found.problems.values())
 

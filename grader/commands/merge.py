@@ -143,6 +143,7 @@ def _shared_settings(shards: list[Shard]) -> dict[str, Any]:
             if own.get(key) != settings.get(key):
                 raise RequestError(
                     f"{first.name} and {shard.name} were graded with different options ({option})",
-                    "grade one of them again, with the same options",
+                    "grade one of them again, with the same --seed, --attempt and --roster, and "
+                    "the same --course-list",
                 )
     return {key: settings[key] for key in SHARED if key in settings}

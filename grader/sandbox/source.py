@@ -106,7 +106,7 @@ def _searched_nodes(text: str, file: str, names: Collection[str]) -> list[ast.AS
     return _needed(_cells(text), names)
 
 
-class _Cell(NamedTuple):
+class _CellNames(NamedTuple):
     """A cell: its nodes, and the global names that it binds, imports and uses."""
 
     nodes: list[ast.AST]
@@ -151,8 +151,10 @@ def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
     return [node for cell in needed for node in cell.nodes]
 
 
-def _cell_of(text: str) -> _Cell:
-    cell = _Cell(_nodes(text), set(), set(), set(), is_indirect=INDIRECT.search(text) is not None)
+def _cell_of(text: str) -> _CellNames:
+    cell = _CellNames(
+        _nodes(text), set(), set(), set(), is_indirect=INDIRECT.search(text) is not None
+    )
     tables = [symtable.symtable(text, "cell", "exec")]
     for table in tables:
         tables += table.get_children()

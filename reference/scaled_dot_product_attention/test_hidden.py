@@ -53,7 +53,10 @@ def lengths(*numbers):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is written by hand, without a torch function that does all of it."""
+    """The attention is written by hand, without a torch function that does all of it.
+
+    Guards: what is forbidden, of which some differs from the reference at an edge.
+    """
     arguments = qkv(rng)
     assert_written_by_hand(
         student,

@@ -44,7 +44,10 @@ def arguments(rng, *leading, n_keys=N_KEYS, n=N, d_key=D_KEY):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """Entropy and weights are written by hand, without a torch function that does all of it."""
+    """Entropy and weights are written by hand, without a torch function that does all of it.
+
+    Guards: what is forbidden, of which some differs from the reference at an edge.
+    """
     calls = [functools.partial(getattr(student, n), *a) for n, a in arguments(rng, 2, 3).items()]
     assert_written_by_hand(student, *calls)
 
