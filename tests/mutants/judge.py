@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from mutants.questions import CALLS, Random
+from mutants.asking import Random
+from mutants.questions import CALLS
 from torch import Tensor
 
 from grader.course.course import Course, Exercise

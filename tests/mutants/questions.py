@@ -6,189 +6,34 @@ gradients, arguments afterwards, misuse.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import torch
+from mutants import asking
 from torch import Tensor, nn
 
 from grader.grading.rng import Rng
 from grader.probing import build, gradients
 
-LOW = (torch.float32, torch.bfloat16)
-Question = tuple[str, Callable[[], Any]]  # what is asked, in words, and the call
 
-
-@dataclass(frozen=True)
-class Random:
-    """An answer that depends on torch's generator: what to call for one more draw of it."""
-
-    draw: Callable[[], Tensor]
-
-
-def _one_of(rng: Rng, *values: Any) -> Any:
-    return values[int(rng.randint(0, len(values), 1))]
-
-
-def _size(rng: Rng, most: int = 6) -> int:
-    return int(rng.randint(1, most + 1, 1))
-
-
-def _sizes(rng: Rng, count: int) -> list[int]:
-    """Return sizes from 1 to 6; sometimes all equal, sometimes one is 1."""
-    sizes = [_size(rng) for _ in range(count)]
-    kind = _one_of(rng, "any", "any", "equal", "one")
-    if kind == "equal":
-        sizes = [sizes[0]] * count
-    if kind == "one":
-        sizes[int(rng.randint(0, count, 1))] = 1
-    return sizes
-
-
-def _drawn(rng: Rng, *shape: int) -> Tensor:
-    """Return float64 numbers: ordinary, large, small, shifted, many equal, or all 0."""
-    kind = _one_of(rng, "any", "any", "any", "large", "huge", "small", "shifted", "rounded", "zero")
-    x = rng.randn(*shape)
-    factor = {"large": 40.0, "huge": 1e4, "small": 1e-2, "zero": 0.0}.get(kind, 1.0)
-    if kind == "shifted":
-        return x + float(_one_of(rng, -3.0, 10.0))
-    return (x * factor).round() if kind == "rounded" else x * factor
-
-
-def _strided(x: Tensor) -> Tensor:
-    """Return the same numbers in memory that is not contiguous."""
-    return x.transpose(0, -1).contiguous().transpose(0, -1) if x.dim() > 1 else x
-
-
-def _afterwards(call: Callable[..., Any], *inputs: Any) -> dict[str, Tensor]:
-    """Return the arguments after a call on contiguous and on strided copies of them."""
-    found = {}
-    for kind, change in (("plain", Tensor.clone), ("strided", lambda x: _strided(x.clone()))):
-        given = [change(value) if isinstance(value, Tensor) else value for value in inputs]
-        call(*given)
-        for place, value in enumerate(given):
-            if isinstance(value, Tensor):
-                found[f"{kind} argument {place}"] = value
-    return found
-
-
-def _low(call: Callable[..., Any], dtype: torch.dtype, *inputs: Any) -> Any:
-    """Return the output on inputs of another dtype."""
-    return call(
-        *[
-            value.to(dtype) if isinstance(value, Tensor) and value.is_floating_point() else value
-            for value in inputs
-        ]
-    )
-
-
-def _function(call: Callable[..., Any], rng: Rng, *inputs: Any) -> Iterator[Question]:
-    """Ask a function: values, gradients, dtypes, views, arguments afterwards."""
-    yield "values and gradients", lambda: gradients(call, *inputs)
-    yield "values", lambda: call(*inputs)
-    strided = [_strided(v) if isinstance(v, Tensor) else v for v in inputs]
-    yield "views", lambda: gradients(call, *strided)
-    yield "views without gradients", lambda: call(*strided)
-    yield "arguments", lambda: _afterwards(call, *inputs)
-    ordinary = all(v.abs().max() < 5 for v in inputs if isinstance(v, Tensor))
-    if ordinary:  # where rounding decides little
-        for dtype in (*LOW, torch.float16):
-            yield f"{dtype}", functools.partial(_low, call, dtype, *inputs)
-
-
-def _layer(
-    make: Callable[[], Any], rng: Rng, shape: tuple[int, ...], *, rate: float = 0.0
-) -> Iterator[Question]:
-    """Ask a layer: parameters, values, gradients, modes, dtypes, devices, arguments afterwards."""
-    x, seed = _drawn(rng, *shape), Rng(rng.seed)
-    layer = functools.cache(lambda: build(make, rng=seed))
-
-    def trained() -> Any:
-        return layer().train()
-
-    yield (
-        "parameters",
-        lambda: {
-            name: f"{tuple(p.shape)} {p.dtype} {p.requires_grad}"
-            for name, p in make().named_parameters()
-        },
-    )
-    yield "a new layer", lambda: _initial(make())
-    yield "values and gradients", lambda: gradients(layer().eval(), x)
-    yield "values", lambda: layer().eval()(x)
-    yield "views", lambda: gradients(layer().eval(), _strided(x))
-    yield "arguments", lambda: _afterwards(layer().eval(), x)
-    yield "arguments in training", lambda: _afterwards(trained(), x)
-    yield (
-        "parameters afterwards",
-        lambda: {name: p.detach().clone() for name, p in layer().named_parameters()},
-    )
-    yield "training and fewer tokens, then evaluation", lambda: _again(layer(), x)
-    for dtype in (torch.float64, *LOW):
-        small = rng.randn(*shape).to(dtype)
-        yield f"to {dtype}", functools.partial(_converted, make, seed, dtype, small)
-    yield "meta", lambda: make().to("meta")(torch.empty(shape, device="meta"))
-    yield "a copy", lambda: copy.deepcopy(layer().eval())(x)
-    if rate in (0.0, 1.0):
-        yield "training", lambda: gradients(trained(), x)
-    else:
-        y = rng.randn(*shape)
-        for place in ("output", "input 0"):
-            yield f"{place} in training", functools.partial(_draws, trained, y, place)
-
-
-def _draws(trained: Callable[[], Any], x: Tensor, place: str) -> Random:
-    layer = trained()
-    layer(x)
-    return Random(lambda: gradients(layer, x)[place])
-
-
-def _initial(layer: nn.Module) -> dict[str, Any]:
-    """Return the parameters that have no random numbers to begin with."""
-    return {n: p.detach() for n, p in layer.named_parameters() if n.endswith(("gamma", "beta"))}
-
-
-def _again(layer: nn.Module, x: Tensor) -> Tensor:
-    layer.train()(x[..., :1, :])
-    output: Tensor = layer.eval()(x)
-    return output
-
-
-def _converted(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) -> Any:
-    """Return the output after `.to(dtype)`, and of what type it is in training."""
-    layer = build(make, rng=rng, dtype=torch.float32).to(dtype)
-    output = layer(x)
-    in_training = layer.train()(x)
-    finite = bool(in_training.isfinite().all())
-    return {"output": output, "training": f"{in_training.dtype} {in_training.shape} {finite}"}
-
-
-def _rate(rng: Rng) -> float:
-    return float(_one_of(rng, 0.0, 0.0, 0.3, 0.6, 0.8, 1.0))
-
-
-# --- the exercises --------------------------------------------------------------------------------
-
-
-def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw calls of `attention` and of `lookup`."""
-    n_queries, n_keys, d_key, d_value, *leading = _sizes(rng, 6)
+    n_queries, n_keys, d_key, d_value, *leading = asking.sizes(rng, 6)
     leading = leading[: int(rng.randint(0, 3, 1))]
-    Q, K = _drawn(rng, *leading, n_queries, d_key), _drawn(rng, *leading, n_keys, d_key)
-    V = _drawn(rng, *leading, n_keys, d_value)
-    temp = _one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
-    yield from _function(module.attention, rng, Q, K, V)
-    yield from _function(functools.partial(module.attention, temp=temp), rng, Q, K, V)
+    Q, K = asking.drawn(rng, *leading, n_queries, d_key), asking.drawn(rng, *leading, n_keys, d_key)
+    V = asking.drawn(rng, *leading, n_keys, d_value)
+    temp = asking.one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
+    yield from asking.function(module.attention, rng, Q, K, V)
+    yield from asking.function(functools.partial(module.attention, temp=temp), rng, Q, K, V)
     yield "temp without a name", lambda: module.attention(Q, K, V, temp)
     for wrong in (0, 0.0, -1, -1e-6, -0.5, -1e4):
         yield f"temp {wrong}", functools.partial(module.attention, Q, K, V, wrong)
-    keys = (rng.permutation(30)[: _size(rng)] - 12).tolist()
-    whole = _one_of(rng, True, False)
-    rows = (rng.randn(len(keys), d_value) * _one_of(rng, 1.0, 9.0, 1e3)).tolist()
+    keys = (rng.permutation(30)[: asking.size(rng)] - 12).tolist()
+    whole = asking.one_of(rng, True, False)
+    rows = (rng.randn(len(keys), d_value) * asking.one_of(rng, 1.0, 9.0, 1e3)).tolist()
     entries = {k: [round(v) if whole else v for v in row] for k, row in zip(keys, rows)}
     for key in keys:
         yield f"lookup of {key}", functools.partial(module.lookup, entries, key)
@@ -211,30 +56,34 @@ def dictionary_lookup(module: ModuleType, rng: Rng) -> Iterator[Question]:
     )
 
 
-def self_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def self_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw tokens, and tables of scores, with leading axes."""
-    n_tokens, d, n_queries, n_keys, *leading = _sizes(rng, 6)
+    n_tokens, d, n_queries, n_keys, *leading = asking.sizes(rng, 6)
     leading = leading[: int(rng.randint(0, 3, 1))]
-    yield from _function(module.scores_by_loops, rng, rng.randn(n_tokens, d))
+    yield from asking.function(module.scores_by_loops, rng, rng.randn(n_tokens, d))
     for function in (module.scores_by_product, module.context_vectors):
-        yield from _function(function, rng, _drawn(rng, *leading, n_tokens, d))
-    yield from _function(module.softmax_stable, rng, _drawn(rng, *leading, n_queries, n_keys))
-    yield from _function(module.softmax_naive, rng, rng.randn(*leading, n_queries, n_keys) * 3)
+        yield from asking.function(function, rng, asking.drawn(rng, *leading, n_tokens, d))
+    yield from asking.function(
+        module.softmax_stable, rng, asking.drawn(rng, *leading, n_queries, n_keys)
+    )
+    yield from asking.function(
+        module.softmax_naive, rng, rng.randn(*leading, n_queries, n_keys) * 3
+    )
     scores = rng.randn(*leading, n_queries, n_keys).abs() + 0.2
-    yield from _function(module.normalise, rng, scores * float(_one_of(rng, 1.0, -2.0)))
+    yield from asking.function(module.normalise, rng, scores * float(asking.one_of(rng, 1.0, -2.0)))
     signs = torch.tensor([[3.0, -1.0, 0.5], [-4.0, 1.0, 2.0]]).double()
-    yield from _function(module.normalise, rng, signs)
+    yield from asking.function(module.normalise, rng, signs)
 
 
-def trainable_self_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def trainable_self_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw both classes with leading axes, and copies from one to the other."""
-    n_tokens, d_in, d_out, *leading = _sizes(rng, 5)
+    n_tokens, d_in, d_out, *leading = asking.sizes(rng, 5)
     shape = (*leading[: int(rng.randint(0, 3, 1))], n_tokens, d_in)
-    options = _one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True})
+    options = asking.one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True})
     first = functools.partial(module.SelfAttentionV1, d_in, d_out)
     second = functools.partial(module.SelfAttentionV2, d_in, d_out, **options)
-    yield from _layer(first, rng, shape)
-    yield from _layer(second, rng, shape)
+    yield from asking.layer(first, rng, shape)
+    yield from asking.layer(second, rng, shape)
     yield "the start", lambda: _spread(module.SelfAttentionV1(30, 40))
 
     def copied() -> dict[str, Any]:
@@ -263,22 +112,22 @@ def _spread(layer: nn.Module) -> dict[str, Any]:
     return {**inside, **{name: bool(value) for name, value in near.items()}}
 
 
-def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw scores, and lengths of each kind."""
-    batch, n_queries, n_keys = _sizes(rng, 3)
-    X = _drawn(rng, batch, n_queries, n_keys)
-    kind = _one_of(rng, "none", "batch", "batch", "query", "query")
+    batch, n_queries, n_keys = asking.sizes(rng, 3)
+    X = asking.drawn(rng, batch, n_queries, n_keys)
+    kind = asking.one_of(rng, "none", "batch", "batch", "query", "query")
     shape = {"none": (), "batch": (batch,), "query": (batch, n_queries)}[kind]
     lens = None if kind == "none" else rng.randint(0, n_keys + 1, *shape)
     if lens is not None:
-        lens = lens.to(_one_of(rng, torch.int64, torch.int32, torch.float32, torch.float64))
-        if lens.is_floating_point() and _one_of(rng, True, False):
+        lens = lens.to(asking.one_of(rng, torch.int64, torch.int32, torch.float32, torch.float64))
+        if lens.is_floating_point() and asking.one_of(rng, True, False):
             lens = (lens - 0.5).clamp(min=0)
 
     def call(x: Tensor) -> Any:  # lengths have no gradient
         return module.masked_softmax(x, lens)
 
-    yield from _function(call, rng, X)
+    yield from asking.function(call, rng, X)
     yield "named", lambda: module.masked_softmax(X=X, valid_lens=lens)
     if lens is None:
         return
@@ -287,8 +136,8 @@ def masked_softmax(module: ModuleType, rng: Rng) -> Iterator[Question]:
         yield f"padding {more} larger", functools.partial(call, X + padded * 1.0 * min(more, 1e8))
     yield "all scores far below 0", functools.partial(call, X - 1e7)
     yield "the sum in one dtype", lambda: call(X.float()).sum(-1)
-    yield "lengths afterwards", lambda: _afterwards(module.masked_softmax, X, lens)
-    yield "lengths as a view", lambda: module.masked_softmax(X, _strided(lens))
+    yield "lengths afterwards", lambda: asking.afterwards(module.masked_softmax, X, lens)
+    yield "lengths as a view", lambda: module.masked_softmax(X, asking.as_view(lens))
     for amount in (1, 0.5, 100):
         far = lens.double().clone()
         far.view(-1)[int(rng.randint(0, far.numel(), 1))] = n_keys + amount
@@ -311,19 +160,19 @@ def _wrong_shapes(batch: int, n_queries: int, n_keys: int) -> Iterator[tuple[int
     yield from (s for s in shapes if s not in ((batch,), (batch, n_queries)))
 
 
-def causal_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def causal_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw layers and tokens, up to the context's length and beyond."""
-    batch, n_tokens, d_in, d_out, more = _sizes(rng, 5)
-    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
-    options = _one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}, {"qkv_bias": True})
+    batch, n_tokens, d_in, d_out, more = asking.sizes(rng, 5)
+    context, rate = n_tokens + asking.one_of(rng, 0, 0, more), asking.rate(rng)
+    options = asking.one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}, {"qkv_bias": True})
     make = functools.partial(module.CausalAttention, d_in, d_out, context, rate, **options)
-    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from asking.layer(make, rng, (batch, n_tokens, d_in), rate=rate)
     yield from _tokens(make, rng, batch, n_tokens, d_in, context)
 
 
 def _tokens(
     make: Callable[[], Any], rng: Rng, batch: int, n_tokens: int, d_in: int, context: int
-) -> Iterator[Question]:
+) -> Iterator[asking.Question]:
     """Ask a layer about changed later tokens, all numbers of tokens, and too many."""
     layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
     x = rng.randn(batch, n_tokens, d_in)
@@ -332,7 +181,7 @@ def _tokens(
         changed[:, n_tokens // 2 :] += far
         yield f"later tokens {far} larger", functools.partial(_called, layer, changed)
     for count in {1, 2, context, context + 1, context + 2, 10 * context + 7}:
-        tokens = rng.randn(_size(rng, 3), count, d_in)
+        tokens = rng.randn(asking.size(rng, 3), count, d_in)
         yield f"{count} of {context} tokens", functools.partial(_called, layer, tokens)
         yield (
             f"{count} of {context} tokens in training",
@@ -346,17 +195,17 @@ def _called(layer: Callable[[], Any], x: Tensor, *, training: bool = False) -> A
     return "an output" if training else output
 
 
-def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw layers, heads and tokens, causal or not."""
-    batch, n_tokens, d_in, num_heads, d_head, more = (min(s, 4) for s in _sizes(rng, 6))
-    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
-    options = dict(_one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
-    options |= _one_of(rng, {}, {"causal": True}, {"causal": False}, {"causal": False})
+    batch, n_tokens, d_in, num_heads, d_head, more = (min(s, 4) for s in asking.sizes(rng, 6))
+    context, rate = n_tokens + asking.one_of(rng, 0, 0, more), asking.rate(rng)
+    options = dict(asking.one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
+    options |= asking.one_of(rng, {}, {"causal": True}, {"causal": False}, {"causal": False})
     d_out = num_heads * d_head
     make = functools.partial(
         module.MultiHeadAttention, d_in, d_out, context, rate, num_heads, **options
     )
-    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from asking.layer(make, rng, (batch, n_tokens, d_in), rate=rate)
     yield from _tokens(make, rng, batch, n_tokens, d_in, context)
     undivided = ((num_heads + 1, d_out), (5, 7), (d_out + 1, d_out), (4, 6), (6, 4), (2, 1))
     for heads, width in undivided:
@@ -369,13 +218,13 @@ def multi_head_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
             )
 
 
-def stacked_heads(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def stacked_heads(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw heads and tokens, and the matrices of all heads."""
-    batch, n_tokens, d_in, num_heads, d_out, more = (min(s, 4) for s in _sizes(rng, 6))
-    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
-    options = dict(_one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
+    batch, n_tokens, d_in, num_heads, d_out, more = (min(s, 4) for s in asking.sizes(rng, 6))
+    context, rate = n_tokens + asking.one_of(rng, 0, 0, more), asking.rate(rng)
+    options = dict(asking.one_of(rng, {}, {"qkv_bias": False}, {"qkv_bias": True}))
     make = functools.partial(module.StackedHeads, d_in, d_out, context, rate, num_heads, **options)
-    yield from _layer(make, rng, (batch, n_tokens, d_in), rate=rate)
+    yield from asking.layer(make, rng, (batch, n_tokens, d_in), rate=rate)
     yield from _tokens(make, rng, batch, n_tokens, d_in, context)
     layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
 
@@ -392,14 +241,14 @@ def _made(make: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     return "a layer"
 
 
-def layer_norm(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def layer_norm(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw eps, leading axes, and features far from 0 or all equal."""
-    d_model, *leading = _sizes(rng, 4)
+    d_model, *leading = asking.sizes(rng, 4)
     leading = leading[: 1 + int(rng.randint(0, 3, 1))]
-    options = _one_of(rng, {}, {}, {"eps": 0.1}, {"eps": 0.5}, {"eps": 1e-8}, {"eps": 2.0})
+    options = asking.one_of(rng, {}, {}, {"eps": 0.1}, {"eps": 0.5}, {"eps": 1e-8}, {"eps": 2.0})
     make = functools.partial(module.LayerNorm, d_model, **options)
     shape = (*leading, d_model)
-    yield from _layer(make, rng, shape)
+    yield from asking.layer(make, rng, shape)
     layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
     for offset, scale in ((1e3, 0.3), (1e3, 1.0), (1000000.3, 0.3), (1000000.3, 1.0)):
         far = rng.randn(*shape) * scale + offset
@@ -421,15 +270,15 @@ def _gradients(layer: Callable[[], Any], x: Tensor) -> Any:
     return gradients(layer().eval(), x)
 
 
-def feed_forward(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def feed_forward(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw widths, leading axes and rates."""
-    d_model, d_ff, *leading = _sizes(rng, 5)
+    d_model, d_ff, *leading = asking.sizes(rng, 5)
     leading = leading[: 1 + int(rng.randint(0, 3, 1))]
-    rate = _rate(rng)
+    rate = asking.rate(rng)
     make = functools.partial(module.FeedForward, d_model, d_ff, rate)
     if rate == 0.0:
         make = functools.partial(module.FeedForward, d_model, d_ff)
-    yield from _layer(make, rng, (*leading, d_model), rate=rate)
+    yield from asking.layer(make, rng, (*leading, d_model), rate=rate)
     yield (
         "named",
         lambda: build(
@@ -438,17 +287,17 @@ def feed_forward(module: ModuleType, rng: Rng) -> Iterator[Question]:
     )
 
 
-def transformer_block(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def transformer_block(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw widths, heads, flags and tokens."""
-    batch, n_tokens, num_heads, d_head, d_ff, more = (min(s, 4) for s in _sizes(rng, 6))
-    context, rate = n_tokens + _one_of(rng, 0, 0, more), _rate(rng)
-    options = dict(_one_of(rng, {}, {"norm_first": True}, {"norm_first": False}))
-    options |= _one_of(rng, {}, {"causal": True}, {"causal": False})
-    if rate or _one_of(rng, True, False):
+    batch, n_tokens, num_heads, d_head, d_ff, more = (min(s, 4) for s in asking.sizes(rng, 6))
+    context, rate = n_tokens + asking.one_of(rng, 0, 0, more), asking.rate(rng)
+    options = dict(asking.one_of(rng, {}, {"norm_first": True}, {"norm_first": False}))
+    options |= asking.one_of(rng, {}, {"causal": True}, {"causal": False})
+    if rate or asking.one_of(rng, True, False):
         options["dropout"] = rate
     d_model = num_heads * d_head
     make = functools.partial(module.TransformerBlock, d_model, num_heads, d_ff, context, **options)
-    yield from _layer(make, rng, (batch, n_tokens, d_model), rate=rate)
+    yield from asking.layer(make, rng, (batch, n_tokens, d_model), rate=rate)
     yield from _tokens(make, rng, batch, n_tokens, d_model, context)
     if "dropout" in options:
         flags = options.get("norm_first", True), options.get("causal", True)
@@ -469,22 +318,25 @@ NAMED = {  # the axes of each argument of a function of `named_attention`
 }
 
 
-def named_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def named_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw axes in any order, further axes in some of the tensors, and each kind of misuse."""
     every = "batch", "query", "seq", "key", "val", "head", "chans", "more"
-    sizes = dict(zip(every, _sizes(rng, len(every))))
+    sizes = dict(zip(every, asking.sizes(rng, len(every))))
     for function, plain in NAMED.items():
         axes = [_axes(rng, each.split(), function != "multi_head") for each in plain]
         if function == "multi_head":
             axes[0] = _axes(rng, plain[0].split(), True)
         over = ("key",) if function == "contract" else ()
-        if function == "contract" and _one_of(rng, True, False):
-            axes, over = [[*each, "val"] for each in axes], _one_of(rng, ("key", "val"), ("val",))
-        if _one_of(rng, True, False):
+        if function == "contract" and asking.one_of(rng, True, False):
+            axes, over = (
+                [[*each, "val"] for each in axes],
+                asking.one_of(rng, ("key", "val"), ("val",)),
+            )
+        if asking.one_of(rng, True, False):
             axes = [[each[i] for i in rng.permutation(len(each)).tolist()] for each in axes]
-        tensors = [_drawn(rng, *(sizes[name] for name in each)) for each in axes]
+        tensors = [asking.drawn(rng, *(sizes[name] for name in each)) for each in axes]
         call = functools.partial(_named, module, function, axes, over)
-        for what, ask in _function(call, rng, *tensors):
+        for what, ask in asking.function(call, rng, *tensors):
             yield f"{function} of {axes}: {what}", ask
         names = functools.partial(_names, module, function, axes, over, tensors)
         yield f"{function} of {axes}: names", names
@@ -519,7 +371,7 @@ def _axes(rng: Rng, names: list[str], changes: bool) -> list[str]:
     """Return names of axes; sometimes without batch, sometimes with one more."""
     if not changes:
         return names
-    kind = _one_of(rng, "plain", "plain", "less", "more")
+    kind = asking.one_of(rng, "plain", "plain", "less", "more")
     names = [name for name in names if kind != "less" or name != "batch"]
     return ["more", *names] if kind == "more" else names
 
@@ -549,20 +401,20 @@ def _names(
     return sorted(getattr(module, function)(*named, *over)[1])
 
 
-def softmax_temperature(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def softmax_temperature(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw scores, temperatures, weights, and vectors."""
-    n_keys, n, d_key, *leading = _sizes(rng, 5)
+    n_keys, n, d_key, *leading = asking.sizes(rng, 5)
     leading = leading[: int(rng.randint(0, 3, 1))]
-    scores = _drawn(rng, *leading, n_keys)
-    temperature = _one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
+    scores = asking.drawn(rng, *leading, n_keys)
+    temperature = asking.one_of(rng, 1.0, 1, 0.3, 0.7, 2.0, 5, 1e-2, 1e-4, 1e6)
     small = scores * min(temperature, 1.0)  # or low precision decides
-    yield from _function(lambda x: module.tempered_softmax(x, temperature), rng, small)
+    yield from asking.function(lambda x: module.tempered_softmax(x, temperature), rng, small)
     yield "named", lambda: module.tempered_softmax(scores=scores, temperature=temperature)
     for wrong in (0, 0.0, -1, -1e-6, -0.5, -1e4):
         yield f"temperature {wrong}", functools.partial(module.tempered_softmax, scores, wrong)
     weights = scores.clamp(-9, 9).softmax(dim=-1)
     if n_keys > 1:  # the entropy of one key is 0, where it has no slope on one side
-        yield from _function(module.entropy, rng, weights)
+        yield from asking.function(module.entropy, rng, weights)
     yield "entropy", functools.partial(module.entropy, weights)
     padded = torch.cat([weights, torch.zeros(*leading, 2)], dim=-1)
     one_hot = torch.eye(n_keys, dtype=torch.float64)
@@ -570,9 +422,9 @@ def softmax_temperature(module: ModuleType, rng: Rng) -> Iterator[Question]:
         yield "entropy of zeros", functools.partial(module.entropy, weights=zeros)
         yield "is its gradient finite", functools.partial(_finite, module.entropy, zeros)
     yield "entropy of zeros in float16", lambda: module.entropy(padded.half()).isfinite()
-    vectors = _drawn(rng, *leading, n, d_key), rng.randn(*leading, n, d_key) + 0.5
-    yield from _function(module.variance_of_products, rng, *vectors)
-    yield from _function(lambda x: module.scale(x, d_key), rng, scores)
+    vectors = asking.drawn(rng, *leading, n, d_key), rng.randn(*leading, n, d_key) + 0.5
+    yield from asking.function(module.variance_of_products, rng, *vectors)
+    yield from asking.function(lambda x: module.scale(x, d_key), rng, scores)
     for size in (1, 7, 64):
         yield f"d_key {size}", functools.partial(module.scale, scores, size)
 
@@ -583,12 +435,12 @@ def _finite(call: Callable[..., Any], x: Tensor) -> dict[str, Tensor]:
     return {name: each.isfinite() for name, each in found.items() if isinstance(each, Tensor)}
 
 
-def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw queries, keys, values, lengths of each kind, and padded values that are not finite."""
-    batch, n_queries, n_keys, d_key, d_value = _sizes(rng, 5)
-    queries, keys = _drawn(rng, batch, n_queries, d_key), rng.randn(batch, n_keys, d_key)
-    values, rate = _drawn(rng, batch, n_keys, d_value), _rate(rng)
-    shape = _one_of(rng, None, (batch,), (batch, n_queries))
+    batch, n_queries, n_keys, d_key, d_value = asking.sizes(rng, 5)
+    queries, keys = asking.drawn(rng, batch, n_queries, d_key), rng.randn(batch, n_keys, d_key)
+    values, rate = asking.drawn(rng, batch, n_keys, d_value), asking.rate(rng)
+    shape = asking.one_of(rng, None, (batch,), (batch, n_queries))
     lens = None if shape is None else rng.randint(0, n_keys + 1, *shape)
 
     def made(training: bool = False) -> Any:
@@ -603,7 +455,7 @@ def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[Quest
         layer(queries, keys, values, valid_lens=lens)
         return layer.attention_weights.detach().double()  # the statement leaves the dtype open
 
-    yield from _function(call, rng, queries, keys, values)
+    yield from asking.function(call, rng, queries, keys, values)
     yield "lengths left out", lambda: made()(queries, keys, values)
     named = {"queries": queries, "keys": keys, "values": values, "valid_lens": lens}
     yield "named", lambda: module.DotProductAttention(dropout=rate).eval()(**named)
@@ -629,10 +481,10 @@ def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[Quest
         for place in ("output", "input 0", "input 2"):
             yield (
                 f"{place} in training",
-                lambda p=place: Random(lambda: gradients(made(True), *small, lens)[p]),
+                lambda p=place: asking.Random(lambda: gradients(made(True), *small, lens)[p]),
             )
     a, b = rng.randn(batch, n_queries, n_keys), rng.randn(batch, n_keys, d_key)
-    yield from _function(module.batched_product, rng, a, b)
+    yield from asking.function(module.batched_product, rng, a, b)
     misfits = {
         "batches": (a, b[:1].repeat(batch + 1, 1, 1)),
         "a batch of 1": (a.repeat(2, 1, 1), b[:1]),
@@ -647,30 +499,30 @@ def scaled_dot_product_attention(module: ModuleType, rng: Rng) -> Iterator[Quest
         yield what, functools.partial(module.batched_product, *pair)
 
 
-def attention_dropout(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def attention_dropout(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw weights, rates and modes."""
-    shape = _sizes(rng, 3)[: 1 + int(rng.randint(0, 3, 1))]
+    shape = asking.sizes(rng, 3)[: 1 + int(rng.randint(0, 3, 1))]
     weights, rate = (
-        _drawn(rng, *shape).clamp(-9, 9).softmax(dim=-1),
-        _one_of(rng, 0.1, 0.3, 0.5, 0.8),
+        asking.drawn(rng, *shape).clamp(-9, 9).softmax(dim=-1),
+        asking.one_of(rng, 0.1, 0.3, 0.5, 0.8),
     )
     for fixed, training in ((rate, False), (0.0, True), (0, True), (1.0, True), (1, True)):
         call = functools.partial(module.drop, rate=fixed, training=training)
-        yield from _function(call, rng, weights)
+        yield from asking.function(call, rng, weights)
     for wrong in (-1e-9, -0.5, -1, 1.0001, 1.5, 2):
         for training in (False, True):
             yield f"rate {wrong}", functools.partial(module.drop, weights, wrong, training)
-    yield "afterwards", lambda: _afterwards(module.drop, weights, rate, True)
+    yield "afterwards", lambda: asking.afterwards(module.drop, weights, rate, True)
     for place in ("output", "input 0"):
         yield (
             f"{place} in training",
-            lambda p=place: Random(lambda: gradients(module.drop, weights, rate, True)[p]),
+            lambda p=place: asking.Random(lambda: gradients(module.drop, weights, rate, True)[p]),
         )
-    for dtype in (torch.float64, *LOW):
+    for dtype in (torch.float64, *asking.LOW):
         low = weights.to(dtype)
         yield f"{dtype} in training", lambda x=low: str(module.drop(x, rate, True).dtype)
     many = rng.randn(6, 5).softmax(dim=-1)
-    yield "seeded", lambda: Random(lambda: _twice(module.drop, many))
+    yield "seeded", lambda: asking.Random(lambda: _twice(module.drop, many))
 
 
 def _twice(call: Callable[..., Any], weights: Tensor) -> Tensor:
@@ -687,11 +539,11 @@ def _twice(call: Callable[..., Any], weights: Tensor) -> Tensor:
 
 def _scoring(
     make: Callable[[], Any], rng: Rng, inputs: tuple[Tensor, Tensor, Tensor], rate: float
-) -> Iterator[Question]:
+) -> Iterator[asking.Question]:
     """Ask a layer that scores queries with keys: lengths of each kind, modes, what it keeps."""
     queries, keys, values = inputs
     batch, n_queries, n_keys = len(queries), queries.shape[1], keys.shape[1]
-    shape = _one_of(rng, None, (batch,), (batch, n_queries))
+    shape = asking.one_of(rng, None, (batch,), (batch, n_queries))
     lens = None if shape is None else rng.randint(0, n_keys + 1, *shape)
     seed = Rng(rng.seed)
 
@@ -725,9 +577,9 @@ def _scoring(
     )
     yield "values", lambda: call(*inputs)
     yield "values and gradients", lambda: slopes(False, *inputs)
-    yield "views", lambda: slopes(False, *map(_strided, inputs))
-    yield "arguments", lambda: _afterwards(made(), *inputs, lens)
-    yield "arguments in training", lambda: _afterwards(made(True), *inputs, lens)
+    yield "views", lambda: slopes(False, *map(asking.as_view, inputs))
+    yield "arguments", lambda: asking.afterwards(made(), *inputs, lens)
+    yield "arguments in training", lambda: asking.afterwards(made(True), *inputs, lens)
     yield "lengths left out", lambda: made()(*inputs)
     named = {"queries": queries, "keys": keys, "values": values, "valid_lens": lens}
     yield "named", lambda: made()(**named)
@@ -738,48 +590,55 @@ def _scoring(
         others = keys.where(~padded, 30.0), values.where(~padded, -1e3)
         yield "other padding", lambda: slopes(False, queries, *others)
     small = [rng.randn(*each.shape) for each in inputs]
-    for dtype in LOW:
+    for dtype in asking.LOW:
         yield f"{dtype}", functools.partial(low, dtype, *small)
     if rate in (0.0, 1.0):
         yield "training", lambda: slopes(True, *small)
     else:
         for place in ("output", "input 0", "input 2"):
-            yield f"{place} in training", lambda p=place: Random(lambda: slopes(True, *small)[p])
+            yield (
+                f"{place} in training",
+                lambda p=place: asking.Random(lambda: slopes(True, *small)[p]),
+            )
 
 
 def _pairs(rng: Rng, d_query: int, d_key: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return queries, keys and values, whose number and size are drawn."""
-    batch, n_queries, n_keys, d_value = _sizes(rng, 4)
+    batch, n_queries, n_keys, d_value = asking.sizes(rng, 4)
     keys = rng.randn(batch, n_keys, d_key)
-    return _drawn(rng, batch, n_queries, d_query), keys, _drawn(rng, batch, n_keys, d_value)
+    return (
+        asking.drawn(rng, batch, n_queries, d_query),
+        keys,
+        asking.drawn(rng, batch, n_keys, d_value),
+    )
 
 
-def additive_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def additive_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw layers, queries, keys and values."""
-    d_query, d_key, num_hiddens = _sizes(rng, 3)
-    rate = _rate(rng)
+    d_query, d_key, num_hiddens = asking.sizes(rng, 3)
+    rate = asking.rate(rng)
     make = functools.partial(module.AdditiveAttention, d_query, d_key, num_hiddens, rate)
     yield from _scoring(make, rng, _pairs(rng, d_query, d_key), rate)
 
 
-def distance_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def distance_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw queries, keys and values, for the module and for both functions."""
-    d, rate = _size(rng), _rate(rng)
+    d, rate = asking.size(rng), asking.rate(rng)
     queries, keys, values = _pairs(rng, d, d)
     for function in (module.distance_scores, module.scores_without_query_norm):
-        yield from _function(function, rng, queries, keys)
+        yield from asking.function(function, rng, queries, keys)
     make = functools.partial(module.DistanceAttention, rate)
     yield from _scoring(make, rng, (queries, keys, values), rate)
 
 
-def bilinear_attention(module: ModuleType, rng: Rng) -> Iterator[Question]:
+def bilinear_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
     """Draw layers, queries, keys and values."""
-    (d_query, d_key), rate = _sizes(rng, 2), _rate(rng)
+    (d_query, d_key), rate = asking.sizes(rng, 2), asking.rate(rng)
     make = functools.partial(module.BilinearAttention, d_query, d_key, rate)
     yield from _scoring(make, rng, _pairs(rng, d_query, d_key), rate)
 
 
-CALLS: dict[str, Callable[[Any, Rng], Iterator[Question]]] = {
+CALLS: dict[str, Callable[[Any, Rng], Iterator[asking.Question]]] = {
     call.__name__: call
     for call in (
         *(dictionary_lookup, masked_softmax, causal_attention, multi_head_attention),
