@@ -12,7 +12,8 @@ from grader.sandbox.cells import CELL
 from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
-from grader.sandbox.source import Unsearchable, forbidden_calls
+from grader.sandbox.source import forbidden_calls
+from grader.sandbox.syntax import Unsearchable
 from grader.sandbox.wire import Source
 
 PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")

@@ -1,11 +1,9 @@
-"""Static analysis of a student's source: the names it uses, and top-level names. Nothing is run."""
+"""Searching a student's source for what it uses of torch. Nothing is run."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
-import symtable
 import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -13,10 +11,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from grader.sandbox.cells import CELL, NOTEBOOK
+from grader.sandbox.syntax import INDIRECT, Unsearchable, searched_nodes
 
 MAX_TEXT = 1_000_000  # characters that are searched
-MAX_NODES = 300_000  # of a syntax tree
 MAX_PARTS = 12  # of a dotted name; no name of torch is longer
 MAX_NAME = 80  # characters of one part, or of a text that may be one
 MAX_MEANINGS = 64  # of one name
@@ -27,12 +24,6 @@ DEFINERS = {
     *("setattr", "add_module", "register_module", "register_buffer", "register_parameter"),
     *("namedtuple", "make_dataclass", "Enum", "add_argument", "ModuleDict", "ParameterDict"),
 }
-# The words without which every forbidden name stands in the text as it is.
-INDIRECT = re.compile(r"attr|vars|dict|import_module|__import__|modules|eval|exec|globals|locals")
-
-
-class Unsearchable(Exception):
-    """A source that is too large, too deep or too tangled to be searched."""
 
 
 class Use(NamedTuple):
@@ -93,139 +84,14 @@ def used_names(text: str, file: str, names: Collection[str] = ()) -> list[Use]:
     if len(text) > MAX_TEXT:
         raise Unsearchable(f"it is longer than {MAX_TEXT} characters")
     try:
-        return sorted(_Resolver(_searched_nodes(text, file, names)).uses)
+        return sorted(_Resolver(searched_nodes(text, file, names)).uses)
     except (RecursionError, MemoryError) as error:
         raise Unsearchable("it is nested too deeply") from error
-
-
-def _searched_nodes(text: str, file: str, names: Collection[str]) -> list[ast.AST]:
-    if not file.endswith(NOTEBOOK):
-        with contextlib.suppress(SyntaxError, ValueError):  # loading it tells
-            return _nodes(text)
-        return []
-    return _needed(_cells(text), names)
-
-
-class _CellNames(NamedTuple):
-    """A cell: its nodes, and the global names that it binds, imports and uses."""
-
-    nodes: list[ast.AST]
-    binds: set[str]
-    imports: set[str]
-    uses: set[str]
-    is_indirect: bool  # whether it may bind any name
-
-    def may_mean(self, wanted: set[str], not_imported: set[str]) -> bool:
-        """Return whether it may give a meaning to names that others want, or do not import."""
-        return bool(self.binds & wanted or self.imports & not_imported)
-
-    def may_change(self, bound: set[str]) -> bool:
-        """Return whether it may change what these names mean, such as a list of functions."""
-        return self.is_indirect or bool(self.uses & bound)
-
-
-def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
-    """Return the nodes of those cells of which some of `names` need something.
-
-    A cell is needed if it may give a meaning to one of these names or to a name in a needed cell,
-    or change what a needed cell binds. If no cell defines the names, all are. Cells that do not
-    parse are not.
-    """
-    cells = []
-    for text in texts:
-        with contextlib.suppress(SyntaxError, ValueError):  # loading it tells
-            cells.append(_cell_of(text))
-    wanted = not_imported = set(names)
-    needed = [cell for cell in cells if cell.may_mean(wanted, not_imported)]
-    if not needed:
-        return [node for cell in cells for node in cell.nodes]
-    size = 0
-    while size < len(needed):
-        size = len(needed)
-        wanted = set(names).union(*(cell.uses for cell in needed))
-        not_imported = set[str]().union(*(cell.uses - cell.imports for cell in needed))
-        bound = wanted & set[str]().union(*(cell.binds for cell in needed))
-        needed = [
-            each for each in cells if each.may_mean(wanted, not_imported) or each.may_change(bound)
-        ]
-    return [node for cell in needed for node in cell.nodes]
-
-
-def _cell_of(text: str) -> _CellNames:
-    cell = _CellNames(
-        _nodes(text), set(), set(), set(), is_indirect=INDIRECT.search(text) is not None
-    )
-    tables = [symtable.symtable(text, "cell", "exec")]
-    for table in tables:
-        tables += table.get_children()
-        is_top = table.get_type() == "module"
-        for symbol in table.get_symbols():
-            if is_top or symbol.is_global():
-                if symbol.is_imported():
-                    cell.imports.add(symbol.get_name())
-                elif symbol.is_assigned() or symbol.is_namespace():
-                    cell.binds.add(symbol.get_name())
-                if symbol.is_referenced():
-                    cell.uses.add(symbol.get_name())
-    for node in cell.nodes:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) if name in cell.imports:
-                cell.binds.add(name)
-            # What has an attribute that is set means something else from then on.
-            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()) if name in cell.uses:
-                cell.binds.add(name)
-            case ast.alias(name="*"):
-                return cell._replace(is_indirect=True)
-    return cell
-
-
-def _cells(text: str) -> Iterator[str]:
-    """Yield the cells of a notebook, each with empty lines in front that keep its line numbers."""
-    lines = text.split("\n")
-    starts = [0, *(n for n, line in enumerate(lines) if line.startswith(CELL))]
-    for start, end in zip(starts, [*starts[1:], len(lines)]):
-        yield "\n" * start + "\n".join(lines[start:end])
-
-
-def drop_script(tree: ast.Module) -> None:
-    """Empty the blocks `if __name__ == "__main__":` of a file, which is never run as a script."""
-    for node in tree.body:
-        match node:
-            case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
-                sides = {ast.unparse(side) for side in (left, right)}
-                if sides == {"__name__", "'__main__'"}:
-                    node.body = [ast.copy_location(ast.Pass(), node.body[0])]
-
-
-def _nodes(text: str) -> list[ast.AST]:
-    nodes = []
-    tree = ast.parse(text)
-    drop_script(tree)
-    for node in ast.walk(tree):
-        nodes.append(node)
-        if len(nodes) > MAX_NODES:
-            raise Unsearchable(f"its syntax tree has more than {MAX_NODES} nodes")
-    return nodes
 
 
 def _landmark(pattern: str) -> str:
     """Return the longest plain piece of a pattern: a text without it cannot match the pattern."""
     return max(re.split(r"[*?\[\].]+", pattern.partition("torch")[2]), key=len)
-
-
-def top_level_names(text: str) -> set[str]:
-    """Return the functions, classes and variables that a source defines at its top level.
-
-    In a source that does not parse, only the lines that start a function or class count.
-    """
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {*re.findall(r"^(?:async\s+def|def|class)\s+(\w+)", text, re.MULTILINE)}
-    defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    names = {node.name for node in body if isinstance(node, defined)}
-    assigned = (target for node in body if isinstance(node, ast.Assign) for target in node.targets)
-    return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
 class _Meaning(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.course.course import Course
 from grader.course.stubs import code_of, is_untouched, untouched_text
 from grader.sandbox.cells import CELL, NOTEBOOK
-from grader.sandbox.source import top_level_names
+from grader.sandbox.syntax import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
 from grader.submissions.opening import NotOpened, OwnFolder, read_file
 from grader.submissions.reader.sharing import require_own_reader

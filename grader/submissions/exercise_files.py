@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from grader.course.settings import did_you_mean
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 from grader.submissions.archives import ARCHIVES, CODE, unopened_reason
 from grader.submissions.code_files import STUB, CodeFiles
 from grader.submissions.folders import Folders, exact_name, stem_of

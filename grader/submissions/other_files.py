@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from grader.course.settings import did_you_mean
+from grader.errors import did_you_mean
 from grader.submissions.archives import CODE
 from grader.submissions.code_files import STUB, UNREADABLE, WORK
 from grader.submissions.folders import Folders, exact_name

@@ -23,6 +23,9 @@ class WorkerSource(Protocol):
     def start(self) -> None:
         """Start what the first worker needs; return while it still imports torch."""
 
+    def prepare_training(self) -> None:
+        """Have the next workers start with what an optimizer imports, where that saves time."""
+
     def start_worker(self) -> tuple[socket.socket, int]:
         """Start a worker; return its socket and pid. Raises `InternalError` if none starts."""
 

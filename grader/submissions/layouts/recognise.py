@@ -10,8 +10,7 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from grader.course.course import Course
-from grader.course.settings import did_you_mean
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 from grader.scratch import scratch_folder
 from grader.submissions.archives import CLASS, is_opened
 from grader.submissions.layouts import canvas, git, gradescope, moodle, plain
