@@ -12,7 +12,8 @@ CheckFailure               a test's verdict on the student's code, raised inside
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -91,3 +92,9 @@ class StudentFailure(CheckFailure):
         failure = StudentFailure(self.kind, self.message, self.frames, self.mro)
         failure.loading = self.loading
         return failure
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean `x`?" for the closest known name, or nothing if none is close."""
+    close = difflib.get_close_matches(name, list(known), 1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""

@@ -13,7 +13,7 @@ from keyword import iskeyword
 import click
 
 from grader import __version__
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 
 # Who uses a command, its module, and its line in `grader --help`.
 GROUPS = {
@@ -68,6 +68,16 @@ class LazyGroup(click.Group):
         module = import_module(f"{__name__}.{MODULES[cmd_name]}")
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         return getattr(module, function)  # type: ignore[no-any-return]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is meant; raise `RequestError` with the closest name."""
+        name = args[0]
+        if name not in MODULES and not name.startswith("-"):
+            meant = did_you_mean(name, MODULES)
+            raise RequestError(f"there is no command `{name}`{meant}", "grader --help")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, grouped by who uses them."""

@@ -15,8 +15,7 @@ from grader.classroom.storage import FILE
 from grader.commands.graded import GRADED, confirmed, echo_review, graded_class
 from grader.commands.options import COURSE, short_path
 from grader.course.course import Course
-from grader.course.settings import did_you_mean
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 from grader.report import Person
 from grader.submissions.notes import folded
 

@@ -17,8 +17,7 @@ from grader.classroom.storage import FILE, existing, settings_of
 from grader.classroom.workers import pool
 from grader.commands.options import CHOSEN
 from grader.course.course import Course, load_course
-from grader.course.settings import did_you_mean
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Report
 from grader.reports.figures import amount

@@ -23,8 +23,7 @@ from grader.commands.graded import (
 from grader.commands.options import OWN_COURSE
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named, save_named
-from grader.course.settings import did_you_mean
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 from grader.report import MAX_MESSAGE, clean
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterable
 from datetime import date, datetime, time
 from pathlib import Path
 from types import UnionType
@@ -14,7 +12,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 import msgspec
 
-from grader.errors import CourseError
+from grader.errors import CourseError, did_you_mean
 
 MAX = 1e308  # excludes infinity
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -62,12 +60,6 @@ def convert(data: Any, form: Any, where: str) -> Any:
         key, form = _follow(path, data, form)
         place = f"{where}: {key}" if key else where
         raise CourseError(f"{place}: {_in_plain_words(problem, form)}") from None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean `x`?" for the closest known name, or nothing if none is close."""
-    close = difflib.get_close_matches(name, list(known), 1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else ""
 
 
 def _follow(path: str, data: Any, form: Any) -> tuple[str, Any]:
