@@ -23,6 +23,7 @@ from grader.grading.diagnosis.answers import REFUSALS
 from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.grading.slopes import assert_slopes
+from grader.grading.training import assert_reaches, trained
 from grader.sandbox import wire
 from grader.sandbox.host import proxies
 from grader.sandbox.host.proxies import Remote, Student, code_of
@@ -34,8 +35,11 @@ __all__ = [
     "assert_depends",
     "assert_dropped",
     "assert_dtype",
+    "assert_linear_memory",
     "assert_makes_no_tensor_of",
+    "assert_memory",
     "assert_moves",
+    "assert_reaches",
     "assert_refused",
     "assert_right_or_own",
     "assert_same",
@@ -52,6 +56,7 @@ __all__ = [
     "parameter_shapes",
     "raises",
     "sharing",
+    "trained",
     "twins",
     "watched",
 ]
@@ -128,15 +133,17 @@ def sharing(student: Student, *written: Tensor) -> AbstractContextManager[None]:
 
 
 def watched(
-    student: Student, *, kernels: bool = True
+    student: Student, *, kernels: bool = True, memory: bool = False
 ) -> AbstractContextManager[proxies.OperationCounts]:
     """Count the tensor operations of every call in the block.
 
     `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
     runs of the operation, also within others. `largest` is the largest tensor that a function
     returned, be it a view, with its `shape`, `elements` and `bytes`. An expanded view does not
-    count, and what one of torch's functions makes for itself is not seen. Code that hides
-    operations from the count raises `StudentFailure`.
+    count, and what one of torch's functions makes for itself is not seen. With `memory`, `peak` is
+    the most bytes that the tensors of one call took at once, those inside torch's functions
+    included and those from before the call left out. Code that hides operations from the count
+    raises `StudentFailure`.
 
     Example::
 
@@ -146,7 +153,7 @@ def watched(
                 student.scores(rng.randn(2, 3, 4), rng.randn(2, 5, 4))
             expect(seen.counts["aten.bmm"] == 1, "use one batched product")
     """
-    return code_of(student).watched(kernels=kernels)
+    return code_of(student).watched("memory" if memory else "all" if kernels else "functions")
 
 
 def output_of(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -431,13 +438,80 @@ def assert_makes_no_tensor_of(
     with watched(student, kernels=False) as seen:
         call()
     made, most = seen.largest, math.prod(sizes.values())
-    names = {size: name for name, size in sizes.items()}
-    shape = ", ".join(names.get(size, str(size)) for size in made.shape)
     expect(
         made.elements < most,
-        f"a tensor of the shape ({shape}) and {made.bytes / 1e6:.1f} MB was made: "
+        f"{_described(made, sizes)} was made: "
         f"{made.elements / max(most, 1):.1f} times {' · '.join(sizes)} numbers",
     )
+
+
+def _described(made: proxies.MadeTensor, sizes: Mapping[str, int]) -> str:
+    """Return a tensor's shape and bytes in words; `sizes` names the axes of these sizes."""
+    names = {size: name for name, size in sizes.items()}
+    shape = ", ".join(names.get(size, str(size)) for size in made.shape)
+    return f"a tensor of the shape ({shape}) and {_amount(made.bytes)}"
+
+
+def _amount(count: float) -> str:
+    """Return a number of bytes in words."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+def assert_memory(
+    student: Student, call: Callable[[], Any], at_most: float, sizes: Mapping[str, int]
+) -> None:
+    """Raise `Mismatch` if the tensors of a call take more than `at_most` bytes at once.
+
+    What the call gets does not count, but what torch's functions need inside does. The message
+    names the axes of the largest tensor that was made by `sizes`, if all of these differ.
+
+    Example::
+
+        def test_memory(student, rng):
+            \"\"\"No table of all pairs is made.\"\"\"
+            x = rng.randn(500, 3)  # (n_tokens, d)
+            with torch.no_grad():
+                assert_memory(student, lambda: student.total(x), 1e6, {"n_tokens": 500, "d": 3})
+    """
+    peak, largest = _memory(student, call)
+    expect(
+        peak <= at_most,
+        f"the tensors of the call took {_amount(peak)} at once, where {_amount(at_most)} are "
+        f"enough: {_described(largest, sizes)} was made",
+    )
+
+
+def assert_linear_memory(
+    student: Student, call: Callable[[int], Any], size: int, what: str = "n_tokens"
+) -> None:
+    """Raise `Mismatch` if the tensors of a call take more memory than grows with a size.
+
+    `call(n)` runs the code at the size `n`, called `what` in the message. It is called at `size`
+    and at four times that, where the tensors may take four times as many bytes at once, and a
+    quarter of that more. Choose a `size` well above every other one.
+
+    Example::
+
+        def test_linear_memory(student, rng):
+            \"\"\"Memory grows with the number of tokens, not with its square.\"\"\"
+            x = rng.randn(800, 3)  # (n_tokens, d)
+            with torch.no_grad():
+                assert_linear_memory(student, lambda n: student.total(x[:n]), 200)
+    """
+    small, _ = _memory(student, lambda: call(size))
+    peak, largest = _memory(student, lambda: call(4 * size))
+    expect(
+        peak <= 5 * small,
+        f"4 times as many {what} take {peak / max(small, 1):.0f} times the memory: "
+        f"{_described(largest, {what: 4 * size})} was made",
+    )
+
+
+def _memory(student: Student, call: Callable[[], Any]) -> tuple[int, proxies.MadeTensor]:
+    """Return the most bytes of tensors at once in a call, and the largest that it made."""
+    with watched(student, memory=True) as seen:
+        call()
+    return seen.peak, seen.largest
 
 
 def assert_written_by_hand(student: Student, *calls: Callable[[], Any]) -> None:

@@ -35,11 +35,11 @@ def losing(patched: pytest.MonkeyPatch, times: int, how: Callable[[Worker], None
     """Do something to the workers of the first `times` calls of `scale`; return their pids."""
     request, lost = Worker.request, []
 
-    def interrupted(worker: Worker, message: Any, seconds: float) -> Any:
+    def interrupted(worker: Worker, message: Any, seconds: float, watcher: Any = None) -> Any:
         if getattr(message, "name", "") == "scale" and len(lost) < times:
             lost.append(worker.pid)
             how(worker)
-        return request(worker, message, seconds)
+        return request(worker, message, seconds, watcher)
 
     patched.setattr(Worker, "request", interrupted)
     return lost

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+import torch
 from remote_code import code_at, doubles, student_at
 
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.proxies import OperationCounts
-from grader.testing import assert_makes_no_tensor_of, watched
+from grader.testing import (
+    assert_linear_memory,
+    assert_makes_no_tensor_of,
+    assert_memory,
+    watched,
+)
 
 
 def test_operations_are_counted_while_watched(student: Any) -> None:
@@ -168,3 +175,86 @@ def test_a_shape_that_is_none_is_ignored(name: str) -> None:
     seen = OperationCounts()
     seen.add({name: 8})
     assert seen.largest.elements == 0
+
+
+# --- the memory that a call needs at once ---------------------------------------------------------
+
+TENSOR = 2 * 3 * 40 * 8  # bytes of an argument
+SMALL = 64  # bytes of what torch makes beside tensors, of a number for one
+PEAKS = {
+    "nothing": ("x", 0),
+    "a view": ("x.transpose(1, 2)", 0),
+    "one after the other": ("(x + 1).exp_()", TENSOR),
+    "two at once": ("(x + 1).exp()", 2 * TENSOR),
+    "freed before the end": ("(x.repeat(1, 5, 1), x + 1)[1].sum()", 6 * TENSOR),
+    "in a function": ("torch.matmul(x.mT.expand(2, 40, 3), x)", 2 * 40 * 40 * 8),
+    "of functions over batches": ("torch.vmap(lambda row: row.exp())(x)", TENSOR),
+}
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_the_peak_of_memory_is_seen(connection: WorkerConnection, name: str) -> None:
+    code, expected = PEAKS[name]
+    student = student_at(connection, f"import torch\ndef f(x): return {code}\n")
+    for _ in range(2):
+        with watched(student, memory=True) as seen, torch.no_grad():
+            student.f(doubles(2, 3, 40))
+        assert expected <= seen.peak <= expected + SMALL
+        assert "torch.bmm" not in seen.counts
+        assert not any(name.startswith("peak.") for name in seen.counts)
+
+
+def test_the_peak_is_that_of_the_largest_call(connection: WorkerConnection) -> None:
+    student = student_at(connection, "def f(x, n): return x.repeat(n)\n")
+    with watched(student, memory=True) as seen:
+        for n in (2, 7, 3):
+            student.f(doubles(10), n)
+    assert 7 * 80 <= seen.peak <= 7 * 80 + SMALL
+
+
+def test_memory_is_counted_without_a_loss_of_what_else_is_seen(
+    connection: WorkerConnection,
+) -> None:
+    student = student_at(connection, "def f(q, k): return (q @ k.mT).softmax(-1).sum(-1)\n")
+    inputs = doubles(2, 3, 4), doubles(2, 5, 4)
+    with watched(student) as seen:
+        student.f(*inputs)
+    with watched(student, memory=True) as both:
+        student.f(*inputs)
+    assert both.counts == seen.counts
+    assert both.largest == seen.largest
+    assert seen.peak == 0 < both.peak
+
+
+@pytest.mark.parametrize(
+    "code", ["x @ x.mT", "torch.cdist(x, x)", "(x @ x.mT).softmax(-1)", "x[:, None] * x"]
+)
+def test_a_table_of_all_pairs_is_no_linear_memory(connection: WorkerConnection, code: str) -> None:
+    student = student_at(connection, f"import torch\ndef f(x): return ({code}).sum()\n")
+    x = doubles(800, 3)
+    with pytest.raises(Mismatch) as failure, torch.no_grad():
+        assert_linear_memory(student, lambda n: student.f(x[:n]), 200)
+    assert re.match("4 times as many n_tokens take 1[56] times the memory: ", failure.value.message)
+    assert "(n_tokens, n_tokens" in failure.value.message
+
+
+@pytest.mark.parametrize("code", ["x.exp() @ x.exp().mT[..., :4]", "x * 2", "x.softmax(0)", "x"])
+def test_what_grows_with_the_length_alone_is_linear(
+    connection: WorkerConnection, code: str
+) -> None:
+    student = student_at(connection, f"def f(x): return {code}\n")
+    x = doubles(800, 3)
+    with torch.no_grad():
+        assert_linear_memory(student, lambda n: student.f(x[:n]), 200)
+
+
+def test_too_much_memory_is_told_with_the_largest_tensor(connection: WorkerConnection) -> None:
+    student = student_at(connection, "def f(x): return (x[:, None] - x).square().sum(-1)\n")
+    x = doubles(60, 40)
+    sizes = {"n_tokens": 60, "d": 40}
+    with pytest.raises(Mismatch) as failure, torch.no_grad():
+        assert_memory(student, lambda: student.f(x), 2e6, sizes)
+    assert failure.value.message == (
+        "the tensors of the call took 2.3 MB at once, where 2.0 MB are enough: "
+        "a tensor of the shape (n_tokens, n_tokens, d) and 1.2 MB was made"
+    )

@@ -50,6 +50,21 @@ def clear_(x):
 
 def scores(a, b):
     return torch.bmm(a, b.transpose(1, 2))
+
+
+def fit(norm, steps, report=None):
+    optimizer = torch.optim.SGD(norm.parameters(), lr=0.1)
+    for step in range(steps):
+        loss = (norm(torch.eye(3)) - 3 * torch.eye(3)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if report:
+            report(step, loss)
+
+
+def total(x):
+    return x.sum(0).square().sum()
 """
 # The same with a mistake in everything, each of which some example has to notice.
 WRONG = (
@@ -66,6 +81,8 @@ WRONG = (
         "torch.bmm(a, b.transpose(1, 2))",
         "torch.stack([(m[:, None] * n).sum(-1) for m, n in zip(a, b)])",
     )
+    .replace("lr=0.1", "lr=-0.1")
+    .replace("x.sum(0).square().sum()", "(x @ x.T).sum()")
     .replace("self.gamma * (x - x.mean(-1, keepdim=True))", "self.gamma.sum() * x.sub_(1)[..., 1:]")
     .replace("self.gamma = ", "self.beta = self.gamma = ")
     .replace("torch.ones(d_model)", "torch.ones(1, d_model)")
@@ -96,7 +113,7 @@ def course_of_examples(tiny_copy: Path) -> Path:
     count = len(WORDS)
     settings = re.sub(r"points = \d+", f"points = {count}", settings)
     settings = re.sub(r"forbidden = .*", 'forbidden = ["torch*.relu"]', settings)
-    (folder / "exercise.toml").write_text(settings)
+    (folder / "exercise.toml").write_text(f"{settings}\n[training]\nseconds = 20\n")
     (tiny_copy / "reference" / "course.toml").write_text(f'title = "Words"\npoints = {count}\n')
     return tiny_copy
 

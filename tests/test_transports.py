@@ -30,7 +30,7 @@ class InProcess:
     def post(self, request: wire.Quiet) -> None:
         self._server.answer(request)
 
-    def request(self, request: Any, seconds: float) -> wire.Answer:
+    def request(self, request: Any, seconds: float, watcher: Any = None) -> wire.Answer:
         answer = self._server.answer(wire.decode_request(wire.encode(request)))
         assert answer is not None
         return self._tamper(wire.decode_answer(wire.encode(answer)))
@@ -49,7 +49,7 @@ class Late(InProcess):
         super().__init__()
         self._clock = clock
 
-    def request(self, request: Any, seconds: float) -> wire.Answer:
+    def request(self, request: Any, seconds: float, watcher: Any = None) -> wire.Answer:
         if not isinstance(request, wire.Call):
             return super().request(request, seconds)
         self._clock.now += seconds

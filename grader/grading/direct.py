@@ -23,9 +23,11 @@ from grader.grading.seeds import seed_of_test
 from grader.report import Frame
 from grader.sandbox.host.connection import frame_at
 from grader.sandbox.host.proxies import OperationCounts, Student
+from grader.sandbox.host.training import TrainingLimits, TrainingLog, Trainings
 from grader.sandbox.program import Program
-from grader.sandbox.source import Unsearchable, forbidden_calls
-from grader.sandbox.wire import Source
+from grader.sandbox.source import forbidden_calls
+from grader.sandbox.syntax import Unsearchable
+from grader.sandbox.wire import Progress, Source, Watch
 from grader.sandbox.worker.operations import THREADS, OperationWatch
 
 
@@ -37,6 +39,7 @@ class DirectExaminer:
         self._seed: int = config.getoption("grading_seed")
         self._find_course = functools.cache(find_course)
         self._programs: dict[Path, Program] = {}
+        self._trainings: dict[str, Trainings] = {}  # by exercise
 
     @contextlib.contextmanager
     def student(self, item: pytest.Item) -> Iterator[Student]:
@@ -47,7 +50,8 @@ class DirectExaminer:
         beside = course.reference if suite.parent.name == name else suite.parent.parent
         program = self._program(self._submission or beside, course)
         with program.active():
-            yield Student(DirectCode(program, name, course[name].forbidden))
+            trainings = self._trainings.setdefault(name, Trainings())
+            yield Student(DirectCode(program, name, course[name].forbidden, trainings))
 
     def reference(self, item: pytest.Item) -> ModuleType:
         """Return the reference solution's module for this test."""
@@ -68,8 +72,15 @@ class DirectExaminer:
 class DirectCode:
     """The student's code as a module in this process: a `StudentCode`."""
 
-    def __init__(self, program: Program, exercise: str, forbidden: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        exercise: str,
+        forbidden: tuple[str, ...],
+        trainings: Trainings | None = None,
+    ) -> None:
         self.exercise, self.forbidden, self._program = exercise, forbidden, program
+        self.trainings = trainings or Trainings()
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the function or class `name` of the student's module."""
@@ -85,17 +96,22 @@ class DirectCode:
         torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 100 times as long
 
     @contextlib.contextmanager
-    def watched(self, *, kernels: bool = True) -> Iterator[OperationCounts]:
-        """Count the operations of every call in the block; with `kernels`, aten's too."""
-        seen = OperationCounts(kernels=kernels)
-        watch = OperationWatch("all" if kernels else "functions")
+    def watched(self, watch: Watch) -> Iterator[OperationCounts]:
+        """Count the operations of every call in the block, as `wire.Call` describes."""
+        seen, counting = OperationCounts(watch), OperationWatch(watch)
         try:
-            with watch:
+            with counting:
                 yield seen
         finally:
             # A debugger's own threads are not the student's.
-            seen.add({n: count for n, count in watch.reported.items() if n != THREADS})
+            seen.add({n: count for n, count in counting.reported.items() if n != THREADS})
         seen.check()
+
+    @contextlib.contextmanager
+    def training(self, name: str) -> Iterator[tuple[Callable[[int, float], None], TrainingLog]]:
+        """Let calls in the block train; yield what they take as `report`, and the log of it."""
+        log = TrainingLog(TrainingLimits(), functools.partial(self.trainings.on_report, name))
+        yield lambda step, loss: log.hear(Progress(0, int(step), float(loss))), log
 
     @contextlib.contextmanager
     def sharing(self, *written: Tensor) -> Iterator[None]:

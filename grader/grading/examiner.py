@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import ModuleType
 
 import pytest
 import torch
+from msgspec.structs import asdict
 
 from grader.course.course import Exercise
+from grader.grading.kept_trainings import key_of, load_trainings, save_trainings
 from grader.grading.outcomes import EVIDENCE, Evidence
 from grader.grading.programs import References, program
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test, seed_of_worker
+from grader.report import LossCurve
 from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
+from grader.sandbox.host.training import TrainingLimits, Trainings
 from grader.submissions.submission import Submission
 
+# Hears the exercise, the name of the training, the step and the loss of each report.
+OnTraining = Callable[[str, str, int, float], None]
 SECRECY = ("always", "after_due", "never")  # the values of `visible`, by what students see
 
 
@@ -37,11 +44,17 @@ class SandboxExaminer:
         connection: WorkerConnection,
         seed: int,
         names: Sequence[str],  # of the exercises that are graded
+        on_report: OnTraining = lambda exercise, training, step, loss: None,
+        *,
+        keeps: bool = False,  # whether trainings are kept for the next time
     ) -> None:
         self.submission, self.connection = submission, connection
         self._references, self._course = references, references.course
-        self._seed = seed
+        self._seed, self.on_report, self._keeps = seed, on_report, keeps
+        self._trainings: dict[tuple[str, str], Trainings] = {}  # by program and exercise
         self._forbidden = {name: self._course[name].forbidden for name in names}
+        # Of exercises that are run on the student's own parts: what stand-ins replace of these.
+        self.stood_in: dict[str, tuple[str, ...]] = {}
         self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager
@@ -52,7 +65,8 @@ class SandboxExaminer:
         place = exercise.name, item.name
         torch.default_generator.manual_seed(seed_of_test(self._seed, *place))
         self._separate(secrecy_of(item))
-        code = self._code(exercise, seed_of_worker(self._seed, *place), own_parts=own_parts)
+        stood_in = () if own_parts else self.stood_in.get(exercise.name)
+        code = self._code(exercise, seed_of_worker(self._seed, *place), stood_in)
         try:
             yield Student(code)
             self.connection.await_quiet_calls(code.subject)
@@ -63,7 +77,7 @@ class SandboxExaminer:
     def module(self, exercise: Exercise, seed: int) -> Student:
         """Return the student's module with torch seeded; forget the objects made before."""
         self._separate(0)
-        return Student(self._code(exercise, seed, own_parts=False))
+        return Student(self._code(exercise, seed, self.stood_in.get(exercise.name)))
 
     def _separate(self, secrecy: int) -> None:
         """End the worker if it saw tests of another secrecy: it could repeat what they sent."""
@@ -71,11 +85,12 @@ class SandboxExaminer:
             self._secrecy = secrecy
             self.connection.close()
 
-    def _code(self, exercise: Exercise, seed: int, *, own_parts: bool) -> RemoteCode:
+    def _code(self, exercise: Exercise, seed: int, stood_in: Collection[str] | None) -> RemoteCode:
         self.connection.begin(seed)
         files, paths = self.submission.files, self.submission.paths
-        name, sources = program(self._course, exercise, files, paths, own_parts=own_parts)
-        limits = TimeLimits(exercise.call_seconds, exercise.exercise_seconds)
+        name, sources = program(self._course, exercise, files, paths, stood_in)
+        training = TrainingLimits(**asdict(exercise.training)) if exercise.training else None
+        limits = TimeLimits(exercise.call_seconds, exercise.exercise_seconds, training)
         subject = Subject(
             exercise.name,
             name,
@@ -86,7 +101,36 @@ class SandboxExaminer:
             implements={each.name: each.implements for each in self._course.exercises},
             muted=self._course.mute_imports,
         )
-        return RemoteCode(self.connection, subject)
+        return RemoteCode(self.connection, subject, self._trainings_of(subject))
+
+    def _trainings_of(self, subject: Subject) -> Trainings:
+        """Return the trainings of an exercise in this program, with those kept from before."""
+        place = subject.program, subject.exercise
+        if place not in self._trainings:
+            self._trainings[place] = self._kept_trainings(subject)
+        return self._trainings[place]
+
+    def _kept_trainings(self, subject: Subject) -> Trainings:
+        name = subject.exercise
+        trainings = Trainings(seed_of_worker(self._seed, name, "training"))
+        trainings.on_report = functools.partial(self.on_report, name)
+        if self._keeps and subject.limits.training is not None:
+            parts = {name, *self._course.needed(name)}
+            sources = {each: text for each, text in subject.sources.items() if each in parts}
+            key = key_of(sources)
+            trainings.done = load_trainings(self._course, name, key)
+            save = functools.partial(save_trainings, self._course, name, key, trainings.done)
+            trainings.keep = save
+        return trainings
+
+    def curves_of(self, exercise: Exercise) -> tuple[LossCurve, ...]:
+        """Return what was reported in each training of an exercise, and what it reached."""
+        return tuple(
+            LossCurve.of(name, each.losses, trainings.reached.get(name, {}).values())
+            for (_, of), trainings in self._trainings.items()
+            if of == exercise.name
+            for name, each in trainings.done.items()
+        )
 
     def reference(self, item: pytest.Item) -> ModuleType:
         """Return the reference solution's module."""

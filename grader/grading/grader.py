@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from grader.course.course import Course, Exercise
 from grader.course.stubs import is_untouched, make_stub
@@ -17,18 +19,36 @@ from grader.grading.diagnosis.record import CHECK, load_record
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
-from grader.grading.examiner import SandboxExaminer
+from grader.grading.drawing import pictures_of
+from grader.grading.examiner import OnTraining, SandboxExaminer
 from grader.grading.picture import head_view
 from grader.grading.price import charged_once
 from grader.grading.probe_check import with_probes
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.suite import Suite
-from grader.report import Diagnosis, ExerciseResult, HeadView, Outcome, Report, clean
+from grader.report import (
+    Diagnosis,
+    ExerciseResult,
+    HeadView,
+    Outcome,
+    Report,
+    clean,
+)
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
 from grader.submissions.submission import Submission
+
+NOT_WRITTEN = "not written yet"
+NOTE_SECONDS = 0.2  # between two notes on a training
+
+
+class OnProgress(Protocol):
+    """Hears of each exercise before it is graded, and then, with a note, how far it is."""
+
+    def __call__(self, name: str, note: str = "") -> object:
+        """Take note of it."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +106,13 @@ class Grader:
         submission: Submission,
         names: Sequence[str],
         seed: int,
-        on_exercise: Callable[[str], None] = lambda name: None,
+        on_exercise: OnProgress = lambda name, note="": None,
         *,
         tries: int = MAX_TRIES,
         only: Collection[str] = (),
     ) -> Grading:
-        """Grade the exercises `names` of one submission; `on_exercise` hears of each before it.
+        """Grade the exercises `names` of one submission; `on_exercise` hears of each before it,
+        and of how far a training is.
 
         Run `only` the tests of these names, if any are given; what fails is not explained then.
 
@@ -100,7 +121,15 @@ class Grader:
         """
         results: list[ExerciseResult] = []
         with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
-            examiner = SandboxExaminer(self.suite.references, submission, connection, seed, names)
+            examiner = SandboxExaminer(
+                self.suite.references,
+                submission,
+                connection,
+                seed,
+                names,
+                _notes_for(on_exercise),
+                keeps=self.keep_answers,
+            )
             for name in names:
                 on_exercise(name)
                 results.append(self._run(self.course[name], examiner, tries, only))
@@ -125,6 +154,8 @@ class Grader:
     def _result(
         self, exercise: Exercise, examiner: SandboxExaminer, only: Collection[str]
     ) -> ExerciseResult:
+        if exercise.own_parts and self.course.suites == "hidden":
+            examiner.stood_in[exercise.name] = tuple(self._lacking(exercise, examiner))
         outcomes = self.suite.run(examiner, exercise.name, only)
         if (lost := examiner.connection.lost) is not None:  # in a test that did not let it out
             raise lost
@@ -136,6 +167,8 @@ class Grader:
             advice=_common_problem(outcomes),
             tests=outcomes,
             unfinished=_is_unfinished(outcomes),
+            stand_ins=examiner.stood_in.get(exercise.name, ()),
+            curves=examiner.curves_of(exercise),
         )
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
@@ -144,6 +177,7 @@ class Grader:
         Hidden tests decide alone. Public ones ask less, so with them the probes are a check, too.
         """
         try:
+            result = self._drawn(result, examiner)
             if self.course.suites == "public":
                 return self._practised(result, examiner)
             return result if result.passed else self._explained(result, examiner)
@@ -152,6 +186,13 @@ class Grader:
         except Exception as error:  # a mark without its explanation is better than no mark
             why = f"the grader could not name the mistake ({type(error).__name__}: {error})"
             return replace(result, advice=clean(why))
+
+    def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a result with the pictures of what the code computes."""
+        exercise = self.course[result.name]
+        if result.unfinished or not exercise.drawing:
+            return result
+        return replace(result, pictures=pictures_of(exercise, examiner.module(exercise, seed=0)))
 
     def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result with the mistake that it shows, and a picture of it."""
@@ -188,15 +229,33 @@ class Grader:
         A students' copy has no stand-ins: there, the student's own earlier work takes part.
         """
         for required in (self.course[name] for name in exercise.requires):
-            text = examiner.submission.files.get(required.name, "")
-            says = f"{required.name} comes first: this exercise builds on it, and it is "
-            if is_untouched(text, make_stub(required)):
-                return f"{says}not written yet"
-            diagnostician = self.diagnostician(required)
-            if diagnostician is not None:
-                answers = diagnostician.ask(examiner.module(required, seed=0))
-                if diagnostician.catalogue.disproving(answers):
-                    return f"{says}not right yet: grader check {required.name}"
+            if lacks := self._lack(required, examiner):
+                says = f"{required.name} comes first: this exercise builds on it, and it is {lacks}"
+                return says if lacks == NOT_WRITTEN else f"{says}: grader check {required.name}"
+        return ""
+
+    def _lacking(self, exercise: Exercise, examiner: SandboxExaminer) -> Iterator[str]:
+        """Yield the exercises that one needs and that the student has not solved, in order."""
+        needed = self.course.needed(exercise.name)
+        for required in (each for each in self.course.exercises if each.name in needed):
+            if self._lack(required, examiner):
+                yield required.name
+
+    def _lack(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
+        """Say how the student's code falls short of an exercise; empty if its probes find nothing.
+
+        In students' copies, where there are no stand-ins, it runs on their own earlier exercises.
+        """
+        submission = examiner.submission
+        if problem_of(submission, exercise.name):
+            return NOT_WRITTEN
+        if is_untouched(submission.files[exercise.name], make_stub(exercise)):
+            return NOT_WRITTEN
+        diagnostician = self.diagnostician(exercise)
+        if diagnostician is not None:
+            answers = diagnostician.ask(examiner.module(exercise, seed=0))
+            if diagnostician.catalogue.disproving(answers):
+                return "not right yet"
         return ""
 
     def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
@@ -260,6 +319,19 @@ class Grader:
             return self.computed(exercise)
         recorded = load_record(self.course, exercise.name)
         return RecordedCatalogue(exercise, recorded) if recorded else None
+
+
+def _notes_for(on_exercise: OnProgress) -> OnTraining:
+    """Return what makes notes of the reports of a training, a few times a second."""
+    noted = 0.0
+
+    def on_training(exercise: str, training: str, step: int, loss: float) -> None:
+        nonlocal noted
+        if time.monotonic() - noted > NOTE_SECONDS:
+            noted = time.monotonic()
+            on_exercise(exercise, f"training {training}, step {step}, loss {loss:.3g}")
+
+    return on_training
 
 
 def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:

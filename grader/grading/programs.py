@@ -5,7 +5,7 @@ Stand-ins replace earlier exercises, so that a mistake costs points only where i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import ModuleType
 
 from grader.course.course import Course, Exercise
@@ -19,13 +19,12 @@ def program(
     exercise: Exercise,
     files: Mapping[str, str],
     paths: Mapping[str, str] = {},
-    *,
-    own_parts: bool = False,
+    stood_in: Collection[str] | None = None,
 ) -> tuple[str, dict[str, Source]]:
     """Return the name and the source texts of the program that grades `exercise`.
 
     `files` and `paths` are texts and paths by exercise name; a path says whether a text is a
-    notebook's. With `own_parts`, the student's own earlier exercises replace the stand-ins.
+    notebook's. Stand-ins replace the exercises `stood_in`, by default all that it requires.
     """
     sources = {
         name: Source(f"{name}{NOTEBOOK if paths.get(name, '').endswith(NOTEBOOK) else '.py'}", text)
@@ -33,8 +32,8 @@ def program(
     }
     stand_ins = {
         name: Source(f"<stand-in for {name}>", text, own=False)
-        for name in exercise.requires
-        if not own_parts and (text := course[name].stand_in) is not None
+        for name in (exercise.requires if stood_in is None else stood_in)
+        if (text := course[name].stand_in) is not None
     }
     if not stand_ins:
         return "own parts", sources

@@ -65,6 +65,7 @@ class Reporter:
     ) -> ExerciseResult:
         """Return a failed result with advice, statement and hints, a passed one with its idea."""
         exercise = self.course[result.name]
+        result = replace(result, builds_on=(*exercise.requires, *exercise.builds_on))
         if result.passed:
             return replace(result, idea=exercise.idea)
         return replace(

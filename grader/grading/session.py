@@ -34,6 +34,8 @@ def with_grader(
     and with `keep_answers` what the known mistakes answer to it is kept between them.
     """
     workers.start()
+    if any(course[name].training for name in names):
+        workers.prepare_training()
     # A process beside this one imports torch while these lines import it in this one.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415

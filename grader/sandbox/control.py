@@ -34,6 +34,10 @@ class Share(msgspec.Struct, tag="share", frozen=True):
     """Take orders from another host too, through the socket that is sent along. No answer."""
 
 
+class Prepare(msgspec.Struct, tag="prepare", frozen=True):
+    """Import what an optimizer imports when the first one is made. The answer is 0."""
+
+
 class Ended(msgspec.Struct, frozen=True):
     """How a worker ended."""
 
@@ -42,7 +46,7 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode_order = msgspec.msgpack.Decoder(Fork | Reap | Interrupt | Share).decode
+decode_order = msgspec.msgpack.Decoder(Fork | Reap | Interrupt | Share | Prepare).decode
 decode_confinement = msgspec.msgpack.Decoder(Confinement).decode
 decode_pid = msgspec.msgpack.Decoder(int).decode
 decode_ended = msgspec.msgpack.Decoder(Ended).decode

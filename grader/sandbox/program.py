@@ -22,7 +22,7 @@ from typing import Any
 
 from grader.sandbox.absent import Muted, importer
 from grader.sandbox.cells import BROKEN, CELL, NOTEBOOK
-from grader.sandbox.source import drop_script
+from grader.sandbox.syntax import drop_script
 from grader.sandbox.wire import Source
 
 

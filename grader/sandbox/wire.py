@@ -22,6 +22,7 @@ MAX_ITEMS = 100_000  # in one value; a tensor counts as one
 MAX_ENTRIES = 2000  # in a message's own lists: parameters, gradients, names of operations
 MAX_KEYS = 1000  # of a dict with other keys than strings: their hashes can be made to collide
 MAX_TEXT = 4000  # characters of a student's error message or source line
+MAX_PROGRESS = 4096  # messages about one call that are read
 IMPORTING = "importing"  # what a late worker says that waits for an import
 HEADER = struct.Struct(">I")
 
@@ -54,7 +55,7 @@ Sizes = Annotated[list[int], msgspec.Meta(max_length=16)]  # a tensor's shape or
 Items = msgspec.Meta(max_length=MAX_ITEMS)
 Many = msgspec.Meta(max_length=MAX_ENTRIES)
 Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
-Watch = Literal["", "functions", "all"]  # which operations of a request are counted
+Watch = Literal["", "functions", "all", "memory"]  # what of a request is counted
 
 
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
@@ -94,6 +95,8 @@ class Handle(msgspec.Struct, tag="h", frozen=True):
     parameters: Annotated[dict[str, Sizes], Many] = {}  # shapes by name, of an `nn.Module`
 
 
+# Stands for `report(step, loss)` among a call's arguments: what that is given comes as `Progress`.
+REPORT = Handle(0, "function")
 Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
 
 
@@ -148,8 +151,9 @@ class Search(msgspec.Struct, tag="search", frozen=True):
 class Call(msgspec.Struct, tag="call", frozen=True):
     """Call a handle, or its attribute `name`.
 
-    `watch` asks for the operations that ran: the `functions` called, or `all`, which adds the
-    kernels. A `quiet` call has no answer; its failure is the answer to the next request.
+    `watch` asks for the operations that ran: the `functions` called, `all`, which adds the
+    kernels, or `memory`, which adds the peak of memory to those. A `quiet` call has no answer; its
+    failure is the answer to the next request.
     """
 
     id: int
@@ -272,12 +276,20 @@ class Failure(msgspec.Struct, tag="failure", frozen=True):
     operations: Annotated[dict[str, int], Many] = {}
 
 
+class Progress(msgspec.Struct, tag="progress", frozen=True):
+    """How far a call is: sent before its answer, whenever the code calls `report(step, loss)`."""
+
+    id: int
+    step: Int64
+    loss: float
+
+
 Answer = Reply | Failure
 
 _requests = msgspec.msgpack.Decoder(Request)
-_answers = msgspec.msgpack.Decoder(Answer)
+_answers = msgspec.msgpack.Decoder(Answer | Progress)
 
-encode: Callable[[Request | Answer], bytes] = msgspec.msgpack.Encoder().encode
+encode: Callable[[Request | Answer | Progress], bytes] = msgspec.msgpack.Encoder().encode
 
 
 def decode_request(data: bytes) -> Request:
@@ -285,8 +297,8 @@ def decode_request(data: bytes) -> Request:
     return _decode(_requests, data)  # type: ignore[no-any-return]
 
 
-def decode_answer(data: bytes) -> Answer:
-    """Return the answer in a frame's body. Raises `Malformed`."""
+def decode_answer(data: bytes) -> Answer | Progress:
+    """Return the answer in a frame's body, or what came before it. Raises `Malformed`."""
     return _decode(_answers, data)  # type: ignore[no-any-return]
 
 
@@ -425,7 +437,7 @@ def refuse(value: Any) -> NoReturn:
     raise Malformed(f"a {type(value).__name__} cannot be sent")
 
 
-def frame(message: Request | Answer) -> bytes:
+def frame(message: Request | Answer | Progress) -> bytes:
     """Return a message as bytes to send, its length in front."""
     body = encode(message)
     return HEADER.pack(len(body)) + body

@@ -21,7 +21,8 @@ from grader.grading.diagnosis.kept import key_of, load_answers, save_answers
 from grader.grading.diagnosis.probes import Answers, Probe, load_probes
 from grader.grading.diagnosis.respondent import Respondent
 from grader.report import WrongStep
-from grader.sandbox.source import Unsearchable, forbidden_calls
+from grader.sandbox.source import forbidden_calls
+from grader.sandbox.syntax import Unsearchable
 
 MAX_CATALOGUES = 64  # that one process keeps
 MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few

@@ -40,7 +40,7 @@ def load_answers(course: Course, name: str) -> Store:
         path = _path(course, name)
         if path.stat().st_size <= MAX_BYTES:
             kept = msgspec.msgpack.decode(path.read_bytes(), type=_Kept)
-            if kept.of == _versions(course, name):
+            if kept.of == versions_of(course, name):
                 return {
                     key: {probe: answer_of(each) for probe, each in answers.items()}
                     for key, answers in kept.answers.items()
@@ -55,7 +55,7 @@ def save_answers(course: Course, name: str, store: Store) -> None:
         for key, answers in store.items()
     }
     with contextlib.suppress(OSError):
-        data = msgspec.msgpack.encode(_Kept(_versions(course, name), plain))
+        data = msgspec.msgpack.encode(_Kept(versions_of(course, name), plain))
         write_whole(_path(course, name), data)
 
 
@@ -63,5 +63,6 @@ def _path(course: Course, name: str) -> Path:
     return course.root / STATE / "answers" / f"{name}.msgpack"
 
 
-def _versions(course: Course, name: str) -> list[str]:
+def versions_of(course: Course, name: str) -> list[str]:
+    """Return the versions of the exercise and the software that kept answers are of."""
     return [course.hashes[name], __version__, hash_of_engine(), str(torch.__version__)]

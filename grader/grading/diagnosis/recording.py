@@ -65,7 +65,9 @@ class _Recorder:
         faults = list(dict.fromkeys(each.faults[0] for each in usual))
         singles = [self._single(each, faults.index(each.faults[0])) for each in (*usual, *others)]
         pairs: list[MistakePair] = []
-        for first, second in _pairs(usual):
+        # Where a model is trained, one program's answers take as long as those of a hundred others.
+        together = () if catalogue.exercise.training else _pairs(usual)
+        for first, second in together:
             pairs += self._pair(first, second, (usual.index(first), usual.index(second)))
         repeats = ((place, reference.repeat(probe)) for place, probe in enumerate(catalogue.probes))
         return Record(

@@ -20,7 +20,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def prepare() -> None:
-    """Measure, once, what every worker would otherwise measure itself."""
+    """Measure what every worker would otherwise measure itself, once or after more was imported."""
+    _zygote_bytes.cache_clear()
     _zygote_bytes()
     landlock.prepare()
     seccomp.prepare()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from grader.errors import StudentFailure, WorkerLost
+from grader.errors import CourseError, StudentFailure, WorkerLost
 from grader.report import Frame
 from grader.sandbox import wire
+from grader.sandbox.host.training import OnReport, TrainingLimits, TrainingLog
 from grader.sandbox.host.worker import Transport
 from grader.sandbox.source import Use, may_name
 
@@ -28,6 +29,7 @@ class TimeLimits:
 
     call_seconds: float = 5.0
     exercise_seconds: float = 30.0
+    training: TrainingLimits | None = None  # of calls that train, which have limits of their own
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class WorkerConnection:
         self._seconds_left: dict[str, float] = {}  # by exercise
         self._late: set[tuple[str, str]] = set()  # exercises and calls that did not finish
         self._seconds_again: dict[str, float] = {}  # that such calls took again, by exercise
+        self._training: TrainingLog | None = None  # of the calls that train now
+        self._training_left: dict[str, TrainingLimits] = {}  # by exercise
         self._worked_until = time.process_time()
         self._loss = ""  # why this test lost its worker
         self._seed = 0
@@ -95,6 +99,25 @@ class WorkerConnection:
         """Wait for the quiet calls of the test; raise the failure of one, in this test still."""
         if self._has_quiet_calls and self._transport is not None:
             self.ask(subject, wire.Sync(self.next_id()))
+
+    @contextlib.contextmanager
+    def training(self, subject: Subject, on_report: OnReport) -> Iterator[TrainingLog]:
+        """Let calls in the block train: within limits of their own, and with reports."""
+        limits = subject.limits.training
+        if limits is None:
+            message = f"{subject.exercise} has no `[training]` in its exercise.toml"
+            raise CourseError(message, "grader validate")
+        left = self._training_left.get(subject.exercise, limits)
+        start, log = time.monotonic(), TrainingLog(left, on_report)
+        self._training = log
+        try:
+            yield log
+        finally:
+            self._training = None
+            seconds = left.seconds - (time.monotonic() - start)
+            self._training_left[subject.exercise] = replace(
+                left, seconds=seconds, cpu_seconds=left.cpu_seconds - log.cpu_seconds
+            )
 
     def _post(self, request: wire.Quiet) -> None:
         if self._transport is not None:
@@ -221,26 +244,23 @@ class WorkerConnection:
         """Return the worker's reply to `request`, which calls `name`. Raises `StudentFailure`."""
         if self._transport is None:
             raise StudentFailure("Crash", self._loss or LOST)
-        limits = subject.limits
-        left = self._charge(subject, self._own_seconds())
-        if left <= 0:
-            message = f"the {limits.exercise_seconds:g} seconds of this exercise are used up"
-            raise StudentFailure("Timeout", message)
+        log = self._training if isinstance(request, wire.Call) else None
+        seconds = self._seconds_left_for(subject, name, log)
         self._has_quiet_calls = False
         self.called = self.called or isinstance(request, wire.Call)
-        seconds = min(left, self._seconds_for(subject, name))
         start = time.monotonic()
         try:
-            answer = self._transport.request(request, seconds)
+            answer = self._transport.request(request, seconds, log)
         except BaseException as error:
-            if isinstance(error, StudentFailure):
+            if isinstance(error, StudentFailure) and log is None:
                 self._note_late(subject, name, error, time.monotonic() - start)
             self.lost = error if isinstance(error, WorkerLost) else None
             self._loss = error.message if isinstance(error, StudentFailure) else LOST
             self.close()
             raise
         finally:
-            self._charge(subject, time.monotonic() - start)
+            if log is None:
+                self._charge(subject, time.monotonic() - start)
             self._own_seconds()  # those of the request are in what was charged
         self._add_printed(answer.printed)
         if isinstance(answer, wire.Failure):
@@ -251,6 +271,16 @@ class WorkerConnection:
         room = MAX_PRINTED - sum(map(len, self.printed))
         if text and room > 0:
             self.printed.append(text[:room])
+
+    def _seconds_left_for(self, subject: Subject, name: str, log: TrainingLog | None) -> float:
+        """Return the seconds that a request may take. Raises `StudentFailure` if none are left."""
+        left = self._charge(subject, self._own_seconds())
+        says = f"the {subject.limits.exercise_seconds:g} seconds of this exercise are used up"
+        if log is not None:
+            left, says = log.left.seconds, "the time for training in this exercise is used up"
+        if left <= 0:
+            raise StudentFailure("Timeout", says)
+        return left if log is not None else min(left, self._seconds_for(subject, name))
 
     def _seconds_for(self, subject: Subject, name: str) -> float:
         """Return the seconds that a call of `name` may take. Raises `StudentFailure` if none."""
@@ -298,6 +328,7 @@ class WorkerConnection:
         self.close()
         self.lost = None
         self._seconds_left.pop(exercise, None)
+        self._training_left.pop(exercise, None)
         self._seconds_again.pop(exercise, None)
         self._late = {(each, name) for each, name in self._late if each != exercise}
 

@@ -22,6 +22,7 @@ from grader.errors import Mismatch, StudentFailure
 from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.host.connection import Subject, WorkerConnection
+from grader.sandbox.host.training import TrainingLog, Trainings
 
 MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
@@ -67,12 +68,14 @@ class MadeTensor:
 class OperationCounts:
     """The operations that ran while the student's code was watched, by name.
 
-    `largest` is the largest tensor that one of torch's functions returned.
+    `largest` is the largest tensor that one of torch's functions returned, `peak` the most bytes
+    that the tensors of one call took at once, if `watch` is "memory".
     """
 
+    watch: wire.Watch = "all"
     counts: Counter[str] = field(default_factory=Counter)
-    kernels: bool = True
     largest: MadeTensor = field(default_factory=MadeTensor)
+    peak: int = 0
     _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -86,6 +89,9 @@ class OperationCounts:
         for name, count in operations.items():
             if name.startswith("made."):
                 self._add_made(name.removeprefix("made.").split("x"), count)
+                continue
+            if name == "peak.bytes":
+                self.peak = max(self.peak, count)
                 continue
             counts = self._unseen if name.startswith("unseen.") else self.counts
             counts[name] += count
@@ -130,8 +136,15 @@ class StudentCode(Protocol):
     def manual_seed(self, seed: int) -> None:
         """Seed torch's generator where the code runs."""
 
-    def watched(self, *, kernels: bool = True) -> AbstractContextManager[OperationCounts]:
-        """Count the operations of every call in the block; with `kernels`, aten's too."""
+    def watched(self, watch: wire.Watch) -> AbstractContextManager[OperationCounts]:
+        """Count the operations of every call in the block, as `wire.Call` describes."""
+
+    @property
+    def trainings(self) -> Trainings:
+        """The trainings of the exercise that were done already."""
+
+    def training(self, name: str) -> AbstractContextManager[tuple[Any, TrainingLog]]:
+        """Let calls in the block train; yield what they take as `report`, and the log of it."""
 
     def sharing(self, *written: Tensor) -> AbstractContextManager[None]:
         """Let the code write into the tensors `written` in the block, and into no others."""
@@ -154,8 +167,11 @@ def code_of(student: Student) -> StudentCode:
 class RemoteCode:
     """The student's code in a worker: sends calls and unpacks answers."""
 
-    def __init__(self, connection: WorkerConnection, subject: Subject) -> None:
+    def __init__(
+        self, connection: WorkerConnection, subject: Subject, trainings: Trainings | None = None
+    ) -> None:
         self.connection, self.subject, self.forbidden = connection, subject, subject.forbidden
+        self.trainings = trainings or Trainings()
         self._counts: OperationCounts | None = None
         self._written: tuple[Tensor, ...] | None = None  # those that calls may write into
         self._last: Callable[[], str] = str  # returns the last call in words
@@ -178,9 +194,9 @@ class RemoteCode:
         self.connection.reseed(seed)
 
     @contextlib.contextmanager
-    def watched(self, *, kernels: bool = True) -> Iterator[OperationCounts]:
-        """Count the operations of every call in the block; with `kernels`, aten's too."""
-        self._counts = counts = OperationCounts(kernels=kernels)
+    def watched(self, watch: wire.Watch) -> Iterator[OperationCounts]:
+        """Count the operations of every call in the block, as `wire.Call` describes."""
+        self._counts = counts = OperationCounts(watch)
         try:
             yield counts
         finally:
@@ -189,9 +205,7 @@ class RemoteCode:
 
     @property
     def _watch(self) -> wire.Watch:
-        if self._counts is None:
-            return ""
-        return "all" if self._counts.kernels else "functions"
+        return "" if self._counts is None else self._counts.watch
 
     def _ask(self, request: Any, name: str = "") -> wire.Reply:
         """Return the reply to a request that may be watched, and calls `name`."""
@@ -204,6 +218,13 @@ class RemoteCode:
         if self._counts is not None:
             self._counts.add(reply.operations)
         return reply
+
+    @contextlib.contextmanager
+    def training(self, name: str) -> Iterator[tuple[Remote, TrainingLog]]:
+        """Let calls in the block train; yield what they take as `report`, and the log of it."""
+        heard = functools.partial(self.trainings.on_report, name)
+        with self.connection.training(self.subject, heard) as log:
+            yield Remote(self, wire.REPORT), log
 
     @contextlib.contextmanager
     def sharing(self, *written: Tensor) -> Iterator[None]:

@@ -38,6 +38,9 @@ class SpawnedWorkers:
         if not self._running:
             self._spawner.start()
 
+    def prepare_training(self) -> None:
+        """Do nothing: each worker imports for itself, and only if it trains."""
+
     def start_worker(self) -> tuple[socket.socket, int]:
         """Return the socket and the pid of a new worker. Raises `InternalError` if none starts."""
         process = self._spawner.take()

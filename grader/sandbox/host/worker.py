@@ -35,6 +35,16 @@ FAULTS = {0xC0000005: "an access violation", 0xC00000FD: "a stack overflow"}
 T = TypeVar("T")
 
 
+class CallWatcher(Protocol):
+    """The interface of what watches a call that takes long."""
+
+    def hear(self, progress: wire.Progress) -> None:
+        """Take note of how far the code is."""
+
+    def check(self, pid: int) -> None:
+        """Raise `StudentFailure` if the worker `pid` has used more than it may."""
+
+
 class Transport(Protocol):
     """The interface of a worker as a connection uses it: one request, one answer."""
 
@@ -48,8 +58,13 @@ class Transport(Protocol):
     def discard(self) -> None:
         """Drop the requests that are queued and not sent."""
 
-    def request(self, request: Any, seconds: float) -> wire.Answer:
-        """Send a request and return its answer. Raises `StudentFailure` after `seconds`."""
+    def request(
+        self, request: Any, seconds: float, watcher: CallWatcher | None = None
+    ) -> wire.Answer:
+        """Send a request and return its answer. Raises `StudentFailure` after `seconds`.
+
+        The watcher hears how far the call is.
+        """
 
     def close(self) -> None:
         """End the worker."""
@@ -65,6 +80,7 @@ class Worker:
         self._timeout_steps = 0
         self._layers: tuple[str, ...] | None = None
         self._has_imported = False
+        self._watcher: CallWatcher | None = None  # of the call that is under way
         self._closed = False
 
     @property
@@ -90,8 +106,10 @@ class Worker:
         """Drop the requests that are queued and not sent."""
         self._outbox = b""
 
-    def request(self, request: Any, seconds: float) -> wire.Answer:
-        """Send a request and return its answer.
+    def request(
+        self, request: Any, seconds: float, watcher: CallWatcher | None = None
+    ) -> wire.Answer:
+        """Send a request and return its answer; the watcher hears how far it is until then.
 
         Raises `StudentFailure` if the answer does not come within `seconds` (`Timeout`), if the
         code ends the worker (`Crash`), or if it sends anything but the answer (`Protocol`). Raises
@@ -103,14 +121,18 @@ class Worker:
             self._outbox = b""
             message = f"a suite sends {size} bytes in one call; the limit is {wire.MAX_FRAME}"
             raise InternalError(message)
-        return self._exchange(request.id, seconds)
+        self._watcher = watcher
+        try:
+            return self._exchange(request.id, seconds)
+        finally:
+            self._watcher = None
 
     def _exchange(self, number: int, seconds: float) -> wire.Answer:
         """Send what is queued and return the answer; wait longer, once, for an import."""
         end = time.monotonic() + seconds
         try:
             self._send(end)
-            answer = self._receive(end)
+            answer = self._receive_answer(number, end)
             if answer.id != number or self._buffer:
                 raise wire.Malformed("an answer that no request asked for")
         except TimeoutError:
@@ -122,6 +144,9 @@ class Worker:
             raise _late(seconds, place) from None
         except (EOFError, OSError) as error:
             raise self._failure_of(error) from None
+        except StudentFailure:  # of the watcher
+            self.close()
+            raise
         except wire.Malformed as error:
             self.close()
             message = f"your code interfered with the grader's connection: {error}"
@@ -133,7 +158,7 @@ class Worker:
         self._buffer = b""
         try:
             self._source.interrupt(self.pid)
-            answer = self._receive(time.monotonic() + PLACE_SECONDS)
+            answer = self._receive_answer(None, time.monotonic() + PLACE_SECONDS)
         except (OSError, EOFError, WorkerLost, wire.Malformed):
             return None
         return answer if isinstance(answer, wire.Failure) and answer.kind == "Timeout" else None
@@ -158,10 +183,16 @@ class Worker:
                 return transfer()
             except (BlockingIOError, TimeoutError):
                 self._source.on_wait()
+                self._check()
             finally:
                 if (late := time.monotonic() - begun - beat) > STANDSTILL:
                     raise WorkerLost(f"the machine stood still for {late:.0f} seconds")
         raise TimeoutError
+
+    def _check(self) -> None:
+        """Raise `StudentFailure` if a call that is watched has used more than it may."""
+        if self._watcher is not None:
+            self._watcher.check(self.pid)
 
     def _set_timeout(self, seconds: float) -> float:
         """Have the kernel end a send or receive after a beat, or `seconds` if that is less.
@@ -180,7 +211,20 @@ class Worker:
                 self._socket.settimeout(steps * STEP)
         return steps * STEP
 
-    def _receive(self, end: float) -> wire.Answer:
+    def _receive_answer(self, number: int | None, end: float) -> wire.Answer:
+        """Return the next answer; what comes before it, about request `number`, is passed on."""
+        for _ in range(wire.MAX_PROGRESS):
+            message = self._receive(end)
+            if not isinstance(message, wire.Progress):
+                return message
+            if number is not None:
+                if message.id != number or self._watcher is None:
+                    raise wire.Malformed("progress of no call")
+                self._watcher.hear(message)
+                self._check()
+        raise wire.Malformed(f"progress was told more than {wire.MAX_PROGRESS} times")
+
+    def _receive(self, end: float) -> wire.Answer | wire.Progress:
         size = wire.HEADER.size
         self._fill(size, end)
         total = size + wire.body_length(self._buffer[:size])
@@ -247,7 +291,7 @@ def _late(seconds: float, place: wire.Failure | None) -> StudentFailure:
     return failure
 
 
-def _layers_of(hello: wire.Answer) -> tuple[str, ...]:
+def _layers_of(hello: wire.Answer | wire.Progress) -> tuple[str, ...]:
     """Return the layers in a worker's first message. Raises its refusal to start."""
     if isinstance(hello, wire.Failure) and hello.kind == Unconfined.__name__:
         raise cannot_confine(hello.message)

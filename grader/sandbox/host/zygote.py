@@ -42,6 +42,7 @@ class Zygote:
         self._process: ChildProcess | None = None
         self._control = control
         self._is_shared = control is not None
+        self._is_preparing = False  # for training; the answer comes when that is done
         self.has_died = False  # by itself; then the answers of its last workers are void
         self.on_wait: Callable[[], None] = lambda: None  # while a worker computes; may raise
         if control is not None:
@@ -73,6 +74,14 @@ class Zygote:
         )
         self._control = self._process.orders
 
+    def prepare_training(self) -> None:
+        """Have the zygote import what an optimizer imports; return while it still does."""
+        self.start()
+        assert self._control is not None
+        with contextlib.suppress(OSError):  # a worker that trains imports it itself
+            self._control.sendall(control.encode(control.Prepare()))
+            self._is_preparing = True
+
     def start_worker(self) -> tuple[socket.socket, int]:
         """Start a worker; return its socket and pid. Raises `InternalError` after two attempts."""
         try:
@@ -103,6 +112,9 @@ class Zygote:
     def _send_socket(self, order: control.Fork | control.Share) -> socket.socket:
         self.start()
         assert self._control is not None
+        if self._is_preparing:
+            self._is_preparing = False
+            self._answer()
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [control.encode(order)], [theirs.fileno()])
@@ -148,3 +160,4 @@ class Zygote:
         if self._process is not None:
             self._process.close()
         self._control = self._process = None
+        self._is_preparing = False

@@ -27,6 +27,7 @@ from torch.overrides import TorchFunctionMode
 # What a watch tells besides `torch.*`, as names of counts.
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
 MADE = "made."  # with its shape: the largest tensor that a function returned
+PEAK = "peak.bytes"  # of tensors, the most at once beyond those from before the call
 # Operations that make, copy, look at or view tensors. Constructors such as `torch.Tensor([1, 2])`
 # and conversions run them where no mode sees a function, and they compute nothing.
 # fmt: off
@@ -60,6 +61,7 @@ PLAIN_TYPES = {
     *(int, float, bool, complex, str, type(None), type(...)),
 }
 PLAIN_CONTAINERS = {list, tuple}
+KERNEL_WATCHES = ("all", "memory")  # those that count operations as well as functions
 OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces run Python code
 MAX_OPERATIONS = 4096  # names of operations that are remembered
 
@@ -83,7 +85,8 @@ class OperationWatch:
     `counts["torch.layer_norm"]` is how often the Python function was called, `counts["aten.bmm"]`
     how often the operation ran, also within another. A function written in Python such as
     `multi_head_attention_forward` has only its `torch.*` name. `watch` is "all", "functions", which
-    leaves out the operations, or "", which counts nothing. Threads started in the block count as
+    leaves out the operations, "memory", which adds the peak of memory to them, or "", which counts
+    nothing. Threads started in the block count as
     well. `settle` ends the counting; until the block ends, torch's record still names what runs, so
     that an answer can be packed in the block. What is reported holds the largest tensor that a
     function returned, too: "made.2x3" is the number of bytes of each of its numbers. A view that
@@ -92,7 +95,11 @@ class OperationWatch:
 
     def __init__(self, watch: str = "all") -> None:
         self.counts: Counter[str] = Counter()
-        self.kernels, self._is_off = watch == "all", not watch
+        self.kernels, self.memory, self._is_off = (
+            watch in KERNEL_WATCHES,
+            watch == "memory",
+            not watch,
+        )
         self._threads = 0
         self._draws = False
         self._counting: _Counting | None = None
@@ -165,7 +172,7 @@ class _Counting:
 
     def start(self) -> None:
         try:
-            _ENABLE(_CONFIG)
+            _ENABLE(_WITH_MEMORY if self._watch.memory else _WITHOUT_MEMORY)
         except RuntimeError:  # somebody else records already
             self._watch.counts[SWITCHED_OFF] += 1
         else:
@@ -196,10 +203,25 @@ class _Counting:
         if not self._is_recording:
             return
         try:
-            names = list(map(_NAME, itertools.chain.from_iterable(_DISABLE())))
+            events = list(itertools.chain.from_iterable(_DISABLE()))
         except RuntimeError:
-            names = []
-        self._read(names)
+            events = []
+        if self._watch.memory:
+            events = self._read_memory(events)
+        self._read(list(map(_NAME, events)))
+
+    def _read_memory(self, events: Sequence[Any]) -> list[Any]:
+        """Note the peak of the memory that the code needed; return the events of operations."""
+        operations, changes, is_over = [], [0], False
+        for event in events:
+            if _KIND(event) != "memory_alloc":
+                operations.append(event)
+                is_over = is_over or _NAME(event) == self._marks.end  # packing the answer follows
+            elif not is_over:
+                changes.append(_BYTES(event))
+        peak = max(itertools.accumulate(changes))
+        self._watch.counts[PEAK] = max(self._watch.counts[PEAK], peak)
+        return operations
 
     def _read(self, names: Sequence[str]) -> None:
         """Add to the counts what torch's record shows: what ran, and under which of our marks."""
@@ -433,17 +455,21 @@ def _note_inside(name: str) -> None:
         _active[-1].counts[KERNELS + name.partition("::")[2].partition(".")[0]] += 1
 
 
-_CONFIG = torch._C._profiler.ProfilerConfig(
-    torch._C._profiler.ProfilerState.CPU,
-    *(False, False, False, False, False),
-    torch._C._profiler._ExperimentalConfig(),
+_WITHOUT_MEMORY, _WITH_MEMORY = (
+    torch._C._profiler.ProfilerConfig(
+        torch._C._profiler.ProfilerState.CPU,
+        *(False, memory, False, False, False),
+        torch._C._profiler._ExperimentalConfig(),
+    )
+    for memory in (False, True)
 )
 # What is used while student code may have replaced names of torch's modules.
 _ENABLE = torch._C._autograd._enable_profiler_legacy
 _DISABLE = torch._C._autograd._disable_profiler_legacy
 _RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
-_NAME = operator.methodcaller("name")
+_NAME, _KIND = operator.methodcaller("name"), operator.methodcaller("kind")
+_BYTES = operator.methodcaller("cpu_memory_usage")  # of an allocation; negative when it is freed
 _IS_PLAIN = PLAIN_TYPES.issuperset
 _PLAINLY = torch._C.DisableTorchFunctionSubclass
 _NUMEL, _SIZE, _ITEM_BYTES = Tensor.numel, Tensor.size, Tensor.element_size

@@ -12,7 +12,7 @@ import sys
 import traceback
 from bdb import BdbQuit
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
@@ -23,10 +23,12 @@ from torch import Tensor, nn
 from grader.sandbox import wire
 from grader.sandbox.cells import BROKEN
 from grader.sandbox.program import Program
-from grader.sandbox.source import Unsearchable, forbidden_calls
+from grader.sandbox.source import forbidden_calls
+from grader.sandbox.syntax import Unsearchable
 from grader.sandbox.worker.adopt import adopt, strand
 from grader.sandbox.worker.operations import OperationWatch
 from grader.sandbox.worker.output import CapturedOutput
+from grader.sandbox.worker.progress import CallProgress
 
 MAX_FRAMES = 6  # frames of an error that are sent
 # Beginnings of lines that are no Python, and what a line is that has one.
@@ -52,8 +54,12 @@ class Server:
     The exceptions in `lets_out` propagate to the caller instead of becoming a `Failure`.
     """
 
-    def __init__(self, lets_out: tuple[type[BaseException], ...] = ()) -> None:
-        self._lets_out = lets_out
+    def __init__(
+        self,
+        lets_out: tuple[type[BaseException], ...] = (),
+        tell: Callable[[wire.Progress], None] = lambda progress: None,
+    ) -> None:
+        self._lets_out, self._tell = lets_out, tell
         self._printed = CapturedOutput()
         self._programs: dict[str, Program] = {}
         self._modules: dict[int, tuple[Any, Program]] = {}  # by handle; kept from test to test
@@ -192,10 +198,13 @@ class Server:
 
     def _call(self, request: wire.Call) -> wire.Reply:
         target, program = self._resolve(request.target)
-        tensors = _TensorArguments()
+        tensors, progress = _TensorArguments(), CallProgress(request.id, self._tell)
+
+        def held(handle: wire.Handle) -> Any:
+            return progress.report if handle.id == wire.REPORT.id else self.held(handle.id)
 
         def unpack(value: wire.Value) -> Any:
-            return wire.unpack(value, tensors.unpack, lambda handle: self.held(handle.id))
+            return wire.unpack(value, tensors.unpack, held)
 
         args = [unpack(value) for value in request.args]
         kwargs = {name: unpack(value) for name, value in request.kwargs.items()}
@@ -203,7 +212,8 @@ class Server:
         function = _method(target, request.name)
         outputs: list[Tensor] = []
         with torch.set_grad_enabled(request.grad), self._watching(request.watch) as watch:
-            value = function(*args, **kwargs)
+            with progress:
+                value = function(*args, **kwargs)
             watch.settle(draws=wire.is_a(value, nn.Module))
             if request.quiet:
                 return wire.Reply(id=request.id)

@@ -22,7 +22,7 @@ class Conversation:
     """Answers the requests that come through `connection`, until the host closes it."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._server = connection, Server()
+        self._connection, self._server = connection, Server(tell=self._tell)
         self._sending = threading.RLock()  # answers may come from a signal or another thread
 
     def begin(self, confinement: Confinement, private: Path, parent: int) -> bool:
@@ -45,6 +45,11 @@ class Conversation:
         It is an answer like any other: not trusted.
         """
         self._send(self._server.place_of(frame))
+
+    def _tell(self, progress: wire.Progress) -> None:
+        """Send how far a call is, before its answer."""
+        with self._sending:
+            self._connection.sendall(wire.frame(progress))
 
     def _send(self, answer: wire.Answer) -> None:
         with self._sending:

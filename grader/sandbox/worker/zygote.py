@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import importlib
 import os
 import select
 import signal
@@ -84,11 +85,22 @@ def _take_order(host: socket.socket, hosts: Hosts, quota: QuotaMonitor) -> bool:
                     with contextlib.suppress(OSError):
                         os.kill(pid, INTERRUPT)
                 host.sendall(control.encode(pid))
+            case control.Prepare():
+                _prepare_training()
+                host.sendall(control.encode(0))
             case control.Share():
                 hosts[socket.socket(fileno=fds[0])] = set()
     except ConnectionError:
         return False
     return True
+
+
+def _prepare_training() -> None:
+    """Import what `torch.optim` imports when the first optimizer is made: 800 modules."""
+    importlib.import_module("torch._dynamo")
+    gc.collect()
+    gc.freeze()
+    prepare()
 
 
 def _pin_to(core: int | None) -> None:

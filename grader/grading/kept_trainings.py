@@ -1,0 +1,124 @@
+"""Trained parameters of a student's exercises, kept between checks of the same code.
+
+A file in `.grader/` for each exercise. Without it nothing is lost but the time to train again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import itertools
+import tokenize
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from grader.course.course import Course
+from grader.files import STATE, write_whole
+from grader.grading.diagnosis.kept import versions_of
+from grader.sandbox import wire
+from grader.sandbox.host.training import Losses, Trained
+
+MAX_BYTES = 32 * 1024**2  # of a file that is read
+MAX_PROGRAMS = 4  # whose trainings are kept for one exercise: an edit that is undone costs nothing
+IGNORED = (tokenize.COMMENT, tokenize.NL)
+STARTS_STATEMENT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
+
+Trainings = dict[str, Trained]  # by name
+
+
+class _KeptTraining(msgspec.Struct, array_like=True):
+    state: dict[str, wire.WireTensor]
+    losses: Losses
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    of: list[str]  # the versions that the trainings are of
+    programs: dict[str, dict[str, _KeptTraining]]  # by key, oldest first
+
+
+def key_of(sources: Mapping[str, wire.Source]) -> str:
+    """Return the key of a program: the same for the same code, whatever its comments say."""
+    code = hashlib.sha256()
+    for name, source in sorted(sources.items()):
+        for part in (name, *_without_comments(source.text)):
+            code.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return code.hexdigest()[:16]
+
+
+def _without_comments(text: str) -> list[str]:
+    """Return the tokens of a program without comments and docstrings; the text if it has none."""
+    try:
+        return list(_code_tokens(text))
+    except (tokenize.TokenError, SyntaxError, ValueError, RecursionError):
+        return [text]
+
+
+def _code_tokens(text: str) -> Iterator[str]:
+    tokens = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in IGNORED
+    ]
+    before, is_text = tokenize.ENCODING, False
+    for token, following in itertools.pairwise(tokens):
+        ends_text, is_text = (
+            is_text,
+            (
+                token.type == tokenize.STRING
+                and before in STARTS_STATEMENT
+                and following.type == tokenize.NEWLINE
+            ),
+        )
+        before = token.type
+        if token.type in STARTS_STATEMENT and not ends_text:
+            yield tokenize.tok_name[token.type]
+        elif token.type not in STARTS_STATEMENT and not is_text:
+            yield token.string
+
+
+def load_trainings(course: Course, name: str, key: str) -> Trainings:
+    """Return the trainings of a program that were kept; none if anything has changed since."""
+    kept = _load(course, name)
+    with contextlib.suppress(wire.Malformed):
+        return {
+            each: Trained(
+                {place: wire.unpack_tensor(value) for place, value in training.state.items()},
+                training.losses,
+            )
+            for each, training in kept.programs.get(key, {}).items()
+        }
+    return {}
+
+
+def save_trainings(course: Course, name: str, key: str, trainings: Trainings) -> None:
+    """Keep the trainings of a program, if that is possible."""
+    kept = _load(course, name)
+    kept.programs.pop(key, None)
+    with contextlib.suppress(OSError, wire.Malformed):
+        kept.programs[key] = {
+            each: _KeptTraining(
+                {place: wire.pack_tensor(value) for place, value in training.state.items()},
+                training.losses,
+            )
+            for each, training in trainings.items()
+        }
+        kept.programs = dict([*kept.programs.items()][-MAX_PROGRAMS:])
+        write_whole(_path(course, name), msgspec.msgpack.encode(kept))
+
+
+def _load(course: Course, name: str) -> _Kept:
+    of = versions_of(course, name)
+    with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
+        path = _path(course, name)
+        if path.stat().st_size <= MAX_BYTES:
+            kept = msgspec.msgpack.decode(path.read_bytes(), type=_Kept)
+            if kept.of == of:
+                return kept
+    return _Kept(of, {})
+
+
+def _path(course: Course, name: str) -> Path:
+    return course.root / STATE / "trainings" / f"{name}.msgpack"
