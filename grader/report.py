@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -155,6 +155,63 @@ class HeadView:
     actual: tuple[tuple[tuple[float, ...], ...], ...]
 
 
+Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What the student's code computes on a sequence, as something to look at.
+
+    One matrix or one for each head, whose rows and columns may have labels; or a `text`.
+    """
+
+    title: str
+    says: str  # what it shows
+    matrices: tuple[Matrix, ...] = ()
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a trained model reaches, and the limit that the course asks for."""
+
+    what: str
+    value: float
+    limit: float
+    is_least: bool = True  # whether more is better
+
+    @property
+    def says(self) -> str:
+        """Say it in a line."""
+        bound = "at least" if self.is_least else "at most"
+        return f"{self.what}: {self.value:.4g}, where {bound} {self.limit:g} is asked for"
+
+
+MAX_POINTS = 120  # of a curve: a drawn one shows no more
+
+
+@dataclass(frozen=True)
+class LossCurve:
+    """The losses that a training of the student's code reported, by steps, and what it reached."""
+
+    name: str
+    steps: tuple[int, ...] = ()
+    losses: tuple[float, ...] = ()
+    reached: tuple[Reached, ...] = ()
+
+    @classmethod
+    def of(
+        cls, name: str, reported: Sequence[tuple[int, float]], reached: Iterable[Reached] = ()
+    ) -> LossCurve:
+        """Return the curve of what was reported, with as many points as can be drawn."""
+        every = -(-len(reported) // MAX_POINTS) or 1
+        chosen = [*reported[:-1:every], *reported[-1:]]
+        losses = printable([loss for _, loss in chosen], ".4g")
+        return cls(name, tuple(step for step, _ in chosen), tuple(losses), tuple(reached))
+
+
 @dataclass(frozen=True)
 class Adjustment:
     """Points that a teacher added to an exercise, or took away, and why."""
@@ -176,6 +233,10 @@ class ExerciseResult:
     unfinished: bool = False  # nothing was written yet: every failure is the stub's own
     diagnosis: Diagnosis | None = None
     head_view: HeadView | None = None
+    builds_on: tuple[str, ...] = ()  # the exercises before it, by name
+    stand_ins: tuple[str, ...] = ()  # that took the place of earlier work that is not right yet
+    curves: tuple[LossCurve, ...] = ()  # of its trainings
+    pictures: tuple[Picture, ...] = ()  # of what the student's code computes
     statement: str = ""
     hints: tuple[str, ...] = ()
     idea: str = ""  # what the reference does
@@ -187,6 +248,13 @@ class ExerciseResult:
     def first_failure(self) -> Outcome | None:
         """The test to fix first."""
         return first_failure(self.tests)
+
+    @property
+    def parts_line(self) -> str:
+        """Say which earlier exercises are not the student's own here; empty if all are."""
+        names = ", ".join(self.stand_ins)
+        says = "Stand-ins took the place of what is not right yet, or not written: "
+        return f"{says}{names}" if names else ""
 
     @property
     def state(self) -> State:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from grader.reports.course_path import Stop, path_in_words, path_picture
+from grader.reports.course_path import Stop, path_in_words
+from grader.reports.pages import path_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 STOPS = [

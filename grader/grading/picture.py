@@ -12,7 +12,7 @@ from torch import Tensor
 
 from grader.course.course import Exercise
 from grader.errors import CheckFailure
-from grader.report import HeadView, printable
+from grader.report import HeadView, Matrix, printable
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
@@ -31,11 +31,11 @@ def head_view(exercise: Exercise, student: Any, reference: Any) -> HeadView | No
     except (CheckFailure, *DRAWING_ERRORS):
         return None  # the tests tell the student what is wrong
     if isinstance(actual, Tensor) and actual.shape == expected.shape and actual.isfinite().all():
-        return HeadView(tuple(picture.TOKENS), _matrices(expected), _matrices(actual))
+        return HeadView(tuple(picture.TOKENS), matrices_of(expected), matrices_of(actual))
     return None
 
 
-def _matrices(weights: Tensor) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return weights rounded to three decimals: a drawn line shows no more."""
+def matrices_of(weights: Tensor) -> tuple[Matrix, ...]:
+    """Return the weights of each head rounded to three decimals: a drawn line shows no more."""
     rounded = printable(weights.detach().double().tolist(), ".3f")
     return tuple(tuple(tuple(row) for row in head) for head in rounded)

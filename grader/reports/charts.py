@@ -20,6 +20,8 @@ BLUE, ORANGE = (8, 64, 129), (166, 54, 3)
 NO_NUMBER = "#8a8f98"
 FAINT = 0.02  # the smallest weight that is drawn
 TOKEN_HEIGHT = 26
+TILE, LABEL = 16, 7  # pixels of a number without its text, and of a character
+CURVE_WIDTH, CURVE_HEIGHT = 360, 120
 
 Grid = list[list[float]]
 
@@ -82,6 +84,73 @@ def heatmaps(expected: Excerpt | None, actual: Excerpt | None) -> list[Heatmap]:
 def matrix(title: str, grid: Grid) -> Heatmap:
     """Return the heatmap of one matrix."""
     return _heatmap(title, grid, (0, 0), grid, signed=any(n < 0 for row in grid for n in row))
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A matrix as coloured squares. `rows` and `columns` are pairs of a label and its place."""
+
+    width: int
+    height: int
+    left: int
+    top: int
+    cells: tuple[Cell, ...]
+    rows: tuple[tuple[str, int], ...]
+    columns: tuple[tuple[str, int], ...]
+
+
+def tiles(grid: Grid, rows: Sequence[str], columns: Sequence[str]) -> Tiles:
+    """Return a matrix as squares; rows and columns without labels have their indices."""
+    row_labels = [rows[n] if n < len(rows) else str(n) for n in range(len(grid))]
+    wide = max(map(len, grid), default=0)
+    column_labels = [columns[n] if n < len(columns) else str(n) for n in range(wide)]
+    left, top = (
+        8 + LABEL * max(map(len, labels), default=0) for labels in (row_labels, column_labels)
+    )
+    numbers = [number for row in grid for number in row]
+    largest, signed = max(map(abs, numbers), default=0.0) or 1.0, min(numbers, default=0.0) < 0
+    cells = tuple(
+        Cell(
+            left + column * TILE,
+            top + row * TILE,
+            *_colours(number / largest, signed),
+            "",
+            f"{row_labels[row]} → {column_labels[column]}: {number:.3f}",
+        )
+        for row, numbers in enumerate(grid)
+        for column, number in enumerate(numbers)
+    )
+    return Tiles(
+        *(left + wide * TILE, top + len(grid) * TILE, left, top, cells),
+        tuple((label, top + n * TILE + 12) for n, label in enumerate(row_labels)),
+        tuple((label, left + n * TILE + 11) for n, label in enumerate(column_labels)),
+    )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Losses as the points of a line, and what stands at its axes."""
+
+    points: str
+    highest: str
+    lowest: str
+    first: int
+    last: int
+
+
+def curve(steps: Sequence[int], losses: Sequence[float]) -> Curve | None:
+    """Return the line of some losses; None if they are too few, or no numbers."""
+    numbers = [_number(loss) for loss in losses]
+    if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
+        return None
+    low, high = min(numbers), max(numbers)
+    first, last = min(steps), max(steps)
+    points = " ".join(
+        f"{CURVE_WIDTH * (step - first) / (last - first or 1):.1f},"
+        f"{CURVE_HEIGHT * (high - number) / (high - low or 1):.1f}"
+        for step, number in zip(steps, numbers)
+    )
+    return Curve(points, f"{high:.3g}", f"{low:.3g}", first, last)
 
 
 def _grid(excerpt: Excerpt) -> Grid:

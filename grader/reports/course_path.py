@@ -1,11 +1,11 @@
-"""The path through a course as a picture: its exercises in their order, and what builds on what."""
+"""The path through a course, for a picture: its exercises in order, and what builds on what."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.reports.pages import environment
+from grader.report import Report
 
 ROW = 30  # the height of an exercise, in pixels
 MIDDLE = 16  # of the first row
@@ -17,11 +17,15 @@ MARGIN = 14
 
 @dataclass(frozen=True)
 class Stop:
-    """An exercise on the path: its name and title, and the names of those that it builds on."""
+    """An exercise on the path: its name and title, and the names of those that it builds on.
+
+    A student's path has the state of each as well.
+    """
 
     name: str
     title: str
     builds_on: tuple[str, ...] = ()
+    state: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,19 @@ class Arc:
     bend: int
 
 
-def path_picture(stops: Sequence[Stop]) -> str:
-    """Return the path as SVG, which is light or dark as the reader's screen is.
+@dataclass(frozen=True)
+class Path:
+    """The places of all stops and arcs, in pixels; `gutter` is where the stops stand."""
+
+    stops: tuple[tuple[Stop, int], ...]
+    arcs: tuple[Arc, ...]
+    gutter: int
+    width: int
+    height: int
+
+
+def path_through(stops: Sequence[Stop]) -> Path:
+    """Return where the stops and arcs of a path stand.
 
     What a stop builds on and is not on the path itself is left out.
     """
@@ -51,17 +66,23 @@ def path_picture(stops: Sequence[Stop]) -> str:
     # A curve reaches three quarters of the way to its control points.
     gutter = MARGIN + max((3 * arc.bend // 4 for arc in arcs), default=0)
     widest = max(len(stop.title) for stop in stops)
-    return (
-        environment()
-        .get_template("path.svg.j2")
-        .render(
-            stops=[(stop, places[stop.name]) for stop in stops],
-            arcs=sorted(arcs, key=lambda arc: arc.top - arc.bottom),
-            gutter=gutter,
-            width=gutter + 2 * MARGIN + TEXT * widest,
-            height=ROW * len(stops),
-        )
+    return Path(
+        stops=tuple((stop, places[stop.name]) for stop in stops),
+        arcs=tuple(sorted(arcs, key=lambda arc: arc.top - arc.bottom)),
+        gutter=gutter,
+        width=gutter + 2 * MARGIN + TEXT * widest,
+        height=ROW * len(stops),
     )
+
+
+def path_of(report: Report) -> Path | None:
+    """Return the path through the exercises of a report; None if nothing builds on another."""
+    stops = [
+        Stop(each.name, each.title, each.builds_on, each.state.replace(" ", "-"))
+        for each in report.exercises
+    ]
+    path = path_through(stops) if stops else None
+    return path if path and path.arcs else None
 
 
 def path_in_words(stops: Sequence[Stop]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from urllib.parse import quote
 
@@ -18,6 +18,7 @@ from pygments.lexers import PythonLexer
 from grader.report import Frame, Report
 from grader.reports import charts
 from grader.reports.charges import CONSEQUENCE, checks_line, sum_line
+from grader.reports.course_path import Stop, path_of, path_through
 from grader.reports.figures import amount, change, moment
 from grader.reports.text import describe_state
 
@@ -51,11 +52,16 @@ def environment() -> Environment:
     made.filters.update(md=_markdown, fence=_fenced, zip=zip)
     functions = (
         *(describe_state, content_policy, amount, moment, change, coloured, code_style),
-        *(sum_line, checks_line),
+        *(sum_line, checks_line, path_of),
     )
     made.globals.update({each.__name__: each for each in functions}, charts=charts)
     made.globals["consequence"] = CONSEQUENCE
     return made
+
+
+def path_picture(stops: Sequence[Stop]) -> str:
+    """Return the path through a course as SVG, light or dark as the reader's screen is."""
+    return environment().get_template("path.svg.j2").render(path=path_through(stops))
 
 
 def content_policy(style: str, script: str = "") -> str:

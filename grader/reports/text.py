@@ -12,6 +12,7 @@ from click import style
 from grader.report import Excerpt, ExerciseResult, Frame, Mark, Outcome, Report, WrongStep
 from grader.reports.charges import checks_line, sum_line
 from grader.reports.figures import amount, change
+from grader.reports.sketches import sketches
 
 WIDTH = 79
 SCREEN = 24  # lines
@@ -41,11 +42,25 @@ def render(report: Report, height: int | None = SCREEN) -> str:
     if len(shown) < len(wrong):
         closing.insert(0, f"  {len(wrong) - 1} more to look at: grader check --all")
     room = None if height is None else height - 1 - len(head) - len(closing) - 1
+    if not shown or height is None:
+        head += _pictures(report, room)
     body = [line for each in shown for line in (*fitting(list(to_fix(each)), room), "")]
     unfinished = next((each for each in report.exercises if each.state == "not started"), None)
     if not body and unfinished is not None:
         body = [f"  next: {unfinished.name}; the task is at the top of its file", ""]
     return "\n".join([*head, *body, *closing]) + "\n"
+
+
+def _pictures(report: Report, room: int | None) -> list[str]:
+    """Return the pictures of exercises that need no fixing, if there is room for all of one."""
+    lines: list[str] = []
+    for result in report.exercises:
+        if needs_fixing(result) or result.state == "not started":
+            continue
+        drawn = [*_wrapped(result.parts_line, 2), *(f"  {line}" for line in sketches(result))]
+        if drawn and (room is None or len(lines) + len(drawn) < room):
+            lines += [*drawn, ""]
+    return lines
 
 
 def fitting(blocks: list[TextBlock], room: int | None) -> list[str]:
@@ -127,6 +142,7 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
         return
     if result.advice:
         yield TextBlock(3, tuple(_wrapped(result.advice, 4)))
+    yield TextBlock(4, tuple(_wrapped(result.parts_line, 4)))
     step = diagnosis.first_wrong_step if diagnosis else None
     yield TextBlock(6 if step else 1, tuple(_wrapped(test.message, 4)))
     yield TextBlock(2, tuple(_diagnosed(result)))

@@ -1,0 +1,65 @@
+"""Pictures of what the student's code computes on a sequence, drawn by an exercise's `drawing.py`.
+
+It defines `draw(module, trained)`, which yields a dict for each picture: its `title`, what it
+`says`, and either `weights`, (rows, columns) or (heads, rows, columns), with the labels of `rows`
+and `columns`, or a `text`. `trained(name, make)` returns a module with the parameters of the
+training `name`, or None if there was none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from torch import Tensor
+
+from grader.course.course import DRAWING, Exercise
+from grader.errors import CheckFailure
+from grader.grading.picture import DRAWING_ERRORS, matrices_of
+from grader.grading.training import restored
+from grader.report import Picture, clean
+from grader.sandbox.host.proxies import Student
+from grader.sandbox.program import Program
+from grader.sandbox.wire import Source
+
+MAX_PICTURES, MAX_HEADS, MAX_SIDE = 4, 8, 32  # a side has as many rows or columns
+MAX_LABEL = 12  # characters
+
+
+def pictures_of(exercise: Exercise, student: Student) -> tuple[Picture, ...]:
+    """Return the pictures of a student's code; those that it cannot compute are left out."""
+    if not exercise.drawing:
+        return ()
+    program = Program({"drawing": Source(str(exercise.folder / DRAWING), exercise.drawing)})
+
+    def trained(name: str, make: Callable[[], Any]) -> Any:
+        return restored(student, name, make)
+
+    found: list[Picture] = []
+    try:
+        for drawn in program.load("drawing").draw(student, trained):
+            found += _picture(**drawn)
+    except (CheckFailure, *DRAWING_ERRORS):
+        pass  # the tests tell the student what is wrong
+    return tuple(found[:MAX_PICTURES])
+
+
+def _picture(
+    title: str,
+    says: str,
+    weights: Any = None,
+    rows: Any = (),
+    columns: Any = (),
+    text: Any = "",
+) -> Iterator[Picture]:
+    """Yield a picture, unless it shows something that cannot be drawn."""
+    if isinstance(weights, Tensor) and weights.dim() in (2, 3) and weights.isfinite().all():
+        heads = weights.unsqueeze(0) if weights.dim() == 2 else weights
+        heads = heads[:MAX_HEADS, :MAX_SIDE, :MAX_SIDE]
+        yield Picture(title, says, matrices_of(heads), _labels(rows), _labels(columns))
+    elif isinstance(text, str) and text:
+        yield Picture(title, says, text=clean(text))
+
+
+def _labels(side: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(clean(str(each))[:MAX_LABEL] for each in side)[:MAX_SIDE]
