@@ -23,6 +23,7 @@ from typing import Any
 import click
 import nbformat
 
+from grader.commands.options import PROGRESS_VARIABLE
 from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
@@ -89,18 +90,40 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
         command += ["--course", str(course.root), "--also", f"html={page}"]
         command += [] if seed is None else ["--seed", str(seed)]
         # What the kernel has changed in its environment, such as its path, is the student's.
-        run = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            encoding="utf-8",
-            env={**os.environ, "PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8"},
-        )
-        said = run.stdout if run.returncode in ENDED else run.stderr
+        environment = {"PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8", PROGRESS_VARIABLE: "1"}
+        output = Path(root, "output.txt")
+        with (
+            output.open("wb") as out,
+            subprocess.Popen(
+                command,
+                stdout=out,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                env={**os.environ, **environment},
+            ) as run,
+        ):
+            assert run.stderr is not None
+            errors = _show_notes(run.stderr, exercise)
+        said = output.read_text("utf-8", "replace") if run.returncode in ENDED else errors
         shown = page.read_text("utf-8") if page.is_file() else ""
     text, html_page = (each.replace(f"{folder}{os.sep}", "") for each in (said, shown))
     return NotebookVerdict(text, html_page, run.returncode == 0)
+
+
+def _show_notes(lines: Iterable[str], exercise: str) -> str:
+    """Show the notes on how far an exercise is, each in place of the last; return other lines."""
+    others, width = [], 0
+    for line in lines:
+        if line.split(" ", 1)[0].rstrip() != exercise:
+            others.append(line)
+        elif note := line.rstrip().removeprefix(exercise):
+            sys.stdout.write(f"\r{note:<{width}}")
+            sys.stdout.flush()
+            width = len(note)
+    if width:
+        sys.stdout.write("\r" + " " * width + "\r")
+    return "".join(others)
 
 
 def show(weights: Any, tokens: Sequence[str] = (), *, title: str = "weights") -> Picture:

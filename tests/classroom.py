@@ -218,8 +218,9 @@ def short_limit(seconds: float, hangs: Callable[[Any], bool] = lambda _: True) -
 
     unlimited = Worker.request
 
-    def limited(worker: Worker, request: Any, limit: float) -> Any:
-        return unlimited(worker, request, min(limit, seconds) if hangs(request) else limit)
+    def limited(worker: Worker, request: Any, limit: float, watcher: Any = None) -> Any:
+        limit = min(limit, seconds) if hangs(request) else limit
+        return unlimited(worker, request, limit, watcher)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Worker, "request", limited)

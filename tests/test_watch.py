@@ -165,7 +165,7 @@ def test_a_file_that_another_is_built_on_counts_as_well(copy: Path, zygote: Zygo
 
 @pytest.mark.slow
 def test_nothing_that_was_not_graded_counts_as_passed(copy: Path, at_work: AtWork) -> None:
-    def interrupt(session: Session, name: str) -> None:
+    def interrupt(name: str, note: str = "") -> None:
         raise KeyboardInterrupt
 
     def work(session: Session) -> None:

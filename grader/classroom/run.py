@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import chain
@@ -108,7 +108,17 @@ class Run:
             with self._ledger.review.sparing(row.student):
                 task = self.standings.ungraded(row)
             if task:
-                yield row, Job(*task, seed_of_submission(self.standings.secret, row.hash))
+                submission, names = task
+                seed = seed_of_submission(self.standings.secret, row.hash)
+                for part in self._parts(names):
+                    yield row, Job(submission, part, seed)
+
+    def _parts(self, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Yield the exercises of each job: one that trains alone, so that it trains only once."""
+        course = self.standings.course
+        if quick := tuple(name for name in names if course[name].training is None):
+            yield quick
+        yield from ((name,) for name in names if course[name].training is not None)
 
     def _hand_out(self, engine: Engine) -> Iterator[Event]:
         """Keep the engine busy; yield an event for each job handed out."""

@@ -34,6 +34,8 @@ UNKNOWN_EXTENSION = (
 )
 NO_TIME = "no time of submission is known, so lateness was not counted"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
+LATER = "later"  # the setting with the exercises that are left for a later run
+NOT_YET = "left for later, and not graded yet"
 MISSING = re.compile(r"No module named '([^']+)'")
 Known = Mapping[str, StoredResult]  # by exercise
 
@@ -76,6 +78,11 @@ class Standings:
     @cached_property
     def _reporter(self) -> Reporter:
         return Reporter(self.course)
+
+    @cached_property
+    def later(self) -> frozenset[str]:
+        """The exercises that are left for a later run: the others make reports until then."""
+        return frozenset((self.ledger.get(LATER) or "").split())
 
     @cached_property
     def which(self) -> Which:
@@ -135,7 +142,7 @@ class Standings:
         return self.ledger.results(row.hash, self.course.hashes, self.key)
 
     def _ungraded(self, submission: Submission, known: Known) -> tuple[str, ...]:
-        names = (name for name in self.course.names if name not in known)
+        names = (name for name in self.course.names if name not in {*known, *self.later})
         return tuple(name for name in names if not problem_of(submission, name))
 
     def graded(self) -> Iterator[Standing]:
@@ -276,6 +283,8 @@ def _results(course: Course, submission: Submission, known: Known) -> Iterator[E
     for exercise in course.exercises:
         if problem := problem_of(submission, exercise.name):
             yield not_run(exercise, problem)
+        elif exercise.name not in known:
+            yield not_run(exercise, NOT_YET)
         else:
             yield decode_result(known[exercise.name].result)
 
@@ -310,7 +319,9 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
     for result in results:
         if missing := _missing_module(result):
             yield f"{result.name} failed because a module is missing: {missing}; needs review"
-        if result.name in submission.files and not result.tests:
+        if result.advice == NOT_YET:
+            yield f"{result.name} is {NOT_YET}"
+        elif result.name in submission.files and not result.tests:
             yield f"{result.name} could not be graded: {result.advice}"
         if errors := sum(test.outcome == "error" for test in result.tests):
             yield f"{result.name}: {errors} checks failed because of an error in the course"

@@ -256,6 +256,6 @@ def _info(course: Course, exercise: Exercise, image: str) -> dict[str, object]:
             "image": image,
             "entrypoint": f"/grade/{SHARED}/grade.sh",
             "serverFilesCourse": [f"{Path(SHARED).name}/"],
-            "timeout": min(MOST_SECONDS, START_SECONDS + round(2 * exercise.exercise_seconds)),
+            "timeout": min(MOST_SECONDS, START_SECONDS + round(2 * exercise.most_seconds)),
         },
     }

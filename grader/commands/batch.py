@@ -26,7 +26,7 @@ from grader.classroom.intake import (
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 from grader.classroom.run import Engine, grade_class
-from grader.classroom.standings import Standings
+from grader.classroom.standings import LATER, Standings
 from grader.classroom.storage import existing
 from grader.classroom.stored.history import HistoryRow
 from grader.commands.graded import (
@@ -130,6 +130,18 @@ class ShardType(click.ParamType[tuple[int, int]]):
     help="Of git clones, grade the last commit before each student's deadline. Default: no, "
     "or what was said for DIR before.",
 )
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Grade this exercise, and leave the others for later; may be given several times.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="NAME",
+    help="Leave this exercise for later, such as one that trains; may be given several times.",
+)
 @JOBS
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
@@ -161,6 +173,8 @@ def batch(
     course: Course,
     jobs: int | None,
     cluster: str | None,
+    only: tuple[str, ...],
+    without: tuple[str, ...],
     **choices: Any,
 ) -> int:
     """Grade a class: a folder or a zip of submissions, from any platform.
@@ -170,6 +184,7 @@ def batch(
     grader batch submissions.zip --dry-run              who handed in what
     grader batch submissions/ --out results/ --roster class.csv
     grader batch --resume --out results/                after a crash, or Ctrl-C
+    grader batch submissions/ --out results/ --without tiny_gpt   later: --resume
 
     A plain folder or zip for each student, downloads of Canvas, Moodle and
     Gradescope, and git clones are recognised. DIR/index.html shows the class,
@@ -180,6 +195,7 @@ def batch(
     _refuse_contradictions(submissions, choices, resume=resume, no_roster=no_roster)
     place = out if out is None or shard is None else out / shard_folder(*shard)
     course = with_list(course, None if place is None else list_in(place))
+    later = _left_for_later(course, only, without)
     request = None
     if submissions is not None:
         choices = _completed(choices, remembered(place), no_roster=no_roster)
@@ -207,6 +223,7 @@ def batch(
         ledger = stack.enter_context(open_ledger(place))
         if not ledger.has_results():
             engine.start()
+        ledger.put(LATER, " ".join(later))
         standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
         if request is None:
             standings.refuse_changed()
@@ -216,6 +233,14 @@ def batch(
             ledger.put(LIST, course.chosen)
         publisher = Publisher(standings, place, why or "graded again")
         return _grade(publisher, engine, log, quiet)
+
+
+def _left_for_later(course: Course, only: Sequence[str], without: Sequence[str]) -> list[str]:
+    """Return the exercises that this run leaves out, in teaching order; check all names."""
+    named = {course[name].name for name in (*only, *without)}
+    if only and without:
+        raise RequestError("--only and --without say two things", "leave out one")
+    return [name for name in course.names if (name in named) != bool(only)] if named else []
 
 
 def _refuse_contradictions(
@@ -264,6 +289,10 @@ def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) 
     spent = time.perf_counter() - start
     done = f"{display.done} submissions graded in {spent:.1f} seconds"
     click.echo(f"\n  {done}, seed {standings.seed}")
+    if standings.later:
+        names = ", ".join(name for name in standings.course.names if name in standings.later)
+        how = f"grader batch --resume --out {short_path(out)}"
+        click.echo(f"  left for later: {names}    {how}")
     click.echo(f"  reports: {short_path(out / REPORTS)}/    marks: {short_path(out / GRADES)}")
     click.echo(f"  the class, opens on a double click: {short_path(out / DASHBOARD)}")
     return max(worst, echo_review(standings.ledger))

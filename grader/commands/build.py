@@ -104,7 +104,7 @@ def plan_build(course: Course) -> BuildPlan:
     wanted, outdated = _generated(course), _outdated(course)
     folder = course.student_folder
     wrong = {path for path, text in wanted.items() if _text(path) != text}
-    patterns = ("*.py", "*.svg", "tests/*.py", f"{NOTEBOOKS}/*.ipynb")
+    patterns = ("*.py", "*.svg", "tests/*.py", "tests/*.txt", f"{NOTEBOOKS}/*.ipynb")
     there = {path for pattern in patterns for path in folder.glob(pattern)}
     records = {path_of(course)} if outdated else set()
     return BuildPlan(

@@ -8,7 +8,8 @@ import nbformat
 
 from grader.course.course import Course, Exercise
 from grader.course.stubs import make_stub, statement_of
-from grader.reports.course_path import Stop, path_picture
+from grader.reports.course_path import Stop
+from grader.reports.pages import path_picture
 
 PATH = "path.svg"  # the picture of what builds on what
 WHOLE = "course"  # the name of the notebook with all exercises

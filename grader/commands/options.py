@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import click
 
@@ -28,6 +28,15 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
 CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
 LIST_VARIABLE = "GRADER_COURSE_LIST"
+PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
+
+
+class Step(Protocol):
+    """Shows the next step of some work, or with a note, how far the last one is."""
+
+    def __call__(self, name: str, note: str = "") -> None:
+        """Show it."""
+
 
 COURSE_FOLDER = functools.partial(
     click.option,
@@ -119,15 +128,29 @@ def _course(context: click.Context, place: str | None) -> Course:
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Callable[[str], None]]:
-    """Show a progress bar on the error stream, if it is a terminal; yield its next step."""
+def progress_bar(total: int) -> Iterator[Step]:
+    """Show a progress bar on the error stream, if it is a terminal; yield its next step.
+
+    A step with a note is none: it says how far the last one is. Where `PROGRESS_VARIABLE` is set,
+    another program of the grader reads the notes, a line each.
+    """
+    if os.environ.get(PROGRESS_VARIABLE):
+        yield lambda name, note="": click.echo(f"{name} {note}".strip(), err=True)
+        return
     if not sys.stderr.isatty():
-        yield lambda name: None
+        yield lambda name, note="": None
         return
     with click.progressbar(
         length=total, file=sys.stderr, item_show_func=lambda x: x, bar_template="%(bar)s %(info)s"
     ) as bar:
-        yield lambda name: bar.update(int(bar.current_item is not None), name)
+
+        def step(name: str, note: str = "") -> None:
+            is_next = not note and bar.current_item is not None
+            bar.update(int(is_next), f"{name}: {note}" if note else name)
+            if note:
+                bar.render_progress()
+
+        yield step
     click.echo("\x1b[1A\x1b[2K", nl=False, file=sys.stderr)
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
-from grader.course.settings import did_you_mean
 from grader.course.stubs import make_stub
-from grader.errors import CourseError
+from grader.errors import CourseError, did_you_mean
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
 from grader.grading.signatures import parsed
@@ -64,8 +63,15 @@ class Prover:
     """Proves one exercise with suites that are already collected."""
 
     def __init__(
-        self, exercise: Exercise, grader: Grader, seed: int, *, prices: bool = False
+        self,
+        exercise: Exercise,
+        grader: Grader,
+        seed: int,
+        *,
+        prices: bool = False,
+        note: Callable[[str], object] = lambda says: None,  # says how far the proof is
     ) -> None:
+        self._note = note
         self.exercise, self.grader, self.seed, self._prices = exercise, grader, seed, prices
         course = grader.suite.course
         self.solutions = {name: course[name].read("solution.py") for name in course.names}
@@ -162,7 +168,8 @@ class Prover:
     def _faults(self) -> None:
         faults = load_faults(self.exercise)
         self.proof.faults = len(faults)
-        for fault in faults:
+        for number, fault in enumerate(faults, start=1):
+            self._note(f"mistake {number} of {len(faults)}: {fault.name}")
             if problem := _text_problem(fault, self.solution) or self._fault(fault):
                 self._problem("faults.toml", f"{fault.name}: {problem}")
 

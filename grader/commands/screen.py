@@ -6,7 +6,7 @@ Knows nothing of terminals, key presses and saved files; `watch` does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from grader.reports import text
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Grader
+    from grader.grading.grader import Grader, OnProgress
 
 KEYS = {"n": "next", "h": "hint", "l": "list", "r": "rerun", "q": "quit"}
 
@@ -41,7 +41,7 @@ class Session:
     problem: str = ""
     just_passed: str = ""
     stale: set[str] = field(default_factory=set)  # exercises whose grading was interrupted
-    on_exercise: Callable[[Session, str], None] = lambda session, name: None
+    on_exercise: OnProgress = lambda name, note="": None
 
     def refresh(self, *, everything: bool = False) -> tuple[str, ...]:
         """Grade what changed and what builds on it; return the names of those exercises."""
@@ -78,9 +78,7 @@ class Session:
     def _grade(self, names: Sequence[str]) -> None:
         passed = {name for name, result in self.results.items() if result.passed}
         first = not self.results
-        grading = self.grader.grade(
-            self.submission, names, self.seed, lambda name: self.on_exercise(self, name)
-        )
+        grading = self.grader.grade(self.submission, names, self.seed, self.on_exercise)
         report = for_student(grading.report, self.request.course.policy)
         self.results |= {result.name: result for result in report.exercises}
         remember(self.request.course, self.submission, report)

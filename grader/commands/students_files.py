@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 import click
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from grader.commands.notebooks import PATH, stops_of
@@ -18,7 +19,8 @@ from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
 from grader.errors import RequestError
 from grader.grading.diagnosis.record import load_record, packed, path_of
-from grader.reports.course_path import path_in_words, path_picture
+from grader.reports.course_path import path_in_words
+from grader.reports.pages import path_picture
 
 README = """\
 <!-- made by `grader build` from reference/; edit there -->
@@ -72,6 +74,8 @@ def students_texts(course: Course) -> dict[str, str]:
     for exercise in course.exercises:
         texts[f"{exercise.name}.py"] = make_stub(exercise)
         texts[f"tests/test_{exercise.name}.py"] = course.public_suite(exercise.name)
+        if (text := course.text(exercise.name)).is_file():
+            texts[f"tests/test_{exercise.name}.txt"] = text.read_text("utf-8")
     for name, text in notebooks_of(course).items():
         texts[f"{NOTEBOOKS}/{name}"] = text
     return texts
@@ -95,7 +99,7 @@ def _public_course(course: Course) -> str:
         public["chosen"] = course.chosen
     elif course.lists:
         public["lists"] = {name: asdict(listed) for name, listed in course.lists.items()}
-    return json.dumps(public, indent=1) + "\n"
+    return json.dumps(public, indent=1, default=to_builtins) + "\n"
 
 
 def _readme(course: Course) -> str:

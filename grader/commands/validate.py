@@ -6,6 +6,7 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.commands.build import plan_build
-from grader.commands.options import OWN_COURSE, progress_bar
+from grader.commands.options import OWN_COURSE, Step, progress_bar
 from grader.commands.proving import NO_PRICE, TO_DO, Proof, Prover, wrong_tests
 from grader.course.course import (
     SETTINGS,
@@ -25,7 +26,7 @@ from grader.course.stubs import make_stub
 from grader.errors import CourseError, RequestError
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
-from grader.sandbox.source import top_level_names
+from grader.sandbox.syntax import top_level_names
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def validate_course(
     course: Course,
     names: Sequence[str],
     seed: int,
-    on_exercise: Callable[[str], None] = lambda name: None,
+    on_exercise: Step = lambda name, note="": None,
     *,
     prices: bool = False,
 ) -> list[Proof]:
@@ -95,7 +96,7 @@ def _prove(
     names: Sequence[str],
     zygote: Zygote,
     seed: int,
-    on_exercise: Callable[[str], None] = lambda name: None,
+    on_exercise: Step = lambda name, note="": None,
     *,
     prices: bool = False,
 ) -> list[Proof]:
@@ -105,7 +106,8 @@ def _prove(
         proofs = []
         for name in names:
             on_exercise(name)
-            proofs.append(Prover(course[name], grader, seed, prices=prices).prove())
+            note = functools.partial(on_exercise, name)
+            proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
         return proofs
 
     return with_grader(course, names, zygote, prove_all, keep_answers=True)

@@ -41,9 +41,10 @@ def _loop(session: Session, *, manual: bool) -> bool:
     keys = not manual and sys.stdin.isatty()
     with whole_screen(events, keys=keys) as show, contextlib.suppress(KeyboardInterrupt):
 
-        def on_exercise(_: Session, name: str) -> None:
+        def on_exercise(name: str, note: str = "") -> None:
             events.check()
-            show(f"{screen(session, terminal_height() - 3)}\n\n  checking {name} …")
+            doing = f"checking {name} … {note}".strip()
+            show(f"{screen(session, terminal_height() - 3)}\n\n  {doing}")
 
         session.on_exercise = on_exercise
         session.grader.workers.on_wait = events.check

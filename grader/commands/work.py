@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.commands.memory import LastCheck, Memory
 from grader.course.course import Course, find_course
@@ -27,6 +28,9 @@ from grader.submissions.submission import Submission, discover
 
 if sys.platform != "win32":
     from grader.sandbox.host.zygote import Zygote
+
+if TYPE_CHECKING:
+    from grader.grading.grader import OnProgress
 
 
 @dataclass(frozen=True)
@@ -132,9 +136,9 @@ def check(
     request: CheckRequest,
     workers: WorkerSource,
     seed: int | None = None,
-    on_exercise: Callable[[str], None] = lambda name: None,
+    on_exercise: OnProgress = lambda name, note="": None,
 ) -> Report:
-    """Return the report that the student may see; call `on_exercise` before each exercise."""
+    """Return the report that the student may see; tell `on_exercise` how far it is."""
     submission, names = request.submission, request.names
     seed = fresh_seed() if seed is None else seed
     report = with_grader(

@@ -24,18 +24,28 @@ from grader.course.policy import (
     check_names,
     make_policy,
 )
-from grader.course.settings import Count, Seconds, did_you_mean, read_settings
-from grader.errors import CourseError, RequestError
+from grader.course.settings import Count, Seconds, read_settings
+from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
 PUBLIC_COURSE = "course.json"  # in exercises/: what a students' copy knows of the course
 NOTEBOOKS = "notebooks"  # in exercises/: the folder of the exercises as notebooks
 OUTPUT = "output"  # the stage for what a call returns, unless a variable has that name
 EXAMPLE = "example.py"  # the worked example of the statement, for the notebook
+DRAWING = "drawing.py"  # draws what a student's code computes; students' copies have it, too
+TEXT = "text.txt"  # what both suites of an exercise may read
 # Students read these; they decide no result.
-STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE)
+STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
+
+
+class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the training calls of an exercise may take: together, and the memory of each."""
+
+    seconds: Seconds = 120.0  # on the clock
+    cpu_seconds: Seconds = 60.0
+    memory_mb: Seconds = 512.0
 
 
 class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
@@ -48,6 +58,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     implements: tuple[str, ...]
     summary: str = ""
     requires: tuple[str, ...] = ()
+    own_parts: bool = False  # whether it is run on the student's own work, as far as that is right
     forbidden: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     stages: tuple[str, ...] = ()
@@ -58,8 +69,10 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     builds_on: tuple[str, ...] = ()  # exercises whose ideas it extends, beside those it requires
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
+    training: TrainingRules | None = None  # of an exercise in which a model is trained
     stub: str = ""
     example: str = ""  # the text of its `example.py`
+    drawing: str = ""  # the text of its `drawing.py`
     folder: Path = Path()
 
     def read(self, file: str) -> str:
@@ -68,6 +81,11 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
             return (self.folder / file).read_text("utf-8")
         except OSError as error:
             raise CourseError(f"{self.folder / file}: {error.strerror}") from None
+
+    @property
+    def most_seconds(self) -> float:
+        """The seconds that grading it takes at most, trainings included."""
+        return self.exercise_seconds + (self.training.seconds if self.training else 0.0)
 
     @functools.cached_property
     def stand_in(self) -> str | None:
@@ -170,6 +188,12 @@ class Course:
             return self.reference / name / "test_hidden.py"
         return self.student_folder / "tests" / f"test_{name}.py"
 
+    def text(self, name: str) -> Path:
+        """Return the file with the text that the suites of an exercise read, which few have."""
+        if self.suites == "hidden":
+            return self.reference / name / TEXT
+        return self.suite(name).with_suffix(".txt")
+
     def public_suite(self, name: str) -> str:
         """Return the text of the public tests of an exercise."""
         if self.suites == "hidden":
@@ -207,7 +231,7 @@ class Course:
 
     def _deciding(self, name: str) -> Iterator[bytes]:
         """Yield what decides the results of an exercise: its own files, and what it imports."""
-        paths = [self.suite(name)]
+        paths = [self.suite(name), self.text(name)]
         if self.suites == "hidden":
             without = (*STATEMENT_FILES, NAMED_FILE)
             paths = [path for path in self._files(name) if path.name not in without]
@@ -301,10 +325,14 @@ def _load_reference(root: Path) -> Course:
 
 
 def _load_exercise(path: Path) -> Exercise:
-    example = path.parent / EXAMPLE
-    text = example.read_text("utf-8") if example.is_file() else ""
     folder = path.parent
-    return read_settings(path, Exercise, name=folder.name, folder=folder, example=text)
+    example, drawing = (
+        file.read_text("utf-8") if file.is_file() else ""
+        for file in (folder / EXAMPLE, folder / DRAWING)
+    )
+    return read_settings(
+        path, Exercise, name=folder.name, folder=folder, example=example, drawing=drawing
+    )
 
 
 def _check_lists(course: Course, where: str) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
 
-from grader.course.settings import Amount, Count, Percent, convert, did_you_mean
-from grader.errors import CourseError
+from grader.course.settings import Amount, Count, Percent, convert
+from grader.errors import CourseError, did_you_mean
 from grader.report import Adjustment, ExerciseResult, Mark, MarkStep
 
 NOT_NEGATIVE = "no mark is below 0"

@@ -143,7 +143,7 @@ class Cluster:
 
 def job_seconds(course: Course, job: messages.Job) -> float:
     """Return how long a worker may take for a job; its own deadline comes before."""
-    return 2 * SLACK + sum(course[name].exercise_seconds for name in job.names)
+    return 2 * SLACK + sum(course[name].most_seconds for name in job.names)
 
 
 def _write_error(text: str) -> None:

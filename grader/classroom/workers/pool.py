@@ -169,7 +169,7 @@ class WorkerPool:
 
     def grade(self, job: messages.Job) -> messages.Answer:
         """Grade a job in a free process; wait for the answer."""
-        seconds = SLACK + sum(self._course[name].exercise_seconds for name in job.names)
+        seconds = SLACK + sum(self._course[name].most_seconds for name in job.names)
         # When the template process ends, every idle process has ended with it.
         for _ in range(self.width + PATIENCE):
             process = self._take()

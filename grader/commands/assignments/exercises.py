@@ -17,8 +17,7 @@ from grader.commands.assignments.suites import (
     has_statements,
     suite_of,
 )
-from grader.course.settings import did_you_mean
-from grader.errors import RequestError
+from grader.errors import RequestError, did_you_mean
 
 FINEST_SCALE = 120  # points are multiplied by no more than that to become whole
 ROUNDED_SCALE = 100
