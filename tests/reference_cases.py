@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,8 +20,16 @@ from grader.testing import Rng
 OUTSIDE = Path(__file__).parent / "outside"
 STYLES = ("einsum", "separate_heads", "terse")
 PROJECTIONS = ("W_query", "W_key", "W_value")
-INPUTS = ("x", "queries", "keys", "values")  # of a layer, in the order of its arguments
+INPUTS = (
+    "x",
+    "queries",
+    "keys",
+    "values",
+    "state",
+    "encoder_states",
+)  # of a layer, in the order of its arguments
 SEEDS = range(6)
+IN_FLOAT32 = {"rtol": 0.0, "atol": 2e-6}
 Leaves = dict[str, Tensor]
 Function = Callable[[Leaves], Tensor]
 References = dict[str, ModuleType]
@@ -37,13 +45,15 @@ class Case:
     """A call of a class or function: its options, and the tensors that get gradients.
 
     The leaves of a layer are its inputs, such as `x`, and its parameters by name. `called_with` are
-    arguments of its calls that get no gradients.
+    arguments of its calls that get no gradients. `tolerance` is that of the output, for what right
+    code may compute in float32.
     """
 
     target: str
     options: dict[str, Any]
     leaves: Leaves
     called_with: dict[str, Any] = field(default_factory=dict)
+    tolerance: dict[str, float] = field(default_factory=dict)
 
     def function(self, module: ModuleType, *, training: bool = False) -> Function:
         """The output of `module`'s class or function as a function of the leaves."""
@@ -72,6 +82,41 @@ class NamedCase(Case):
             tensor, found = target(*given)
             assert sorted(found) == sorted(self.options["output"]), f"the axes are {found}"
             return ordered(tensor, found, self.options["output"])
+
+        return call
+
+
+@dataclass(frozen=True)
+class ChunkedCase(Case):
+    """A sequence whose tokens come in chunks, of the lengths `called_with["chunks"]`."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The outputs of all chunks, one after the other."""
+        layer = getattr(module, self.target)(**self.options).double().train(training)
+
+        def call(leaves: Leaves) -> Tensor:
+            cache, outputs = None, []
+            for chunk in leaves["x"].split(self.called_with["chunks"], dim=1):
+                given = {"cache": cache}
+                output, cache = functional_call(layer, parameters(leaves), (chunk,), given)
+                outputs.append(output)
+            return torch.cat(outputs, dim=1)
+
+        return call
+
+
+@dataclass(frozen=True)
+class DecoderCase(Case):
+    """A decoder, called with `targets`, `source_lens` and `teacher_forcing`."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The logits and, beside them, the alignment."""
+        layer = getattr(module, self.target)(**self.options).double().train(training)
+        targets, lens, forcing = self.called_with.values()
+
+        def call(leaves: Leaves) -> Tensor:
+            inputs = targets, leaves["state"], leaves["encoder_states"], lens, forcing
+            return torch.cat(functional_call(layer, parameters(leaves), inputs), dim=-1)
 
         return call
 
@@ -249,6 +294,17 @@ def block_case(rng: Rng, module: ModuleType, **chosen: bool) -> Case:
     return layer_case(rng, module, "TransformerBlock", x, **options)
 
 
+def gpt_case(rng: Rng, module: ModuleType) -> Case:
+    """Tokens that a model of some layers reads; its parameters are the leaves."""
+    vocab, batch, n_tokens, num_heads, d_head, more = sizes(rng, 6)
+    options = {"vocab": vocab, "d_model": num_heads * d_head, "num_heads": num_heads}
+    options |= {"num_layers": 1 + more % 3, "context_length": n_tokens + more % 2, "dropout": 0.5}
+    layer = module.TinyGPT(**options)
+    leaves = {name: rng.randn(*p.shape) / 2 for name, p in layer.named_parameters()}
+    tokens = rng.randint(0, vocab, batch, n_tokens)
+    return Case("TinyGPT", options, tracked(**leaves), {"tokens": tokens})
+
+
 def named_case(rng: Rng, module: ModuleType, *, target: str = "multi_head") -> Case:
     """Named tensors whose axes are in random order, never in that of the statement."""
     arguments = {
@@ -305,6 +361,114 @@ def bilinear_case(rng: Rng, module: ModuleType) -> Case:
     return scoring_case(rng, module, "BilinearAttention")
 
 
+def encoding_case(rng: Rng, module: ModuleType) -> Case:
+    """Tokens of which the context has room for more."""
+    batch, n_tokens, d_model = sizes(rng, 3)
+    options = {"d_model": d_model, "context_length": n_tokens + int(rng.randint(0, 3, 1))}
+    x = rng.randn(batch, n_tokens, d_model)
+    case = layer_case(rng, module, "PositionalEncoding", x, **options, dropout=0.5)
+    return replace(case, tolerance=IN_FLOAT32)
+
+
+def rotary_case(rng: Rng, module: ModuleType) -> Case:
+    """Both functions, as seeds count up; pairs of both kinds, and positions with fractions."""
+    n_tokens, num_heads, n_pairs, d_value, *leading = sizes(rng, 4 + int(rng.randint(0, 3, 1)))
+    shape = (*leading, n_tokens, num_heads, 2 * n_pairs)
+    positions = rng.randint(-20, 21, n_tokens) + rng.rand(n_tokens).round(decimals=2)
+    if rng.seed % 2:
+        inputs = {name: rng.randn(*shape) for name in ("queries", "keys")}
+        inputs["values"] = rng.randn(*shape[:-1], d_value)
+        options: dict[str, Any] = {"positions": positions}
+        return Case("rotary_attention", options, tracked(**inputs), tolerance=IN_FLOAT32)
+    options = {"positions": positions, "base": 20.0, "interleaved": flag(rng)}
+    return Case("rotate", options, tracked(x=rng.randn(*shape)), tolerance=IN_FLOAT32)
+
+
+def grouped_case(rng: Rng, module: ModuleType) -> Case:
+    """The class, or one of the two products, as seeds count up."""
+    batch, kv_heads, group, n_queries, n_keys, d_head, d_value = sizes(rng, 7)
+    num_heads = kv_heads * group
+    if rng.seed % 3 == 1:
+        queries = rng.randn(batch, num_heads, n_queries, d_head)
+        keys = rng.randn(batch, kv_heads, n_keys, d_head)
+        return Case("grouped_scores", {}, tracked(queries=queries, keys=keys))
+    if rng.seed % 3 == 2:
+        weights = rng.randn(batch, num_heads, n_queries, n_keys)
+        values = rng.randn(batch, kv_heads, n_keys, d_value)
+        return Case("grouped_context", {}, tracked(weights=weights, values=values))
+    options = {"d_in": d_value, "d_out": num_heads * d_head, "dropout": 0.5}
+    options |= {"num_heads": num_heads, "num_kv_heads": kv_heads}
+    options["context_length"] = n_keys + int(rng.randint(0, 3, 1))
+    x = rng.randn(batch, n_keys, d_value)
+    return layer_case(rng, module, "GroupedQueryAttention", x, **options)
+
+
+def cached_case(rng: Rng, module: ModuleType) -> Case:
+    """Chunks of random lengths, one of them all tokens at times."""
+    batch, n_tokens, d_in, num_heads, d_head = sizes(rng, 5)
+    chunks, left = [], n_tokens
+    while left:
+        chunks.append(int(rng.randint(1, left + 1, 1)))
+        left -= chunks[-1]
+    options = {"d_in": d_in, "d_out": num_heads * d_head, "num_heads": num_heads, "dropout": 0.5}
+    options["context_length"] = n_tokens + int(rng.randint(0, 3, 1))
+    options["qkv_bias"] = flag(rng)
+    x = rng.randn(batch, n_tokens, d_in)
+    layer = layer_case(rng, module, "CachedAttention", x, **options)
+    return ChunkedCase(layer.target, layer.options, layer.leaves, {"chunks": chunks})
+
+
+def decoder_case(rng: Rng, module: ModuleType) -> Case:
+    """With teacher forcing and without, under lengths of which one is 0."""
+    batch, n_source, n_target, d_embed, d_decoder, d_encoder, d_hidden = sizes(rng, 7)
+    options = {"vocab": 9, "d_embed": d_embed, "d_decoder": d_decoder}
+    options |= {"d_encoder": d_encoder, "d_hidden": d_hidden}
+    layer = layer_case(rng, module, "AttentionDecoder", rng.randn(0), **options)
+    inputs = tracked(
+        state=rng.randn(batch, d_decoder), encoder_states=rng.randn(batch, n_source, d_encoder)
+    )
+    lens = rng.randint(0, n_source + 1, batch)
+    lens[0] = 0
+    called_with = {
+        "targets": rng.randint(0, 9, batch, n_target),
+        "source_lens": lens,
+        "teacher_forcing": flag(rng),
+    }
+    return DecoderCase(layer.target, options, inputs | parameters(layer.leaves), called_with)
+
+
+def tiled_case(rng: Rng, module: ModuleType) -> Case:
+    """Any tile size, causal or not, with other leading axes."""
+    n_queries, n_keys, d_key, d_value, *leading = sizes(rng, 4 + int(rng.randint(0, 3, 1)))
+    leaves = tracked(
+        Q=rng.randn(*leading, n_queries, d_key),
+        K=rng.randn(*leading, n_keys, d_key),
+        V=rng.randn(*leading, n_keys, d_value),
+    )
+    options = {"tile": int(rng.randint(1, 9, 1)), "causal": flag(rng)}
+    return Case("tiled_attention", options, leaves)
+
+
+@dataclass(frozen=True)
+class TokenCase(Case):
+    """A call of a model of tokens, which get no gradients: `called_with` holds them."""
+
+    def function(self, module: ModuleType, *, training: bool = False) -> Function:
+        """The logits as a function of the parameters."""
+        model = getattr(module, self.target)(**self.options).double().train(training)
+        tokens = self.called_with["tokens"]
+        return lambda leaves: functional_call(model, leaves, (tokens,))
+
+
+def counting_case(rng: Rng, module: ModuleType) -> Case:
+    batch, n_tokens, vocab, d_model = sizes(rng, 4)
+    length = n_tokens + int(rng.randint(0, 3, 1))
+    options = {"vocab": vocab, "length": length, "d_model": d_model}
+    layer = layer_case(rng, module, "CountingTransformer", rng.randn(0), **options)
+    tokens = {"tokens": rng.randint(0, vocab, batch, n_tokens)}
+    return TokenCase(layer.target, options, parameters(layer.leaves), tokens)
+
+
 CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "dictionary_lookup": lookup_case,
     "masked_softmax": masked_case,
@@ -323,6 +487,14 @@ CASES: dict[str, Callable[[Rng, ModuleType], Case]] = {
     "additive_attention": additive_case,
     "distance_attention": distance_case,
     "bilinear_attention": bilinear_case,
+    "positional_encoding": encoding_case,
+    "rotary_embedding": rotary_case,
+    "kv_cache": cached_case,
+    "grouped_query_attention": grouped_case,
+    "histogram_transformer": counting_case,
+    "online_softmax": tiled_case,
+    "seq2seq_attention": decoder_case,
+    "tiny_gpt": gpt_case,
 }
 
 
@@ -331,14 +503,14 @@ def assert_close(actual: Tensor, expected: Tensor, what: str, **tolerance: float
     torch.testing.assert_close(actual, expected, **tolerance, msg=lambda text: f"{what}: {text}")
 
 
-def assert_same(actual: Function, expected: Function, leaves: Leaves) -> None:
+def assert_same(actual: Function, expected: Function, leaves: Leaves, **tolerance: float) -> None:
     """Both give the same output, and the same gradient for every leaf."""
     outputs = actual(leaves), expected(leaves)
-    assert_close(*outputs, "the output")
+    assert_close(*outputs, "the output", **tolerance)
     upstream = Rng(0).randn(*outputs[1].shape)
     gradients = [torch.autograd.grad(o, list(leaves.values()), upstream) for o in outputs]
     for name, found, wanted in zip(leaves, *gradients):
-        assert_close(found, wanted, f"the gradient of {name}")
+        assert_close(found, wanted, f"the gradient of {name}", **tolerance)
 
 
 def assert_rounds_to(actual: Tensor, expected: Any, what: str) -> None:

@@ -36,6 +36,7 @@ from torch_oracles import (
     ORACLES,
     prove,
     torch_encoder_layer,
+    torch_encoding,
     torch_entropy,
     torch_layer_norm,
     torch_masked_attention,
@@ -51,7 +52,7 @@ from grader.testing import Rng
 pytestmark = pytest.mark.usefixtures("one_thread")
 DROPPING = (
     *("causal_attention", "stacked_heads", "multi_head_attention", "feed_forward"),
-    "transformer_block",
+    *("transformer_block", "kv_cache", "grouped_query_attention", "tiny_gpt"),
 )
 
 
@@ -140,6 +141,39 @@ def test_masked_softmax_is_torchs_attention_under_a_boolean_mask(
     prove(case, module, torch_masked_attention)
     weights = case.function(module)(case.leaves)
     assert torch.equal(weights[0, 0], torch.zeros_like(weights[0, 0])), "length 0: not all zeros"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weights_by_hand_count(seed: int, references: References) -> None:
+    module, rng = references["histogram_transformer"], Rng(seed)
+    vocab, more, length = (int(rng.randint(1, most, 1)) for most in (30, 5, 21))
+    model = module.CountingTransformer(vocab, length, vocab + more)
+    module.set_weights(model)
+    for n_tokens in range(1, length + 1):
+        tokens = rng.randint(0, vocab, 20, n_tokens)
+        counts = [[row.count(token) for token in row] for row in tokens.tolist()]
+        assert model(tokens).argmax(dim=-1).tolist() == counts
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_online_softmax_is_torchs_softmax(seed: int, references: References) -> None:
+    rng = Rng(seed)
+    *rows, width = sizes(rng, 3)
+    widths = [*sizes(rng, 4), width]
+    chunks = [(rng.randn(*rows, n) * 9).requires_grad_() for n in widths]
+    for chunk in chunks[:2]:
+        chunk.data[0, 0] = -torch.inf
+    state = None
+    for some in (chunks[:2], chunks[2:3], chunks[3:]):
+        state = references["online_softmax"].online_softmax(some, state)
+    scores, (maximum, total) = torch.cat(chunks, dim=-1), state
+    assert_close(maximum, scores.amax(dim=-1), "the maximum")
+    weights = (scores - maximum.unsqueeze(-1)).exp() / total.unsqueeze(-1)
+    assert_close(weights, F.softmax(scores, dim=-1), "the weights")
+    logs = maximum + total.log(), scores.logsumexp(dim=-1)
+    found, wanted = (torch.autograd.grad(log.sum(), chunks, retain_graph=True) for log in logs)
+    for actual, expected in zip(found, wanted):
+        assert_close(actual, expected, "the gradient of the log of the sum")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -310,13 +344,67 @@ def test_dropout_has_the_moments_of_torchs(rate: float, seed: int, references: R
     assert ((found == 0).double().mean(0) - rate).abs().max() < 0.05
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_step_turns_each_pair_of_waves_by_one_angle(seed: int, references: References) -> None:
+    length, d_model, step = (2 * size for size in sizes(Rng(seed), 3))
+    table = references["positional_encoding"].sinusoidal(length + step, d_model, 50.0)
+    sines, cosines = table[:, 0::2], table[:, 1::2]
+    turn = table[step]  # the sine and the cosine of each pair's angle
+    moved = sines[:length] * turn[1::2] + cosines[:length] * turn[0::2]
+    assert_close(moved, sines[step:], "the sines after the step", rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_only_order_makes_a_gap(seed: int, references: References) -> None:
+    module, blocks = references["positional_encoding"], references["transformer_block"]
+    case = block_case(Rng(seed), blocks, causal=False)
+    case.options.update(dropout=0.0, context_length=9)
+    x = Rng(seed).randn(2, 7, case.options["d_model"])
+    plain = blocks.TransformerBlock(**case.options).double()
+    causal = blocks.TransformerBlock(**case.options | {"causal": True}).double()
+    encode = module.PositionalEncoding(x.shape[-1], 9).double()
+    order = Rng(seed).permutation(7)
+    assert module.permutation_gap(plain, x, order) < 1e-12
+    for ordered in (causal, lambda x: plain(encode(x))):
+        assert module.permutation_gap(ordered, x, order) > 1e-3
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_long_tables_are_powers_of_complex_numbers(seed: int, references: References) -> None:
+    length, d_model, base = *sizes(Rng(seed), 2), 2 + 9 * float(Rng(seed).rand(1))
+    found = references["positional_encoding"].sinusoidal(30 * length, d_model, base)
+    wanted = torch_encoding(30 * length, d_model, base).float()
+    assert_close(found, wanted, "the table", rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("interleaved", [True, False], ids=["neighbours", "halves"])
+def test_products_of_rotated_vectors_depend_on_the_distance_alone(
+    interleaved: bool, seed: int, references: References
+) -> None:
+    rng, rotate = Rng(seed), references["rotary_embedding"].rotate
+    query, key = rng.randn(1, 3, 8), rng.randn(1, 3, 8)
+    products = []
+    for position in (0, 5, 300, -17):
+        at = (torch.tensor([position + offset]) for offset in (4, 0))
+        turned = [rotate(x, p, interleaved=interleaved) for x, p in zip((query, key), at)]
+        products.append((turned[0] * turned[1]).sum(-1))
+        for x, y in zip((query, key), turned):
+            assert_close(y.norm(dim=-1), x.norm(dim=-1), "the length of a vector")
+    for other in products[1:]:
+        assert_close(other, products[0], "the product at other positions")
+
+
 def nothing_left(case: Case, leaves: Leaves) -> Tensor:
     """What a layer gives if all that it may drop is dropped."""
+    if "token_embedding.weight" in leaves:  # the final norm turns zeros into beta
+        logits = leaves["norm.beta"] @ leaves["token_embedding.weight"].T  # (vocab,)
+        return logits.expand(*case.called_with["tokens"].shape, -1)
     x = leaves["x"]
     if case.target in ("CausalAttention", "StackedHeads"):
         return x.new_zeros(*x.shape[:-1], case.options["d_out"] * case.options.get("num_heads", 1))
     if case.target != "TransformerBlock":
-        bias = leaves["out_proj.bias" if case.target == "MultiHeadAttention" else "linear2.bias"]
+        bias = leaves["linear2.bias" if case.target == "FeedForward" else "out_proj.bias"]
         return bias.expand(*x.shape[:-1], -1)
     if case.options["norm_first"]:
         return x
@@ -330,7 +418,9 @@ def nothing_left(case: Case, leaves: Leaves) -> Tensor:
 def test_at_rate_1_all_that_may_be_dropped_is_dropped(
     name: str, seed: int, references: References
 ) -> None:
-    case = CASES[name](Rng(seed), references[name])
+    seeds = (seed * n for n in range(1, 10))  # some draw a function, which drops nothing
+    cases = (CASES[name](Rng(each), references[name]) for each in seeds)
+    case = next(case for case in cases if "dropout" in case.options)
     case = replace(case, options=case.options | {"dropout": 1.0})
     output = case.function(references[name], training=True)(case.leaves)
     assert_close(output, nothing_left(case, case.leaves), "the output in training")
@@ -366,6 +456,17 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
     "one token ahead": ("causal_attention", ".tril()", ".tril(1)", "the output"),
     "scale of all heads": ("multi_head_attention", "self.d_head**", "d_out**", "the output"),
     "heads mixed": ("multi_head_attention", "flatten(2)", "roll(1, 2).flatten(2)", "the output"),
+    "head not tied": (
+        "tiny_gpt",
+        "token_embedding.weight.T",
+        "token_embedding.weight.flip(0).T",
+        "the output",
+    ),
+    "mask not shifted": ("kv_cache", "diagonal=n_cached", "diagonal=0", "the output"),
+    "scale of all groups": (
+        *("grouped_query_attention", "products * d_head**", "products * (2 * d_head) **"),
+        "the output",
+    ),
     "unbiased variance": ("layer_norm", "correction=0", "correction=1", "the output"),
     "gradient cut": ("layer_norm", "x.var(", "x.detach().var(", "the gradient of x"),
     "another activation": ("feed_forward", "torch.relu", "torch.tanh", "the output"),
@@ -384,6 +485,8 @@ BROKEN = {  # fault: exercise, what the solution says, what is put there, what i
         "the output",
     ),
     "dropped in evaluation": ("attention_dropout", "if not training", "if training", "the output"),
+    "cosines first": ("positional_encoding", "angles.sin()", "angles.cos()", "the output"),
+    "turned back": ("rotary_embedding", "+ b * cos", "- b * cos", "the output"),
     "norm skipped": ("transformer_block", "(self.norm2(x))", "(x)", "the output"),
 }
 

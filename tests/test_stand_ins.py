@@ -23,6 +23,7 @@ from grader.testing import Rng
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 LAYERS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
+LAYERS += ("transformer_block",)
 STAND_INS = (*LAYERS, "masked_softmax")
 
 
@@ -49,7 +50,9 @@ def test_a_stand_in_gives_what_the_reference_gives(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rate", [0.0, 1.0])
-@pytest.mark.parametrize("name", ["causal_attention", "feed_forward", "multi_head_attention"])
+@pytest.mark.parametrize(
+    "name", ["causal_attention", "feed_forward", "multi_head_attention", "transformer_block"]
+)
 def test_a_stand_in_drops_nothing_or_all_in_training_as_the_reference_does(
     name: str, rate: float, seed: int, course: Course, references: References
 ) -> None:
@@ -76,7 +79,7 @@ def test_a_seed_gives_a_stand_in_the_parameters_of_the_reference(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "training"])
-@pytest.mark.parametrize("name", ["stacked_heads", "transformer_block"])
+@pytest.mark.parametrize("name", ["stacked_heads", "transformer_block", "tiny_gpt"])
 def test_what_is_built_of_stand_ins_gives_what_it_gives_on_the_references(
     name: str,
     training: bool,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 
 import pytest
@@ -17,6 +18,7 @@ from reference_cases import (
 )
 from torch import Tensor, nn
 
+from grader.course.course import Course
 from grader.testing import Rng
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -197,6 +199,94 @@ def test_two_heads_give_the_worked_products(references: References) -> None:
     assert_rounds_to(products[1], (second_head @ second_head.T).tolist(), "the second head's")
 
 
+def test_a_model_of_three_tokens_reads_and_writes(references: References) -> None:
+    module = references["tiny_gpt"]
+    model = module.TinyGPT(3, 2, 1, 1, 2, 0.0).eval()
+    state = {name: p.detach() * ("norm" in name) for name, p in model.named_parameters()}
+    state["token_embedding.weight"] = torch.tensor([[1.0, 2], [3, 1], [0, 2]])
+    state["position_embedding.weight"] = torch.tensor([[0.0, 1], [2, 0]])
+    state["blocks.0.attention.W_value.weight"] = torch.eye(2)
+    state["blocks.0.attention.out_proj.weight"] = 3 * torch.eye(2)
+    model.load_state_dict(state, strict=False)
+    tokens = torch.tensor([[0, 1]])
+    x = state["token_embedding.weight"][tokens] + state["position_embedding.weight"]
+    assert_rounds_to(x, [[[1, 3], [5, 1]]], "x")
+    block = model.blocks[0]
+    attended = block.attention(block.norm1(x))
+    assert_rounds_to(attended, [[[-3, 3], [0, 0]]], "the attention")
+    assert_rounds_to(x + attended, [[[-2, 6], [5, 1]]], "x after it")
+    normed = model.norm(x + attended)
+    assert_rounds_to(normed, [[[-1, 1], [1, -1]]], "the norm")
+    assert_rounds_to(model(tokens), [[[1, -2, 2], [-1, 2, -2]]], "the logits")
+    for window, loss in (([0, 1], 4.3266), ([0, 1, 1], 2.1962)):
+        found = module.next_token_loss(model, torch.tensor([window]))
+        assert_rounds_to(found, loss, f"the loss of {window}")
+    for prompt, text in (([0], [0, 2, 2, 2]), ([0, 1], [0, 1, 1, 1, 1])):
+        assert module.generate(model, torch.tensor([prompt]), 3, 0.0).tolist() == [text]
+
+
+def test_the_tests_of_tiny_gpt_ask_for_other_stories_of_the_same_characters(course: Course) -> None:
+    folder = course["tiny_gpt"].folder
+    text = course.text("tiny_gpt").read_text()
+    assert 19_000 < len(text) < 21_000
+    characters = "".join(sorted({*text}))
+    public, hidden = ((folder / f"test_{kind}.py").read_text() for kind in ("public", "hidden"))
+    for file in (public, hidden, (folder / "drawing.py").read_text()):
+        assert f"CHARACTERS = {json.dumps(characters)}" in file
+    for file, name in ((public, "NEW"), (hidden, "FRESH")):
+        new = file.partition(f'{name} = """\\\n')[2].partition('"""')[0]
+        assert len(new) > 1000
+        assert {*new} <= {*text}
+
+
+def test_a_third_token_meets_a_cache_of_two(references: References) -> None:
+    layer = references["kv_cache"].CachedAttention(4, 4, 3, 0.0, 2)
+    identity(layer, *PROJECTIONS, "out_proj")
+    nn.init.zeros_(layer.out_proj.bias)
+    x = torch.tensor([[[1.0, 0, 2, 0], [0, 2, 1, 1], [1, 1, 0, 2]]])
+    output, cache = layer(x[:, :2])
+    assert_rounds_to(output, [[[1, 0, 2, 0], [0.0558, 1.8884, 1.5, 0.5]]], "the first output")
+    for kept in cache:
+        assert_rounds_to(kept, [[[[1, 0], [0, 2]], [[2, 0], [1, 1]]]], "the cache")
+    queries = x[0, 2].view(2, 1, 2)  # (heads, 1, d_head)
+    output, (keys, _) = layer(x[:, 2:], cache)
+    assert_rounds_to(output, [[[0.5989, 1.2033, 0.2775, 1.7225]]], "the second output")
+    products = queries @ keys[0].mT  # (heads, 1, n_keys)
+    assert_rounds_to(products, [[[1, 2, 2]], [[0, 2, 4]]], "the products")
+    weights = torch.softmax(products / math.sqrt(2), dim=-1)  # (heads, 1, n_keys)
+    expected = [[[0.1978, 0.4011, 0.4011]], [[0.0454, 0.1867, 0.7679]]]
+    assert_rounds_to(weights, expected, "the weights")
+
+
+def test_two_heads_of_keys_serve_four_heads(references: References) -> None:
+    module = references["grouped_query_attention"]
+    queries = torch.tensor([[2.0, 0, 0, 0], [0, 2, 0, 0], [0, 0, 2, 0], [2, 2, 0, 0]])
+    keys = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
+    values = torch.tensor([[1.0, 0], [0, 1], [10, 0], [0, 10]])
+    scores = module.grouped_scores(queries.view(1, 4, 1, 4), keys.view(1, 2, 2, 4))
+    assert_rounds_to(scores[0, :, 0], [[1, 0], [0, 1], [1, 0], [0, 2]], "the scores")
+    weights = torch.softmax(scores, dim=-1)  # (1, num_heads, 1, n_keys)
+    expected = [[0.7311, 0.2689], [0.2689, 0.7311], [0.7311, 0.2689], [0.1192, 0.8808]]
+    assert_rounds_to(weights[0, :, 0], expected, "the weights")
+    context = module.grouped_context(weights, values.view(1, 2, 2, 2))
+    expected[2:] = [[7.3106, 2.6894], [1.1920, 8.8080]]
+    assert_rounds_to(context[0, :, 0], expected, "the context")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_as_many_heads_of_keys_as_heads_is_multi_head_attention(
+    seed: int, references: References
+) -> None:
+    rng = Rng(seed)
+    d_in, num_heads, d_head, n_tokens = sizes(rng, 4)
+    sizes_of_both = (d_in, num_heads * d_head, n_tokens, 0.0, num_heads)
+    grouped = references["grouped_query_attention"].GroupedQueryAttention(*sizes_of_both, num_heads)
+    plain = references["multi_head_attention"].MultiHeadAttention(*sizes_of_both)
+    plain.load_state_dict(grouped.state_dict(), strict=False)
+    x = rng.randn(2, n_tokens, d_in).float()
+    assert_rounds_to(grouped(x), plain(x).tolist(), "the output")
+
+
 def test_named_attention_gives_the_numbers_of_its_example(references: References) -> None:
     module = references["named_attention"]
     query = torch.tensor([[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]), ("query", "key")
@@ -272,6 +362,41 @@ def test_dropped_weights_are_as_worked_out(references: References) -> None:
     assert_rounds_to(drop(weights, 0.5, False), weights.tolist(), "the weights in evaluation")
 
 
+def test_waves_and_gaps_are_as_worked_out(references: References) -> None:
+    module = references["positional_encoding"]
+    table = [[0, 1, 0, 1], [0.8415, 0.5403, 0.0998, 0.9950]]
+    table += [[0.9093, -0.4161, 0.1987, 0.9801], [0.1411, -0.9900, 0.2955, 0.9553]]
+    assert_rounds_to(module.sinusoidal(4, 4, base=100.0), table, "the table")
+    encode, x = module.PositionalEncoding(2, 3), torch.tensor([[[1.0, 0], [0, 1], [1, 1]]])
+
+    def attend(x: Tensor) -> Tensor:
+        return torch.softmax(x @ x.mT, dim=-1) @ x
+
+    blocks = {attend: 0.0, lambda x: attend(encode(x)): 0.8821, encode: 1.4161}
+    for block, gap in blocks.items():
+        found = module.permutation_gap(block, x, torch.tensor([1, 2, 0]))
+        assert_rounds_to(found, gap, "the gap")
+
+
+def test_turned_tokens_are_as_worked_out(references: References) -> None:
+    module, x = references["rotary_embedding"], torch.tensor([1.0, 0, 1, 0]).repeat(3, 1, 1)
+    found = module.rotate(x, torch.arange(3), base=100.0)
+    neighbours = [[1, 0, 1, 0], [0.5403, 0.8415, 0.9950, 0.0998], [-0.4161, 0.9093, 0.9801, 0.1987]]
+    assert_rounds_to(found[:, 0], neighbours, "the tokens with interleaved pairs")
+    found = module.rotate(x, torch.arange(3), base=100.0, interleaved=False)
+    halves = [[1, 0, 1, 0], [-0.3012, 0, 1.3818, 0], [-1.3254, 0, 0.4932, 0]]
+    assert_rounds_to(found[:, 0], halves, "the tokens with pairs of both halves")
+    queries = torch.tensor([2.0, 0]).repeat(3, 1, 1)
+    rotated = module.rotate(queries, torch.arange(3))[:, 0]
+    scores = [[2.8284, 1.5282, -1.1770], [1.5282, 2.8284, 1.5282], [-1.1770, 1.5282, 2.8284]]
+    assert_rounds_to(rotated @ rotated.T / math.sqrt(2), scores, "the scores")
+    values = torch.tensor([[[1.0, 0]], [[0, 1]], [[5, 5]]])
+    output = [[0.8453, 0.2817], [1.0582, 1.5291], [3.8880, 4.0850]]
+    for first in (0, 7):
+        found = module.rotary_attention(queries, queries, values, torch.arange(first, first + 3))
+        assert_rounds_to(found[:, 0], output, f"the output at positions from {first}")
+
+
 def count(layer: nn.Module) -> int:
     return sum(parameter.numel() for parameter in layer.parameters())
 
@@ -297,6 +422,76 @@ def test_additive_attention_takes_queries_and_keys_of_different_sizes(
     assert_rounds_to(output, [[[2, 3, 4, 5]], [[10, 11, 12, 13]]], "the output")
     weights = [[[0.5] * 2 + [0] * 8], [[1 / 6] * 6 + [0] * 4]]
     assert_rounds_to(attention.attention_weights, weights, "the weights")
+
+
+def test_an_online_softmax_keeps_the_worked_maxima_and_totals(references: References) -> None:
+    online_softmax = references["online_softmax"].online_softmax
+    chunks = [[[1.0, 3], [0, 1]], [[2, 5], [-1, -2]], [[4], [1]]]
+    state, seen = None, []
+    for chunk, maximum, total in zip(
+        map(torch.tensor, chunks),
+        ([3, 1], [5, 1], [5, 1]),
+        ([1.1353, 1.3679], [1.2034, 1.5530], [1.5713, 2.5530]),
+    ):
+        seen.append(chunk.float())
+        state = online_softmax([seen[-1]], state)
+        for found in (state, online_softmax(seen)):
+            assert_rounds_to(found[0], maximum, "the maximum")
+            assert_rounds_to(found[1], total, "the total")
+
+
+def test_weights_by_hand_count_the_worked_sequence(references: References) -> None:
+    module = references["histogram_transformer"]
+    model = module.CountingTransformer(vocab=3, length=6, d_model=4)
+    module.set_weights(model)
+    found = model(torch.tensor([[2, 0, 2, 1, 2, 0]])).argmax(dim=-1)
+    assert found.tolist() == [[3, 2, 3, 1, 3, 2]]
+
+
+def test_tiles_give_the_worked_output(references: References) -> None:
+    tiled_attention = references["online_softmax"].tiled_attention
+    Q = torch.tensor([[1.0, 0], [0, 2], [1, 1]])
+    K = torch.tensor([[1.0, 1], [2, 0], [0, 3]])
+    V = torch.tensor([[1.0, 0], [0, 1], [5, 5]])
+    for tile in (1, 2, 3, 4):
+        rows = [[0.9841, 1.2761], [4.7128, 4.6712], [2.7657, 2.7657]]
+        assert_rounds_to(tiled_attention(Q, K, V, tile), rows, "the output")
+        rows[:2] = [[1, 0], [0.8044, 0.1956]]
+        assert_rounds_to(tiled_attention(Q, K, V, tile, causal=True), rows, "the causal output")
+
+
+def test_the_worked_places_get_the_worked_weights(references: References) -> None:
+    network = references["seq2seq_attention"].AlignmentNetwork(2, 3, 2)
+    with torch.no_grad():
+        network.W_state.weight.copy_(torch.eye(2))
+        network.W_source.weight.copy_(torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]))
+        network.v.weight.copy_(torch.tensor([[2.0, 1.0]]))
+        places = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [-1.0, 0.0, 1.0]]])
+        scores = network(torch.tensor([[0.5, -1.0]]), places)
+    assert_rounds_to(scores, [[1.0487, 1.6858, -0.9242]], "the scores")
+    assert_rounds_to(scores.softmax(dim=-1), [[0.3300, 0.6241, 0.0459]], "the weights")
+    two = scores[:, :2].softmax(dim=-1)
+    assert_rounds_to(two, [[0.3459, 0.6541]], "the weights of two places")
+
+
+@pytest.mark.parametrize(
+    ("forced", "last"),
+    [(True, [-3.1333, -1.3552, 0.4228, 2.2009]), (False, [-4.6772, -1.5963, 1.4846, 4.5656])],
+)
+def test_a_decoder_gives_the_worked_logits(
+    forced: bool, last: list[float], references: References
+) -> None:
+    decoder = references["seq2seq_attention"].AttentionDecoder(4, 2, 3, 5, 2)
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter))
+        state = torch.tensor([[1.0, 0.0, -1.0]])  # (batch, d_decoder)
+        inputs = torch.tensor([[3, 1, 2]]), state, torch.eye(3, 5).unsqueeze(0)
+        logits, alignment = decoder(*inputs, None, forced)
+    first = [[-1.4182, -0.8182, -0.2182, 0.3817], [-4.2698, -1.4124, 1.4450, 4.3024]]
+    assert_rounds_to(logits, [[*first, last]], "the logits")
+    rows = [[0.2879, 0.3289, 0.3832], [0.2799, 0.3352, 0.3849], [0.3021, 0.3369, 0.3611]]
+    assert_rounds_to(alignment, [rows], "the alignment")
 
 
 SIGNATURES = {
@@ -337,6 +532,30 @@ SIGNATURES = {
     "distance_attention.distance_scores": "queries, keys",
     "distance_attention.scores_without_query_norm": "queries, keys",
     "bilinear_attention.BilinearAttention": "d_query, d_key, dropout",
+    "positional_encoding.sinusoidal": "context_length, d_model, base=10000.0",
+    "positional_encoding.PositionalEncoding": "d_model, context_length, dropout=0.0",
+    "positional_encoding.permutation_gap": "block, x, permutation",
+    "rotary_embedding.rotate": "x, positions, base=10000.0, interleaved=True",
+    "rotary_embedding.rotary_attention": "queries, keys, values, positions",
+    "kv_cache.CachedAttention": ("d_in, d_out, context_length, dropout, num_heads, qkv_bias=False"),
+    "grouped_query_attention.GroupedQueryAttention": (
+        "d_in, d_out, context_length, dropout, num_heads, num_kv_heads"
+    ),
+    "grouped_query_attention.grouped_scores": "queries, keys",
+    "grouped_query_attention.grouped_context": "weights, values",
+    "histogram_transformer.CountingTransformer": "vocab, length, d_model",
+    "histogram_transformer.train_counter": "model, sequences, counts, steps, report=None",
+    "histogram_transformer.set_weights": "model",
+    "online_softmax.online_softmax": "chunks, state=None",
+    "seq2seq_attention.AlignmentNetwork": "d_decoder, d_encoder, d_hidden",
+    "seq2seq_attention.AttentionDecoder": "vocab, d_embed, d_decoder, d_encoder, d_hidden",
+    "seq2seq_attention.train_decoder": "decoder, encoder_states, targets, steps, report=None",
+    "online_softmax.tiled_attention": "Q, K, V, tile, causal=False",
+    "tiny_gpt.TinyGPT": "vocab, d_model, num_heads, num_layers, context_length, dropout",
+    "tiny_gpt.next_token_loss": "model, windows",
+    "tiny_gpt.random_windows": "tokens, n_windows, length",
+    "tiny_gpt.train_gpt": ("model, tokens, steps, batch_size=16, learning_rate=0.003, report=None"),
+    "tiny_gpt.generate": "model, prompt, n, temperature=1.0, top_k=None",
     "transformer_block.TransformerBlock": (
         "d_model, num_heads, d_ff, context_length, dropout=0.0, norm_first=True, causal=True"
     ),

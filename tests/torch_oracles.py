@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 
@@ -93,10 +94,10 @@ def torch_stacked_heads(case: Case, leaves: Leaves) -> Tensor:
 
 
 def torch_heads_side_by_side(case: Case, leaves: Leaves) -> Tensor:
-    """One attention for each slice of the columns, then out_proj."""
+    """One attention for each slice of the columns of all tokens, then out_proj."""
     d_head = case.options["d_out"] // case.options["num_heads"]
     heads = zip(*(tensor.split(d_head, dim=-1) for tensor in projected(case, leaves)))
-    causal = case.options["causal"]
+    causal = case.options.get("causal", True)
     outputs = [F.scaled_dot_product_attention(*head, is_causal=causal) for head in heads]
     output = torch.cat(outputs, dim=-1)  # (batch, n_tokens, d_out)
     return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
@@ -164,6 +165,23 @@ def encoder_names(case: Case, leaves: Leaves) -> Leaves:
             named[f"linear{n}.{kind}"] = leaves[f"feed_forward.linear{n}.{kind}"]
             named[f"norm{n}.{kind}"] = leaves[f"norm{n}.{ours}"]
     return named
+
+
+def torch_gpt(case: Case, leaves: Leaves) -> Tensor:
+    """torch's encoder layers with a causal mask, between the embeddings."""
+    tokens, table = case.called_with["tokens"], leaves["token_embedding.weight"]
+    x = F.embedding(tokens, table) + leaves["position_embedding.weight"].narrow(
+        0, 0, tokens.shape[1]
+    )  # (batch, n_tokens, d_model)
+    d_model = x.shape[-1]
+    of_block = {"d_model": d_model, "num_heads": case.options["num_heads"], "d_ff": 4 * d_model}
+    for layer in range(case.options["num_layers"]):
+        prefix = f"blocks.{layer}."
+        own = {n.removeprefix(prefix): leaf for n, leaf in leaves.items() if n.startswith(prefix)}
+        options = of_block | {"norm_first": True, "causal": True}
+        x = torch_encoder_layer(Case("TransformerBlock", options, own), {**own, "x": x})
+    normed = F.layer_norm(x, (d_model,), leaves["norm.gamma"], leaves["norm.beta"])
+    return F.linear(normed, table)  # (batch, n_tokens, vocab)
 
 
 def torch_named_attention(case: Case, leaves: Leaves) -> Tensor:
@@ -260,6 +278,107 @@ def torch_bilinear(case: Case, leaves: Leaves) -> Tensor:
     return weighted(case, leaves, products * keys.shape[-1] ** -0.5)
 
 
+def torch_encoding(context_length: int, d_model: int, base: float = 10000.0) -> Tensor:
+    """Powers of complex numbers on the unit circle: the sine is the imaginary part."""
+    turns = [torch.tensor(1j / base ** (2 * (j // 2) / d_model)).exp() for j in range(d_model)]
+    waves = torch.linalg.vander(torch.stack(turns).to(torch.complex128), N=context_length).T
+    return torch.stack([(w.real if j % 2 else w.imag) for j, w in enumerate(waves.T)], dim=1)
+
+
+def torch_encoded(case: Case, leaves: Leaves) -> Tensor:
+    x = leaves["x"]
+    encoding = torch_encoding(case.options["context_length"], x.shape[-1])
+    return x + encoding[: x.shape[1]].float().double()
+
+
+def torch_turned(
+    x: Tensor, positions: Tensor, base: float = 10000.0, interleaved: bool = True
+) -> Tensor:
+    """Each pair as a complex number, times the exponential of its angle."""
+    n_pairs = x.shape[-1] // 2
+    angles = torch.outer(positions.double(), base ** -(torch.arange(n_pairs).double() / n_pairs))
+    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+    turned = torch.complex(a, b) * torch.exp(1j * angles)[:, None]
+    if interleaved:
+        return torch.view_as_real(turned).flatten(-2)
+    return torch.cat([turned.real, turned.imag], dim=-1)
+
+
+def torch_rotary(case: Case, leaves: Leaves) -> Tensor:
+    if case.target == "rotate":
+        return torch_turned(leaves["x"], **case.options)
+    positions = case.options["positions"]
+    turned = [torch_turned(leaves[name], positions) for name in ("queries", "keys")]
+    heads = (x.transpose(-3, -2) for x in (*turned, leaves["values"]))
+    return F.scaled_dot_product_attention(*heads).transpose(-3, -2)
+
+
+def torch_grouped_heads(case: Case, leaves: Leaves) -> Tensor:
+    """Each head on its own, with torch's attention or products, and a copy of its group's keys."""
+    first, second = list(leaves.values())[:2]
+    if case.target == "grouped_scores":
+        keys = second.repeat_interleave(first.shape[1] // second.shape[1], dim=1)
+        return torch.einsum("bhqd,bhkd->bhqk", first, keys) * first.shape[-1] ** -0.5
+    if case.target == "grouped_context":
+        values = second.repeat_interleave(first.shape[1] // second.shape[1], dim=1)
+        return torch.einsum("bhqk,bhkd->bhqd", first, values)
+    num_heads, num_kv_heads = (case.options[name] for name in ("num_heads", "num_kv_heads"))
+    queries, keys, values = projected(case, leaves)
+    d_head = queries.shape[-1] // num_heads
+    heads = []
+    for head, query in enumerate(queries.split(d_head, dim=-1)):
+        group = slice(head * num_kv_heads // num_heads * d_head, None)
+        shared = (each[..., group][..., :d_head] for each in (keys, values))
+        heads.append(F.scaled_dot_product_attention(query, *shared, is_causal=True))
+    output = torch.cat(heads, dim=-1)  # (batch, n_tokens, d_out)
+    return F.linear(output, leaves["out_proj.weight"], leaves["out_proj.bias"])
+
+
+def torch_causal_or_not(case: Case, leaves: Leaves) -> Tensor:
+    return F.scaled_dot_product_attention(*leaves.values(), is_causal=case.options["causal"])
+
+
+def torch_decoder(case: Case, leaves: Leaves) -> Tensor:
+    """nn.GRU over one token at a time, beside torch's attention with the scores as its mask."""
+    sizes, (targets, lens, forcing) = case.options, case.called_with.values()
+    gru = nn.GRU(sizes["d_embed"] + sizes["d_encoder"], sizes["d_decoder"]).double()
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    weights = {f"{name}_l0": leaves[f"cell.{name}"] for name in names}
+    source = leaves["encoder_states"]
+    n_source = source.shape[1]
+    joined = torch.cat([leaves["alignment.W_state.weight"], leaves["alignment.W_source.weight"]], 1)
+    values = torch.cat([source, torch.eye(n_source).double().expand(len(source), -1, -1)], dim=2)
+    hidden_places = torch.arange(n_source) >= lens.unsqueeze(1)
+    state, token, outputs = leaves["state"], torch.zeros_like(targets[:, 0]), []
+    for place in range(targets.shape[1]):
+        pairs = torch.cat([state.unsqueeze(1).expand(-1, n_source, -1), source], dim=2)
+        scores = F.linear(F.linear(pairs, joined).tanh(), leaves["alignment.v.weight"]).squeeze(2)
+        mask = scores.masked_fill(hidden_places, -torch.inf).unsqueeze(1)
+        zeros = source.new_zeros(len(source), 1, 1), source.new_zeros(len(source), n_source, 1)
+        read = F.scaled_dot_product_attention(*zeros, values, attn_mask=mask).squeeze(1)
+        context, alignment = read.split([sizes["d_encoder"], n_source], dim=1)
+        word = F.one_hot(token, sizes["vocab"]).double() @ leaves["embedding.weight"]
+        given = torch.cat([word, context], dim=1).unsqueeze(0), state.unsqueeze(0)
+        state = functional_call(gru, weights, given)[1].squeeze(0)
+        parts = leaves["out.weight"].split([x.shape[1] for x in (state, context, word)], dim=1)
+        products = (x @ part.T for x, part in zip((state, context, word), parts))
+        logits = sum(products, leaves["out.bias"])
+        outputs.append(torch.cat([logits, alignment], dim=1))
+        token = targets[:, place] if forcing else logits.max(dim=1).indices
+    return torch.stack(outputs, dim=1)
+
+
+def torch_counting(case: Case, leaves: Leaves) -> Tensor:
+    """torch's attention with one head, between its embedding and its linear layers."""
+    tokens = case.called_with["tokens"]
+    bos = tokens.new_full((len(tokens), 1), case.options["vocab"])
+    x = F.embedding(torch.cat([bos, tokens], dim=1), leaves["embedding.weight"])
+    projections = (F.linear(x, leaves[f"{name}.weight"]) for name in PROJECTIONS)
+    x = x + F.scaled_dot_product_attention(*projections)
+    hidden = F.relu(F.linear(x, leaves["linear1.weight"], leaves["linear1.bias"]))
+    return F.linear(hidden, leaves["linear2.weight"], leaves["linear2.bias"])[:, 1:]
+
+
 Oracle = Callable[[Case, Leaves], Tensor]
 ORACLES: dict[str, Oracle] = {
     "dictionary_lookup": torch_lookup,
@@ -279,9 +398,18 @@ ORACLES: dict[str, Oracle] = {
     "additive_attention": torch_joined_pairs,
     "distance_attention": torch_distances,
     "bilinear_attention": torch_bilinear,
+    "positional_encoding": torch_encoded,
+    "rotary_embedding": torch_rotary,
+    "kv_cache": torch_heads_side_by_side,
+    "grouped_query_attention": torch_grouped_heads,
+    "histogram_transformer": torch_counting,
+    "online_softmax": torch_causal_or_not,
+    "seq2seq_attention": torch_decoder,
+    "tiny_gpt": torch_gpt,
 }
 
 
 def prove(case: Case, module: ModuleType, oracle: Oracle) -> None:
     """`module` gives the values and gradients of torch."""
-    assert_same(case.function(module), lambda leaves: oracle(case, leaves), case.leaves)
+    expected = functools.partial(oracle, case)
+    assert_same(case.function(module), expected, case.leaves, **case.tolerance)

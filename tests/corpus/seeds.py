@@ -34,7 +34,7 @@ from grader.submissions.submission import Submission  # noqa: E402
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
-RIGHT, WRONG = 200, 50  # seeds
+RIGHT, WRONG = 200, 50  # seeds; a tenth where a model is trained
 PROCESSES = 2
 
 
@@ -46,22 +46,25 @@ class Program:
     name: str
     text: str
     is_right: bool
+    trains: bool
 
     @property
     def seeds(self) -> range:
         """The seeds that it is tried with."""
-        return range(SEED, SEED + (RIGHT if self.is_right else WRONG))
+        number = RIGHT if self.is_right else WRONG
+        return range(SEED, SEED + (number // 10 if self.trains else number))
 
 
 def programs(course: Course) -> Iterator[Program]:
     """Yield the references, the corpus of right programs, and every mistake of the catalogue."""
     for exercise in course.exercises:
-        solution = exercise.read("solution.py")
-        yield Program(exercise.name, "reference", solution, is_right=True)
+        solution, trains = exercise.read("solution.py"), exercise.training is not None
+        yield Program(exercise.name, "reference", solution, True, trains)
         for fault in load_faults(exercise):
-            yield Program(exercise.name, fault.name, fault.apply(solution), is_right=False)
+            yield Program(exercise.name, fault.name, fault.apply(solution), False, trains)
     for each in load("right", "public"):
-        yield Program(each.exercise, f"{each.set}/{each.name}", each.text, is_right=True)
+        trains = course[each.exercise].training is not None
+        yield Program(each.exercise, f"{each.set}/{each.name}", each.text, True, trains)
 
 
 def failures(chosen: list[Program]) -> list[str]:

@@ -12,7 +12,9 @@ def tempered_softmax(scores, temperature):
 
 
 def entropy(weights):
-    terms = weights * torch.log(weights.clamp(min=1e-30 if weights.dtype != torch.float16 else 1e-7))
+    terms = weights * torch.log(
+        weights.clamp(min=1e-30 if weights.dtype != torch.float16 else 1e-7)
+    )
     return terms.sum(-1).neg()
 
 

@@ -1,0 +1,154 @@
+"""Probes: calls whose answers tell one mistake from another."""
+
+import torch
+
+from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.testing import parameter_shapes
+
+AXES = ("sequence", "token", "count")  # of an output, in the singular
+
+SIZES = 4, 7, 6  # vocab, length and d_model
+BY_HAND = Aspect("by hand", "what `set_weights` makes of a model")
+TRAINING = Aspect("steps", "what a few steps of `train_counter` do")
+LAYERS = ("embedding", "W_query", "W_key", "W_value", "linear1", "linear2")
+
+
+def draw(rng, n, vocab=4, length=5):
+    """Return sequences, (n, length)."""
+    return rng.randint(0, vocab, n, length)
+
+
+def make(student, rng, **options):
+    """Return a small model with random parameters, in evaluation mode."""
+    return build(student.CountingTransformer, *SIZES, rng=rng, layers=LAYERS, **options)
+
+
+@probe("values")
+def logits(student, rng):
+    """Three sequences of five tokens."""
+    return make(student, rng)(draw(rng, 3))
+
+
+@probe("values")
+def full_length(student, rng):
+    """Sequences as long as the model allows."""
+    return make(student, rng)(draw(rng, 3, length=7))
+
+
+@probe("square")
+def square(student, rng):
+    """As many sequences as tokens."""
+    return make(student, rng)(draw(rng, 5))
+
+
+@probe("training")
+def in_training(student, rng):
+    """Training mode."""
+    with seeded(student, 1):
+        return make(student, rng).train()(draw(rng, 3))
+
+
+@probe("single")
+def single(student, rng):
+    """One token, and one sequence."""
+    model = make(student, rng)
+    return [model(draw(rng, 3, length=1)), model(draw(rng, 1))]
+
+
+@probe("layers")
+def parameters(student, rng):
+    """The sizes of all parameters."""
+    shapes = parameter_shapes(student.CountingTransformer(*SIZES))
+    return {name: [list(shape)] * 10 for name, shape in shapes.items()}
+
+
+@probe("gradient")
+def slopes(student, rng):
+    """The gradients of the parameters."""
+    return gradients(make(student, rng), draw(rng, 3))
+
+
+@probe("dtype")
+def dtypes(student, rng):
+    """A model in float32."""
+    return make(student, rng, dtype=torch.float32)(draw(rng, 3))
+
+
+@probe("writes")
+def tokens_afterwards(student, rng):
+    """Which tokens have changed."""
+    tokens = draw(rng, 3)
+    return written(student, make(student, rng), tokens.clone())[0] != tokens
+
+
+@probe("refusals")
+def too_long(student, rng):
+    """More tokens than the model allows."""
+    make(student, rng)(draw(rng, 2, length=8))
+    return [True] * 10
+
+
+@probe("refusals")
+def too_narrow(student, rng):
+    """Weights by hand for a d_model without a place for BOS."""
+    student.set_weights(student.CountingTransformer(4, 7, 4))
+    return [True] * 10
+
+
+@probe(BY_HAND)
+def by_hand(student, rng):
+    """The counts with weights by hand."""
+    found = []
+    for vocab, length, d_model in ((4, 7, 5), (3, 12, 8)):
+        model = student.CountingTransformer(vocab, length, d_model)
+        student.set_weights(model)
+        found += [model(draw(rng, 20, vocab, length)).argmax(dim=-1)]
+    return found
+
+
+@probe(BY_HAND)
+def by_hand_long(student, rng):
+    """The counts of twenty equal tokens or fewer, with weights by hand."""
+    model = student.CountingTransformer(2, 20, 3)
+    student.set_weights(model)
+    tokens = (torch.arange(20) >= torch.arange(20).view(20, 1)).long()  # (20, n_tokens)
+    return model(tokens).argmax(dim=-1)
+
+
+@probe(BY_HAND)
+def still_trainable(student, rng):
+    """Which parameters can be trained after set_weights."""
+    model = student.CountingTransformer(4, 7, 5)
+    student.set_weights(model)
+    return [[float(p.requires_grad)] * 10 for p in model.parameters()]
+
+
+def changes(student, rng, steps, n=6, counts=None):
+    """Return how much each parameter moves in some steps on all of a few equal sequences."""
+    model = build(student.CountingTransformer, *SIZES, rng=rng, dtype=torch.float32, layers=LAYERS)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    tokens = draw(rng, 1).repeat(n, 1)  # whichever are drawn, a batch is the same
+    labels = torch.arange(5).repeat(n, 1) if counts is None else counts
+    with seeded(student, 1):
+        student.train_counter(model, tokens, labels, steps)
+    return model, before, tokens, labels
+
+
+@probe(TRAINING, decides=False)
+def learned(student, rng):
+    """What a model says of one sequence after eighty steps."""
+    model, _, tokens, _ = changes(student, rng, 80)
+    return model(tokens).argmax(dim=-1)
+
+
+@probe(TRAINING, decides=False)
+def unchanged(student, rng):
+    """Which parameters no step changes."""
+    found = {}
+    for steps in (0, 1):
+        model, before, _, _ = changes(student, rng, steps)
+        found[f"{steps} steps"] = {
+            name: [float(torch.equal(p.detach(), before[name]))] * 10
+            for name, p in model.named_parameters()
+        }
+    return found

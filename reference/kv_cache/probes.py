@@ -1,0 +1,271 @@
+"""Probes of attention with a cache: what tells its mistakes apart."""
+
+import torch
+
+from grader.probing import Aspect, build, gradients, probe, seeded, written
+
+AXES = ("batch item", "token", "feature")  # of an output, in the singular
+
+D_IN, D_OUT, CONTEXT, HEADS = 5, 12, 6, 3
+FLOAT64 = torch.float64
+CHUNKS = Aspect("chunks", "the values with a cache")
+CACHE = Aspect("cache", "what the cache holds")
+
+
+def attention(student, rng, *, dropout=0.0, heads=HEADS, d_out=D_OUT, dtype=FLOAT64, **options):
+    """Return a module in evaluation mode with random parameters."""
+    sizes = D_IN, d_out, CONTEXT, dropout, heads
+    return build(student.CachedAttention, *sizes, rng=rng, dtype=dtype, **options)
+
+
+def random_cache(rng, *, batch=2, n_cached=3, heads=HEADS, d_head=4, dtype=FLOAT64):
+    """Return random keys and values, (batch, heads, n_cached, d_head) each."""
+    return tuple(rng.randn(batch, heads, n_cached, d_head, dtype=dtype) for _ in range(2))
+
+
+def in_chunks(module, x, chunks):
+    """Return the outputs of all chunks, and the last cache."""
+    outputs, cache = [], None
+    for chunk in x.split(chunks, dim=1):
+        output, cache = module(chunk.clone(), cache)
+        outputs.append(output)
+    return outputs, list(cache)
+
+
+@probe("values")
+def whole_sequence(student, rng):
+    """A sequence in one call, without a cache."""
+    return attention(student, rng)(rng.randn(2, 4, D_IN))[0]
+
+
+@probe("values")
+def biases(student, rng):
+    """Layers with biases, without a cache."""
+    return attention(student, rng, qkv_bias=True)(rng.randn(2, 4, D_IN))[0]
+
+
+@probe(CHUNKS)
+def one_by_one(student, rng):
+    """One token after the other."""
+    outputs, _ = in_chunks(attention(student, rng), rng.randn(2, 4, D_IN), 1)
+    return outputs
+
+
+@probe(CHUNKS)
+def two_chunks(student, rng):
+    """A chunk of two tokens, then one of three."""
+    outputs, _ = in_chunks(attention(student, rng), rng.randn(2, 5, D_IN), [2, 3])
+    return outputs
+
+
+@probe(CHUNKS)
+def equal_chunks(student, rng):
+    """Two chunks of two tokens each, one sentence and one head."""
+    module = attention(student, rng, heads=1, d_out=4)
+    outputs, _ = in_chunks(module, rng.randn(1, 4, D_IN), 2)
+    return outputs
+
+
+@probe(CHUNKS)
+def given_cache(student, rng):
+    """Three new tokens and a given cache of three, one sentence."""
+    cache = random_cache(rng, batch=1)
+    return attention(student, rng)(rng.randn(1, 3, D_IN), cache)[0]
+
+
+@probe(CHUNKS)
+def given_cache_and_one_token(student, rng):
+    """One new token and a given cache of three."""
+    return attention(student, rng)(rng.randn(2, 1, D_IN), random_cache(rng))[0]
+
+
+@probe("square")
+def square(student, rng):
+    """Batch, tokens, cached tokens and heads of one size, for a given cache."""
+    module = build(student.CachedAttention, D_IN, 9, CONTEXT, 0.0, 3, rng=rng)
+    cache = random_cache(rng, batch=3, d_head=3)
+    output, cache = module(rng.randn(3, 3, D_IN), cache)
+    return {"output": output, "keys": cache[0], "values": cache[1]}
+
+
+@probe("square")
+def as_many_tokens_as_heads(student, rng):
+    """As many tokens in each chunk as heads."""
+    outputs, cache = in_chunks(attention(student, rng), rng.randn(3, 6, D_IN), 3)
+    return {"outputs": outputs, "cache": cache}
+
+
+@probe(CACHE)
+def first_cache(student, rng):
+    """The cache after a first chunk."""
+    return list(attention(student, rng)(rng.randn(2, 4, D_IN))[1])
+
+
+@probe(CACHE)
+def later_cache(student, rng):
+    """The cache after three new tokens and a given cache of three."""
+    return list(attention(student, rng)(rng.randn(2, 2, D_IN), random_cache(rng))[1])
+
+
+@probe(CACHE)
+def cache_of_three_chunks(student, rng):
+    """The cache after three chunks."""
+    return in_chunks(attention(student, rng), rng.randn(2, 5, D_IN), [2, 1, 2])[1]
+
+
+@probe("options")
+def second_sequence(student, rng):
+    """A second sequence, without a cache."""
+    module, x = attention(student, rng), rng.randn(2, 3, D_IN)
+    module(rng.randn(2, 2, D_IN))
+    output, cache = module(x)
+    return {"output": output, "keys": cache[0], "values": cache[1]}
+
+
+@probe("options")
+def evaluated(student, rng):
+    """A dropout of a half in evaluation mode, with a cache."""
+    module = attention(student, rng, dropout=0.5)
+    with seeded(student, 1):
+        return module(rng.randn(2, 2, D_IN), random_cache(rng))[0]
+
+
+@probe("layers")
+def parameters(student, rng):
+    """The shapes of the parameters."""
+    found = attention(student, rng, qkv_bias=True).named_parameters()
+    return {name: [float(size) for size in each.shape] * 10 for name, each in found}
+
+
+@probe("gradient")
+def gradient(student, rng):
+    """The gradients of x and of the parameters, with a given cache."""
+    module, cache, x = attention(student, rng), random_cache(rng), rng.randn(2, 3, D_IN)
+    found = gradients(lambda x: module(x, cache)[0], x)
+    return found | {name: p.grad for name, p in module.named_parameters()}
+
+
+@probe("gradient")
+def gradient_without_cache(student, rng):
+    """The gradients of x and of the parameters, without a cache."""
+    module = attention(student, rng)
+    found = gradients(lambda x: module(x)[0], rng.randn(2, 3, D_IN))
+    return found | {name: p.grad for name, p in module.named_parameters()}
+
+
+def without_out_proj(module, size):
+    """Return a module after its out_proj was made to change nothing."""
+    identity = torch.eye(size, dtype=FLOAT64)
+    state = {"out_proj.weight": identity, "out_proj.bias": torch.zeros_like(identity[0])}
+    module.load_state_dict(state, strict=False)
+    return module
+
+
+@probe("training")
+def in_training(student, rng):
+    """Training mode without dropout, with a cache."""
+    return attention(student, rng).train()(rng.randn(2, 3, D_IN), random_cache(rng))[0]
+
+
+@probe("training", decides=False)
+def dropped(student, rng):
+    """The largest and smallest outputs in training with dropout of a half, one head and a cache."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.5), D_OUT).train()
+    cache = random_cache(rng, batch=1, n_cached=2, heads=1, d_head=D_OUT)
+    x, many = rng.randn(1, 2, D_IN).repeat(400, 1, 1), [c.repeat(400, 1, 1, 1) for c in cache]
+    with seeded(student, 3):
+        output = module(x, tuple(many))[0].detach()
+    # With enough draws each combination of dropped weights comes up.
+    return {"largest": output.amax(0), "smallest": output.amin(0)}
+
+
+@probe("training")
+def share_dropped(student, rng):
+    """How often the value of a first token is dropped at a rate of 0.3, one head."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.3), D_OUT).train()
+    x = rng.randn(1, 1, D_IN).repeat(800, 1, 1)
+    with seeded(student, 5):
+        output = module(x)[0]
+    above = (output[:, 0] == 0).double().mean(0) - 0.3  # of each feature
+    return (above / 0.2).round()  # 0 for shares from 0.2 to 0.4, so that chance does not matter
+
+
+@probe("extreme scores")
+def large(student, rng):
+    """Inputs of a hundred, in two chunks."""
+    return in_chunks(attention(student, rng), rng.randn(2, 5, D_IN) * 100, [2, 3])[0]
+
+
+@probe("extreme scores")
+def far_below_zero(student, rng):
+    """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
+    module = without_out_proj(attention(student, rng), D_OUT)
+    W_query = rng.randn(D_OUT, D_IN)
+    module.load_state_dict({"W_query.weight": W_query, "W_key.weight": -W_query}, strict=False)
+    scales = torch.tensor([1e2, 1e4, 1e6], dtype=FLOAT64).view(3, 1, 1)
+    outputs, _ = in_chunks(module, rng.randn(3, 4, D_IN) * scales, [2, 2])
+    return [output / scales for output in outputs]
+
+
+@probe("single")
+def single(student, rng):
+    """One sentence of one token, then one more; heads of size 1."""
+    module = attention(student, rng, heads=D_OUT)
+    outputs, cache = in_chunks(module, rng.randn(1, 2, D_IN), 1)
+    return {"outputs": outputs, "cache": cache}
+
+
+@probe("views")
+def transposed(student, rng):
+    """x and the cache are transposed views."""
+    x = rng.randn(4, 2, D_IN).transpose(0, 1)
+    keys, values = (each.mT.contiguous().mT for each in random_cache(rng, n_cached=2))
+    return attention(student, rng)(x, (keys, values))[0]
+
+
+@probe("dtype")
+def single_precision(student, rng):
+    """A module and an input in float32, with a cache."""
+    module = attention(student, rng, dtype=torch.float32)
+    output, cache = module(rng.randn(2, 2, D_IN).float(), random_cache(rng, dtype=torch.float32))
+    return {"output": output, "cache": list(cache)}
+
+
+@probe("dtype")
+def half_precision(student, rng):
+    """A module and an input in bfloat16, with a cache."""
+    module = attention(student, rng, dtype=torch.bfloat16)
+    cache = random_cache(rng, dtype=torch.bfloat16)
+    return module(rng.randn(2, 2, D_IN).bfloat16(), cache)[0]
+
+
+@probe("writes")
+def arguments(student, rng):
+    """Which numbers of x and of the cache have changed."""
+    module = attention(student, rng)
+    inputs = rng.randn(2, 2, D_IN), *random_cache(rng)
+    before = [each.clone() for each in inputs]
+    after = written(student, lambda x, keys, values: module(x, (keys, values)), *inputs)
+    return [new != old for new, old in zip(after, before)]
+
+
+@probe("refusals")
+def too_long(student, rng):
+    """One token more than the context is long."""
+    attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
+    return [True] * 10
+
+
+@probe("refusals")
+def too_long_with_cache(student, rng):
+    """One token after as many in the cache as the context is long."""
+    cache = random_cache(rng, n_cached=CONTEXT)
+    _, cache = attention(student, rng)(rng.randn(2, 1, D_IN), cache)
+    return [cache[0].shape[2]] * 10  # the values would show other mistakes
+
+
+@probe("refusals")
+def heads_do_not_divide(student, rng):
+    """Five heads for twelve features."""
+    student.CachedAttention(D_IN, 12, CONTEXT, 0.0, 5)
+    return [True] * 10

@@ -1,0 +1,45 @@
+# right: scores of old and new tokens apart, joined before the softmax
+import math
+
+import torch
+from torch import nn
+
+
+class CachedAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, num_heads, qkv_bias=False):
+        super().__init__()
+        assert d_out % num_heads == 0
+        self.max_len, self.h, self.d_k = context_length, num_heads, d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.drop = nn.Dropout(dropout)
+
+    def split(self, t):
+        b, n, _ = t.shape
+        return t.view(b, n, self.h, self.d_k).permute(0, 2, 1, 3)
+
+    def forward(self, x, cache=None):
+        q, k, v = (
+            self.split(self.W_query(x)),
+            self.split(self.W_key(x)),
+            self.split(self.W_value(x)),
+        )
+        past = 0
+        if cache is not None:
+            old_k, old_v = cache
+            past = old_k.size(2)
+        total = past + x.size(1)
+        if total > self.max_len:
+            raise ValueError("sequence is too long")
+        n = x.size(1)
+        ahead = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        s = (q @ k.mT).masked_fill(ahead, float("-inf"))
+        if cache is not None:
+            s = torch.cat((q @ old_k.mT, s), dim=-1)
+            k, v = torch.cat((old_k, k), dim=2), torch.cat((old_v, v), dim=2)
+        s = s / math.sqrt(self.d_k)
+        w = self.drop(s.softmax(-1))
+        y = (w @ v).permute(0, 2, 1, 3).reshape(x.size(0), x.size(1), -1)
+        return self.out_proj(y), (k, v)
