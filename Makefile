@@ -12,7 +12,7 @@ WITH_SITE := $(VENV)/.installed-site
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants seeds build validate docs site deps-system clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants margins seeds build validate docs site deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -25,6 +25,7 @@ help:
 	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
 	@echo "make accuracy  what programs of others earn, and how often their mistakes are named rightly"
 	@echo "make mutants   mutate the references, and see whether the suites notice; half an hour"
+	@echo "make margins   train each reference that trains with twenty seeds; twenty minutes"
 	@echo "make seeds     whether a verdict depends on the seed; an hour"
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
@@ -100,6 +101,9 @@ accuracy: $(DEV)
 
 mutants: $(DEV)
 	$(BIN)/python -W ignore tests/mutants/table.py --write --each
+
+margins: $(DEV)
+	$(BIN)/python -W ignore tests/corpus/margins.py --write
 
 seeds: $(DEV)
 	$(BIN)/python -W ignore tests/corpus/seeds.py
