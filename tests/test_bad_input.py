@@ -267,7 +267,7 @@ def test_an_error_names_the_students_line_and_no_other(
         (["check", "--seed", "x"], "'x' is not a valid integer", "grader check --help"),
         (["check", "--format", "pdf"], "'pdf' is not one of", "grader check --help"),
         (["hint", "skale"], "there is no exercise `skale`; did you mean `scale`?", "grader status"),
-        (["chek"], "No such command 'chek'", "grader --help"),
+        (["chek"], "there is no command `chek`; did you mean `check`?", "grader --help"),
         (["check", "--course", "/nonexistent"], "no course at /nonexistent", "--course DIR"),
     ],
 )

@@ -179,7 +179,7 @@ class Scripted:
     def __init__(self, answers: list[Any], loaded: wire.Value) -> None:
         self._answers, self._loaded = itertools.cycle(answers), loaded
 
-    def request(self, request: Any, seconds: float) -> Any:
+    def request(self, request: Any, seconds: float, watcher: Any = None) -> Any:
         wire.encode(request)
         if isinstance(request, wire.Load):
             return Reply(request.id, self._loaded)

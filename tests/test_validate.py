@@ -22,9 +22,12 @@ from grader.submissions.submission import Submission
 
 # Those that take the longest first.
 EXERCISES = ("multi_head_attention", "transformer_block", "masked_softmax", "causal_attention")
+EXERCISES += ("tiny_gpt", "kv_cache", "grouped_query_attention")
 EXERCISES += ("stacked_heads", "named_attention", "scaled_dot_product_attention")
 EXERCISES += ("trainable_self_attention", "self_attention", "softmax_temperature")
+EXERCISES += ("online_softmax", "seq2seq_attention", "histogram_transformer")
 EXERCISES += ("distance_attention", "additive_attention", "bilinear_attention")
+EXERCISES += ("rotary_embedding", "positional_encoding")
 EXERCISES += ("attention_dropout", "dictionary_lookup", "layer_norm", "feed_forward")
 MIN_FAULTS = 20
 

@@ -237,6 +237,8 @@ def test_the_tests_of_tiny_gpt_ask_for_other_stories_of_the_same_characters(cour
         new = file.partition(f'{name} = """\\\n')[2].partition('"""')[0]
         assert len(new) > 1000
         assert {*new} <= {*text}
+        stories = [each for each in new.split("\n\n") if len(each) > 60]
+        assert not any(each in text for each in stories)
 
 
 def test_a_third_token_meets_a_cache_of_two(references: References) -> None:
