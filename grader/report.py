@@ -159,7 +159,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
-class Picture:
+class Drawing:
     """What the student's code computes on a sequence, as something to look at.
 
     One matrix or one for each head, whose rows and columns may have labels; or a `text`.
@@ -236,7 +236,7 @@ class ExerciseResult:
     builds_on: tuple[str, ...] = ()  # the exercises before it, by name
     stand_ins: tuple[str, ...] = ()  # that took the place of earlier work that is not right yet
     curves: tuple[LossCurve, ...] = ()  # of its trainings
-    pictures: tuple[Picture, ...] = ()  # of what the student's code computes
+    pictures: tuple[Drawing, ...] = ()  # of what the student's code computes
     statement: str = ""
     hints: tuple[str, ...] = ()
     idea: str = ""  # what the reference does

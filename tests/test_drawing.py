@@ -9,7 +9,7 @@ import pytest
 from commandline import Grade
 
 from grader.course.course import load_course
-from grader.report import ExerciseResult, LossCurve, Outcome, Picture, Report
+from grader.report import Drawing, ExerciseResult, LossCurve, Outcome, Report
 from grader.reports import charts, pages, text
 from grader.reports.sketches import sketches
 
@@ -67,9 +67,9 @@ def test_a_students_copy_has_the_drawing(tiny_copy: Path) -> None:
 
 
 PICTURES = (
-    Picture("Alignment", "A row is a step.", (((0.9, 0.1), (0.0, 1.0)),), ("x", "y"), ("<b>", "d")),
-    Picture("Heads", "Two of them.", (((1.0, 0.0), (0.5, 0.5)), ((1.0, 0.0), (-0.5, 0.5)))),
-    Picture("A sample", "Drawn from the model.", text="a <b>cat</b>\nand a dog"),
+    Drawing("Alignment", "A row is a step.", (((0.9, 0.1), (0.0, 1.0)),), ("x", "y"), ("<b>", "d")),
+    Drawing("Heads", "Two of them.", (((1.0, 0.0), (0.5, 0.5)), ((1.0, 0.0), (-0.5, 0.5)))),
+    Drawing("A sample", "Drawn from the model.", text="a <b>cat</b>\nand a dog"),
 )
 CURVE = LossCurve.of("reversing", [(n, 3 / (n + 1)) for n in range(1000)])
 TEST = Outcome("test_it", "It learns.", "passed", 3, 3)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -22,6 +22,9 @@ from grader.reports.text import SCREEN
 from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.starting import StartMethod
 
+if TYPE_CHECKING:
+    from grader.grading.grader import OnProgress
+
 PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -29,14 +32,6 @@ BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
 CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
 LIST_VARIABLE = "GRADER_COURSE_LIST"
 PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
-
-
-class Step(Protocol):
-    """Shows the next step of some work, or with a note, how far the last one is."""
-
-    def __call__(self, name: str, note: str = "") -> None:
-        """Show it."""
-
 
 COURSE_FOLDER = functools.partial(
     click.option,
@@ -128,7 +123,7 @@ def _course(context: click.Context, place: str | None) -> Course:
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Step]:
+def progress_bar(total: int) -> Iterator[OnProgress]:
     """Show a progress bar on the error stream, if it is a terminal; yield its next step.
 
     A step with a note is none: it says how far the last one is. Where `PROGRESS_VARIABLE` is set,

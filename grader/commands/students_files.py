@@ -74,8 +74,8 @@ def students_texts(course: Course) -> dict[str, str]:
     for exercise in course.exercises:
         texts[f"{exercise.name}.py"] = make_stub(exercise)
         texts[f"tests/test_{exercise.name}.py"] = course.public_suite(exercise.name)
-        if (text := course.text(exercise.name)).is_file():
-            texts[f"tests/test_{exercise.name}.txt"] = text.read_text("utf-8")
+        if (beside := course.text(exercise.name)).is_file():
+            texts[f"tests/test_{exercise.name}.txt"] = beside.read_text("utf-8")
     for name, text in notebooks_of(course).items():
         texts[f"{NOTEBOOKS}/{name}"] = text
     return texts

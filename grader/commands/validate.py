@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.commands.build import plan_build
-from grader.commands.options import OWN_COURSE, Step, progress_bar
+from grader.commands.options import OWN_COURSE, progress_bar
 from grader.commands.proving import NO_PRICE, TO_DO, Proof, Prover, wrong_tests
 from grader.course.course import (
     SETTINGS,
@@ -30,7 +30,7 @@ from grader.sandbox.syntax import top_level_names
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Grader
+    from grader.grading.grader import Grader, OnProgress
 
 
 @click.command()
@@ -75,7 +75,7 @@ def validate_course(
     course: Course,
     names: Sequence[str],
     seed: int,
-    on_exercise: Step = lambda name, note="": None,
+    on_exercise: OnProgress = lambda name, note="": None,
     *,
     prices: bool = False,
 ) -> list[Proof]:
@@ -96,7 +96,7 @@ def _prove(
     names: Sequence[str],
     zygote: Zygote,
     seed: int,
-    on_exercise: Step = lambda name, note="": None,
+    on_exercise: OnProgress = lambda name, note="": None,
     *,
     prices: bool = False,
 ) -> list[Proof]:

@@ -27,7 +27,7 @@ from grader.sandbox.host.training import TrainingLimits, TrainingLog, Trainings
 from grader.sandbox.program import Program
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
-from grader.sandbox.wire import Progress, Source, Watch
+from grader.sandbox.wire import Source, TrainingStep, Watch
 from grader.sandbox.worker.operations import THREADS, OperationWatch
 
 
@@ -111,7 +111,7 @@ class DirectCode:
     def training(self, name: str) -> Iterator[tuple[Callable[[int, float], None], TrainingLog]]:
         """Let calls in the block train; yield what they take as `report`, and the log of it."""
         log = TrainingLog(TrainingLimits(), functools.partial(self.trainings.on_report, name))
-        yield lambda step, loss: log.hear(Progress(0, int(step), float(loss))), log
+        yield lambda step, loss: log.hear(TrainingStep(0, int(step), float(loss))), log
 
     @contextlib.contextmanager
     def sharing(self, *written: Tensor) -> Iterator[None]:

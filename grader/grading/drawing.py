@@ -17,7 +17,7 @@ from grader.course.course import DRAWING, Exercise
 from grader.errors import CheckFailure
 from grader.grading.picture import DRAWING_ERRORS, matrices_of
 from grader.grading.training import restored
-from grader.report import Picture, clean
+from grader.report import Drawing, clean
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
@@ -26,7 +26,7 @@ MAX_PICTURES, MAX_HEADS, MAX_SIDE = 4, 8, 32  # a side has as many rows or colum
 MAX_LABEL = 12  # characters
 
 
-def pictures_of(exercise: Exercise, student: Student) -> tuple[Picture, ...]:
+def pictures_of(exercise: Exercise, student: Student) -> tuple[Drawing, ...]:
     """Return the pictures of a student's code; those that it cannot compute are left out."""
     if not exercise.drawing:
         return ()
@@ -35,7 +35,7 @@ def pictures_of(exercise: Exercise, student: Student) -> tuple[Picture, ...]:
     def trained(name: str, make: Callable[[], Any]) -> Any:
         return restored(student, name, make)
 
-    found: list[Picture] = []
+    found: list[Drawing] = []
     try:
         for drawn in program.load("drawing").draw(student, trained):
             found += _picture(**drawn)
@@ -51,14 +51,14 @@ def _picture(
     rows: Any = (),
     columns: Any = (),
     text: Any = "",
-) -> Iterator[Picture]:
+) -> Iterator[Drawing]:
     """Yield a picture, unless it shows something that cannot be drawn."""
     if isinstance(weights, Tensor) and weights.dim() in (2, 3) and weights.isfinite().all():
         heads = weights.unsqueeze(0) if weights.dim() == 2 else weights
         heads = heads[:MAX_HEADS, :MAX_SIDE, :MAX_SIDE]
-        yield Picture(title, says, matrices_of(heads), _labels(rows), _labels(columns))
+        yield Drawing(title, says, matrices_of(heads), _labels(rows), _labels(columns))
     elif isinstance(text, str) and text:
-        yield Picture(title, says, text=clean(text))
+        yield Drawing(title, says, text=clean(text))
 
 
 def _labels(side: Iterable[Any]) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ NOTE_SECONDS = 0.2  # between two notes on a training
 class OnProgress(Protocol):
     """Hears of each exercise before it is graded, and then, with a note, how far it is."""
 
-    def __call__(self, name: str, note: str = "") -> object:
+    def __call__(self, name: str, note: str = "") -> None:
         """Take note of it."""
 
 

@@ -34,7 +34,7 @@ class _KeptTraining(msgspec.Struct, array_like=True):
     losses: Losses
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _KeptTrainings(msgspec.Struct, array_like=True):
     of: list[str]  # the versions that the trainings are of
     programs: dict[str, dict[str, _KeptTraining]]  # by key, oldest first
 
@@ -109,15 +109,15 @@ def save_trainings(course: Course, name: str, key: str, trainings: Trainings) ->
         write_whole(_path(course, name), msgspec.msgpack.encode(kept))
 
 
-def _load(course: Course, name: str) -> _Kept:
+def _load(course: Course, name: str) -> _KeptTrainings:
     of = versions_of(course, name)
     with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
         path = _path(course, name)
         if path.stat().st_size <= MAX_BYTES:
-            kept = msgspec.msgpack.decode(path.read_bytes(), type=_Kept)
+            kept = msgspec.msgpack.decode(path.read_bytes(), type=_KeptTrainings)
             if kept.of == of:
                 return kept
-    return _Kept(of, {})
+    return _KeptTrainings(of, {})
 
 
 def _path(course: Course, name: str) -> Path:

@@ -6,7 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from grader.report import ExerciseResult, LossCurve, Matrix, Picture
+from grader.report import Drawing, ExerciseResult, LossCurve, Matrix
 
 SHADES, BARS = " ░▒▓█", "▁▂▃▄▅▆▇█"
 FAINT = 0.02  # of the largest weight
@@ -45,7 +45,7 @@ def _share(part: float, whole: float, levels: int) -> int:
     return min(levels - 1, int(levels * part / whole)) if whole else 0
 
 
-def _picture(picture: Picture) -> Iterator[str]:
+def _picture(picture: Drawing) -> Iterator[str]:
     yield picture.title
     for line in picture.text.splitlines():
         yield from (f"  {part}" for part in textwrap.wrap(line, WIDTH - 2))

@@ -15,7 +15,8 @@ MAX_NODES = 300_000  # of a syntax tree
 # The words without which every forbidden name stands in the text as it is.
 # A module's `eval()` runs no text, and who predicts looks nothing up.
 INDIRECT = re.compile(
-    r"attr|vars|(?<!pre)dict|import_module|__import__|modules|builtins|(?<![.\w])eval\b|exec|globals|locals"
+    r"attr|vars|(?<!pre)dict|import_module|__import__|modules|builtins|(?<![.\w])eval\b|exec"
+    "|globals|locals"
 )
 
 

@@ -95,7 +95,7 @@ class Handle(msgspec.Struct, tag="h", frozen=True):
     parameters: Annotated[dict[str, Sizes], Many] = {}  # shapes by name, of an `nn.Module`
 
 
-# Stands for `report(step, loss)` among a call's arguments: what that is given comes as `Progress`.
+# Stands for `report(step, loss)` among a call's arguments: each call of it is a `TrainingStep`.
 REPORT = Handle(0, "function")
 Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | WireDict | Handle
 
@@ -276,7 +276,7 @@ class Failure(msgspec.Struct, tag="failure", frozen=True):
     operations: Annotated[dict[str, int], Many] = {}
 
 
-class Progress(msgspec.Struct, tag="progress", frozen=True):
+class TrainingStep(msgspec.Struct, tag="progress", frozen=True):
     """How far a call is: sent before its answer, whenever the code calls `report(step, loss)`."""
 
     id: int
@@ -287,9 +287,9 @@ class Progress(msgspec.Struct, tag="progress", frozen=True):
 Answer = Reply | Failure
 
 _requests = msgspec.msgpack.Decoder(Request)
-_answers = msgspec.msgpack.Decoder(Answer | Progress)
+_answers = msgspec.msgpack.Decoder(Answer | TrainingStep)
 
-encode: Callable[[Request | Answer | Progress], bytes] = msgspec.msgpack.Encoder().encode
+encode: Callable[[Request | Answer | TrainingStep], bytes] = msgspec.msgpack.Encoder().encode
 
 
 def decode_request(data: bytes) -> Request:
@@ -297,7 +297,7 @@ def decode_request(data: bytes) -> Request:
     return _decode(_requests, data)  # type: ignore[no-any-return]
 
 
-def decode_answer(data: bytes) -> Answer | Progress:
+def decode_answer(data: bytes) -> Answer | TrainingStep:
     """Return the answer in a frame's body, or what came before it. Raises `Malformed`."""
     return _decode(_answers, data)  # type: ignore[no-any-return]
 
@@ -437,7 +437,7 @@ def refuse(value: Any) -> NoReturn:
     raise Malformed(f"a {type(value).__name__} cannot be sent")
 
 
-def frame(message: Request | Answer | Progress) -> bytes:
+def frame(message: Request | Answer | TrainingStep) -> bytes:
     """Return a message as bytes to send, its length in front."""
     body = encode(message)
     return HEADER.pack(len(body)) + body

@@ -186,7 +186,10 @@ def test_logits(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_parameters(student):
-    """There are the parameters of the statement, and no others; embeddings start small."""
+    """There are the parameters of the statement, and no others; embeddings start small.
+
+    Guards: parameters beside those of the statement, whatever they do.
+    """
     for sizes in (SIZES, (31, 40, 2, 3, 50)):
         found, wanted = parameter_shapes(student.TinyGPT(*sizes, 0.0)), shapes_of(sizes)
         wrong = ", ".join(sorted(set(found) ^ set(wanted)))

@@ -164,3 +164,42 @@ def converted(make: Callable[[], Any], rng: Rng, dtype: torch.dtype, x: Tensor) 
 
 def rate(rng: Rng) -> float:
     return float(one_of(rng, 0.0, 0.0, 0.3, 0.6, 0.8, 1.0))
+
+
+def wrong_shapes(batch: int, n_queries: int, n_keys: int) -> Iterator[tuple[int, ...]]:
+    shapes = (
+        *((batch + 1,), (n_queries,), (n_keys,), (batch, n_keys), (n_queries, batch), (batch, 1)),
+        *((batch, n_queries + 1), (batch + 1, n_queries), (batch, n_queries, 1), (1,), ()),
+        *((1, n_queries), (batch, n_queries, n_keys), (batch, 1, n_queries), (batch * n_queries,)),
+    )
+    yield from (s for s in shapes if s not in ((batch,), (batch, n_queries)))
+
+
+def of_tokens(
+    make: Callable[[], Any], rng: Rng, batch: int, n_tokens: int, d_in: int, context: int
+) -> Iterator[Question]:
+    """Ask a layer about changed later tokens, all numbers of tokens, and too many."""
+    layer = functools.cache(lambda: build(make, rng=Rng(rng.seed)))
+    x = rng.randn(batch, n_tokens, d_in)
+    for far in (1e3, 1e6):
+        changed = x.clone()
+        changed[:, n_tokens // 2 :] += far
+        yield f"later tokens {far} larger", functools.partial(called, layer, changed)
+    for count in {1, 2, context, context + 1, context + 2, 10 * context + 7}:
+        tokens = rng.randn(size(rng, 3), count, d_in)
+        yield f"{count} of {context} tokens", functools.partial(called, layer, tokens)
+        yield (
+            f"{count} of {context} tokens in training",
+            functools.partial(called, layer, tokens, training=True),
+        )
+
+
+def called(layer: Callable[[], Any], x: Tensor, *, training: bool = False) -> Any:
+    """Return the output; in training only that there is one."""
+    output = layer().train(training)(x)
+    return "an output" if training else output
+
+
+def refusal(make: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    make(*args, **kwargs)
+    return "a layer"

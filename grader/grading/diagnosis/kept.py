@@ -23,7 +23,7 @@ MAX_BYTES = 32 * 1024**2  # of a file that is read
 Store = dict[str, dict[str, Answer]]  # by the hash of a program, by probe
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _KeptAnswers(msgspec.Struct, array_like=True):
     of: list[str]  # the versions that the answers are of
     answers: dict[str, dict[str, PlainAnswer]]
 
@@ -39,7 +39,7 @@ def load_answers(course: Course, name: str) -> Store:
     with contextlib.suppress(*errors, msgspec.MsgspecError):
         path = _path(course, name)
         if path.stat().st_size <= MAX_BYTES:
-            kept = msgspec.msgpack.decode(path.read_bytes(), type=_Kept)
+            kept = msgspec.msgpack.decode(path.read_bytes(), type=_KeptAnswers)
             if kept.of == versions_of(course, name):
                 return {
                     key: {probe: answer_of(each) for probe, each in answers.items()}
@@ -55,7 +55,7 @@ def save_answers(course: Course, name: str, store: Store) -> None:
         for key, answers in store.items()
     }
     with contextlib.suppress(OSError):
-        data = msgspec.msgpack.encode(_Kept(versions_of(course, name), plain))
+        data = msgspec.msgpack.encode(_KeptAnswers(versions_of(course, name), plain))
         write_whole(_path(course, name), data)
 
 

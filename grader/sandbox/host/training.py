@@ -77,7 +77,7 @@ class TrainingLog:
         last = self._losses[-1:]
         return tuple(chosen if chosen[-1:] == last else [*chosen, *last])
 
-    def hear(self, progress: wire.Progress) -> None:
+    def hear(self, progress: wire.TrainingStep) -> None:
         """Take note of a report, and pass it on."""
         self._losses.append((progress.step, progress.loss))
         self._on_report(progress.step, progress.loss)

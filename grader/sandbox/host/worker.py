@@ -38,7 +38,7 @@ T = TypeVar("T")
 class CallWatcher(Protocol):
     """The interface of what watches a call that takes long."""
 
-    def hear(self, progress: wire.Progress) -> None:
+    def hear(self, progress: wire.TrainingStep) -> None:
         """Take note of how far the code is."""
 
     def check(self, pid: int) -> None:
@@ -215,7 +215,7 @@ class Worker:
         """Return the next answer; what comes before it, about request `number`, is passed on."""
         for _ in range(wire.MAX_PROGRESS):
             message = self._receive(end)
-            if not isinstance(message, wire.Progress):
+            if not isinstance(message, wire.TrainingStep):
                 return message
             if number is not None:
                 if message.id != number or self._watcher is None:
@@ -224,7 +224,7 @@ class Worker:
                 self._check()
         raise wire.Malformed(f"progress was told more than {wire.MAX_PROGRESS} times")
 
-    def _receive(self, end: float) -> wire.Answer | wire.Progress:
+    def _receive(self, end: float) -> wire.Answer | wire.TrainingStep:
         size = wire.HEADER.size
         self._fill(size, end)
         total = size + wire.body_length(self._buffer[:size])
@@ -291,7 +291,7 @@ def _late(seconds: float, place: wire.Failure | None) -> StudentFailure:
     return failure
 
 
-def _layers_of(hello: wire.Answer | wire.Progress) -> tuple[str, ...]:
+def _layers_of(hello: wire.Answer | wire.TrainingStep) -> tuple[str, ...]:
     """Return the layers in a worker's first message. Raises its refusal to start."""
     if isinstance(hello, wire.Failure) and hello.kind == Unconfined.__name__:
         raise cannot_confine(hello.message)

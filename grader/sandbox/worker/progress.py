@@ -13,10 +13,10 @@ DENSE = 256  # calls that are all told; of twice as many, every 2nd is, and so o
 class CallProgress:
     """The progress of one call: `report` is what the student's code gets, in the block alone."""
 
-    def __init__(self, number: int, tell: Callable[[wire.Progress], None]) -> None:
+    def __init__(self, number: int, tell: Callable[[wire.TrainingStep], None]) -> None:
         self._number, self._tell = number, tell
         self._count, self._every = 0, 1
-        self._untold: wire.Progress | None = None
+        self._untold: wire.TrainingStep | None = None
         self._is_over = False
 
     def __enter__(self) -> CallProgress:
@@ -36,7 +36,7 @@ class CallProgress:
         number, value = int(step), float(loss)
         if self._is_over or not -(2**63) <= number < 2**63:
             return
-        told = wire.Progress(self._number, number, value)
+        told = wire.TrainingStep(self._number, number, value)
         self._untold = told if self._count % self._every else None
         if self._untold is None:
             self._tell(told)

@@ -57,7 +57,7 @@ class Server:
     def __init__(
         self,
         lets_out: tuple[type[BaseException], ...] = (),
-        tell: Callable[[wire.Progress], None] = lambda progress: None,
+        tell: Callable[[wire.TrainingStep], None] = lambda progress: None,
     ) -> None:
         self._lets_out, self._tell = lets_out, tell
         self._printed = CapturedOutput()

@@ -46,7 +46,7 @@ class Conversation:
         """
         self._send(self._server.place_of(frame))
 
-    def _tell(self, progress: wire.Progress) -> None:
+    def _tell(self, progress: wire.TrainingStep) -> None:
         """Send how far a call is, before its answer."""
         with self._sending:
             self._connection.sendall(wire.frame(progress))
