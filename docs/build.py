@@ -58,18 +58,21 @@ def watch() -> str:
 
 
 def exercises() -> str:
-    """Return the course as a table: each list with what it adds to those before it."""
-    course, shown, faults = load_course(ROOT), set(), 0
+    """Return the course as a table: the first list by exercise, and each list as a whole."""
+    course = load_course(ROOT)
     rows = ["| exercise | | points | known mistakes |", "|---|---|---|---|"]
-    for name in course.lists:
+    for number, name in enumerate(course.lists):
         listed = course.choose(name)
-        for exercise in (each for each in listed.exercises if each.name not in shown):
-            count = len(load_faults(exercise))
-            title = f"[{exercise.title}](exercises/{exercise.name}.py)"
-            rows.append(f"| {title} | {exercise.summary} | {exercise.points} | {count} |")
-            shown.add(exercise.name)
-            faults += count
-        rows.append(f"| **The list `{name}`** | | **{listed.points}** | **{faults}** |")
+        faults = {exercise.name: len(load_faults(exercise)) for exercise in listed.exercises}
+        if number == 0:
+            for exercise in listed.exercises:
+                title = f"[{exercise.title}](exercises/{exercise.name}.py)"
+                count = faults[exercise.name]
+                rows.append(f"| {title} | {exercise.summary} | {exercise.points} | {count} |")
+        says = f"[{len(faults)} exercises](exercises/README.md)"
+        rows.append(
+            f"| **The list `{name}`** | {says} | **{listed.points}** | **{sum(faults.values())}** |"
+        )
     return "\n".join(rows) + "\n"
 
 
