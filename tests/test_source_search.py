@@ -148,6 +148,10 @@ CELLS = {
     "an item": ("t = {}\ndef mine(x): return t['f'](x)", f"{FORBIDDEN}t['f'] = layer"),
     "a list": ("t = []\ndef mine(x): return t[0](x)", f"{FORBIDDEN}t.append(layer)"),
     "indirect": ("def mine(x): return x", f"{FORBIDDEN}globals()['mine'] = layer"),
+    "another module": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}import sys\nsetattr(sys.modules['__main__'], 'mine', layer)",
+    ),
     "a star": ("def mine(x): return layer_norm(x)", "from torch import *\nlayer_norm"),
 }
 
@@ -158,9 +162,20 @@ def test_of_a_notebook_the_cells_that_an_exercise_needs_are_searched(cells: tupl
     assert forbidden_calls(text, "x.ipynb", PATTERNS, ["mine"])
 
 
-def test_the_cells_of_other_exercises_do_not_count() -> None:
+HARMLESS = {
+    "a call": "return layer(x)",
+    "an attribute by name": "return getattr(layer, name)(x)",
+    "a dictionary": "return dict(a=layer)",
+    "a model in evaluation": "x.eval(); return layer(x)",
+    "its parts": "return [layer(m) for m in x.modules()]",
+    "what is predicted": '"""The prediction of an evaluation, as executed."""; return layer(x)',
+}
+
+
+@pytest.mark.parametrize("line", HARMLESS.values(), ids=HARMLESS)
+def test_the_cells_of_other_exercises_do_not_count(line: str) -> None:
     mine = "import torch\ndef mine(x):\n    return torch.exp(x)\n"
-    other = "import torch\ndef other(x):\n    return torch.layer_norm(x)\n"
+    other = f"{FORBIDDEN}def other(x):\n    {line}\n"
     text = f"{CELL}1\n{mine}{CELL}2\n{other}"
     assert forbidden_calls(text, "x.ipynb", PATTERNS, ["mine"]) == []
     assert forbidden_calls(text, "x.ipynb", PATTERNS, ["other"])

@@ -13,10 +13,14 @@ from grader.sandbox.cells import CELL, NOTEBOOK
 
 MAX_NODES = 300_000  # of a syntax tree
 # The words without which every forbidden name stands in the text as it is.
-# A module's `eval()` runs no text, and who predicts looks nothing up.
 INDIRECT = re.compile(
-    r"attr|vars|(?<!pre)dict|import_module|__import__|modules|builtins|(?<![.\w])eval\b|exec"
-    "|globals|locals"
+    "attr|vars|dict|import_module|__import__|modules|builtins|eval|exec|globals|locals"
+)
+# And those without which a cell binds only names that stand in it: to read an attribute binds none,
+# nor does a module's `eval()` or `modules()`.
+BINDS_ANY = re.compile(
+    r"(?:set|del)attr|\bvars\b|__dict__|import_module|__import__|\bmodules\b(?!\()|builtins"
+    r"|(?<![.\w])eval\b|\bexec\b|globals|locals"
 )
 
 
@@ -108,7 +112,7 @@ def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
 
 def _cell_of(text: str) -> _CellNames:
     cell = _CellNames(
-        _nodes(text), set(), set(), set(), is_indirect=INDIRECT.search(text) is not None
+        _nodes(text), set(), set(), set(), is_indirect=BINDS_ANY.search(text) is not None
     )
     tables = [symtable.symtable(text, "cell", "exec")]
     for table in tables:
