@@ -40,6 +40,7 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 
 VOCAB, D_MODEL, HEADS, LAYERS, CONTEXT = SIZES = (11, 12, 3, 2, 7)
 TINY = (5, 4, 2, 1, 3)  # of models that are trained for a few steps
+WIDE = (5, 16, 2, 1, 3)  # and of one that learns in 60, whatever it starts with
 LAYER_SHAPES = {
     "attention.W_query.weight": (1, 1),  # in units of d_model
     "attention.W_key.weight": (1, 1),
@@ -423,7 +424,7 @@ def test_training_steps(student, reference, rng):
     expect(sizes[1] > 4 * sizes[0], "batch_size does not say how many windows a step draws")
     # A text of zeros and then ones: who looks at one part alone does not learn the other.
     text = torch.arange(2).repeat_interleave(30)
-    model = student.TinyGPT(*TINY, 0.0)
+    model = student.TinyGPT(*WIDE, 0.0)
     student.train_gpt(model, text, 60, 16, 0.03)
     for token in (0, 1):
         loss = cross_entropy(model, torch.full((1, 4), token)).item()
