@@ -36,7 +36,6 @@ __all__ = [
     "assert_dropped",
     "assert_dtype",
     "assert_linear_memory",
-    "assert_makes_no_tensor_of",
     "assert_memory",
     "assert_moves",
     "assert_reaches",
@@ -417,32 +416,6 @@ def _operations(student: Student, call: Callable[[], Any]) -> int:
     with watched(student, kernels=False) as seen:
         call()
     return seen.operations
-
-
-def assert_makes_no_tensor_of(
-    student: Student, call: Callable[[], Any], sizes: Mapping[str, int]
-) -> None:
-    """Raise `Mismatch` if a call makes a tensor with as many numbers as the product of `sizes`.
-
-    `sizes` holds the sizes of the axes that no tensor may have together, by name. If all differ,
-    they name the axes of the tensor in the message.
-
-    Example::
-
-        def test_makes_no_differences(student, rng):
-            \"\"\"No tensor of all differences is made.\"\"\"
-            queries, keys = rng.randn(1, 3, 4), rng.randn(1, 5, 4)
-            sizes = {"n_queries": 3, "n_keys": 5, "d": 4}
-            assert_makes_no_tensor_of(student, lambda: student.scores(queries, keys), sizes)
-    """
-    with watched(student, kernels=False) as seen:
-        call()
-    made, most = seen.largest, math.prod(sizes.values())
-    expect(
-        made.elements < most,
-        f"{_described(made, sizes)} was made: "
-        f"{made.elements / max(most, 1):.1f} times {' · '.join(sizes)} numbers",
-    )
 
 
 def _described(made: proxies.MadeTensor, sizes: Mapping[str, int]) -> str:
