@@ -123,22 +123,34 @@ def still_trainable(student, rng):
     return [[float(p.requires_grad)] * 10 for p in model.parameters()]
 
 
-def changes(student, rng, steps, n=6, counts=None):
-    """Return how much each parameter moves in some steps on all of a few equal sequences."""
+def untrained(student, rng):
+    """Return a model, and six equal sequences of different tokens: any batch is the same."""
     model = build(student.CountingTransformer, *SIZES, rng=rng, dtype=torch.float32, layers=LAYERS)
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    tokens = draw(rng, 1).repeat(n, 1)  # whichever are drawn, a batch is the same
-    labels = torch.arange(5).repeat(n, 1) if counts is None else counts
-    with seeded(student, 1):
-        student.train_counter(model, tokens, labels, steps)
-    return model, before, tokens, labels
+    return model, rng.permutation(4).repeat(6, 1)
 
 
 @probe(TRAINING, decides=False)
 def learned(student, rng):
     """What a model says of one sequence after eighty steps."""
-    model, _, tokens, _ = changes(student, rng, 80)
+    model, tokens = untrained(student, rng)
+    with seeded(student, 1):
+        student.train_counter(model, tokens, tokens + 2, 80)
     return model(tokens).argmax(dim=-1)
+
+
+@probe(TRAINING, decides=False)
+def after_another_call(student, rng):
+    """Which parameters a step moves as it does in a model that was not trained before."""
+    model, tokens = untrained(student, rng)
+    with seeded(student, 1):
+        student.train_counter(model, tokens, tokens + 2, 3)
+    other, _ = untrained(student, rng)
+    other.load_state_dict(model.state_dict())
+    for each in (model, other):
+        with seeded(student, 1):
+            student.train_counter(each, tokens, 5 - tokens, 1)
+    pairs = zip(model.named_parameters(), other.parameters())
+    return {name: [float(torch.allclose(one, two))] * 10 for (name, one), two in pairs}
 
 
 @probe(TRAINING, decides=False)
@@ -146,7 +158,10 @@ def unchanged(student, rng):
     """Which parameters no step changes."""
     found = {}
     for steps in (0, 1):
-        model, before, _, _ = changes(student, rng, steps)
+        model, tokens = untrained(student, rng)
+        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        with seeded(student, 1):
+            student.train_counter(model, tokens, tokens + 1, steps)
         found[f"{steps} steps"] = {
             name: [float(torch.equal(p.detach(), before[name]))] * 10
             for name, p in model.named_parameters()
