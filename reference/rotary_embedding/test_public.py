@@ -101,3 +101,12 @@ def test_dtype(student, rng):
         assert_dtype(turned, torch.bfloat16, f"rotate for bfloat16 and {interleaved=}")
     output = student.rotary_attention(x, x, x, positions)
     assert_dtype(output, torch.bfloat16, "rotary_attention for bfloat16")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_attention")
+def test_large_scores(student):
+    """With scores of some thousands, each token of the example attends to itself alone."""
+    queries, keys, values = pointing()
+    output = student.rotary_attention(queries * 100, keys * 100, values, torch.arange(3))
+    assert_close(output, values, "the output for large queries and keys")
