@@ -1,10 +1,13 @@
-"""Public tests, which students can read and run: the worked example of the statement."""
+"""Public tests, which students can read and run."""
 
 import pytest
 import torch
 
 from grader.testing import (
     assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_vectorised,
     assert_written_by_hand,
     expect,
     load_parameters,
@@ -29,6 +32,12 @@ def with_weights(student):
         "w_v.weight": torch.tensor([[1.0, 1.0]]),
     }
     return load_parameters(student.AdditiveAttention(1, 2, 2, 0.0), state)
+
+
+def draw(rng, batch=2, n_queries=3, n_keys=4):
+    """Return random queries, keys and values."""
+    queries, keys = rng.randn(batch, n_queries, 2), rng.randn(batch, n_keys, 3)
+    return queries, keys, rng.randn(batch, n_keys, 5)  # (batch, n_keys, d_value)
 
 
 @pytest.mark.points(0)
@@ -61,3 +70,52 @@ def test_lengths(student):
     expected = torch.tensor([[[0.6363, 0.3637], [0.4573, 0.5427]]], dtype=torch.float64)
     output = output_of(with_weights(student), *example(), torch.tensor([2]))
     assert_close(output, expected, atol=1e-4)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over batch items, queries or keys."""
+
+    def called(**sizes):
+        attention = student.AdditiveAttention(2, 3, 6, 0.0).to(torch.float64)
+        inputs = draw(rng, **sizes)
+        return lambda: output_of(attention, *inputs)
+
+    larger = {"batch items": called(batch=7), "queries": called(n_queries=10)}
+    assert_vectorised(student, called(), {**larger, "keys": called(n_keys=13)})
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_dropout(student, rng):
+    """In training, weights are dropped; `attention_weights` holds them as they are before."""
+    queries, keys, values = (tensor.repeat(300, 1, 1) for tensor in draw(rng, batch=1))
+    inverse = torch.linalg.pinv(values[0])  # it turns an output into the weights behind it
+    attention = student.AdditiveAttention(2, 3, 6, 0.4).to(torch.float64)
+    weights = output_of(attention.eval(), queries, keys, values) @ inverse
+    seen = output_of(attention.train(), queries, keys, values) @ inverse
+    assert_close(attention.attention_weights, weights, "attention_weights in training")
+    dropped = seen.abs() < weights / 2
+    kept = (weights / 0.6).masked_fill(dropped, 0.0)
+    assert_close(seen, kept, "the weights in training (computed from the output)")
+    assert_dropped(dropped, 0.4, "weights")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_dtype(student, rng):
+    """A module in bfloat16 takes inputs in bfloat16, and so is its output."""
+    attention = student.AdditiveAttention(2, 3, 6, 0.0).to(torch.bfloat16)
+    output = output_of(attention, *(tensor.to(torch.bfloat16) for tensor in draw(rng)))
+    assert_dtype(output, torch.bfloat16, "the output for bfloat16")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_nothing_is_remembered(student, rng):
+    """A call with other numbers changes no later output."""
+    attention = with_weights(student)
+    output_of(attention, *(rng.randn(1, *shape) for shape in ((2, 1), (3, 2), (3, 2))))
+    expected = output_of(with_weights(student), *example())
+    assert_close(output_of(attention, *example()), expected, "the output of a second call")

@@ -1,11 +1,14 @@
-"""Public tests, which students can read and run: the worked example of the statement."""
+"""Public tests, which students can read and run."""
 
 import pytest
 import torch
 
 from grader.testing import (
     assert_close,
-    assert_makes_no_tensor_of,
+    assert_dropped,
+    assert_dtype,
+    assert_memory,
+    assert_vectorised,
     assert_written_by_hand,
     output_of,
 )
@@ -17,6 +20,12 @@ def example():
     keys = [[[1.0, 0.0], [0.0, 2.0], [2.0, 2.0]]]  # (batch, n_keys, d)
     values = [[[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]]]  # (batch, n_keys, d_value)
     return [torch.tensor(numbers, dtype=torch.float64) for numbers in (queries, keys, values)]
+
+
+def draw(rng, batch=2, n_queries=3, n_keys=4):
+    """Return random queries, keys and values."""
+    queries, keys = rng.randn(batch, n_queries, 3), rng.randn(batch, n_keys, 3)
+    return queries, keys, rng.randn(batch, n_keys, 5)  # (batch, n_keys, d_value)
 
 
 @pytest.mark.points(0)
@@ -86,12 +95,67 @@ def test_two_batch_items(student, rng):
 @pytest.mark.points(0)
 @pytest.mark.needs("test_distance_scores", "test_without_query_norm", "test_example")
 def test_no_tensor_of_differences(student, rng):
-    """No tensor of n_queries * n_keys * d numbers is made."""
+    """The differences of all queries and keys never exist at once."""
     queries, keys, values = rng.randn(1, 31, 23), rng.randn(1, 37, 23), rng.randn(1, 37, 5)
     attention, sizes = student.DistanceAttention(0.0), {"n_queries": 31, "n_keys": 37, "d": 23}
+    enough = 31 * 37 * 23 * 8 / 2  # bytes: half of the differences
     for call in (
         lambda: student.distance_scores(queries, keys),
         lambda: student.scores_without_query_norm(queries, keys),
         lambda: attention(queries, keys, values),
     ):
-        assert_makes_no_tensor_of(student, call, sizes)
+        assert_memory(student, call, enough, sizes)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_distance_scores", "test_without_query_norm", "test_example")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over batch items, queries or keys."""
+
+    def called(**sizes):
+        queries, keys, values = draw(rng, **sizes)
+        return lambda: (
+            student.distance_scores(queries, keys),
+            student.scores_without_query_norm(queries, keys),
+            output_of(student.DistanceAttention(0.0), queries, keys, values),
+        )
+
+    larger = {"batch items": called(batch=7), "queries": called(n_queries=10)}
+    assert_vectorised(student, called(), {**larger, "keys": called(n_keys=13)})
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_dropout(student, rng):
+    """In training, weights are dropped; `attention_weights` holds them as they are before."""
+    queries, keys, values = (tensor.repeat(300, 1, 1) for tensor in draw(rng, batch=1))
+    inverse = torch.linalg.pinv(values[0])  # it turns an output into the weights behind it
+    attention = student.DistanceAttention(0.4)
+    weights = output_of(attention.eval(), queries, keys, values) @ inverse
+    seen = output_of(attention.train(), queries, keys, values) @ inverse
+    assert_close(attention.attention_weights, weights, "attention_weights in training")
+    dropped = seen.abs() < weights / 2
+    kept = (weights / 0.6).masked_fill(dropped, 0.0)
+    assert_close(seen, kept, "the weights in training (computed from the output)")
+    assert_dropped(dropped, 0.4, "weights")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_dtype(student, rng):
+    """For inputs in bfloat16, scores and output are in bfloat16."""
+    queries, keys, values = (tensor.to(torch.bfloat16) for tensor in draw(rng))
+    for scores in (student.distance_scores, student.scores_without_query_norm):
+        assert_dtype(scores(queries, keys), torch.bfloat16, "the scores for bfloat16")
+    output = output_of(student.DistanceAttention(0.0), queries, keys, values)
+    assert_dtype(output, torch.bfloat16, "the output for bfloat16")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_nothing_is_remembered(student, rng):
+    """A call with other numbers changes no later output."""
+    attention = student.DistanceAttention(0.0)
+    output_of(attention, *(rng.randn(1, *shape) for shape in ((2, 2), (3, 2), (3, 2))))
+    expected = output_of(student.DistanceAttention(0.0), *example())
+    assert_close(output_of(attention, *example()), expected, "the output of a second call")

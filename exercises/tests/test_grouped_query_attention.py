@@ -1,12 +1,16 @@
-"""Public tests, which students can read and run: the worked example of the statement."""
+"""Public tests, which students can read and run."""
 
 import pytest
 import torch
 
 from grader.testing import (
     assert_close,
+    assert_dropped,
+    assert_dtype,
     assert_memory,
+    assert_moves,
     assert_refused,
+    assert_vectorised,
     assert_written_by_hand,
     expect,
     load_parameters,
@@ -98,3 +102,71 @@ def test_memory(student, rng):
     enough = 12 * 400 * 32 * 8 / 2  # bytes: half of the keys, copied to all heads
     assert_memory(student, lambda: student.grouped_scores(queries, keys), enough, sizes)
     assert_memory(student, lambda: student.grouped_context(weights, keys), enough, sizes)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_grouped_scores", "test_grouped_context")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences, heads, queries, keys or tokens."""
+
+    def called(batch=3, heads=4, kv_heads=2, n_queries=2, n_keys=5):
+        queries, weights = (
+            rng.randn(batch, heads, n_queries, 6),
+            rng.rand(batch, heads, n_queries, n_keys),
+        )
+        keys = rng.randn(batch, kv_heads, n_keys, 6)
+        module = student.GroupedQueryAttention(7, 3 * heads, 9, 0.0, heads, kv_heads)
+        x = rng.randn(batch, n_queries, 7).float()
+        return lambda: (
+            student.grouped_scores(queries, keys),
+            student.grouped_context(weights, keys),
+            output_of(module, x),
+        )
+
+    larger = {"sentences": called(batch=8), "queries and tokens": called(n_queries=9)}
+    larger |= {"keys": called(n_keys=14), "heads": called(heads=16)}
+    assert_vectorised(student, called(), {**larger, "heads of keys": called(kv_heads=4)})
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_class")
+def test_dropout(student):
+    """In training, weights are dropped, each on its own, and nothing else is."""
+    # Without scores, token i has the weight 1 / i for each of the tokens 1 to i.
+    weights = torch.ones(3, 3).tril().double() / torch.arange(1, 4).view(3, 1)
+    mixing = torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]).double()
+    zeros = {
+        f"{name}.weight": torch.zeros(rows, 3) for name, rows in (("W_query", 12), ("W_key", 6))
+    }
+    value, out = mixing.repeat(2, 1), torch.eye(12)
+    layers = {"W_value.weight": value, "out_proj.weight": out, "out_proj.bias": torch.zeros(12)}
+    module = student.GroupedQueryAttention(3, 12, 3, 0.4, 4, 2)
+    module = load_parameters(module, {**zeros, **layers})
+    x = torch.eye(3).double().repeat(300, 1, 1)
+
+    def seen():
+        heads = output_of(module, x).view(300, 3, 4, 3).transpose(1, 2)
+        return heads @ mixing.T.inverse()  # (300, num_heads, n_tokens, n_tokens)
+
+    what = "the weights in {} (computed from the output)"
+    assert_close(seen(), weights.expand(300, 4, 3, 3), what.format("eval mode"))
+    module.train()
+    in_training = seen()
+    dropped = in_training.abs() < weights / 2
+    left = (weights / 0.6).masked_fill(dropped, 0.0)
+    assert_close(in_training, left, what.format("training"))
+    assert_dropped(dropped[:, :, weights > 0], 0.4, "weights")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_class")
+def test_dtype_and_device(student, rng):
+    """The class works in bfloat16 and on another device."""
+    x = rng.randn(2, 4, 7).float()
+
+    def make():
+        return student.GroupedQueryAttention(7, 12, 5, 0.0, 6, 2)
+
+    output = output_of(make().to(torch.bfloat16), x.to(torch.bfloat16))
+    assert_dtype(output, torch.bfloat16, "the output for bfloat16")
+    assert_moves(make, x)

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, assert_written_by_hand, expect, output_of, parameter_shapes
+from grader.testing import (
+    assert_close,
+    assert_dtype,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+    parameter_shapes,
+    trained,
+)
 
 TOKENS = [[2, 0, 2, 1, 2, 0]]
 COUNTS = [[3, 2, 3, 1, 3, 2]]
@@ -48,3 +57,46 @@ def test_train(student):
     student.train_counter(model, tokens, counts, 100)
     found = output_of(model, tokens).argmax(dim=-1)
     assert_close(found, counts, "the counts")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_train")
+def test_labels_and_reports(student):
+    """Other labels than the counts are learned as well, and each step reports its mean loss."""
+    tokens = torch.tensor(TOKENS)
+    labels = 3 - tokens  # what no counting gives
+
+    def train(model, report):
+        student.train_counter(model, tokens, labels, 100, report=report)
+
+    run = trained(student, "labels", lambda: student.CountingTransformer(3, 6, 16), train)
+    found = output_of(run.module, tokens).argmax(dim=-1)
+    assert_close(found, labels, "the labels that are learned")
+    steps = [step for step, _ in run.losses]
+    expect(steps == [*range(1, 101)], "the 100 steps are not reported as 1 to 100")
+    loss = run.losses[0][1]
+    expect(0.7 < loss < 7, f"the first loss is {loss:.3g}, which is no mean over the tokens")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_parameters", "test_set_weights")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sequences or tokens."""
+
+    def called(n, n_tokens):
+        model, tokens = student.CountingTransformer(3, 12, 5), rng.randint(0, 3, n, n_tokens)
+        return lambda: output_of(model, tokens)
+
+    larger = {"sequences": called(8, 4), "tokens": called(2, 11)}
+    assert_vectorised(student, called(2, 4), larger)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_parameters", "test_set_weights")
+def test_dtype(student):
+    """A model in bfloat16 has logits in bfloat16, and weights by hand can be trained."""
+    model = student.CountingTransformer(3, 6, 4).to(torch.bfloat16)
+    assert_dtype(output_of(model, torch.tensor(TOKENS)), torch.bfloat16, "the logits in bfloat16")
+    student.set_weights(model)
+    frozen = [name for name, each in model.named_parameters() if not each.requires_grad]
+    expect(not frozen, f"after set_weights, these can no longer be trained: {', '.join(frozen)}")

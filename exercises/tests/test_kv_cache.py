@@ -1,11 +1,16 @@
-"""Public tests, which students can read and run: the worked example of the statement."""
+"""Public tests, which students can read and run."""
 
 import pytest
 import torch
 
 from grader.testing import (
     assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_linear_memory,
+    assert_moves,
     assert_refused,
+    assert_vectorised,
     assert_written_by_hand,
     load_parameters,
     output_of,
@@ -89,3 +94,79 @@ def test_new_sequence(student, rng):
     output_of(module, rng.randn(1, 1, 4), cache)
     other, _ = output_of(module, x[:, 2:].clone(), cache)
     assert_close(other, one, "the output of a second call with the same cache")
+
+
+def cache_of(rng, batch, heads, n_cached, d_head):
+    """Return a cache of random keys and values."""
+    return tuple(rng.randn(batch, heads, n_cached, d_head).float() for _ in range(2))
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_chunks")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences, heads, tokens or cached tokens."""
+
+    def called(batch=3, n_tokens=2, n_cached=5, heads=2):
+        module = student.CachedAttention(7, 8, 24, 0.0, heads)
+        x, cache = (
+            rng.randn(batch, n_tokens, 7).float(),
+            cache_of(rng, batch, heads, n_cached, 8 // heads),
+        )
+        return lambda: (output_of(module, x), output_of(module, x, cache))
+
+    larger = {"sentences": called(batch=8), "tokens": called(n_tokens=9)}
+    larger |= {"cached tokens": called(n_cached=15), "heads": called(heads=8)}
+    assert_vectorised(student, called(), larger)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_chunks")
+def test_memory(student, rng):
+    """For one new token, the memory grows with the cached tokens, not with their square."""
+    module, x = student.CachedAttention(7, 8, 1000, 0.0, 2), rng.randn(1, 1, 7).float()
+    call = lambda n_cached: output_of(module, x, cache_of(rng, 1, 2, n_cached, 4))  # noqa: E731
+    assert_linear_memory(student, call, 220, "cached tokens")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_chunks")
+def test_dropout(student):
+    """In training, weights are dropped, each on its own, and nothing else is."""
+    # Without scores, token i has the weight 1 / i for each of the tokens 1 to i.
+    weights = torch.ones(3, 3).tril().double() / torch.arange(1, 4).view(3, 1)
+    mixing = torch.tensor([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]).double()
+    state = {"W_query.weight": torch.zeros(6, 3), "W_key.weight": torch.zeros(6, 3)}
+    state |= {"W_value.weight": mixing.repeat(2, 1), "out_proj.weight": torch.eye(6)}
+    state["out_proj.bias"] = torch.zeros(6)
+    module = load_parameters(student.CachedAttention(3, 6, 3, 0.4, 2), state)
+    x = torch.eye(3).double().repeat(300, 1, 1)
+
+    def seen():
+        first, cache = output_of(module, x[:, :2].clone())
+        last, _ = output_of(module, x[:, 2:].clone(), cache)
+        heads = torch.cat([first, last], dim=1).view(300, 3, 2, 3).transpose(1, 2)
+        return heads @ mixing.T.inverse()  # (300, num_heads, n_tokens, n_tokens)
+
+    what = "the weights in {} (computed from the output)"
+    assert_close(seen(), weights.expand(300, 2, 3, 3), what.format("eval mode"))
+    module.train()
+    in_training = seen()
+    dropped = in_training.abs() < weights / 2
+    left = (weights / 0.6).masked_fill(dropped, 0.0)
+    assert_close(in_training, left, what.format("training"))
+    assert_dropped(dropped[:, :, weights > 0], 0.4, "weights")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_chunks")
+def test_dtype_and_device(student, rng):
+    """The module works in bfloat16 and on another device."""
+    x = rng.randn(2, 4, 7).float()
+
+    def make():
+        return student.CachedAttention(7, 6, 5, 0.0, 2)
+
+    output, cache = output_of(make().to(torch.bfloat16), x.to(torch.bfloat16))
+    for name, found in zip(("output", "keys", "values"), (output, *cache)):
+        assert_dtype(found, torch.bfloat16, f"for bfloat16, {name}")
+    assert_moves(make, x)

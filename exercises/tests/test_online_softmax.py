@@ -1,9 +1,18 @@
-"""Public tests, which students can read and run: the worked example of the statement."""
+"""Public tests, which students can read and run."""
 
 import pytest
 import torch
 
-from grader.testing import assert_close, assert_written_by_hand, expect, output_of
+from grader.testing import (
+    assert_close,
+    assert_dtype,
+    assert_linear_memory,
+    assert_memory,
+    assert_vectorised,
+    assert_written_by_hand,
+    expect,
+    output_of,
+)
 
 CHUNKS = [[[1.0, 3.0], [0.0, 1.0]], [[2.0, 5.0], [-1.0, -2.0]], [[4.0], [1.0]]]
 MAXIMA = [[3.0, 1.0], [5.0, 1.0], [5.0, 1.0]]  # after each chunk
@@ -75,3 +84,51 @@ def test_causal(student):
         output = output_of(student.tiled_attention, *example(), tile, causal=True)
         what = f"the output with a tile of {tile}"
         assert_close(output, torch.tensor(rows).double(), what, atol=1e-4)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_one_call", "test_example", "test_causal")
+def test_whole_tensors(student, rng):
+    """Python loops run over chunks and tiles only."""
+
+    def called(batch=3, n_queries=4, n_keys=5):
+        chunks = [rng.randn(batch, n_queries, n_keys) for _ in range(2)]
+        Q, K = rng.randn(batch, n_queries, 6), rng.randn(batch, n_keys, 6)
+        return lambda: (
+            student.online_softmax(chunks),
+            student.tiled_attention(Q, K, K, 32),
+            student.tiled_attention(Q, K, K, 32, causal=True),
+        )
+
+    larger = {"batch items": called(batch=8), "rows": called(n_queries=13)}
+    assert_vectorised(student, called(), {**larger, "keys in a tile": called(n_keys=14)})
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_one_call", "test_example", "test_causal")
+def test_memory(student, rng):
+    """No more is held at once than a few chunks, and no table of all scores."""
+    chunks = [rng.randn(6, 40) for _ in range(50)]
+    enough = 12 * 6 * 40 * 8  # bytes of a dozen chunks
+    assert_memory(student, lambda: student.online_softmax(chunks), enough, {"rows": 6, "n": 40})
+    Q, K = rng.randn(400, 5), rng.randn(400, 5)
+    for causal in (False, True):
+
+        def call(n, causal=causal):
+            return output_of(student.tiled_attention, Q[:n], K[:n], K[:n], 10, causal)
+
+        assert_linear_memory(student, call, 100, "queries and keys")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_one_call", "test_example")
+def test_dtype(student, rng):
+    """For inputs in bfloat16, maximum, total and output are in bfloat16."""
+    chunks = [rng.randn(3, n).to(torch.bfloat16) for n in (4, 2)]
+    state = student.online_softmax(chunks)
+    for name, found in zip(("maximum", "total"), state):
+        assert_dtype(found, torch.bfloat16, f"the {name} for bfloat16")
+    Q, K = (rng.randn(n, 4).to(torch.bfloat16) for n in (3, 5))
+    for causal in (False, True):
+        output = student.tiled_attention(Q, K, K, 2, causal)
+        assert_dtype(output, torch.bfloat16, f"the output for bfloat16 and {causal=}")

@@ -3,7 +3,17 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, assert_refused, expect, output_of, parameter_shapes
+from grader.testing import (
+    assert_close,
+    assert_dropped,
+    assert_dtype,
+    assert_moves,
+    assert_refused,
+    assert_vectorised,
+    expect,
+    output_of,
+    parameter_shapes,
+)
 
 TABLE = [
     [0.0000, 1.0000, 0.0000, 1.0000],
@@ -49,3 +59,51 @@ def test_gap(student):
     encode = student.PositionalEncoding(2, 3)
     gap = student.permutation_gap(encode, x, torch.tensor([1, 2, 0]))
     expect(abs(float(gap) - 1.4161) < 1e-4, f"the gap is {float(gap):.4f}, not 1.4161")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example", "test_module", "test_gap")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over positions, columns, sentences or tokens."""
+
+    def called(batch=2, n_tokens=4, d_model=6):
+        encode, x = (
+            student.PositionalEncoding(d_model, n_tokens),
+            rng.randn(batch, n_tokens, d_model),
+        )
+        x = x.to(torch.float32)
+        return lambda: (
+            student.sinusoidal(n_tokens, d_model),
+            student.PositionalEncoding(d_model, n_tokens),
+            output_of(encode, x),
+            student.permutation_gap(encode, x, torch.arange(n_tokens)),
+        )
+
+    larger = {"sentences": called(batch=7), "tokens": called(n_tokens=11)}
+    assert_vectorised(student, called(), {**larger, "columns": called(d_model=14)})
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_module")
+def test_dropout(student):
+    """In training, each number of the sum is dropped on its own; in evaluation, none is."""
+    encode, x = student.PositionalEncoding(4, 3, 0.4), torch.full((300, 3, 4), 2.0)
+    plain = output_of(student.PositionalEncoding(4, 3), x)
+    assert_close(output_of(encode.eval(), x), plain, "the output in evaluation mode")
+    output = output_of(encode.train(), x)
+    dropped = output == 0
+    kept = (plain / 0.6).masked_fill(dropped, 0.0)
+    assert_close(output, kept, "the output in training")
+    assert_dropped(dropped, 0.4, "numbers")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_module")
+def test_dtype_and_device(student, rng):
+    """The module works in bfloat16 and on another device, and its state_dict is empty."""
+    saved = list(student.PositionalEncoding(6, 5).state_dict())
+    expect(not saved, f"state_dict has {', '.join(saved)}")
+    x = rng.randn(2, 4, 6)
+    output = output_of(student.PositionalEncoding(6, 5).to(torch.bfloat16), x.to(torch.bfloat16))
+    assert_dtype(output, torch.bfloat16, "the output for bfloat16")
+    assert_moves(lambda: student.PositionalEncoding(6, 5), x.to(torch.float32))

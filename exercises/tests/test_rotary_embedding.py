@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from grader.testing import assert_close, assert_refused, assert_written_by_hand
+from grader.testing import (
+    assert_close,
+    assert_dtype,
+    assert_refused,
+    assert_vectorised,
+    assert_written_by_hand,
+)
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
@@ -65,3 +71,42 @@ def test_refusals(student):
     }
     for shown, call in calls.items():
         assert_refused(student, call, shown)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_interleaved", "test_halves", "test_attention")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over sentences, tokens, heads or columns."""
+
+    def called(batch=3, n_tokens=4, num_heads=2, d_head=6):
+        x, positions = rng.randn(batch, n_tokens, num_heads, d_head), torch.arange(n_tokens)
+        return lambda: (
+            student.rotate(x, positions),
+            student.rotate(x, positions, interleaved=False),
+            student.rotary_attention(x, x, x, positions),
+        )
+
+    larger = {"sentences": called(batch=8), "tokens": called(n_tokens=13)}
+    larger |= {"heads": called(num_heads=9), "columns": called(d_head=16)}
+    assert_vectorised(student, called(), larger)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_interleaved", "test_halves", "test_attention")
+def test_dtype(student, rng):
+    """For inputs in bfloat16, all outputs are in bfloat16."""
+    x, positions = rng.randn(2, 4, 3, 6).to(torch.bfloat16), torch.arange(4)
+    for interleaved in (True, False):
+        turned = student.rotate(x, positions, interleaved=interleaved)
+        assert_dtype(turned, torch.bfloat16, f"rotate for bfloat16 and {interleaved=}")
+    output = student.rotary_attention(x, x, x, positions)
+    assert_dtype(output, torch.bfloat16, "rotary_attention for bfloat16")
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_attention")
+def test_large_scores(student):
+    """With scores of some thousands, each token of the example attends to itself alone."""
+    queries, keys, values = pointing()
+    output = student.rotary_attention(queries * 100, keys * 100, values, torch.arange(3))
+    assert_close(output, values, "the output for large queries and keys")

@@ -6,6 +6,9 @@ import torch.nn.functional as F
 
 from grader.testing import (
     assert_close,
+    assert_dtype,
+    assert_moves,
+    assert_vectorised,
     assert_written_by_hand,
     expect,
     load_parameters,
@@ -111,6 +114,66 @@ def test_lengths(student):
     assert_close(total, torch.ones_like(total), "the sum of the weights")
 
 
+def draw(rng, batch=2, n_source=5):
+    """Return random targets, a first state and encoder states, for decoders of these sizes."""
+    targets = rng.randint(1, 4, batch, 3)  # (batch, n_target)
+    state = rng.randn(batch, 3).float()  # (batch, d_decoder)
+    return targets, state, rng.randn(batch, n_source, 5).float()
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_teacher_forcing", "test_free_running")
+def test_whole_tensors(student, rng):
+    """No Python loop runs over the batch or the source."""
+
+    def called(**sizes):
+        decoder, inputs = student.AttentionDecoder(*SIZES), draw(rng, **sizes)
+        return lambda: [output_of(decoder, *inputs, None, forced) for forced in (True, False)]
+
+    larger = {"batch items": called(batch=9), "places of the source": called(n_source=14)}
+    assert_vectorised(student, called(), larger)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_teacher_forcing")
+def test_dtype_and_device(student, rng):
+    """The decoder works in bfloat16 and on another device."""
+    targets, *states = draw(rng)
+    low = student.AttentionDecoder(*SIZES).to(torch.bfloat16)
+    found = output_of(low, targets, *(each.to(torch.bfloat16) for each in states))
+    for name, output in zip(("logits", "alignment"), found):
+        assert_dtype(output, torch.bfloat16, f"for bfloat16, {name}")
+    assert_moves(lambda: student.AttentionDecoder(*SIZES), targets, *states)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_teacher_forcing")
+def test_losses(student):
+    """train_decoder returns and reports the mean cross entropy of each step, and lowers it."""
+    targets, _, encoder_states = example()
+    examples = encoder_states.float().repeat(40, 1, 1), targets.repeat(40, 1)  # all of them alike
+    decoder = with_weights(student).to(torch.float32)
+    logits, _ = output_of(decoder, targets, torch.zeros(1, 3), examples[0][:1])
+    first = F.cross_entropy(logits[0], targets[0])
+    losses = student.train_decoder(decoder, *examples, 12)
+    expect(len(losses) == 12, f"12 steps return {len(losses)} losses")
+    expect(all(isinstance(loss, float) for loss in losses), "the losses are not floats")
+    assert_close(torch.tensor(losses[0]), first, "the loss of the first step", rtol=1e-3)
+    expect(losses[-1] < losses[0], f"12 steps change the loss from {losses[0]} to {losses[-1]}")
+
+    returned: list[float] = []
+
+    def train(decoder, report):
+        returned.extend(student.train_decoder(decoder, *examples, 4, report))
+
+    run = trained(student, "four steps", lambda: student.AttentionDecoder(*SIZES), train)
+    numbers = [number for number, _ in run.losses]
+    expect(numbers == [1, 2, 3, 4], f"four steps are reported as {numbers}")
+    if returned:  # the checks of one copy keep a training
+        reported = torch.tensor([loss for _, loss in run.losses])
+        assert_close(reported, torch.tensor(returned), "the losses that are reported", rtol=1e-3)
+
+
 def encode(tokens):
     """Return encoder states: each token as a one-hot vector, with sines and cosines of its place.
 
@@ -126,7 +189,7 @@ def encode(tokens):
 @pytest.mark.points(3)
 @pytest.mark.needs("test_teacher_forcing", "test_free_running")
 def test_reversal(student, rng):
-    """After 300 steps of training, fresh sequences come out backwards."""
+    """After 300 steps of training, fresh sequences come out backwards, and are attended to so."""
     sources = rng.randint(1, 11, 512, 6)  # (n_examples, n_source)
 
     def train(decoder, report):
@@ -138,6 +201,9 @@ def test_reversal(student, rng):
     decoder = trained(student, "reversing", make, train).module
     fresh = rng.randint(1, 11, 200, 6)  # (batch, n_source)
     inputs = torch.zeros_like(fresh), torch.zeros(200, 32), encode(fresh)
-    logits, _ = output_of(decoder, *inputs, None, False)
+    logits, alignment = output_of(decoder, *inputs, None, False)
     right = (logits.argmax(dim=-1) == fresh.flip(1)).all(dim=1).double().mean().item()
     expect(right >= 0.98, f"{right:.1%} of fresh sequences are right, where 98 % are asked for")
+    highest = alignment.argmax(dim=-1) == torch.arange(5, -1, -1)  # (batch, n_target)
+    share = highest.double().mean().item()
+    expect(share >= 0.98, f"{share:.1%} of the steps attend most to the token that they write")

@@ -9,6 +9,7 @@ from torch import nn
 
 from grader.testing import (
     assert_close,
+    assert_dropped,
     assert_moves,
     assert_unchanged,
     assert_vectorised,
@@ -126,6 +127,28 @@ def torch_names(state, prefix):
         renamed[f"norm{n}.weight"] = state[f"norm{n}.gamma"]
         renamed[f"norm{n}.bias"] = state[f"norm{n}.beta"]
     return renamed
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_parts")
+def test_dropout(student):
+    """In training, what the embeddings and each block add is dropped once, at the rate."""
+    sizes = (13, 12, 2, 2, 4)
+    shapes = parameter_shapes(student.TinyGPT(*sizes, 0.0)).items()
+    # Ones are added in one place only. The logit of each token but 0 shows one feature.
+    for place in (
+        "position_embedding.weight",
+        "blocks.0.attention.out_proj.bias",
+        "blocks.1.feed_forward.linear2.bias",
+    ):
+        state = {
+            name: torch.zeros(shape) + (name in (place, "norm.gamma")) for name, shape in shapes
+        }
+        state["token_embedding.weight"] = torch.eye(13)[:, 1:]
+        model = load_parameters(student.TinyGPT(*sizes, 0.4), state).train()
+        features = output_of(model, torch.zeros(250, 1, dtype=torch.long))[:, 0, 1:]
+        half = (features.amin(-1, keepdim=True) + features.amax(-1, keepdim=True)) / 2
+        assert_dropped(features < half, 0.4, f"features, of those that {place} adds,")
 
 
 @pytest.mark.points(2)
