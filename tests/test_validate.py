@@ -5,20 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commandline import Cli
 from msgspec import structs
 
-from grader.commands.proving import GUARDS, Proof
+from grader.commands.proving import Proof
 from grader.commands.validate import defined_twice, table, validate_course, whole_course
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
-from grader.grading.grader import Grader
-from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
-from grader.submissions.submission import Submission
 
 # Those that take the longest first.
 EXERCISES = ("multi_head_attention", "transformer_block", "masked_softmax", "causal_attention")
@@ -68,44 +64,6 @@ def test_the_course_is_proven(name: str, cli: Cli, course: Course) -> None:
 def test_every_exercise_is_proven_and_the_course_adds_up(course: Course) -> None:
     assert sorted(EXERCISES) == sorted(course.names)
     assert whole_course(course) == []
-
-
-@pytest.mark.slow
-def test_every_hidden_test_is_needed(course: Course, zygote: Zygote) -> None:
-    """Turned into `pass`, a hidden test lets some fault through, or it names what it guards."""
-
-    def body(grader: Grader) -> list[str]:
-        return [
-            f"{name}: {item.name}"
-            for name in course.names
-            for item in grader.suite.items[name]
-            if GUARDS not in (item.function.__doc__ or "")
-            and not lets_a_fault_through(grader, course, name, item)
-        ]
-
-    assert with_grader(course, course.names, zygote, body) == []
-
-
-def lets_a_fault_through(grader: Grader, course: Course, name: str, item: Any) -> bool:
-    solutions = {n: course[n].read("solution.py") for n in course.names}
-    # What fails other tests as well is rejected without this one.
-    faults = [fault for fault in load_faults(course[name]) if fault.fails == {item.name}]
-
-    def earns_everything(fault: Any) -> bool:
-        files = {**solutions, name: fault.apply(solutions[name])}
-        report = grader.grade(Submission("s001", files), [name], 1).report
-        return report.points == report.max_points and report.passed
-
-    original = item.obj
-
-    def nothing(**fixtures: Any) -> None:
-        """Pass."""
-
-    item.obj = nothing
-    try:
-        return any(earns_everything(fault) for fault in faults)
-    finally:
-        item.obj = original
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
@@ -325,9 +325,28 @@ class Prover:
                 self._problem("test_hidden.py", says)
             if not doc.strip():
                 self._problem("test_hidden.py", f"{item.name} has no sentence")
-            if item.name not in self.proof.needed and GUARDS not in doc:
+            if GUARDS not in doc and not self._is_needed(item):
                 says = f"no fault needs {item.name}, and its docstring names no contract"
                 self._problem("test_hidden.py", f"{says} that it `{GUARDS}`")
+
+    def _is_needed(self, item: Any) -> bool:
+        """Return whether a fault earns everything if this test passes whatever it is given."""
+        faults = self.proof.needed.get(item.name, ())
+        tested, item.obj = item.obj, _pass
+        try:
+            for fault in load_faults(self.exercise):
+                if fault.name in faults:
+                    text = edited(self.solution, fault.main_edits) or self.solution
+                    report = self.grade(text)
+                    if report.passed and report.points == report.max_points:
+                        return True
+            return False
+        finally:
+            item.obj = tested
+
+
+def _pass(**fixtures: Any) -> None:
+    """Pass."""
 
 
 def wrong_tests(report: Report) -> list[Outcome]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.commands.build import plan_build
+from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
 from grader.commands.proving import NO_PRICE, TO_DO, Proof, Prover, wrong_tests
 from grader.course.course import (
@@ -45,13 +46,19 @@ if TYPE_CHECKING:
 )
 @click.option("--prices", is_flag=True, help="Print what each fault costs, too.")
 @click.option("--watch", is_flag=True, help="Keep running, and prove again whatever is saved.")
+@click.option("--again", is_flag=True, help="Prove what was proven with the same files, too.")
 @OWN_COURSE
-def validate(names: tuple[str, ...], seed: int, prices: bool, watch: bool, course: Course) -> int:
+def validate(
+    names: tuple[str, ...], seed: int, prices: bool, watch: bool, again: bool, course: Course
+) -> int:
     """Prove that the course's content is right.
 
     References score all points, stubs none; every fault in every form is rejected
     by its hidden suite and can be distinguished from the others; edits match once;
     hints, points, prices and generated files are in order; runs repeat bit for bit.
+
+    Proofs without a problem are kept in reference/proofs.json. As long as the files
+    of an exercise, the grader and torch are the same, its proof is not repeated.
 
     --watch proves the exercises, one by one; the course as a whole is proven without it.
     """
@@ -61,7 +68,9 @@ def validate(names: tuple[str, ...], seed: int, prices: bool, watch: bool, cours
     if watch:
         return 0 if _watch(course, chosen, seed) else 1
     with progress_bar(len(chosen)) as on_exercise:
-        proofs = validate_course(course, chosen, seed, on_exercise, prices=prices)
+        proofs = validate_course(
+            course, chosen, seed, on_exercise, prices=prices, again=again or prices
+        )
     if prices:
         click.echo("\n".join(price_table(proofs)) + "\n")
     click.echo(table(proofs))
@@ -78,17 +87,28 @@ def validate_course(
     on_exercise: OnProgress = lambda name, note="": None,
     *,
     prices: bool = False,
+    again: bool = False,
 ) -> list[Proof]:
     """Prove the exercises `names`; a whole course must also add up and be built.
 
-    Run all tests on every form of every fault, if the `prices` of the forms are wanted.
+    What was proven with the same files is proven `again` only if that is wanted. Run all tests on
+    every form of every fault, if the `prices` of the forms are wanted.
     """
     _require_reference(course)
+    proofs = {} if again else load_proofs(course, names, seed)
+    left = [name for name in names if name not in proofs]
+
+    def keep(proof: Proof) -> None:
+        proofs[proof.exercise.name] = proof
+        save_proof(course, proof, seed)  # nothing is lost on Ctrl-C
+
     with Zygote() as zygote:
-        proofs = _prove(course, names, zygote, seed, on_exercise, prices=prices)
+        if left:
+            _prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
+        found = [proofs[name] for name in names]
         if set(names) == set(course.names):
-            proofs[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
-    return proofs
+            found[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
+    return found
 
 
 def _prove(
@@ -97,6 +117,7 @@ def _prove(
     zygote: Zygote,
     seed: int,
     on_exercise: OnProgress = lambda name, note="": None,
+    on_proof: Callable[[Proof], None] = lambda proof: None,
     *,
     prices: bool = False,
 ) -> list[Proof]:
@@ -108,6 +129,7 @@ def _prove(
             on_exercise(name)
             note = functools.partial(on_exercise, name)
             proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
+            on_proof(proofs[-1])
         return proofs
 
     return with_grader(course, names, zygote, prove_all, keep_answers=True)
