@@ -20,26 +20,27 @@ from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
 
 Diagnose = Callable[..., Diagnosis | None]
+OFF_BY_AN_EIGHTH = {
+    "masked_softmax": ("masked_fill(~valid, 0.0)", "masked_fill(~valid, 0.0) + 0.125"),
+    "layer_norm": ("self.gamma * x_hat + self.beta", "self.gamma * x_hat + self.beta + 0.125"),
+    "named_attention": ("theirs, left_over), kept", "theirs, left_over) + 0.125, kept"),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["masked_softmax", "layer_norm"])
+@pytest.mark.parametrize("name", OFF_BY_AN_EIGHTH)
 def test_the_call_that_shows_a_fact_can_be_run(
     diagnose: Diagnose, solutions: dict[str, str], tmp_path: Path, name: str
 ) -> None:
     """The report holds a program that repeats the call with the student's own file."""
-    old = {
-        "masked_softmax": "    return weights.masked_fill(~valid, 0.0)",
-        "layer_norm": "        return self.gamma * x_hat + self.beta",
-    }[name]
-    found = diagnose(name, (old, f"{old} + 0.125"))
+    found = diagnose(name, OFF_BY_AN_EIGHTH[name])
     assert (found.faults, bool(found.facts)) == ((), True)
     (tmp_path / f"{name}.py").write_text(solutions[name], "utf-8")
     (tmp_path / "repeat.py").write_text(found.repeat, "utf-8")
     run = subprocess.run(
         [sys.executable, "repeat.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert run.stdout.startswith("tensor(")
+    assert "tensor(" in run.stdout
 
 
 # --- the content of a diagnosis -------------------------------------------------------------------
@@ -70,6 +71,28 @@ def test_one_mistake_is_named_with_its_words_and_tests(diagnose: Diagnose, cours
     assert (found.faults, found.says, found.hint) == (("no_scale",), fault.says, fault.hint)
     assert found.tie == ()
     assert "test_multi_head_attention" in found.tests[0]
+
+
+@pytest.mark.slow
+def test_a_step_is_compared_with_that_of_the_same_function(diagnose: Diagnose) -> None:
+    """A tile's scores are right, though the function that they go to has scores of its own."""
+    scores = "scores.amax(dim=-1, keepdim=True)"
+    found = diagnose(
+        "online_softmax",
+        (
+            "total = total * (maximum - anchor).exp() + added",
+            "known = maximum.masked_fill(maximum == -torch.inf, 0.0)\n"
+            "        total = total * (anchor - known).exp() + added",
+        ),
+        (
+            f"highest = torch.maximum(maximum, {scores})",
+            "highest, total = (x.unsqueeze(-1) for x in "
+            "online_softmax([scores], (maximum.squeeze(-1), total.squeeze(-1))))",
+        ),
+        ("total = total * rescale + weights.sum(dim=-1, keepdim=True)", "pass"),
+    )
+    assert found.faults == ("inverse_rescale",)
+    assert found.first_wrong_step.stage == "total"
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Proofs of exercises in which nothing is wrong, kept for as long as what they are of is the same.
 
-They stand in `reference/proofs.json`, which belongs into the repository: who has the same files need
-not prove them again.
+They stand in `reference/proofs.json`, which belongs into the repository: nobody who has the same
+files need prove them again.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
 CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
 LIST_VARIABLE = "GRADER_COURSE_LIST"
 PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
+BAR = 24  # the width of a progress bar
+BESIDE_THE_BAR = 8  # blanks and the percentage
 
 COURSE_FOLDER = functools.partial(
     click.option,
@@ -135,8 +137,15 @@ def progress_bar(total: int) -> Iterator[OnProgress]:
     if not sys.stderr.isatty():
         yield lambda name, note="": None
         return
+    width = 0 if total == 1 else BAR
+    left = shutil.get_terminal_size().columns - width - BESIDE_THE_BAR  # a line that wraps stays
     with click.progressbar(
-        length=total, file=sys.stderr, item_show_func=lambda x: x, bar_template="%(bar)s %(info)s"
+        length=total,
+        file=sys.stderr,
+        item_show_func=lambda item: item and item[:left],
+        bar_template="%(bar)s %(info)s" if width else "%(info)s",
+        show_percent=bool(width),
+        width=width,
     ) as bar:
 
         def step(name: str, note: str = "") -> None:

@@ -6,6 +6,7 @@ Every comparison raises a `Mismatch`; none returns a bool that a suite could for
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import torch
@@ -22,6 +23,9 @@ TOLERANCE = {  # dtype: (relative, absolute)
     torch.bfloat16: (3e-2, 1e-2),
 }
 DIGITS, MAX_DIGITS = 4, 16  # after the point; more where two numbers would look the same
+AFTER_THE_NOUN = re.compile(
+    r" (?:of|for|in|with|without|at|after|from|to|on|that|when|and|as)\b|,| \("
+)
 ROWS, COLUMNS = 6, 6  # the size of the part of a tensor that a report shows
 
 
@@ -49,16 +53,16 @@ def assert_close(
     """
     if not isinstance(expected, Tensor):
         if type(actual) is not type(expected) or not _equal(actual, expected):
-            _fail("value", f"{what} is {describe(actual)}, not {expected!r}", expected, actual)
+            _fail("value", f"{_is(what)} {describe(actual)}, not {expected!r}", expected, actual)
         return
     if not isinstance(actual, Tensor):
-        summary = f"{what} is {describe(actual)}, where a tensor is expected"
+        summary = f"{_is(what)} {describe(actual)}, where a tensor is expected"
         _fail("type", summary, expected, actual)
     if actual.shape != expected.shape:
-        summary = f"{what} has shape {_shape(actual)}, where {_shape(expected)} is expected"
+        summary = f"{_has(what)} shape {_shape(actual)}, where {_shape(expected)} is expected"
         _fail("shape", summary, expected, actual)
     if actual.dtype != expected.dtype:
-        summary = f"{what} is {_dtype(actual)}, where {_dtype(expected)} is expected"
+        summary = f"{_is(what)} {_dtype(actual)}, where {_dtype(expected)} is expected"
         _fail("dtype", summary, expected, actual)
     _assert_values(actual.detach(), expected.detach(), what, rtol, atol)
 
@@ -84,16 +88,30 @@ def assert_same(
         shape = shape or tuple(other.shape)
     for answer in (other, actual):
         if not isinstance(answer, Tensor):
-            summary = f"{what} is {describe(answer)}, where a tensor is expected"
+            summary = f"{_is(what)} {describe(answer)}, where a tensor is expected"
             _fail("type", summary, torch.zeros(shape), answer)
         if tuple(answer.shape) != shape:
-            summary = f"{what} has shape {_shape(answer)}, where {shape} is expected"
+            summary = f"{_has(what)} shape {_shape(answer)}, where {shape} is expected"
             _fail("shape", summary, torch.zeros(shape), answer)
         if not answer.is_floating_point():
-            summary = f"{what} is {_dtype(answer)}, where a floating-point type is expected"
+            summary = f"{_is(what)} {_dtype(answer)}, where a floating-point type is expected"
             _fail("dtype", summary, torch.zeros(shape), answer)
-        expect(answer.isfinite().all(), f"{what} is not finite")
+        expect(answer.isfinite().all(), f"{_is(what)} not finite")
     assert_close(actual, other, what)
+
+
+def _is(what: str) -> str:
+    return f"{what} {'are' if _is_plural(what) else 'is'}"
+
+
+def _has(what: str) -> str:
+    return f"{what} {'have' if _is_plural(what) else 'has'}"
+
+
+def _is_plural(what: str) -> bool:
+    """Return whether a text such as "the weights for two heads" speaks of several things."""
+    head = AFTER_THE_NOUN.split(what)[0]
+    return head.startswith("the ") and re.search(r"[^asiu]s$", head) is not None
 
 
 def _equal(actual: Any, expected: Any) -> bool:
@@ -119,7 +137,7 @@ def _assert_values(
     got, want = (_number(value, _digits([pair])) for value in pair)
     count, total = int(wrong.sum()), wrong.numel()
     place = f" at {list(first)}" if first else ""
-    summary = f"{what} is {got}{place}, where {want} is expected"
+    summary = f"{_is(what)} {got}{place}, where {want} is expected"
     if total > 1:
         summary += f" ({count} of {total} values differ"
         worst = (actual.double() - expected.double())[wrong].abs().max().item()

@@ -25,9 +25,10 @@ def with_probes(
 
     Answers that right code may give as well are wrong if they are exactly those of a mistake.
     """
+    is_named = diagnosis is not None and diagnosis.faults
     wrong = catalogue.disproving(answers)
-    if not wrong and diagnosis is not None and diagnosis.faults:
-        wrong = catalogue.wrong(answers)
+    if wrong or is_named:
+        wrong = list(dict.fromkeys([*catalogue.wrong(answers), *wrong]))
     outcome = Outcome(
         CHECK,
         SENTENCE,
@@ -44,7 +45,8 @@ def with_probes(
 def _message(wrong: Sequence[Probe], answers: Answers, count: int) -> str:
     shown = "; ".join(_shown(probe, answers) for probe in wrong[:MAX_SHOWN])
     more = f", and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
-    return f"of {count} other calls, {len(wrong)} come out otherwise: {shown}{more}"
+    comes = "comes" if len(wrong) == 1 else "come"
+    return f"of {count} other calls, {len(wrong)} {comes} out otherwise: {shown}{more}"
 
 
 def _shown(probe: Probe, answers: Answers) -> str:

@@ -110,9 +110,13 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         """Return the first stage in which a program differs from the reference."""
         names = self.exercise.stages
         actual, expected = (each.stages(probe, names) for each in (program, self.reference))
-        for name in [name for name in names if name in actual and name in expected]:
+        both = sorted(
+            (key for key in actual if key in expected), key=lambda key: names.index(key[1])
+        )
+        for key in both:
+            name = key[1]
             try:
-                assert_close(actual[name], expected[name], f"`{name}`")
+                assert_close(actual[key], expected[key], f"`{name}`")
             except Mismatch as mismatch:
                 if d := mismatch.difference:
                     return WrongStep(probe.sentence, name, d.summary, d.expected, d.actual)

@@ -6,6 +6,7 @@ checked, or nothing. A sentence tells what comes out, never how the code must ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ ERRORS = {  # by the subject of the error
     "index": "raises an error about an index",
     "shape": "raises an error about shapes",
 }
+NOTHING = 1e-9  # relative, for what is said to be zero
 CLOSE = 1e-6  # relative and absolute, for what is said to be equal
 
 
@@ -92,7 +94,7 @@ def _where_at_all(
         return
     if len(wrong) <= 2 and is_wrong == {probe.name for probe in wrong}:
         calls = " and ".join(f"“{_phrase(probe)}”" for probe in wrong)
-        yield Said(f"Of {len(known)} calls, only {calls} came out wrong.", wrong[0])
+        yield Said(f"Of {len(known)} other calls, only {calls} came out wrong.", wrong[0])
     else:
         phrases = " and ".join(dict.fromkeys(probe.about.says for probe in wrong))
         says = f"What came out wrong: {phrases.rstrip(',')}. Everything else came out right."
@@ -200,7 +202,11 @@ def all_nan(c: Compared) -> str:
 
 def all_zero(c: Compared) -> str:
     """Say that every value is zero."""
-    return f"{c.what} is zero everywhere." if not c.actual.any() and c.actual.numel() > 1 else ""
+    scale = (
+        max(float(c.expected.abs().nan_to_num(0.0, 0.0).max()), 1.0) if c.expected.numel() else 1.0
+    )
+    is_zero = c.actual.numel() > 1 and bool((c.actual.abs() <= NOTHING * scale).all())
+    return f"{c.what} is zero everywhere." if is_zero else ""
 
 
 def transposed(c: Compared) -> str:
@@ -216,7 +222,11 @@ def multiple(c: Compared) -> str:
     if int(big.sum()) < 3:
         return ""
     factor = float((c.actual[big] / c.expected[big]).median())
-    if abs(factor - 1) < 1e-4 or not c.is_same(c.actual, c.expected * factor):
+    if (
+        abs(factor - 1) < 1e-4
+        or not NOTHING < abs(factor) < math.inf
+        or not c.is_same(c.actual, c.expected * factor)
+    ):
         return ""
     return f"{c.what} is the expected one times {factor:.4g}."
 
@@ -228,7 +238,7 @@ def shifted(c: Compared) -> str:
     offset = float((c.actual - c.expected).median())
     if abs(offset) < 1e-9 or not c.is_same(c.actual, c.expected + offset):
         return ""
-    return f"{c.what} is the expected one plus {offset:.4g}."
+    return f"{c.what} is the expected one {'minus' if offset < 0 else 'plus'} {abs(offset):.4g}."
 
 
 def reordered(c: Compared) -> str:

@@ -69,8 +69,21 @@ class Recorder(DirectCode):
         yield from (f"{name}={self._shown(value)}" for name, value in kwargs.items())
 
     def _shown(self, value: Any) -> str:
-        if not isinstance(value, Tensor):
-            return repr(value)
+        match value:
+            case Tensor():
+                return self._shown_tensor(value)
+            case list():
+                return f"[{', '.join(map(self._shown, value))}]"
+            case tuple():
+                return f"({''.join(f'{self._shown(each)}, ' for each in value).rstrip()})"
+            case dict():
+                entries = (f"{key!r}: {self._shown(each)}" for key, each in value.items())
+                return f"{{{', '.join(entries)}}}"
+        if callable(value):
+            self._numbers += MAX_NUMBERS + 1  # no text says what it does
+        return repr(value)
+
+    def _shown_tensor(self, value: Tensor) -> str:
         self._numbers += value.numel()
         plain = value.detach()
         numbers = plain.double().round(decimals=DIGITS) if plain.is_floating_point() else plain

@@ -25,6 +25,8 @@ from grader.grading.programs import program
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
+Stages = dict[tuple[str, str], Tensor]  # by the function and the name of the value
+
 
 class Respondent:
     """One text of the exercise's solution, and its answers to the probes."""
@@ -78,19 +80,19 @@ class Respondent:
                 self._repeats[probe.name] = repeat(ask, self._code)
         return self._repeats[probe.name]
 
-    def stages(self, probe: Probe, names: Sequence[str]) -> dict[str, Tensor]:
-        """Return the values of the stages `names`, by name, while a probe is answered.
+    def stages(self, probe: Probe, names: Sequence[str]) -> Stages:
+        """Return the values of the stages `names`, by function, while a probe is answered.
 
         A stage is the final value of a local variable of this exercise's code, the output of a
         layer of that name, or `output`, what the probe returns.
         """
-        values: dict[str, Tensor] = {}
+        values: Stages = {}
 
         def ask() -> Any:
             with _collecting_stages(self._file, names, values):
                 result = self._ask(probe)
             if OUTPUT in names and isinstance(result, Tensor):
-                values.setdefault(OUTPUT, result.detach())
+                values["", OUTPUT] = result.detach()
             return result
 
         answer_of(ask)
@@ -153,15 +155,16 @@ def _copy(value: Any) -> Any:
 
 
 @contextmanager
-def _collecting_stages(
-    file: str, names: Sequence[str], values: dict[str, Tensor]
-) -> Iterator[None]:
-    """Add to `values` what the code in `file` computes under one of `names` in the block."""
+def _collecting_stages(file: str, names: Sequence[str], values: Stages) -> Iterator[None]:
+    """Add to `values` what the code in `file` computes under one of `names` in the block.
+
+    Two functions may use one name for different things, so each has values of its own.
+    """
     outputs: dict[int, Any] = {}
 
-    def keep(name: str, value: Any) -> None:
+    def keep(function: str, name: str, value: Any) -> None:
         if isinstance(value, Tensor):
-            values.setdefault(name, value.detach().clone())
+            values.setdefault((function, name), value.detach().clone())
 
     def after_layer(layer: nn.Module, inputs: Any, output: Any) -> None:
         outputs.setdefault(id(layer), output)
@@ -169,11 +172,11 @@ def _collecting_stages(
     def after_function(frame: FrameType, event: str, result: Any) -> None:
         if event != "return" or frame.f_code.co_filename != file:
             return
-        owner = frame.f_locals.get("self")
+        owner, function = frame.f_locals.get("self"), frame.f_code.co_qualname
         for name in names:
-            keep(name, frame.f_locals.get(name))
+            keep(function, name, frame.f_locals.get(name))
             layer = getattr(owner, name, None) if isinstance(owner, nn.Module) else None
-            keep(name, outputs.get(id(layer)))
+            keep(function, name, outputs.get(id(layer)))
 
     hook = nn.modules.module.register_module_forward_hook(after_layer)
     before = sys.getprofile()
