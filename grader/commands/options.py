@@ -32,7 +32,7 @@ BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
 CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
 LIST_VARIABLE = "GRADER_COURSE_LIST"
 PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
-BAR = 24  # the width of a progress bar
+BAR = 10  # the width of a progress bar
 BESIDE_THE_BAR = 8  # blanks and the percentage
 
 COURSE_FOLDER = functools.partial(
@@ -137,15 +137,17 @@ def progress_bar(total: int) -> Iterator[OnProgress]:
     if not sys.stderr.isatty():
         yield lambda name, note="": None
         return
-    width = 0 if total == 1 else BAR
-    left = shutil.get_terminal_size().columns - width - BESIDE_THE_BAR  # a line that wraps stays
+    many = total > 1
+    taken = BAR + BESIDE_THE_BAR if many else 1
+    left = shutil.get_terminal_size().columns - taken  # a line that wraps stays
     with click.progressbar(
         length=total,
         file=sys.stderr,
         item_show_func=lambda item: item and item[:left],
-        bar_template="%(bar)s %(info)s" if width else "%(info)s",
-        show_percent=bool(width),
-        width=width,
+        bar_template="%(bar)s %(info)s" if many else "%(info)s",
+        show_eta=False,  # one exercise may take as long as all others
+        show_percent=many,
+        width=BAR,
     ) as bar:
 
         def step(name: str, note: str = "") -> None:
