@@ -35,6 +35,8 @@ A made-up class of {students}, graded by this version of the grader. These are t
 - [The dashboard of the class](sample/index.html): what costs the class most, and every student
 - [A report](sample/reports/s002.html), as the student gets it: one mistake, named and priced
 - [Another report](sample/reports/s015.html), with several mistakes
+- [A finished course](sample/finished.html): what the trained models write and attend to, how they
+  learned it, and the whole path in green
 - [The code beside the verdicts](sample/code/s002.html), for the teacher
 
 [The sample class](sample-class.md) says what is in each submission.
@@ -108,6 +110,17 @@ def write_sample(folder: Path) -> int:
     return len(list((folder / "reports").glob("s[0-9][0-9][0-9].html")))
 
 
+def write_finished(page: Path, course: Course) -> None:
+    """Write the report on a student whose every exercise is right, models trained."""
+    full = course.choose("full")
+    with TemporaryDirectory() as folder:
+        for exercise in full.exercises:
+            Path(folder, f"{exercise.name}.py").write_text(exercise.read("solution.py"), "utf-8")
+        chosen = ["--course-list", "full", "--seed", "7", "--format", "html", "--output", str(page)]
+        command = [sys.executable, "-W", "ignore", "-m", "grader", "check", folder, *chosen]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+
+
 def write_sources(folder: Path, course: Course) -> None:
     """Write everything that mkdocs makes pages of."""
     places = page_places(course)
@@ -122,6 +135,7 @@ def write_sources(folder: Path, course: Course) -> None:
     shutil.copytree(ROOT / "docs" / "images", folder / "images", ignore=lambda *_: ["pages.txt"])
     shutil.copy(ROOT / "exercises" / PATH, folder / "images")
     students = write_sample(folder / "sample")
+    write_finished(folder / "sample" / "finished.html", course)
     (folder / "sample.md").write_text(SAMPLE.format(students=students), "utf-8")
 
 

@@ -96,6 +96,18 @@ def test_the_class_and_its_reports_are_there_and_nothing_else_about_it(site: Pat
     assert not list(site.rglob("ledger*.sqlite*"))  # with its secret
 
 
+def test_a_finished_course_shows_what_its_models_write_and_attend_to(
+    pages: dict[Path, Links], site: Path, course: Course
+) -> None:
+    page = site / "sample" / "finished.html"
+    points = course.choose("full").points
+    assert f"{points} of {points} points" in pages[page].text
+    assert {"What the model writes", "What its heads attend to"} <= set(
+        re.findall(r"What (?:the model writes|its heads attend to)", pages[page].text)
+    )
+    assert page.read_text("utf-8").count('<circle class="passed"') == len(course.names)
+
+
 def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path, Links]) -> None:
     broken = []
     for page, found in pages.items():
