@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from grader.commands.proving import Proof
 from grader.course.course import Course
-from grader.files import write_whole
 
 FILE = "proofs.json"  # in the folder of the exercises
 ROOM = Path(__file__).parent.parent
@@ -55,7 +54,7 @@ def save_proof(course: Course, proof: Proof, seed: int) -> None:
         kept[mine] = KeptProof(of, proof.tests, proof.faults, proof.needed)
     text = msgspec.json.format(msgspec.json.encode(dict(sorted(kept.items()))), indent=1)
     with contextlib.suppress(OSError):  # then it is proven again
-        write_whole(_file(course), text + b"\n")
+        _file(course).write_bytes(text + b"\n")
 
 
 def _load(course: Course) -> Mapping[str, KeptProof]:
