@@ -10,7 +10,8 @@ import pytest
 from commandline import Cli
 from msgspec import structs
 
-from grader.commands.proving import Proof
+from grader.commands.kept_proofs import load_proofs
+from grader.commands.proving import Proof, Prover
 from grader.commands.validate import defined_twice, table, validate_course, whole_course
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
@@ -209,6 +210,55 @@ def test_every_form_of_a_fault_is_graded(cli: Cli, tiny_copy: Path) -> None:
     assert said.code == 1
     told = " ".join(said.out.split())
     assert "factor_capped: in the form 'return factor * x' it earns all points" in told
+
+
+@pytest.fixture
+def proven(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The exercises that are proven from now on, in this process."""
+    names: list[str] = []
+    prove = Prover.prove
+
+    def noted(prover: Prover) -> Proof:
+        names.append(prover.exercise.name)
+        return prove(prover)
+
+    monkeypatch.setattr(Prover, "prove", noted)
+    return names
+
+
+@pytest.mark.slow
+def test_a_proof_is_repeated_only_if_something_has_changed(
+    cli: Cli, tiny_copy: Path, proven: list[str]
+) -> None:
+    def proves(*options: str) -> bool:
+        proven.clear()
+        cli("build", "--course", tiny_copy)
+        said = cli("validate", "--course", tiny_copy, *options)
+        assert (said.code, said.out.split()[-2:]) == (0, ["4", "0"]), said.out
+        return proven == ["scale"]
+
+    assert proves()
+    assert not proves()
+    assert proves("--seed", "9")
+    assert proves("--again", "--seed", "9")
+    statement = tiny_copy / "reference" / "scale" / "statement.md"
+    statement.write_text(statement.read_text() + "\nMore.\n")
+    assert proves()
+
+
+@pytest.mark.slow
+def test_what_has_a_problem_is_not_kept(cli: Cli, tiny_copy: Path, proven: list[str]) -> None:
+    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    path.write_text(path.read_text().replace("min(factor, 2.0)", "(factor)"))
+    first = cli("validate", "--course", tiny_copy)
+    assert cli("validate", "--course", tiny_copy) == first
+    assert (first.code, proven) == (1, ["scale", "scale"])
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"scale": {"of": 3}}'])
+def test_damaged_proofs_are_no_proofs(tiny_copy: Path, text: str) -> None:
+    (tiny_copy / "reference" / "proofs.json").write_text(text)
+    assert load_proofs(load_course(tiny_copy), ["scale"], 1) == {}
 
 
 @pytest.mark.slow

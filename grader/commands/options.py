@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import click
 
@@ -21,9 +21,6 @@ from grader.report import Report
 from grader.reports.text import SCREEN
 from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.starting import StartMethod
-
-if TYPE_CHECKING:
-    from grader.grading.grader import OnProgress
 
 PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -125,7 +122,7 @@ def _course(context: click.Context, place: str | None) -> Course:
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[OnProgress]:
+def progress_bar(total: int) -> Iterator[Callable[..., None]]:
     """Show a progress bar on the error stream, if it is a terminal; yield its next step.
 
     A step with a note is none: it says how far the last one is. Where `PROGRESS_VARIABLE` is set,
