@@ -35,6 +35,7 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 BATCH, N_TOKENS, CONTEXT, D_IN, HEADS, D_HEAD = 2, 7, 8, 5, 3, 4
 D_OUT = HEADS * D_HEAD
 NAMES = "W_query", "W_key", "W_value"
+LONG, LONG_CHUNKS = 18, ((6, 5, 4, 1, 2), (13, 1, 1, 1, 1, 1))  # more tokens, which add up to LONG
 DRAWS, RATE = 200, 0.3  # sentences of which the weights are dropped
 
 
@@ -131,6 +132,14 @@ def test_chunks(student, reference, rng):
         output, _ = in_chunks(theirs, x, chunks)
         what = f"the output in chunks of {', '.join(map(str, chunks))} tokens"
         assert_right_or_own(output, right, lambda: in_float64(called(theirs, x)[0]), what)
+    longer, wide = (made(code, state, context=LONG + 3) for code in (student, reference))
+    x = rng.randn(BATCH, LONG, D_IN)
+    right, _ = called(wide, x)
+    for chunks in LONG_CHUNKS:
+        output, _ = in_chunks(longer, x, chunks)
+        what = f"the output in chunks of {', '.join(map(str, chunks))} tokens"
+        whole = lambda x=x: in_float64(called(longer, x)[0])  # noqa: E731
+        assert_right_or_own(output, right, whole, what)
     # Tokens that are nearly alike, whose scores are all far below 0, and far larger later ones.
     state["W_key.weight"] = -state["W_query.weight"]
     theirs = made(student, state)
@@ -155,6 +164,14 @@ def test_cache(student, reference, rng):
         tokens = x[:, : sum(chunks)] * factor
         _, found = in_chunks(theirs, tokens, chunks)
         _, right = called(ours, tokens)
+        for name, one, other in zip(("keys", "values"), found, right):
+            what = f"the {name} in the cache after chunks of {', '.join(map(str, chunks))} tokens"
+            assert_close(in_float64(one), other, what)
+    longer, wide = (made(code, state, context=LONG + 3) for code in (student, reference))
+    tokens = rng.randn(BATCH, LONG, D_IN)
+    _, right = called(wide, tokens)
+    for chunks in LONG_CHUNKS:
+        _, found = in_chunks(longer, tokens, chunks)
         for name, one, other in zip(("keys", "values"), found, right):
             what = f"the {name} in the cache after chunks of {', '.join(map(str, chunks))} tokens"
             assert_close(in_float64(one), other, what)
