@@ -6,15 +6,26 @@ from grader.probing import Aspect, build, gradients, probe, seeded, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
-D_IN, D_OUT, CONTEXT, HEADS = 5, 12, 6, 3
+D_IN, D_OUT, CONTEXT, HEADS = 5, 12, 40, 3
+SHORT = 6  # a context that is exceeded; in the long one, even tokens that are cached twice fit
 FLOAT64 = torch.float64
 CHUNKS = Aspect("chunks", "the values with a cache")
 CACHE = Aspect("cache", "what the cache holds")
 
 
-def attention(student, rng, *, dropout=0.0, heads=HEADS, d_out=D_OUT, dtype=FLOAT64, **options):
+def attention(
+    student,
+    rng,
+    *,
+    dropout=0.0,
+    heads=HEADS,
+    d_out=D_OUT,
+    context=CONTEXT,
+    dtype=FLOAT64,
+    **options,
+):
     """Return a module in evaluation mode with random parameters."""
-    sizes = D_IN, d_out, CONTEXT, dropout, heads
+    sizes = D_IN, d_out, context, dropout, heads
     return build(student.CachedAttention, *sizes, rng=rng, dtype=dtype, **options)
 
 
@@ -67,6 +78,12 @@ def equal_chunks(student, rng):
 
 
 @probe(CHUNKS)
+def longer_cache(student, rng):
+    """Sixteen tokens of one sentence in five chunks."""
+    return in_chunks(attention(student, rng), rng.randn(1, 16, D_IN), [5, 4, 4, 1, 2])[0]
+
+
+@probe(CHUNKS)
 def given_cache(student, rng):
     """Three new tokens and a given cache of three, one sentence."""
     cache = random_cache(rng, batch=1)
@@ -111,6 +128,12 @@ def later_cache(student, rng):
 def cache_of_three_chunks(student, rng):
     """The cache after three chunks."""
     return in_chunks(attention(student, rng), rng.randn(2, 5, D_IN), [2, 1, 2])[1]
+
+
+@probe(CACHE)
+def longer_cache_kept(student, rng):
+    """The cache after five chunks of sixteen tokens together, one sentence."""
+    return in_chunks(attention(student, rng), rng.randn(1, 16, D_IN), [5, 4, 4, 1, 2])[1]
 
 
 @probe("options")
@@ -252,20 +275,20 @@ def arguments(student, rng):
 @probe("refusals")
 def too_long(student, rng):
     """One token more than the context is long."""
-    attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
+    attention(student, rng, context=SHORT)(rng.randn(2, SHORT + 1, D_IN))
     return [True] * 10
 
 
 @probe("refusals")
 def too_long_with_cache(student, rng):
     """One token after as many in the cache as the context is long."""
-    cache = random_cache(rng, n_cached=CONTEXT)
-    _, cache = attention(student, rng)(rng.randn(2, 1, D_IN), cache)
+    cache = random_cache(rng, n_cached=SHORT)
+    _, cache = attention(student, rng, context=SHORT)(rng.randn(2, 1, D_IN), cache)
     return [cache[0].shape[2]] * 10  # the values would show other mistakes
 
 
 @probe("refusals")
 def heads_do_not_divide(student, rng):
     """Five heads for twelve features."""
-    student.CachedAttention(D_IN, 12, CONTEXT, 0.0, 5)
+    student.CachedAttention(D_IN, 12, SHORT, 0.0, 5)
     return [True] * 10
