@@ -373,6 +373,15 @@ def memory(student, rng):
 
 
 @probe(MEMORY)
+def table(student, rng):
+    """Whether a tensor is made that has a number for each query and key, in tiles of four."""
+    Q, K, V = draw(rng, n_queries=31, n_keys=64, d_key=5, d_value=3)
+    with torch.no_grad(), watched(student) as seen:
+        student.tiled_attention(Q, K, V, 4)
+    return [float(seen.largest.elements >= 31 * 64)] * 10
+
+
+@probe(MEMORY)
 def growth(student, rng):
     """Whether memory grows faster than the length, causal or not."""
     Q, K, V = draw(rng, 1, n_queries=384, n_keys=384, d_value=3)
