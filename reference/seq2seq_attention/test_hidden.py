@@ -288,7 +288,7 @@ def test_any_input(student, reference, rng):
 @pytest.mark.points(1)
 @pytest.mark.needs("test_written_by_hand", "test_teacher_forcing")
 def test_losses(student, reference, rng):
-    """train_decoder moves every parameter downhill, and returns the loss of each step."""
+    """train_decoder learns from all examples and returns the loss of each step."""
     states, targets = alike(rng)
     theirs = pair(student, reference, rng, scale=0.5)[0].to(torch.float32)
     before = {name: p.detach().clone() for name, p in theirs.named_parameters()}
@@ -308,6 +308,27 @@ def test_losses(student, reference, rng):
     expect(len(losses) == 40, f"40 steps have {len(losses)} losses")
     says = f"40 steps on one example lower the loss from {first:.3g} to {losses[-1]:.3g} only"
     expect(losses[-1] < 0.6 * first, says)
+    assert_all_drawn(student, reference, rng)
+
+
+def assert_all_drawn(student, reference, rng):
+    """Raise `Mismatch` unless examples from everywhere have an effect on the training.
+
+    Encoder states of each fifth of the examples have one number of their own, which one column of
+    W_source meets. As that is zero at first, it stays so where these examples are not drawn.
+    """
+    theirs = pair(student, reference, rng, scale=0.5)[0].to(torch.float32)
+    name = "alignment.W_source.weight"
+    shape = dict(theirs.named_parameters())[name].shape
+    theirs.load_state_dict({name: torch.zeros(shape)}, strict=False)
+    fifths = torch.eye(D_ENCODER).repeat_interleave(60, dim=0).unsqueeze(1)
+    numbers = rng.randn(60 * D_ENCODER, 4, 1).float() + 2.0  # (n_examples, n_source, 1)
+    targets = rng.randint(1, VOCAB, len(numbers), 5)  # (n_examples, n_target)
+    student.train_decoder(theirs, numbers * fifths, targets, 25)
+    seen = (dict(theirs.named_parameters())[name] != 0).any(dim=0)  # (d_encoder,)
+    if seen.any():  # otherwise the loss does not reach it, which is asked for elsewhere
+        says = f"25 steps on {len(numbers)} examples learn from a part of them only"
+        expect(seen.all(), says)
 
 
 @pytest.mark.points(1)
