@@ -10,6 +10,7 @@ SCORES = Aspect("alignment network", "the scores of AlignmentNetwork")
 STEP = Aspect("step", "what a step returns")
 FREE = Aspect("free running", "the values without teacher forcing")
 LOSSES = Aspect("losses", "the losses of the training")
+EXAMPLES = Aspect("examples", "which examples are trained on")
 
 
 def draw(rng, batch=3, n_source=8, n_target=5):
@@ -159,10 +160,14 @@ def arguments(student, rng):
 
 
 def example(student, rng):
-    """Return a decoder, and encoder states and targets of 40 examples that are all the same."""
+    """Return a decoder, and encoder states and targets of 40 examples that are all the same.
+
+    The number of targets divides the usual sizes of a batch: then each step's logits meet each
+    target equally often if the two are flattened in another order.
+    """
     decoder = build(student.AttentionDecoder, *SIZES, rng=rng, dtype=torch.float32)
-    states = rng.randn(1, 4, 5).float().repeat(40, 1, 1)  # (n_examples, n_source, d_encoder)
-    return decoder, states, rng.randint(1, 7, 1, 5).repeat(40, 1)
+    states = rng.randn(1, 3, 5).float().repeat(40, 1, 1)  # (n_examples, n_source, d_encoder)
+    return decoder, states, rng.randint(1, 7, 1, 4).repeat(40, 1)
 
 
 @probe(LOSSES)
@@ -185,6 +190,19 @@ def moved(student, rng):
     student.train_decoder(decoder, states, targets, 1)
     after = decoder.named_parameters()
     return {name: [not torch.equal(p, before[name])] * 10 for name, p in after if name in before}
+
+
+@probe(EXAMPLES)
+def drawn_examples(student, rng):
+    """Which fifths of 240 examples have an effect on 20 steps."""
+    decoder = build(student.AttentionDecoder, *SIZES, rng=rng, dtype=torch.float32)
+    # Encoder states of each fifth have one number of their own, which one column of W_source meets.
+    decoder.load_state_dict({"alignment.W_source.weight": torch.zeros(6, 5)}, strict=False)
+    numbers = rng.randn(240, 3, 1).float() + 2.0  # (n_examples, n_source, 1)
+    fifths = torch.eye(5).repeat_interleave(48, dim=0).unsqueeze(1)  # (n_examples, 1, d_encoder)
+    student.train_decoder(decoder, numbers * fifths, rng.randint(1, 7, 240, 4), 20)
+    weight = dict(decoder.named_parameters())["alignment.W_source.weight"]
+    return [[bool(has)] * 10 for has in (weight != 0).any(dim=0)]
 
 
 @probe("training", decides=False)
