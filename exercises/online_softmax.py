@@ -64,10 +64,12 @@ Requirements
     queries into tiles of the same size, too.
   - The leading axes ... may be none, one or several. n_queries, n_keys, d_key
     and d_value may differ, or be 1.
-  - Gradients reach Q, K and V. In online_softmax they reach all chunks, also
-    those of an earlier call, and are right for maximum + log(total), which is
-    the log of the sum of all exponentials. They are finite where scores are
-    -inf, as those of total are where all are.
+  - Gradients of the output reach Q, K and V.
+  - maximum + log(total) is the log of the sum of exp(score) over all scores.
+    Its gradients reach all chunks, also those of an earlier call, and are the
+    right ones. (It does not depend on which maximum was subtracted. If you
+    detach the maximum, detach it wherever it is used.) The gradients of total
+    are finite in all rows, also in rows with only -inf.
   - The dtype may be float64, float32 or bfloat16. Arguments may be views, such
     as transposed tensors, and are not modified; neither are the tensors of the
     state.

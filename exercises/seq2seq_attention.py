@@ -55,22 +55,26 @@ takes n_target steps from the given state:
     returns    logits (batch, n_target, vocab) and
                alignment (batch, n_target, n_source), the weights of each step
 
-The first step gets the token START, which is 0. With teacher forcing, each
-later step gets the token of targets that comes before the one to write, so the
-step for targets[:, i] gets targets[:, i - 1]. Without, it gets the token with
-the largest logit of the step before, and targets says only how many steps to
-take.
+Step i, for i = 0, 1, ..., n_target - 1, gives the logits for targets[:, i].
+The token that it takes is
+
+    START, which is 0                                for i = 0
+    targets[:, i - 1]                                for i > 0, with forcing
+    the token with the largest logit of step i - 1   for i > 0, without
+
+With teacher forcing, the three steps for targets [3, 1, 2] take 0, 3 and 1.
+Without, targets says only how many steps there are.
 
 train_decoder changes the parameters of the decoder in `steps` steps of an
 optimizer. Each step
-  - draws some of the examples at random, such as 32 (or takes all of them);
+  - draws some of all examples at random, such as 32 (or takes all of them);
   - calls the decoder with teacher forcing, and with zeros as the first state;
   - computes the loss: the cross entropy, as a mean over all tokens of the
     targets that were drawn;
   - moves the parameters against the gradient of this loss alone. Adam with a
     learning rate of 0.01 works well;
-  - calls report(step, loss) with its number, from 1, and the loss as a float,
-    unless report is None.
+  - calls report(step, loss), unless report is None: with its number, from 1,
+    and the loss as a number. A tensor of one number will do.
 
     encoder_states  (n_examples, n_source, d_encoder)
     targets         (n_examples, n_target)

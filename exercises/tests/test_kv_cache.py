@@ -102,6 +102,26 @@ def cache_of(rng, batch, heads, n_cached, d_head):
 
 
 @pytest.mark.points(0)
+@pytest.mark.needs("test_chunks", "test_cache")
+def test_longer_cache(student, rng):
+    """Sixteen tokens in chunks give the outputs and the cache of the whole sequence."""
+    names = "W_query", "W_key", "W_value"
+    state = {f"{name}.weight": rng.randn(8, 7) * 0.5 for name in names}
+    module = load_parameters(student.CachedAttention(7, 8, 20, 0.0, 2), state)
+    x = rng.randn(2, 16, 7)
+    whole, right = output_of(module, x)
+    for chunks in ((5, 4, 4, 1, 2), (12, 1, 1, 1, 1), (1,) * 16):
+        cache, outputs = None, []
+        for chunk in x.split(chunks, dim=1):
+            output, cache = output_of(module, chunk.clone(), cache)
+            outputs.append(output)
+        what = f"{{}} after chunks of {', '.join(map(str, chunks))} tokens"
+        assert_close(torch.cat(outputs, dim=1), whole, what.format("the output"))
+        for name, kept, expected in zip(("keys", "values"), cache, right):
+            assert_close(kept, expected, what.format(f"the {name} in the cache"))
+
+
+@pytest.mark.points(0)
 @pytest.mark.needs("test_chunks")
 def test_whole_tensors(student, rng):
     """No Python loop runs over sentences, heads, tokens or cached tokens."""

@@ -8,6 +8,7 @@ from grader.testing import (
     assert_dtype,
     assert_linear_memory,
     assert_memory,
+    assert_refused,
     assert_vectorised,
     assert_written_by_hand,
     expect,
@@ -84,6 +85,15 @@ def test_causal(student):
         output = output_of(student.tiled_attention, *example(), tile, causal=True)
         what = f"the output with a tile of {tile}"
         assert_close(output, torch.tensor(rows).double(), what, atol=1e-4)
+
+
+@pytest.mark.points(0)
+@pytest.mark.needs("test_example")
+def test_refused_tiles(student):
+    """A tile below 1, such as 0 or -2, is refused with a ValueError."""
+    for tile in (0, -2):
+        shown = f"tiled_attention(Q, K, V, tile={tile})"
+        assert_refused(student, lambda tile=tile: student.tiled_attention(*example(), tile), shown)
 
 
 @pytest.mark.points(0)
