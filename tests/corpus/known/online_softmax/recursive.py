@@ -1,4 +1,4 @@
-# mistake: whole_table
+# mistake: outputs_of_all_tiles
 import torch
 
 
