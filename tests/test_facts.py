@@ -36,7 +36,7 @@ CASES = {
     "all_zero": (EXPECTED * 0, "the output is zero everywhere."),
     "transposed": (EXPECTED.mT.contiguous(), "the output is transposed."),
     "multiple": (EXPECTED * 2.5, "the output is the expected one times 2.5."),
-    "shifted": (EXPECTED - 0.25, "the output is the expected one plus -0.25."),
+    "shifted": (EXPECTED - 0.25, "the output is the expected one minus 0.25."),
     "reordered": (EXPECTED[:, [2, 0, 1, 3]], "the queries come in another order: 2, 0, 1, 3."),
     "nan_only": (NAN, "the output is nan only in query 2, and right elsewhere."),
     "rows_do_not_sum_to_one": (ONE_KEY, "8 of 8 rows sum to 1.2, not to 1."),
