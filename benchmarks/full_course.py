@@ -12,11 +12,9 @@ docs/benchmarks.md.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
+import json
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from pages import keep  # noqa: E402
-from peers.measure import machine  # noqa: E402
+from peers.measure import machine, measured  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
 
@@ -59,24 +57,25 @@ def hand_in(folder: Path, course: Course, count: int) -> None:
             (student / f"{name}.py").write_text(course[name].read("solution.py") + own, "utf-8")
 
 
-def cost_of(course: Course, count: int, *chosen: str) -> Cost:
-    """Grade a class of so many students; exit with an error if one of them loses a point."""
+def cost_of(course: Course, names: Sequence[str], count: int, *chosen: str) -> Cost:
+    """Grade the exercises `names` for so many students; exit if one of them loses a point."""
     with tempfile.TemporaryDirectory() as folder:
         hand_in(Path(folder, "class"), course, count)
         batch = [sys.executable, "-W", "ignore", "-m", "grader", "batch", f"{folder}/class"]
         command = [*batch, "--out", f"{folder}/out", "--jobs", "2", *chosen]
-        start = time.perf_counter()
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - start
-    if status:
-        raise SystemExit(f"{' '.join(chosen)}: a reference solution loses points, or worse")
-    return Cost(usage.ru_utime + usage.ru_stime, wall)
+        usage = measured(command, cwd=ROOT, log=Path(folder, "log"), fine=(0, 1))
+        wanted = {name: course[name].points for name in names}
+        for student in range(1, count + 1):
+            report = Path(folder, "out", "reports", f"s{student:03}.json").read_text("utf-8")
+            earned = {each["name"]: each["points"] for each in json.loads(report)["exercises"]}
+            if {name: earned.get(name) for name in names} != wanted:
+                raise SystemExit(f"a reference solution loses points: {earned}")
+    return Cost(usage.cpu, usage.wall)
 
 
-def row(what: str, course: Course, count: int, *chosen: str) -> str:
-    """Return the line of the table for the exercises that the options choose."""
-    few, many = (cost_of(course, each, *chosen) for each in (FEW, count))
+def row(what: str, course: Course, names: Sequence[str], count: int, *chosen: str) -> str:
+    """Return the line of the table for the exercises `names`, which the options choose."""
+    few, many = (cost_of(course, names, each, *chosen) for each in (FEW, count))
     each = (many - few).times(1 / (count - FEW))
     whole = each.times(CLASS - count)
     return (
@@ -92,13 +91,13 @@ def rows(students: int, trained: int) -> Sequence[str]:
     training = [exercise.name for exercise in full.exercises if exercise.training]
     only = [part for name in training for part in ("--only", name)]
     without = [part for name in training for part in ("--without", name)]
-    rest = len(full.names) - len(training)
-    listed = ("--course-list", "full")
-    core = course.choose("core")
+    rest = [name for name in full.names if name not in training]
+    listed, core = ("--course-list", "full"), course.choose("core")
+    without_it = f"the full course without training, {len(rest)}"
     return [
-        row(f"the core, {len(core.names)} exercises", core, students, "--course-list", "core"),
-        row(f"the full course without training, {rest}", full, students, *listed, *without),
-        row(f"those that train, {len(training)}", full, trained, *listed, *only),
+        row(f"the core, {len(core.names)}", core, core.names, students, "--course-list", "core"),
+        row(without_it, full, rest, students, *listed, *without),
+        row(f"those that train, {len(training)}", full, training, trained, *listed, *only),
     ]
 
 
