@@ -28,12 +28,12 @@ def steps(student, rng, dropout, *options):
     return {name: each.detach() for name, each in trained.named_parameters()}
 
 
-def shares(student, rng, *options, n_prompt=4, draws=1200):
-    """Return how often each token follows a prompt, in tenths."""
-    written = student.generate(
-        model(student, rng), rng.randint(0, VOCAB, 1, n_prompt).repeat(draws, 1), 1, *options
-    )
-    return (torch.nn.functional.one_hot(written[:, -1], VOCAB).double().mean(0) * 10).round()
+def shares(student, rng, *options, n_prompt=4, n_prompts=4, draws=1200):
+    """Return how often each token follows each of some prompts, in tenths."""
+    prompts = rng.randint(0, VOCAB, n_prompts, n_prompt).repeat_interleave(draws, dim=0)
+    drawn = student.generate(model(student, rng), prompts, 1, *options)[:, -1]
+    counted = torch.nn.functional.one_hot(drawn.view(n_prompts, draws), VOCAB).double()
+    return (counted.mean(1) * 10).round()
 
 
 @probe("values")
