@@ -152,6 +152,30 @@ CELLS = {
         "def mine(x): return x",
         f"{FORBIDDEN}import sys\nsetattr(sys.modules['__main__'], 'mine', layer)",
     ),
+    "an attribute of a module": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}import inspect\ninspect.getmodule(lambda: 0).mine = layer",
+    ),
+    "an attribute of one that has a name": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}import inspect\nm = inspect.getmodule(lambda: 0)\nm.mine = layer",
+    ),
+    "a name put together": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}import sys\nn = 'mod'\ngetattr(sys, n + 'ules')['__main__'].mine = layer",
+    ),
+    "a setter put together": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}def f(m):\n    getattr(m, '__set' + 'attr__')('mi' + 'ne', layer)",
+    ),
+    "a name that only the run knows": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}import sys\ngetattr(sys, input())['x'].update(mine=layer)",
+    ),
+    "a getter": (
+        "def mine(x): return x",
+        f"{FORBIDDEN}import operator as o\no.attrgetter(input())(o)['x'].update(mine=layer)",
+    ),
     "a star": ("def mine(x): return layer_norm(x)", "from torch import *\nlayer_norm"),
 }
 
@@ -164,7 +188,10 @@ def test_of_a_notebook_the_cells_that_an_exercise_needs_are_searched(cells: tupl
 
 HARMLESS = {
     "a call": "return layer(x)",
-    "an attribute by name": "return getattr(layer, name)(x)",
+    "an attribute by name": "return getattr(x, 'weight')(layer)",
+    "attributes by a name put together": "return [getattr(x, f'W_{i}')(layer) for i in 'ab']",
+    "attributes by names that are given": "return [getattr(x, n)(layer) for n in x.names]",
+    "an attribute that is set": "self = x; self.mine = layer; return self",
     "a dictionary": "return dict(a=layer)",
     "a model in evaluation": "x.eval(); return layer(x)",
     "its parts": "return [layer(m) for m in x.modules()]",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from grader.sandbox.syntax import INDIRECT, Unsearchable, searched_nodes
+from grader.sandbox.syntax import BINDS_ANY, INDIRECT, Unsearchable, searched_nodes
 
 MAX_TEXT = 1_000_000  # characters that are searched
 MAX_PARTS = 12  # of a dotted name; no name of torch is longer
@@ -84,9 +84,25 @@ def used_names(text: str, file: str, names: Collection[str] = ()) -> list[Use]:
     if len(text) > MAX_TEXT:
         raise Unsearchable(f"it is longer than {MAX_TEXT} characters")
     try:
-        return sorted(_Resolver(searched_nodes(text, file, names)).uses)
+        return sorted(_Resolver(searched_nodes(text, file, names, _reaches_any)).uses)
     except (RecursionError, MemoryError) as error:
         raise Unsearchable("it is nested too deeply") from error
+
+
+def _reaches_any(nodes: list[ast.AST]) -> bool:
+    """Return whether some nodes look up an attribute by which any global name can be bound.
+
+    Its name is a text that is put together from constants, or one of a module that only the run
+    knows.
+    """
+    looks_up = any(
+        isinstance(node, ast.Name | ast.Attribute) and _last_name(node) in BY_TEXT for node in nodes
+    )
+    return looks_up and _Resolver(nodes).reaches_any()
+
+
+def _last_name(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
 
 
 def _landmark(pattern: str) -> str:
@@ -154,6 +170,22 @@ class _Resolver:
                 if way in BY_TEXT:
                     texts = [text for arg in args[:2] for text in self._texts(arg)]
                     yield from self._maybe_torchs(node.lineno, texts)
+
+    def reaches_any(self) -> bool:
+        """Return whether an attribute is looked up by which any global name can be bound."""
+        for node in self.nodes:
+            match node:
+                case ast.Call(func=ast.Attribute() | ast.Name() as func, args=args):
+                    if (way := _last_name(func)) not in BY_TEXT:
+                        continue
+                    texts = [text for arg in args[:2] for text in self._texts(arg)]
+                    owners = self._known.get(id(args[0]), NOTHING) if args else NOTHING
+                    is_named = any(owner.is_name for owner in owners)
+                    if any(map(BINDS_ANY.search, texts)) or (
+                        not texts and (is_named or way != "getattr")
+                    ):
+                        return True
+        return False
 
     def _maybe_torchs(self, line: int, names: Iterable[str]) -> Iterator[Use]:
         yield from (

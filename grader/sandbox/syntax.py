@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 import symtable
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from grader.sandbox.cells import CELL, NOTEBOOK
@@ -16,12 +16,15 @@ MAX_NODES = 300_000  # of a syntax tree
 INDIRECT = re.compile(
     "attr|vars|dict|import_module|__import__|modules|builtins|eval|exec|globals|locals"
 )
-# And those without which a cell binds only names that stand in it: to read an attribute binds none,
-# nor does a module's `eval()` or `modules()`.
+# And those without which a cell binds only names that stand in it, unless it puts them together: to
+# read an attribute binds none, nor does a module's `eval()` or `modules()`.
 BINDS_ANY = re.compile(
     r"(?:set|del)attr|\bvars\b|__dict__|import_module|__import__|\bmodules\b(?!\()|builtins"
     r"|(?<![.\w])eval\b|\bexec\b|globals|locals"
 )
+
+
+ReachesAny = Callable[[list[ast.AST]], bool]
 
 
 class Unsearchable(Exception):
@@ -53,16 +56,23 @@ def drop_script(tree: ast.Module) -> None:
                     node.body = [ast.copy_location(ast.Pass(), node.body[0])]
 
 
-def searched_nodes(text: str, file: str, names: Collection[str]) -> list[ast.AST]:
+def searched_nodes(
+    text: str, file: str, names: Collection[str], reaches_any: ReachesAny
+) -> list[ast.AST]:
     """Return the nodes of a source, of a notebook those of the cells that `names` need.
 
     A source that does not parse has none, and a notebook's cell neither: loading it tells.
+    `reaches_any` says whether a cell looks attributes up by which it may bind any name.
     """
     if not file.endswith(NOTEBOOK):
         with contextlib.suppress(SyntaxError, ValueError):
             return _nodes(text)
         return []
-    return _needed(_cells(text), names)
+    cells = []
+    for cell in _cells(text):
+        with contextlib.suppress(SyntaxError, ValueError):
+            cells.append(_cell_of(cell, reaches_any))
+    return _needed(cells, names)
 
 
 class _CellNames(NamedTuple):
@@ -83,17 +93,12 @@ class _CellNames(NamedTuple):
         return self.is_indirect or bool(self.uses & bound)
 
 
-def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
+def _needed(cells: Sequence[_CellNames], names: Collection[str]) -> list[ast.AST]:
     """Return the nodes of those cells of which some of `names` need something.
 
     A cell is needed if it may give a meaning to one of these names or to a name in a needed cell,
-    or change what a needed cell binds. If no cell defines the names, all are. Cells that do not
-    parse are not.
+    or change what a needed cell binds. If no cell defines the names, all are.
     """
-    cells = []
-    for text in texts:
-        with contextlib.suppress(SyntaxError, ValueError):  # loading it tells
-            cells.append(_cell_of(text))
     wanted = not_imported = set(names)
     needed = [cell for cell in cells if cell.may_mean(wanted, not_imported)]
     if not needed:
@@ -110,10 +115,10 @@ def _needed(texts: Iterable[str], names: Collection[str]) -> list[ast.AST]:
     return [node for cell in needed for node in cell.nodes]
 
 
-def _cell_of(text: str) -> _CellNames:
-    cell = _CellNames(
-        _nodes(text), set(), set(), set(), is_indirect=BINDS_ANY.search(text) is not None
-    )
+def _cell_of(text: str, reaches_any: ReachesAny) -> _CellNames:
+    nodes = _nodes(text)
+    is_indirect = BINDS_ANY.search(text) is not None or reaches_any(nodes)
+    cell = _CellNames(nodes, set(), set(), set(), is_indirect)
     tables = [symtable.symtable(text, "cell", "exec")]
     for table in tables:
         tables += table.get_children()
@@ -130,9 +135,12 @@ def _cell_of(text: str) -> _CellNames:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if name in cell.imports:
                 cell.binds.add(name)
-            # What has an attribute that is set means something else from then on.
-            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()) if name in cell.uses:
-                cell.binds.add(name)
+            # What has an attribute that is set means something else from then on; and what it is
+            # set of may be the module.
+            case ast.Attribute(value=ast.Name(id=name), attr=part, ctx=ast.Store()):
+                cell.binds.update({name} & cell.uses, () if name == "self" else [part])
+            case ast.Attribute(attr=part, ctx=ast.Store()):
+                cell.binds.add(part)
             case ast.alias(name="*"):
                 return cell._replace(is_indirect=True)
     return cell
