@@ -118,11 +118,11 @@ def test_alignment_network(student, reference, rng):
         _, state, encoder_states = draw(rng, batch, n_source)
         scores = in_float64(output_of(theirs, state, encoder_states))
         assert_close(scores, output_of(ours, state, encoder_states), "the scores")
-    theirs, ours = twins(*makes, 5, 5, 5, rng=rng)
-    state, encoder_states = rng.randn(5, 5), rng.randn(5, 5, 5)
-    scores = in_float64(output_of(theirs, state, encoder_states))
-    right = output_of(ours, state, encoder_states)
-    assert_close(scores, right, "the scores where all sizes are equal")
+    for sizes, says in (((5, 5, 5), "all sizes are equal"), ((5, 5, 1), "d_hidden is 1")):
+        theirs, ours = twins(*makes, *sizes, rng=rng)
+        state, encoder_states = rng.randn(5, 5), rng.randn(5, 5, 5)
+        scores = in_float64(output_of(theirs, state, encoder_states))
+        assert_close(scores, output_of(ours, state, encoder_states), f"the scores where {says}")
 
 
 @pytest.mark.points(2)
@@ -276,6 +276,8 @@ def test_any_input(student, reference, rng):
         found = output_of(decoder, targets, state.to(dtype), encoder_states.to(dtype), lens)
         for output in found:
             assert_dtype(output, dtype, f"the output for inputs in {dtype}")
+        for name, parameter in decoder.state_dict().items():
+            assert_dtype(parameter, dtype, f"{name} of a decoder in {dtype}")
     plain = targets, state.float(), encoder_states.float()
     assert_moves(lambda: student.AttentionDecoder(*SIZES), *plain)
     grown = {"batch items": {"batch": 9}, "places of the source": {"n_source": 19}}

@@ -231,7 +231,9 @@ def histogram_transformer(module: ModuleType, rng: Rng) -> Iterator[asking.Quest
         return build(make, rng=seed, dtype=dtype)
 
     def trained(steps: int) -> Any:
-        copy, reports = model(torch.float32), []
+        # A narrow model needs more steps, or fewer at another rate.
+        sizes, reports = (vocab, length, max(16, d_model)), []
+        copy = build(functools.partial(module.CountingTransformer, *sizes), rng=seed).float()
         given = tokens[:1].expand(3, -1).clone(), labels.expand(3, -1).clone()
         report = functools.partial(lambda *each: reports.append(each[0]))
         module.train_counter(copy, *given, steps, report)
