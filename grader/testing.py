@@ -26,6 +26,7 @@ from grader.grading.slopes import assert_slopes
 from grader.grading.training import assert_reaches, trained
 from grader.sandbox import wire
 from grader.sandbox.host import proxies
+from grader.sandbox.host.operations import MadeTensor, OperationCounts
 from grader.sandbox.host.proxies import Remote, Student, code_of
 from grader.sandbox.worker.adopt import strand
 
@@ -46,6 +47,7 @@ __all__ = [
     "assert_takes_views",
     "assert_unchanged",
     "assert_vectorised",
+    "assert_weights_dropped",
     "assert_written_by_hand",
     "expect",
     "in_float64",
@@ -59,6 +61,8 @@ __all__ = [
     "twins",
     "watched",
 ]
+
+SENTENCES = 300  # in which weights are dropped, each on its own
 
 
 def raises(student: Student, *kinds: str) -> AbstractContextManager[None]:
@@ -133,7 +137,7 @@ def sharing(student: Student, *written: Tensor) -> AbstractContextManager[None]:
 
 def watched(
     student: Student, *, kernels: bool = True, memory: bool = False
-) -> AbstractContextManager[proxies.OperationCounts]:
+) -> AbstractContextManager[OperationCounts]:
     """Count the tensor operations of every call in the block.
 
     `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
@@ -385,6 +389,34 @@ def assert_dropped(dropped: Tensor, rate: float, what: str) -> None:
     expect(together < 0.5, f"some {what} of a sentence are always dropped together")
 
 
+def assert_weights_dropped(
+    attention: Any, rate: float, queries: Tensor, keys: Tensor, values: Tensor
+) -> None:
+    """Raise `Mismatch` unless a module drops its weights at the rate, in training alone.
+
+    The arguments are of one sentence, (1, n_queries, d_query) and so on, with no more keys than
+    `d_value`: an output tells then which weights made it. `attention_weights` of the module must
+    hold the weights before any is dropped, in training as well.
+
+    Example::
+
+        def test_drops_weights(student, rng):
+            \"\"\"Weights are dropped in training.\"\"\"
+            queries, keys = rng.randn(1, 2, 4), rng.randn(1, 3, 4)  # (1, n_queries or n_keys, d)
+            values = rng.randn(1, 3, 5)  # (1, n_keys, d_value)
+            assert_weights_dropped(student.Attention(0.4), 0.4, queries, keys, values)
+    """
+    inputs = [tensor.repeat(SENTENCES, 1, 1) for tensor in (queries, keys, values)]
+    inverse = torch.linalg.pinv(values[0])  # it turns an output into the weights behind it
+    weights = output_of(attention.eval(), *inputs) @ inverse
+    seen = output_of(attention.train(), *inputs) @ inverse
+    assert_close(attention.attention_weights, weights, "attention_weights in training")
+    dropped = seen.abs() < weights / 2
+    kept = (weights / (1 - rate)).masked_fill(dropped, 0.0)
+    assert_close(seen, kept, "the weights in training (computed from the output)")
+    assert_dropped(dropped, rate, "weights")
+
+
 def assert_vectorised(
     student: Student, call: Callable[[], Any], grown: Mapping[str, Callable[[], Any]]
 ) -> None:
@@ -418,7 +450,7 @@ def _operations(student: Student, call: Callable[[], Any]) -> int:
     return seen.operations
 
 
-def _described(made: proxies.MadeTensor, sizes: Mapping[str, int]) -> str:
+def _described(made: MadeTensor, sizes: Mapping[str, int]) -> str:
     """Return a tensor's shape and bytes in words; `sizes` names the axes of these sizes."""
     names = {size: name for name, size in sizes.items()}
     shape = ", ".join(names.get(size, str(size)) for size in made.shape)
@@ -480,7 +512,7 @@ def assert_linear_memory(
     )
 
 
-def _memory(student: Student, call: Callable[[], Any]) -> tuple[int, proxies.MadeTensor]:
+def _memory(student: Student, call: Callable[[], Any]) -> tuple[int, MadeTensor]:
     """Return the most bytes of tensors at once in a call, and the largest that it made."""
     with watched(student, memory=True) as seen:
         call()

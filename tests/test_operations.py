@@ -11,7 +11,7 @@ from remote_code import code_at, doubles, student_at
 
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox.host.connection import WorkerConnection
-from grader.sandbox.host.proxies import OperationCounts
+from grader.sandbox.host.operations import OperationCounts
 from grader.testing import (
     assert_linear_memory,
     assert_memory,

@@ -65,6 +65,16 @@ def fit(norm, steps, report=None):
 
 def total(x):
     return x.sum(0).square().sum()
+
+
+class Attention(nn.Module):
+    def __init__(self, rate):
+        super().__init__()
+        self.dropout = nn.Dropout(rate)
+
+    def forward(self, queries, keys, values):
+        self.attention_weights = torch.softmax(scores(queries, keys), dim=-1)
+        return torch.bmm(self.dropout(self.attention_weights), values)
 """
 # The same with a mistake in everything, each of which some example has to notice.
 WRONG = (
@@ -88,6 +98,7 @@ WRONG = (
     .replace("torch.ones(d_model)", "torch.ones(1, d_model)")
     .replace("super().__init__()", "super().__init__()\n        self.one = torch.ones(d_model)")
     .replace("return self.gamma.sum() *", "return self.one * self.gamma.sum() *")
+    .replace("self.dropout(self.attention_weights)", "self.attention_weights")
     + "\n\nOWN = torch.Generator()\n"
 )
 WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]

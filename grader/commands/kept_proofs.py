@@ -22,7 +22,7 @@ from grader.course.course import Course
 FILE = "proofs.json"  # in the folder of the exercises
 ROOM = Path(__file__).parent.parent
 # What decides whether a proof succeeds, besides the course and torch.
-ENGINE = ("grading", "sandbox", "commands/proving.py", "testing.py", "probing.py")
+ENGINE = ("course", "grading", "sandbox", "commands/proving.py", "testing.py", "probing.py")
 
 
 class KeptProof(Struct, frozen=True, forbid_unknown_fields=True):

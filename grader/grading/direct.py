@@ -22,7 +22,8 @@ from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test
 from grader.report import Frame
 from grader.sandbox.host.connection import frame_at
-from grader.sandbox.host.proxies import OperationCounts, Student
+from grader.sandbox.host.operations import OperationCounts
+from grader.sandbox.host.proxies import Student
 from grader.sandbox.host.training import TrainingLimits, TrainingLog, Trainings
 from grader.sandbox.program import Program
 from grader.sandbox.source import forbidden_calls

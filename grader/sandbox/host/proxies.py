@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import torch
@@ -22,90 +19,13 @@ from grader.errors import Mismatch, StudentFailure
 from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.host.connection import Subject, WorkerConnection
+from grader.sandbox.host.operations import OperationCounts
 from grader.sandbox.host.training import TrainingLog, Trainings
 
 MAX_OUTPUTS = 256  # tensors with gradients in one answer
 MAX_ARGUMENT = 40  # characters of an argument in a message
 MAX_SHOWN = 8  # numbers of a tensor of whole numbers that a message shows
 ARRAY, METHOD = "ndarray", "method"  # names of types: NumPy's array, and a bound method
-CALLED_BACK = "unseen.callbacks"
-# How code hides operations, by the name that the watch gives it.
-HIDING = {
-    "unseen.watch": (
-        "your code switched off what the grader watches torch's operations with; leave torch's "
-        "modes and profiler alone"
-    ),
-    "unseen.operations": (
-        "your code runs operations where the grader cannot see which function calls them; leave "
-        "torch's modes and compilers alone"
-    ),
-    "unseen.threads": (
-        "your code computes in a thread that is older than the call or outlives it; start and "
-        "join threads within the call, or use none"
-    ),
-}
-
-
-@dataclass(frozen=True)
-class MadeTensor:
-    """A tensor that a function returned to the student's code."""
-
-    shape: tuple[int, ...] = (0,)
-    item_bytes: int = 0
-
-    @property
-    def elements(self) -> int:
-        """The number of its numbers."""
-        return math.prod(self.shape)
-
-    @property
-    def bytes(self) -> int:
-        """The size of its numbers in memory."""
-        return self.elements * self.item_bytes
-
-
-@dataclass
-class OperationCounts:
-    """The operations that ran while the student's code was watched, by name.
-
-    `largest` is the largest tensor that one of torch's functions returned, `peak` the most bytes
-    that the tensors of one call took at once, if `watch` is "memory".
-    """
-
-    watch: wire.Watch = "all"
-    counts: Counter[str] = field(default_factory=Counter)
-    largest: MadeTensor = field(default_factory=MadeTensor)
-    peak: int = 0
-    _unseen: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def operations(self) -> int:
-        """The number of calls of torch's functions, kernels left out."""
-        called = sum(n for name, n in self.counts.items() if name.startswith("torch."))
-        return called + self._unseen[CALLED_BACK]
-
-    def add(self, operations: Mapping[str, int]) -> None:
-        """Add what a call's watch reports."""
-        for name, count in operations.items():
-            if name.startswith("made."):
-                self._add_made(name.removeprefix("made.").split("x"), count)
-                continue
-            if name == "peak.bytes":
-                self.peak = max(self.peak, count)
-                continue
-            counts = self._unseen if name.startswith("unseen.") else self.counts
-            counts[name] += count
-
-    def _add_made(self, sizes: Sequence[str], item_bytes: int) -> None:
-        if all(size.isdecimal() and len(size) < 19 for size in sizes):
-            made = MadeTensor(tuple(map(int, sizes)), item_bytes)
-            self.largest = max(self.largest, made, key=lambda made: made.elements)
-
-    def check(self) -> None:
-        """Raise `StudentFailure` if the code hid operations from the watch."""
-        for name, sentence in HIDING.items():
-            if self._unseen[name]:
-                raise StudentFailure("Forbidden", sentence)
 
 
 class Student:

@@ -1,0 +1,90 @@
+"""The operations that a worker reports: how many, what they made, and whether any are hidden."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.errors import StudentFailure
+from grader.sandbox import wire
+
+CALLED_BACK = "unseen.callbacks"
+# How code hides operations, by the name that the watch gives it.
+HIDING = {
+    "unseen.watch": (
+        "your code switched off what the grader watches torch's operations with; leave torch's "
+        "modes and profiler alone"
+    ),
+    "unseen.operations": (
+        "your code runs operations where the grader cannot see which function calls them; leave "
+        "torch's modes and compilers alone"
+    ),
+    "unseen.threads": (
+        "your code computes in a thread that is older than the call or outlives it; start and "
+        "join threads within the call, or use none"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class MadeTensor:
+    """A tensor that a function returned to the student's code."""
+
+    shape: tuple[int, ...] = (0,)
+    item_bytes: int = 0
+
+    @property
+    def elements(self) -> int:
+        """The number of its numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """The size of its numbers in memory."""
+        return self.elements * self.item_bytes
+
+
+@dataclass
+class OperationCounts:
+    """The operations that ran while the student's code was watched, by name.
+
+    `largest` is the largest tensor that one of torch's functions returned, `peak` the most bytes
+    that the tensors of one call took at once, if `watch` is "memory".
+    """
+
+    watch: wire.Watch = "all"
+    counts: Counter[str] = field(default_factory=Counter)
+    largest: MadeTensor = field(default_factory=MadeTensor)
+    peak: int = 0
+    _unseen: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def operations(self) -> int:
+        """The number of calls of torch's functions, kernels left out."""
+        called = sum(n for name, n in self.counts.items() if name.startswith("torch."))
+        return called + self._unseen[CALLED_BACK]
+
+    def add(self, operations: Mapping[str, int]) -> None:
+        """Add what a call's watch reports."""
+        for name, count in operations.items():
+            if name.startswith("made."):
+                self._add_made(name.removeprefix("made.").split("x"), count)
+                continue
+            if name == "peak.bytes":
+                self.peak = max(self.peak, count)
+                continue
+            counts = self._unseen if name.startswith("unseen.") else self.counts
+            counts[name] += count
+
+    def _add_made(self, sizes: Sequence[str], item_bytes: int) -> None:
+        if all(size.isdecimal() and len(size) < 19 for size in sizes):
+            made = MadeTensor(tuple(map(int, sizes)), item_bytes)
+            self.largest = max(self.largest, made, key=lambda made: made.elements)
+
+    def check(self) -> None:
+        """Raise `StudentFailure` if the code hid operations from the watch."""
+        for name, sentence in HIDING.items():
+            if self._unseen[name]:
+                raise StudentFailure("Forbidden", sentence)
