@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 TWO = "Two mistakes at once. "  # the beginning of a diagnosis that names two
 MAX_MESSAGE = 600  # characters of a student's text that a report shows
@@ -75,6 +75,7 @@ class Outcome:
     visible: str = "always"
     consequence: bool = False  # of a mistake that is charged once, whatever it fails
     required: bool = False  # an exercise is not done before it passes, though it is worth nothing
+    whose: ClassVar[str] = "yours"  # the actual values, in the words of a caption
 
     @property
     def is_wrong(self) -> bool:
@@ -121,7 +122,9 @@ class WrongStep:
     stage: str
     says: str
     expected: Excerpt
-    actual: Excerpt  # of the known mistake, which gives the student's answers
+    actual: Excerpt
+    # The answers are the student's; on the way to them, their code may have other numbers.
+    whose: ClassVar[str] = "with the mistake"
 
 
 @dataclass(frozen=True)

@@ -127,8 +127,8 @@ def test_the_first_wrong_step_is_a_picture_with_numbers_to_hover(open_page: Open
     labels = [maps.nth(n).get_attribute("aria-label") for n in range(3)]
     assert [label.partition(":")[0] for label in labels] == [
         "context, expected",
-        "context, yours",
-        "context, yours − expected",
+        "context, with the mistake",
+        "context, with the mistake − expected",
     ]
     cell = maps.first.locator("g").first
     assert cell.locator("title").text_content().startswith("[0, 0, ")

@@ -15,7 +15,7 @@ from made_reports import DIAGNOSIS, EXCERPT, FAILED, NOW, STEP, diagnosed, outco
 
 from grader.course.policy import Policy
 from grader.course.visibility import for_student
-from grader.report import HINT_BREAK, Diagnosis, Excerpt, Frame
+from grader.report import HINT_BREAK, Diagnosis, Excerpt, Frame, Outcome
 from grader.reports import FORMATS, charts, text
 from grader.reports.pages import coloured
 
@@ -196,10 +196,14 @@ def test_a_long_course_fits_on_a_screen_as_well() -> None:
 # --- pictures -------------------------------------------------------------------------------------
 
 
+def comparing(expected: Excerpt, actual: Excerpt) -> Outcome:
+    return replace(outcome(), expected=expected, actual=actual)
+
+
 def test_a_heatmap_compares_on_one_scale_and_names_every_number() -> None:
     expected = Excerpt("", (1, 2, 2), "float64", (0, 0, 3), [[0.0, 1.0], [0.5, 0.5]])
     actual = replace(expected, values=[[1.0, 0.0], [0.5, "nan"]])
-    maps = charts.heatmaps(expected, actual)
+    maps = charts.heatmaps(comparing(expected, actual))
     assert [one.title for one in maps] == ["expected", "yours", "yours − expected"]
     assert maps[0].cells[1].fill == maps[1].cells[0].fill  # a 1 is a 1 in both
     assert [one.title for one in maps[0].cells][:2] == ["[0, 0, 3]: 0", "[0, 0, 4]: 1"]
@@ -210,7 +214,7 @@ def test_a_heatmap_compares_on_one_scale_and_names_every_number() -> None:
 def test_colours_differ_in_lightness_and_numbers_are_readable_on_them() -> None:
     row = [[n / 10 for n in range(-10, 11)]]
     excerpt = Excerpt("", (1, 21), "float64", (0, 0), row)
-    cells = charts.heatmaps(excerpt, excerpt)[0].cells
+    cells = charts.heatmaps(comparing(excerpt, excerpt))[0].cells
 
     def luminance(colour: str) -> float:
         if len(colour) == 4:
@@ -229,11 +233,12 @@ def test_colours_differ_in_lightness_and_numbers_are_readable_on_them() -> None:
 
 def test_there_is_no_picture_where_shapes_do_not_agree() -> None:
     other = Excerpt("", (2,), "float64", (0,), [1.0, 2.0])
-    assert charts.heatmaps(EXCERPT, Excerpt("a tuple of 2")) == []
-    assert charts.heatmaps(Excerpt("", (3,), "float64", (0,), [1.0, 2.0, 3.0]), other) == []
-    assert len(charts.heatmaps(other, other)) == 3
+    longer = Excerpt("", (3,), "float64", (0,), [1.0, 2.0, 3.0])
+    assert charts.heatmaps(comparing(EXCERPT, Excerpt("a tuple of 2"))) == []
+    assert charts.heatmaps(comparing(longer, other)) == []
+    assert len(charts.heatmaps(comparing(other, other))) == 3
     larger = Excerpt("", (9, 9), "float64", (0, 0), [[1.0, 2.0]])
-    assert charts.heatmaps(EXCERPT, larger) == []
+    assert charts.heatmaps(comparing(EXCERPT, larger)) == []
 
 
 def test_code_around_an_error_is_numbered_and_the_line_marked() -> None:

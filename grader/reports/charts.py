@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.report import Excerpt
+from grader.report import Excerpt, Outcome, WrongStep
 
 CELL_WIDTH, CELL_HEIGHT = 42, 26
 MARGIN = 22  # pixels, for the indices
@@ -60,11 +60,12 @@ class Line:
     title: str
 
 
-def heatmaps(expected: Excerpt | None, actual: Excerpt | None) -> list[Heatmap]:
+def heatmaps(compared: Outcome | WrongStep) -> list[Heatmap]:
     """Return heatmaps of expected, actual and their difference, the first two on one scale.
 
     The list is empty if the values are not numbers or their shapes or places differ.
     """
+    expected, actual = compared.expected, compared.actual
     if expected is None or actual is None:
         return []
     first, second = _grid(expected), _grid(actual)
@@ -76,8 +77,8 @@ def heatmaps(expected: Excerpt | None, actual: Excerpt | None) -> list[Heatmap]:
     signed = any(number < 0 for row in both for number in row)
     return [
         _heatmap("expected", first, at, both, signed),
-        _heatmap("yours", second, at, both, signed),
-        _heatmap("yours − expected", difference, at, difference, signed=True),
+        _heatmap(compared.whose, second, at, both, signed),
+        _heatmap(f"{compared.whose} − expected", difference, at, difference, signed=True),
     ]
 
 

@@ -205,9 +205,9 @@ def _values(compared: Outcome | WrongStep, most: int) -> Iterator[str]:
     numeric = isinstance(compared, WrongStep) or compared.kind in ("value", "finite")
     if expected is None or actual is None or not numeric:
         return
-    stage = f" `{compared.stage}`" if isinstance(compared, WrongStep) else ""
-    for label, excerpt in (("expected", expected), ("yours", actual)):
-        yield f"    {label}{stage}{_window(excerpt)}"
+    stage = f"`{compared.stage}` " if isinstance(compared, WrongStep) else ""
+    for label, excerpt in (("expected", expected), (compared.whose, actual)):
+        yield f"    {stage}{label}{_window(excerpt)}"
         yield from _first_lines(excerpt.text, most, "more rows")
 
 
