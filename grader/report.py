@@ -203,16 +203,29 @@ class LossCurve:
     steps: tuple[int, ...] = ()
     losses: tuple[float, ...] = ()
     reached: tuple[Reached, ...] = ()
+    kept: bool = False  # from an earlier check of the same code
+
+    @property
+    def caption(self) -> str:
+        """Say what it shows."""
+        again = " (kept from an earlier check: the code is the same)" if self.kept else ""
+        return f"the loss while {self.name} was trained{again}"
 
     @classmethod
     def of(
-        cls, name: str, reported: Sequence[tuple[int, float]], reached: Iterable[Reached] = ()
+        cls,
+        name: str,
+        reported: Sequence[tuple[int, float]],
+        reached: Iterable[Reached] = (),
+        *,
+        kept: bool = False,
     ) -> LossCurve:
         """Return the curve of what was reported, with as many points as can be drawn."""
         every = -(-len(reported) // MAX_POINTS) or 1
         chosen = [*reported[:-1:every], *reported[-1:]]
         losses = printable([loss for _, loss in chosen], ".4g")
-        return cls(name, tuple(step for step, _ in chosen), tuple(losses), tuple(reached))
+        steps = tuple(step for step, _ in chosen)
+        return cls(name, steps, tuple(losses), tuple(reached), kept)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ def test_a_curve_of_no_numbers_is_not_drawn(losses: tuple[float, ...]) -> None:
 
 def test_a_terminal_shows_shades_and_a_line() -> None:
     lines = list(sketches(RESULT))
-    assert lines[0] == "loss while reversing was trained: 3 → 0.003 at step 999"
+    assert lines[0] == "the loss while reversing was trained: 3 → 0.003 at step 999"
     assert re.fullmatch(r"  █▃?[▁▂▃]+", lines[1])
     assert lines[2:5] == ["Alignment", "  x ██░░", "  y   ██"]
     assert [line for line in lines if "more" in line] == ["  1 more head: --format html"]

@@ -343,7 +343,10 @@ def test_the_same_code_is_not_trained_again(
     assert len(kept(course_that_trains)) == 1
     assert old in CODE
     (again,) = grade(course, {"scale": CODE.replace(old, new)}, seed=2).exercises
-    assert (again.curves == first.curves) == bool(is_same)
+    (curve,), (old_curve,) = again.curves, first.curves
+    assert (curve.losses == old_curve.losses) == bool(is_same)
+    assert (old_curve.kept, curve.kept) == (False, bool(is_same))
+    assert ("(kept from an earlier check" in curve.caption) == curve.kept
     assert again.passed == first.passed
 
 

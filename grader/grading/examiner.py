@@ -126,7 +126,9 @@ class SandboxExaminer:
     def curves_of(self, exercise: Exercise) -> tuple[LossCurve, ...]:
         """Return what was reported in each training of an exercise, and what it reached."""
         return tuple(
-            LossCurve.of(name, each.losses, trainings.reached.get(name, {}).values())
+            LossCurve.of(
+                name, each.losses, trainings.reached.get(name, {}).values(), kept=each.kept
+            )
             for (_, of), trainings in self._trainings.items()
             if of == exercise.name
             for name, each in trainings.done.items()

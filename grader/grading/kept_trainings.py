@@ -87,6 +87,7 @@ def load_trainings(course: Course, name: str, key: str) -> Trainings:
             each: Trained(
                 {place: wire.unpack_tensor(value) for place, value in training.state.items()},
                 training.losses,
+                kept=True,
             )
             for each, training in kept.programs.get(key, {}).items()
         }

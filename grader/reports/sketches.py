@@ -30,7 +30,7 @@ def _curve(curve: LossCurve) -> Iterator[str]:
     every = max(1, math.ceil(len(losses) / CURVE))
     line = "".join(BARS[_share(loss - low, high - low, len(BARS))] for loss in losses[::every])
     last = f"{losses[0]:.3g} → {losses[-1]:.3g} at step {curve.steps[-1]}"
-    yield f"loss while {curve.name} was trained: {last}"
+    yield from textwrap.wrap(f"{curve.caption}: {last}", WIDTH)
     yield f"  {line}"
     for each in curve.reached:
         yield from (f"  {part}" for part in textwrap.wrap(each.says, WIDTH - 2))

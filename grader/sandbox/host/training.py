@@ -42,6 +42,7 @@ class Trained:
 
     state: Mapping[str, Tensor]
     losses: Losses = ()
+    kept: bool = False  # from an earlier check of the same code
 
 
 @dataclass
