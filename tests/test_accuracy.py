@@ -1,33 +1,35 @@
 """Programs that the course was not made from earn what they should, and hear what is true.
 
-Every `STEP`th program is graded, and all of them with `CORPUS=all`. `make accuracy` grades all of
-them, too, and keeps the tables of the pages.
+Verdicts that hold are taken from `tests/corpus/verdicts.json`, and some of them are judged again;
+`make accuracy` brings them up to date.
 """
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from corpus import accuracy
-from corpus.accuracy import SETS, Graded
+from corpus import accuracy, verdicts
+from corpus.programs import SETS, load
+from corpus.verdicts import Judge, Verdicts
 
 from grader.course.course import Course
 from grader.course.faults import load_faults
 from grader.sandbox.host.zygote import Zygote
 
-STEP = 1 if os.environ.get("CORPUS") == "all" else 6
 SIZES = {"known": 150, "outside": 60, "right": 60, "public": 60, "broken": 70}
 
 
 @pytest.fixture(scope="module")
-def graded(course: Course, zygote: Zygote) -> list[Graded]:
-    return accuracy.measure(course, accuracy.load()[::STEP], zygote)
+def judged(course: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
+    """The verdicts of the hidden suites, and some of them anew."""
+    return Judge(course, zygote).kept_or_judged(load())
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_corpus_is_large_and_covers_every_exercise(course: Course, name: str) -> None:
-    programs = accuracy.load(name)
+    programs = load(name)
     assert len(programs) >= SIZES[name]
     listed = course if name in ("known", "outside", "right") else course.choose("core")
     assert {program.exercise for program in programs} == set(listed.names)
@@ -35,10 +37,29 @@ def test_the_corpus_is_large_and_covers_every_exercise(course: Course, name: str
 
 def test_known_mistakes_are_in_the_catalogue(course: Course) -> None:
     known = {(name, fault.name) for name in course.names for fault in load_faults(course[name])}
-    labels = {(p.exercise, fault) for p in accuracy.load("known") for fault in p.faults}
+    labels = {(p.exercise, fault) for p in load("known") for fault in p.faults}
     assert labels - known == set()
 
 
 @pytest.mark.slow
-def test_the_aims_are_met(graded: list[Graded]) -> None:
-    assert accuracy.missed(graded) == []
+def test_the_aims_are_met(judged: tuple[Verdicts, Verdicts]) -> None:
+    assert accuracy.missed(accuracy.graded(judged[0])) == []
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_what_comes_out_again(judged: tuple[Verdicts, Verdicts]) -> None:
+    held, again = judged
+    assert {p.place: held[p] for p in again} == {p.place: each for p, each in again.items()}
+
+
+def test_a_verdict_holds_for_the_program_that_it_is_of(
+    course: Course, zygote: Zygote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "FILE", tmp_path / "verdicts.json")
+    judge, program = Judge(course, zygote), load("right")[0]
+    assert judge.kept([program]) == {}
+    judge.keep(judge.judge([program]))
+    assert judge.kept([program])[program].is_done
+    changed = replace(program, text=f"{program.text}\n# Another line.\n")
+    assert judge.kept([changed]) == {}
+    assert Judge(course, zygote, copy=course).kept([program]) == {}

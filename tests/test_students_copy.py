@@ -1,13 +1,12 @@
 """A students' copy tells as much as the teacher's, and holds no answer.
 
 The copy is `exercises/` alone. What wrong and right programs hear in it is compared with what they
-hear from the hidden suites; every `STEP`th program of the corpus is tried, all with `CORPUS=all`.
+hear from the hidden suites; verdicts that hold are taken from `tests/corpus/verdicts.json`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -16,8 +15,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from commandline import Cli, Grade
-from corpus import accuracy, copies
-from corpus.copies import Graded
+from corpus import copies
+from corpus.programs import load
+from corpus.verdicts import Judge, Verdicts, students_copy
 
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import load_faults
@@ -25,14 +25,13 @@ from grader.grading.diagnosis import record
 from grader.grading.seeds import PUBLIC_SEED
 from grader.sandbox.host.zygote import Zygote
 
-STEP = 1 if os.environ.get("CORPUS") == "all" else 12
 MAX_BYTES = 2 * 1024**2  # of the recorded answers of the whole course
 
 
 @pytest.fixture(scope="module")
 def copy(course: Course, tmp_path_factory: pytest.TempPathFactory) -> Course:
     """What students have: the exercises, and nothing of the teaching team's."""
-    return copies.students_copy(course, tmp_path_factory.mktemp("students"))
+    return students_copy(course, tmp_path_factory.mktemp("students"))
 
 
 # --- it holds no answer ---------------------------------------------------------------------------
@@ -145,20 +144,23 @@ def test_it_is_small(copy: Course) -> None:
 
 
 @pytest.fixture(scope="module")
-def compared(
-    course: Course, copy: Course, solutions: dict[str, str], zygote: Zygote
-) -> tuple[Graded, Graded]:
-    """What programs of others hear in a students' copy, and from the hidden suites."""
-    programs = accuracy.load()[::STEP]
-    here, there = (copies.grade(each, programs, solutions, zygote) for each in (copy, course))
-    return here, there
+def judged(course: Course, copy: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
+    """What programs of others hear in a students' copy, and some of that anew."""
+    return Judge(course, zygote, copy).kept_or_judged(load())
 
 
 @pytest.mark.slow
 def test_programs_are_judged_and_named_as_by_the_hidden_suites(
-    compared: tuple[Graded, Graded],
+    course: Course, zygote: Zygote, judged: tuple[Verdicts, Verdicts]
 ) -> None:
-    assert copies.missed(*compared) == []
+    here, _ = judged
+    assert copies.missed(here, Judge(course, zygote).kept_and_judged([*here])) == []
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_what_comes_out_again(judged: tuple[Verdicts, Verdicts]) -> None:
+    held, again = judged
+    assert {p.place: held[p] for p in again} == {p.place: each for p, each in again.items()}
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def load_proofs(course: Course, names: Sequence[str], seed: int) -> dict[str, Pr
     return {
         name: Proof(course[name], each.tests, each.faults, each.faults, each.needed)
         for name in names
-        if (each := kept.get(name)) and each.of == _hash_of(course, name, seed)
+        if (each := kept.get(name)) and each.of == hash_of(course, name, seed)
     }
 
 
@@ -50,7 +50,7 @@ def save_proof(course: Course, proof: Proof, seed: int) -> None:
     kept = {name: each for name, each in _load(course).items() if name in course.names}
     kept.pop(mine, None)
     if not proof.problems:
-        of = _hash_of(course, mine, seed)
+        of = hash_of(course, mine, seed)
         kept[mine] = KeptProof(of, proof.tests, proof.faults, proof.needed)
     text = msgspec.json.format(msgspec.json.encode(dict(sorted(kept.items()))), indent=1)
     with contextlib.suppress(OSError):  # then it is proven again
@@ -67,8 +67,8 @@ def _file(course: Course) -> Path:
     return course.reference / FILE
 
 
-def _hash_of(course: Course, name: str, seed: int) -> str:
-    """Return a hash of all that the proof of an exercise depends on."""
+def hash_of(course: Course, name: str, seed: int) -> str:
+    """Return a hash of all that decides what is said of programs for an exercise."""
     digest = hashlib.sha256(f"{course.hashes[name]} {_hash_of_engine()} {seed}".encode())
     for path in sorted(course[name].folder.glob("*.*")):
         digest.update(f"\0{path.name}\0".encode() + path.read_bytes())

@@ -1,79 +1,46 @@
 """How a students' copy compares with the hidden suites on programs of others.
 
-    python tests/corpus/copies.py [--write]
+    python tests/corpus/copies.py [--write] [--again]
 
-Grades every program of the corpus in both, prints a table, and with `--write` keeps it in
-docs/diagnosis.md. The exit code is 1 if an aim is missed.
+Grades every program of the corpus in both, prints a table, and with `--write` keeps the verdicts,
+and the table in docs/diagnosis.md. A kept verdict is taken if nothing has changed that it depends
+on, unless all programs are graded in the copy `--again`. The exit code is 1 if an aim is missed.
 """
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
-from corpus.accuracy import Program, explanations, load  # noqa: E402
+from corpus.programs import Program, load  # noqa: E402
+from corpus.verdicts import Judge, Verdicts, students_copy  # noqa: E402
 from pages import keep  # noqa: E402
 
-from grader.course.course import Course, load_course  # noqa: E402
-from grader.grading.session import with_grader  # noqa: E402
-from grader.report import ExerciseResult  # noqa: E402
+from grader.course.course import load_course  # noqa: E402
 from grader.sandbox.host.zygote import Zygote  # noqa: E402
-from grader.submissions.submission import Submission  # noqa: E402
-
-if TYPE_CHECKING:
-    from grader.grading.grader import Grader
 
 WRONG = ("known", "outside", "broken")
 AIM = 0.95  # the share of wrong programs that are named alike
-SEED = 7
-
-Graded = Mapping[Program, ExerciseResult]
 
 
-def students_copy(course: Course, folder: Path) -> Course:
-    """Return what students have of a course, in a folder: nothing of the teaching team's."""
-    shutil.copytree(course.student_folder, folder / "exercises")
-    return load_course(folder)
-
-
-def grade(course: Course, programs: Sequence[Program], correct: Mapping[str, str], zygote: Zygote) -> Graded:
-    """Grade programs in a course; the other exercises of each submission are correct."""
-
-    def body(grader: Grader) -> Graded:
-        found = {}
-        for program in programs:
-            submission = Submission("s001", {**correct, program.exercise: program.text})
-            (found[program],) = grader.grade(submission, [program.exercise], SEED).results
-        return found
-
-    return with_grader(course, course.names, zygote, body, keep_answers=True)
-
-
-def is_right(result: ExerciseResult) -> bool:
-    """Return whether hidden suites give all points, or a students' copy calls a program done."""
-    return result.passed and not result.given_back
-
-
-def differently_named(here: Graded, there: Graded) -> list[Program]:
+def differently_named(here: Verdicts, there: Verdicts) -> list[Program]:
     """Return the wrong programs that are not named alike in both."""
     wrong = (program for program in here if program.set in WRONG)
-    return [p for p in wrong if set(explanations(here[p])) != set(explanations(there[p]))]
+    return [p for p in wrong if set(here[p].explanations) != set(there[p].explanations)]
 
 
-def differently_judged(here: Graded, there: Graded) -> list[Program]:
+def differently_judged(here: Verdicts, there: Verdicts) -> list[Program]:
     """Return the programs that are right in one and wrong in the other."""
-    return [program for program in here if is_right(here[program]) != is_right(there[program])]
+    return [program for program in here if here[program].is_done != there[program].is_done]
 
 
-def rows(here: Graded, there: Graded) -> Iterator[str]:
+def rows(here: Verdicts, there: Verdicts) -> Iterator[str]:
     """Yield the table of docs/diagnosis.md."""
     judged, named = differently_judged(here, there), differently_named(here, there)
     yield "| programs | number | judged as by the hidden suites | named as by the teacher's copy |"
@@ -85,10 +52,10 @@ def rows(here: Graded, there: Graded) -> Iterator[str]:
         yield f"| {kind} | {count} | {alike[0]} | {last} |"
 
 
-def missed(here: Graded, there: Graded) -> list[str]:
+def missed(here: Verdicts, there: Verdicts) -> list[str]:
     """Return the aims that are missed, in words."""
     judged, named = differently_judged(here, there), differently_named(here, there)
-    found = [f"{p.set}/{p.exercise}/{p.name} is judged otherwise" for p in judged]
+    found = [f"{p.place} is judged otherwise" for p in judged]
     wrong = sum(program.set in WRONG for program in here)
     if len(named) > (1 - AIM) * wrong:
         names = ", ".join(f"{p.exercise}/{p.name}" for p in named)
@@ -99,15 +66,16 @@ def missed(here: Graded, there: Graded) -> list[str]:
 def main() -> int:
     """Measure and print; return 0 if the aims are met."""
     course, programs = load_course(ROOT), load()
-    correct = {name: course[name].read("solution.py") for name in course.names}
     with tempfile.TemporaryDirectory() as folder, Zygote() as zygote:
-        copy = students_copy(course, Path(folder))
-        here, there = (grade(each, programs, correct, zygote) for each in (copy, course))
+        in_copy = Judge(course, zygote, students_copy(course, Path(folder)))
+        here = in_copy.kept_and_judged(programs, again="--again" in sys.argv)
+        there = Judge(course, zygote).kept_and_judged(programs)
     table = "\n".join(rows(here, there)) + "\n"
     print(table)
     problems = missed(here, there)
     print("\n".join(problems) or "all aims are met")
     if "--write" in sys.argv:
+        in_copy.keep(here)
         keep(ROOT / "docs" / "diagnosis.md", "copies", table)
     return 1 if problems else 0
 

@@ -23,7 +23,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
-from corpus.accuracy import SEED, load  # noqa: E402
+from corpus.programs import load  # noqa: E402
+from corpus.verdicts import SEED  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
 from grader.course.faults import load_faults  # noqa: E402
