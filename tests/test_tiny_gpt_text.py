@@ -1,0 +1,23 @@
+"""The text on which the course's language model is trained, and the stories that its tests keep back."""
+
+from __future__ import annotations
+
+import json
+
+from grader.course.course import Course
+
+
+def test_the_tests_of_tiny_gpt_ask_for_other_stories_of_the_same_characters(course: Course) -> None:
+    folder = course["tiny_gpt"].folder
+    text = course.text("tiny_gpt").read_text()
+    assert 19_000 < len(text) < 21_000
+    characters = "".join(sorted({*text}))
+    public, hidden = ((folder / f"test_{kind}.py").read_text() for kind in ("public", "hidden"))
+    for file in (public, hidden, (folder / "drawing.py").read_text()):
+        assert f"CHARACTERS = {json.dumps(characters)}" in file
+    for file, name in ((public, "NEW"), (hidden, "FRESH")):
+        new = file.partition(f'{name} = """\\\n')[2].partition('"""')[0]
+        assert len(new) > 1000
+        assert {*new} <= {*text}
+        stories = [each for each in new.split("\n\n") if len(each) > 60]
+        assert not any(each in text for each in stories)
