@@ -1,4 +1,4 @@
-"""The text on which the course's language model is trained, and the stories that its tests keep back."""
+"""The text that the language model is trained on, and the stories that its tests keep back."""
 
 from __future__ import annotations
 
