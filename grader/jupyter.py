@@ -30,7 +30,7 @@ from grader.errors import RequestError
 from grader.reports import pages
 
 FILE = "notebook"
-HEIGHT = 480  # pixels of a report's frame
+HEIGHT, HIGH = 480, 860  # pixels of a report's frame: what it shows cannot tell how high it is
 ENDED = (0, 1)  # the exit codes of a check that came to its end
 MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
@@ -51,8 +51,9 @@ class NotebookVerdict:
     def _repr_html_(self) -> str:
         if not self.page:
             return f"<pre>{html.escape(self.text)}</pre>"
+        height = HIGH if "<figure" in self.page else HEIGHT
         return (
-            f'<iframe title="report" style="width:100%;height:{HEIGHT}px;border:0;resize:vertical"'
+            f'<iframe title="report" style="width:100%;height:{height}px;border:0;resize:vertical"'
             f' sandbox="" srcdoc="{html.escape(self.page)}"></iframe>'
         )
 
