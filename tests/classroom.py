@@ -19,6 +19,7 @@ from commandline import Cli
 
 from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
 from grader.classroom.workers.pool import WorkerPool
+from grader.classroom.workers.run_probes import RunProbes
 from grader.course.course import Course, load_course
 from grader.report import ExerciseResult, Frame, Outcome
 from grader.sandbox.confinement.limits import Isolation
@@ -41,7 +42,9 @@ class Instant:
         self.points: dict[str, int] = {}  # of an exercise, whatever its file says
         self.course: Course | None = None
 
-    def __call__(self, course: Course, isolation: Isolation, size: int) -> Instant:
+    def __call__(
+        self, course: Course, isolation: Isolation, size: int, probes: RunProbes | None = None
+    ) -> Instant:
         """In place of `WorkerPool`."""
         self.course = course
         return self
@@ -103,8 +106,10 @@ class Pools:
         self._pools: dict[tuple[str, Isolation], WorkerPool] = {}
         self._tiny = load_course(TINY)
 
-    def __call__(self, course: Course, isolation: Isolation, size: int) -> _Warm:
-        """In place of `WorkerPool`."""
+    def __call__(
+        self, course: Course, isolation: Isolation, size: int, probes: RunProbes | None = None
+    ) -> _Warm:
+        """In place of `WorkerPool`; one that is warm has probes of its own."""
         key = course.hash, isolation
         if key not in self._pools:
             lasting = self._tiny if course.hash == self._tiny.hash else course

@@ -173,7 +173,7 @@ def grade(zygote: Zygote) -> Grade:
             return grader.grade(submission, chosen, seed).report
 
         # Other processes have worked out already what known mistakes answer.
-        return with_grader(course, chosen, zygote, body, keep_answers=True)
+        return with_grader(course, chosen, zygote, body, keep=True)
 
     return grading
 

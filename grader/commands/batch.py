@@ -29,6 +29,7 @@ from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import LATER, Standings
 from grader.classroom.storage import existing
 from grader.classroom.stored.history import HistoryRow
+from grader.classroom.workers.run_probes import RunProbes
 from grader.commands.graded import (
     CLUSTER,
     JOBS,
@@ -218,9 +219,11 @@ def batch(
         else:
             intake = stack.enter_context(open_intake(request, course, out))
             _echo_intake(intake)
-        engine = engine_for(course, isolation, jobs, cluster)
+        probes = RunProbes(place)
+        engine = engine_for(course, isolation, jobs, cluster, probes)
         stack.callback(engine.close)
         ledger = stack.enter_context(open_ledger(place))
+        stack.enter_context(probes)
         if not ledger.has_results():
             engine.start()
         ledger.put(LATER, " ".join(later))

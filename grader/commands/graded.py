@@ -15,6 +15,7 @@ from grader.classroom.run import Engine
 from grader.classroom.standings import Standings
 from grader.classroom.storage import FILE, existing, settings_of
 from grader.classroom.workers import pool
+from grader.classroom.workers.run_probes import RunProbes
 from grader.commands.options import CHOSEN
 from grader.course.course import Course, load_course
 from grader.errors import RequestError, did_you_mean
@@ -49,9 +50,13 @@ GRADED = click.option(
 
 
 def engine_for(
-    course: Course, isolation: Isolation, jobs: int | None, cluster: str | None
+    course: Course,
+    isolation: Isolation,
+    jobs: int | None,
+    cluster: str | None,
+    probes: RunProbes,
 ) -> Engine:
-    """Return the engine that grades: processes here, or a cluster's.
+    """Return the engine that grades: processes here, or a cluster's, which keeps no `probes`.
 
     Raise `RequestError` if it cannot confine other people's code as `isolation` asks.
     """
@@ -70,7 +75,7 @@ def engine_for(
         return Cluster(course, isolation, cluster)
     if isolation == "confined":
         pool.refuse_unconfined(course)
-    return pool.WorkerPool(course, isolation, jobs or len(pool.available_cores()))
+    return pool.WorkerPool(course, isolation, jobs or len(pool.available_cores()), probes=probes)
 
 
 @contextlib.contextmanager

@@ -132,7 +132,7 @@ def _prove(
             on_proof(proofs[-1])
         return proofs
 
-    return with_grader(course, names, zygote, prove_all, keep_answers=True)
+    return with_grader(course, names, zygote, prove_all, keep=True)
 
 
 def _require_reference(course: Course) -> None:

@@ -32,7 +32,7 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
         request.names,
         source,
         lambda grader: _loop(Session(request, grader, seed), manual=manual),
-        keep_answers=True,
+        keep=True,
     )
 
 

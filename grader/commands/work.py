@@ -146,7 +146,7 @@ def check(
         names,
         workers,
         lambda grader: grader.grade(submission, names, seed, on_exercise).report,
-        keep_answers=True,
+        keep=True,
     )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)

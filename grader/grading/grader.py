@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Protocol
 
 from grader.course.course import Course, Exercise
@@ -74,7 +75,8 @@ class Grader:
     suite: Suite
     workers: WorkerSource
     probe_seed: int  # of the calls by which mistakes are told apart
-    keep_answers: bool = False  # of known mistakes to them, for the next check
+    answers: Path | None = None  # the folder in which those of known mistakes are kept
+    keeps_trainings: bool = False
     _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
 
     @property
@@ -128,7 +130,7 @@ class Grader:
                 seed,
                 names,
                 _notes_for(on_exercise),
-                keeps=self.keep_answers,
+                keeps=self.keeps_trainings,
             )
             for name in names:
                 on_exercise(name)
@@ -300,11 +302,11 @@ class Grader:
         return known_with(signature, catalogue) if catalogue.probes else ""
 
     def _public_catalogue(self, exercise: Exercise) -> ComputedCatalogue:
-        return catalogue_of(self.course, exercise, PUBLIC_SEED, keep=self.keep_answers)
+        return catalogue_of(self.course, exercise, PUBLIC_SEED, self.answers)
 
     def computed(self, exercise: Exercise) -> ComputedCatalogue:
         """Return the catalogue of an exercise whose solution is at hand."""
-        return catalogue_of(self.course, exercise, self.probe_seed, keep=self.keep_answers)
+        return catalogue_of(self.course, exercise, self.probe_seed, self.answers)
 
     def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
         """Return what diagnoses an exercise; None if the course has no probes for it."""

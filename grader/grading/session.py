@@ -6,9 +6,11 @@ Imports no torch at its top, so that a command can start what runs workers first
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
+from grader.files import STATE
 from grader.grading.seeds import PUBLIC_SEED
 from grader.sandbox.host.source import WorkerSource
 
@@ -25,13 +27,15 @@ def with_grader(
     body: Callable[[Grader], T],
     *,
     probe_seed: int = PUBLIC_SEED,
-    keep_answers: bool = False,
+    answers: Path | None = None,
+    keep: bool = False,
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
 
     `probe_seed` is that of the probes: a class has one of its own in every run, so that what
-    reports show of them is of no use in the next. A student's own checks share the public seed,
-    and with `keep_answers` what the known mistakes answer to it is kept between them.
+    reports show of them is of no use in the next. What the known mistakes answer to them is kept in
+    the folder `answers`. A student's own checks share the public seed; they `keep` the answers and
+    the trainings between them, in `.grader/`.
     """
     workers.start()
     if any(course[name].training for name in names):
@@ -40,6 +44,7 @@ def with_grader(
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
+    folder = course.root / STATE / "answers" if keep else answers
     return collect_suites(
-        course, names, lambda suite: body(Grader(suite, workers, probe_seed, keep_answers))
+        course, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, keep))
     )

@@ -84,7 +84,7 @@ class Judge:
             return found
 
         course = self.copy or self.course
-        return with_grader(course, course.names, self.zygote, body, keep_answers=True)
+        return with_grader(course, course.names, self.zygote, body, keep=True)
 
     def _verdict(self, program: Program, result: ExerciseResult) -> Verdict:
         diagnosis = result.diagnosis

@@ -21,6 +21,8 @@ class Setup(msgspec.Struct, frozen=True):
     chosen: str
     hash: str
     isolation: Isolation
+    probe_seed: int
+    answers: Path | None = None  # the folder for what known mistakes answer to the probes
 
 
 class ForkOrder(msgspec.Struct, frozen=True):

@@ -18,8 +18,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 
 from grader.classroom.workers import messages
+from grader.classroom.workers.run_probes import RunProbes
 from grader.course.course import Course
 from grader.errors import InternalError, RequestError
+from grader.grading.seeds import fresh_seed
 from grader.sandbox.confinement import landlock
 from grader.sandbox.confinement.layers import LAYERS
 from grader.sandbox.confinement.limits import Isolation
@@ -71,13 +73,18 @@ class _GradingProcess:
 
 
 class _TemplateProcess:
-    def __init__(self, course: Course, isolation: Isolation) -> None:
+    def __init__(self, course: Course, isolation: Isolation, probes: RunProbes | None) -> None:
         self.process = ChildProcess(
             module_command("grader.classroom.workers.template"), str(os.getpid())
         )
         self._connection = Connection(os.dup(self.process.orders.fileno()))
         self._setup: messages.Setup | None = messages.Setup(
-            course.root, course.chosen, course.hash, isolation
+            course.root,
+            course.chosen,
+            course.hash,
+            isolation,
+            probes.seed() if probes else fresh_seed(),
+            probes.answers.absolute() if probes else None,
         )
 
     def fork(self, core: int | None) -> _GradingProcess:
@@ -132,17 +139,26 @@ def available_cores() -> list[int]:
 
 
 class WorkerPool:
-    """A pool of `size` grading processes; a `shared` machine has other work to do as well."""
+    """A pool of `size` grading processes; a `shared` machine has other work to do as well.
+
+    With `probes`, the processes share what they work out of known mistakes.
+    """
 
     def __init__(
-        self, course: Course, isolation: Isolation, size: int, *, shared: bool = False
+        self,
+        course: Course,
+        isolation: Isolation,
+        size: int,
+        *,
+        shared: bool = False,
+        probes: RunProbes | None = None,
     ) -> None:
         self.width = size + 1  # one job waits, so that no process does
         available = available_cores()
         # If the pool fills the machine, a process shares its core with its worker: they take turns.
         fills = sys.platform == "linux" and size >= len(available) and not shared
         self._cores = Counter(dict.fromkeys(available, 0) if fills else ())
-        self._course, self._isolation = course, isolation
+        self._course, self._isolation, self._probes = course, isolation, probes
         self._template: _TemplateProcess | None = None
         self._lock = threading.Lock()
         self._idle: queue.SimpleQueue[_GradingProcess] = queue.SimpleQueue()
@@ -161,7 +177,7 @@ class WorkerPool:
         """Start the template process; return at once, it warms up meanwhile."""
         with self._lock:
             if self._template is None:
-                self._template = _TemplateProcess(self._course, self._isolation)
+                self._template = _TemplateProcess(self._course, self._isolation, self._probes)
 
     def submit(self, job: messages.Job) -> Future[messages.Answer]:
         """Have a job graded; the grader's own errors come out of the future."""
@@ -206,7 +222,7 @@ class WorkerPool:
             if self._closed:
                 break
             if self._template is None:
-                self._template = _TemplateProcess(self._course, self._isolation)
+                self._template = _TemplateProcess(self._course, self._isolation, self._probes)
             core = min(self._cores, key=self._cores.__getitem__, default=None)
             try:
                 process = self._template.fork(core)

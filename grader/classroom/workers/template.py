@@ -20,7 +20,6 @@ from grader.classroom.workers import messages
 from grader.course.course import Course, load_course
 from grader.course.stubs import untouched_text
 from grader.errors import CourseError, GraderError, RequestError, WorkerLost
-from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import die_with
 from grader.sandbox.confinement.limits import Confinement
@@ -56,7 +55,14 @@ def serve(orders: socket.socket) -> None:
                     os.close(fds[0])
                     messages.send(pool, messages.Ready(pid))
 
-            with_grader(course, course.names, zygote, fork_on_order, probe_seed=fresh_seed())
+            with_grader(
+                course,
+                course.names,
+                zygote,
+                fork_on_order,
+                probe_seed=setup.probe_seed,
+                answers=setup.answers,
+            )
     except GraderError as error:
         messages.send(pool, messages.Failed.of(error))
 
@@ -73,8 +79,8 @@ def _refuse_other_points(grader: Grader) -> None:
 def _warm_up(grader: Grader, course: Course) -> None:
     """Grade solutions and stubs here, so that no grading process loads modules for it.
 
-    What the known mistakes answer to the probes takes much longer. So each grading process works
-    that out itself, and only for the exercises in which it meets a mistake.
+    What the known mistakes answer to the probes takes much longer. So grading processes work that
+    out, and only for the exercises in which they meet a mistake.
     """
     works = [{each.name: untouched_text(each) for each in course.exercises}]
     if course.suites == "hidden":

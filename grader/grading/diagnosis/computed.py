@@ -17,7 +17,7 @@ from grader.errors import Mismatch
 from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer, finite_differences
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, Candidate, Catalogue, numbers_in
-from grader.grading.diagnosis.kept import key_of, load_answers, save_answers
+from grader.grading.diagnosis.kept import Store, key_of, len_of, load_answers, save_answers
 from grader.grading.diagnosis.probes import Answers, Probe, load_probes
 from grader.grading.diagnosis.respondent import Respondent
 from grader.report import WrongStep
@@ -28,7 +28,7 @@ MAX_CATALOGUES = 64  # that one process keeps
 MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
 
 
-_CATALOGUES: dict[tuple[Path, str, int, bool], ComputedCatalogue] = {}
+_CATALOGUES: dict[tuple[Path, str, int, Path | None], ComputedCatalogue] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +66,17 @@ class FaultyProgram(Candidate):
 
 
 def catalogue_of(
-    course: Course, exercise: Exercise, seed: int, *, keep: bool = False
+    course: Course, exercise: Exercise, seed: int, kept_in: Path | None = None
 ) -> ComputedCatalogue:
-    """Return the catalogue of an exercise, with what it has worked out in this process."""
-    key = exercise.folder, course.hashes[exercise.name], seed, keep
+    """Return the catalogue of an exercise, with what it has worked out in this process.
+
+    The folder `kept_in`, if one is given, has what others have worked out.
+    """
+    key = exercise.folder, course.hashes[exercise.name], seed, kept_in
     if key not in _CATALOGUES:
         while len(_CATALOGUES) >= MAX_CATALOGUES:
             _CATALOGUES.pop(next(iter(_CATALOGUES)))
-        _CATALOGUES[key] = ComputedCatalogue(course, exercise, seed, keep=keep)
+        _CATALOGUES[key] = ComputedCatalogue(course, exercise, seed, kept_in)
     return _CATALOGUES[key]
 
 
@@ -83,13 +86,14 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     reference: Respondent
 
     def __init__(
-        self, course: Course, exercise: Exercise, seed: int, *, keep: bool = False
+        self, course: Course, exercise: Exercise, seed: int, kept_in: Path | None = None
     ) -> None:
         super().__init__(exercise, seed, *load_probes(exercise))
-        self._keeps = keep
-        self._answers = load_answers(course, exercise.name) if keep else {}
-        self._count = sum(map(len, self._answers.values()))  # of the answers that are kept
-        self._course, self._solution = course, exercise.read("solution.py")
+        self._kept_in, self._course = kept_in, course
+        self._solution = exercise.read("solution.py")
+        self._answers: Store = {}
+        self._count = 0  # of the answers that are kept
+        self._load()
         self.reference = self.respondent(self._solution)
         self._pairs: dict[tuple[FaultyProgram, FaultyProgram], FaultyProgram | None] = {}
         self._with_number: dict[str, list[FaultyProgram]] = {}
@@ -99,12 +103,23 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         answers = self._answers.setdefault(key_of(text), {})
         return Respondent(self._course, self.exercise, text, self.seed, answers)
 
+    def _load(self) -> None:
+        """Add the answers that are kept to those that were worked out here."""
+        if self._kept_in is not None:
+            kept = load_answers(self._kept_in, self._course, self.exercise.name, self.seed)
+            self._count = len_of(kept)
+            for program, answers in kept.items():
+                mine = self._answers.setdefault(program, {})
+                mine.update(answers | mine)
+
     def keep(self) -> None:
-        """Keep the answers for the next check, if they are kept and there are many new ones."""
-        count = sum(map(len, self._answers.values()))
-        if self._keeps and count > MANY_MORE * self._count:
-            self._count = count
-            save_answers(self._course, self.exercise.name, self._answers)
+        """Keep the answers for others, if there are many new ones; and take over theirs."""
+        if self._kept_in is None or len_of(self._answers) <= MANY_MORE * self._count:
+            return
+        self._load()
+        self._count = len_of(self._answers)
+        name = self.exercise.name
+        save_answers(self._kept_in, self._course, name, self.seed, self._answers)
 
     def compare_stages(self, program: Respondent, probe: Probe) -> WrongStep | None:
         """Return the first stage in which a program differs from the reference."""

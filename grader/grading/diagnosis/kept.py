@@ -1,6 +1,7 @@
-"""Answers of known mistakes to the probes of the public seed, kept between a student's checks.
+"""Answers of known mistakes to the probes of one seed, kept between a student's checks.
 
-A file in `.grader/` for each exercise. Without it nothing is lost but a second.
+A folder has a file for each exercise and seed. All grading processes of a class share one, so that
+what one works out is there for the others. Without it nothing is lost but the time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import torch
 
 from grader import __version__
 from grader.course.course import Course
-from grader.files import STATE, write_whole
+from grader.files import write_whole
 from grader.grading.diagnosis.answers import Answer
 from grader.grading.diagnosis.encoding import answer_of, plain_answer
 from grader.grading.diagnosis.record import PlainAnswer, hash_of_engine
@@ -33,11 +34,16 @@ def key_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def load_answers(course: Course, name: str) -> Store:
+def len_of(store: Store) -> int:
+    """Return the number of answers."""
+    return sum(map(len, store.values()))
+
+
+def load_answers(folder: Path, course: Course, name: str, seed: int) -> Store:
     """Return the kept answers of an exercise; nothing if it has changed since, or the versions."""
     errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, AttributeError)
     with contextlib.suppress(*errors, msgspec.MsgspecError):
-        path = _path(course, name)
+        path = _path(folder, name, seed)
         if path.stat().st_size <= MAX_BYTES:
             kept = msgspec.msgpack.decode(path.read_bytes(), type=_KeptAnswers)
             if kept.of == versions_of(course, name):
@@ -48,7 +54,7 @@ def load_answers(course: Course, name: str) -> Store:
     return {}
 
 
-def save_answers(course: Course, name: str, store: Store) -> None:
+def save_answers(folder: Path, course: Course, name: str, seed: int, store: Store) -> None:
     """Keep the answers of an exercise, if that is possible."""
     plain = {
         key: {probe: plain_answer(answer) for probe, answer in answers.items()}
@@ -56,11 +62,11 @@ def save_answers(course: Course, name: str, store: Store) -> None:
     }
     with contextlib.suppress(OSError):
         data = msgspec.msgpack.encode(_KeptAnswers(versions_of(course, name), plain))
-        write_whole(_path(course, name), data)
+        write_whole(_path(folder, name, seed), data)
 
 
-def _path(course: Course, name: str) -> Path:
-    return course.root / STATE / "answers" / f"{name}.msgpack"
+def _path(folder: Path, name: str, seed: int) -> Path:
+    return folder / f"{name}-{key_of(str(seed))}.msgpack"
 
 
 def versions_of(course: Course, name: str) -> list[str]:
