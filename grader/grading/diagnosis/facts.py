@@ -6,6 +6,7 @@ checked, or nothing. A sentence tells what comes out, never how the code must ha
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Compared:
     axes: tuple[str, ...]  # the names of its axes, in the singular
     tolerance: tuple[float, float]  # relative and absolute, of the answer's dtype
 
-    @property
+    @functools.cached_property
     def wrong(self) -> Tensor:
         """Where the two differ."""
         return ~self.close(self.actual, self.expected)
@@ -249,7 +250,7 @@ def reordered(c: Compared) -> str:
             continue
         ours = c.actual.movedim(axis, 0).reshape(size, -1)
         theirs = c.expected.movedim(axis, 0).reshape(size, -1)
-        match = torch.stack([c.close(row, theirs).all(-1) for row in ours])  # (size, size)
+        match = c.close(ours.unsqueeze(1), theirs).all(-1)  # (size, size)
         if match.sum(0).eq(1).all() and match.sum(1).eq(1).all():
             order = match.int().argmax(1).tolist()
             return f"the {_plural(name)} come in another order: {', '.join(map(str, order))}."

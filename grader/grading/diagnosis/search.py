@@ -237,10 +237,9 @@ class _Search:
         have to be run.
         """
         left = MAX_PAIRS
-        for first, second in itertools.combinations(fits, 2):
-            one, two = first.touched & within, second.touched & within
-            only_one, only_two = one & ~two, two & ~one
-            if not one or not two or only_one & ~first.same or only_two & ~second.same:
+        bits = [(fit, fit.touched & within, ~fit.same) for fit in fits if fit.touched & within]
+        for (first, one, not_one), (second, two, not_two) in itertools.combinations(bits, 2):
+            if one & ~two & not_one or two & ~one & not_two:
                 continue
             pair = self._catalogue.pair(first.candidate, second.candidate)
             if pair is None or not self._answers_first(pair, one & two):
