@@ -23,7 +23,7 @@ SIZES = {"known": 150, "outside": 60, "right": 60, "public": 60, "broken": 70}
 
 @pytest.fixture(scope="module")
 def judged(course: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
-    """The verdicts of the hidden suites, and some of them anew."""
+    """The verdicts of the hidden suites, and those kept ones that came out otherwise."""
     return Judge(course, zygote).kept_or_judged(load())
 
 
@@ -48,8 +48,8 @@ def test_the_aims_are_met(judged: tuple[Verdicts, Verdicts]) -> None:
 
 @pytest.mark.slow
 def test_what_is_kept_is_what_comes_out_again(judged: tuple[Verdicts, Verdicts]) -> None:
-    held, again = judged
-    assert {p.place: held[p] for p in again} == {p.place: each for p, each in again.items()}
+    _, changed = judged
+    assert changed == {}
 
 
 def test_a_verdict_holds_for_the_program_that_it_is_of(

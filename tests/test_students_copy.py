@@ -145,7 +145,7 @@ def test_it_is_small(copy: Course) -> None:
 
 @pytest.fixture(scope="module")
 def judged(course: Course, copy: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
-    """What programs of others hear in a students' copy, and some of that anew."""
+    """What programs of others hear in a copy, and kept verdicts that came out otherwise."""
     return Judge(course, zygote, copy).kept_or_judged(load())
 
 
@@ -159,8 +159,8 @@ def test_programs_are_judged_and_named_as_by_the_hidden_suites(
 
 @pytest.mark.slow
 def test_what_is_kept_is_what_comes_out_again(judged: tuple[Verdicts, Verdicts]) -> None:
-    held, again = judged
-    assert {p.place: held[p] for p in again} == {p.place: each for p, each in again.items()}
+    _, changed = judged
+    assert changed == {}
 
 
 @pytest.mark.slow

@@ -46,6 +46,10 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     facts: tuple[str, ...] = ()
     is_done: bool = False  # hidden suites give all points, or a students' copy calls it done
 
+    def says_the_same(self, other: Verdict) -> bool:
+        """Return whether another verdict is the same; facts have digits that machines round."""
+        return msgspec.structs.replace(self, facts=other.facts) == other
+
 
 Verdicts = dict[Program, Verdict]
 
@@ -121,13 +125,15 @@ class Judge:
     def kept_or_judged(self, programs: Sequence[Program]) -> tuple[Verdicts, Verdicts]:
         """Return verdicts for a test: those that hold, and of each `EVERY`th other program.
 
-        The second ones are of each `AGAIN`th program of which one holds, judged again.
+        Of the programs whose verdicts hold, each `AGAIN`th is judged again; the second verdicts are
+        those that come out otherwise.
         """
         held = self.kept(programs)
         others = [program for program in programs if program not in held][::EVERY]
         again = [*held][::AGAIN]
         found = self.judge([*others, *again])
-        return held | {p: found[p] for p in others}, {p: found[p] for p in again}
+        changed = {p: found[p] for p in again if not found[p].says_the_same(held[p])}
+        return held | {p: found[p] for p in others}, changed
 
     def kept_and_judged(self, programs: Sequence[Program], *, again: bool = False) -> Verdicts:
         """Return verdicts on all programs: those that hold, unless all are judged `again`."""
