@@ -203,7 +203,8 @@ class LossCurve:
     steps: tuple[int, ...] = ()
     losses: tuple[float, ...] = ()
     reached: tuple[Reached, ...] = ()
-    kept: bool = False  # from an earlier check of the same code
+    # From an earlier check of the same code. The curve is the same, whenever it was trained.
+    kept: bool = field(default=False, compare=False)
 
     @property
     def caption(self) -> str:
