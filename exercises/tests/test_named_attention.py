@@ -97,6 +97,17 @@ def test_order_does_not_matter(student, rng):
     assert_close(other, usual)
 
 
+@pytest.mark.points(0)
+def test_further_axes(student, rng):
+    """`multi_head` keeps a further axis of `x`, and attends within each of its entries."""
+    weights = [named(rng, *names) for names in MULTI_HEAD[1:]]
+    further = named(rng, "batch", "side", "seq", "chans", side=3)
+    whole = in_order(student.multi_head(further, *weights), "batch", "side", "seq", "chans")
+    for side in range(3):
+        alone = student.multi_head((further[0][:, side], X), *weights)
+        assert_close(whole[:, side], in_order(alone, *X))
+
+
 @pytest.mark.points(2)
 def test_refused(student, rng):
     """A missing, doubled or unequal axis is refused, and so is a query with seq."""
