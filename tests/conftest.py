@@ -46,9 +46,9 @@ if (
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("accuracy", "jupyter", "build", "mutants", "attacks", "kills", "site", "validate"),
+    *("jupyter", "mutants", "build", "accuracy", "students_copy", "attacks", "kills", "site"),
+    "validate",
     *("spawned_workers", "broken_rows", "outside", "fuzz_trees", "second_course", "fuzz_more"),
-    "students_copy",  # now that what known mistakes answer is kept in .grader/ by "accuracy"
     *("fuzz_files", "shards", "cluster", "pages"),
     *("gradescope_autograder", "prairielearn_autograder", "classroom50_autograder", "own_wheel"),
     *("examples", "ci", "term", "no_permission", "reader", "handing_out", "clones_of_a_class"),
