@@ -3,6 +3,7 @@
 import torch
 
 from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.testing import Rng, load_parameters, parameter_shapes
 
 AXES = ("batch item", "token", "character")  # of an output, in the singular
 
@@ -28,10 +29,34 @@ def steps(student, rng, dropout, *options):
     return {name: each.detach() for name, each in trained.named_parameters()}
 
 
-def shares(student, rng, *options, n_prompt=4, n_prompts=4, draws=1200):
+def writer(student, rng, number=0, dropout=0.0):
+    """Return a model that goes on in more ways than one.
+
+    Most models whose parameters are all random go on with one token, whatever they read.
+    """
+    made = build(student.TinyGPT, *SIZES, dropout, rng=Rng(rng.seed + number))
+    shifts = {
+        name: torch.zeros(shape)
+        for name, shape in parameter_shapes(made).items()
+        if name.endswith(("bias", "beta"))
+    }
+    return load_parameters(made, shifts)
+
+
+def texts(student, rng, n_prompt, n, *options, dropout=0.0, training=False):
+    """Return the likeliest texts of three models after six prompts each."""
+    found = []
+    for number in range(3):
+        made = writer(student, rng, number, dropout).train(training)
+        prompts = rng.randint(0, VOCAB, 6, n_prompt)
+        found.append(student.generate(made, prompts, n, 0.0, *options))
+    return found
+
+
+def shares(student, rng, *options, n_prompt=4, n_prompts=10, draws=480):
     """Return how often each token follows each of some prompts, in tenths."""
     prompts = rng.randint(0, VOCAB, n_prompts, n_prompt).repeat_interleave(draws, dim=0)
-    drawn = student.generate(model(student, rng), prompts, 1, *options)[:, -1]
+    drawn = student.generate(writer(student, rng), prompts, 1, *options)[:, -1]
     counted = torch.nn.functional.one_hot(drawn.view(n_prompts, draws), VOCAB).double()
     return (counted.mean(1) * 10).round()
 
@@ -278,28 +303,26 @@ def what_is_read(student, rng):
 
 @probe(TEXT)
 def greedy(student, rng):
-    """The likeliest text after four short prompts."""
-    return student.generate(model(student, rng), rng.randint(0, VOCAB, 4, 3), 12, 0.0)
+    """The likeliest texts after short prompts."""
+    return texts(student, rng, 3, 12)
 
 
 @probe(TEXT)
 def greedy_after_long_prompts(student, rng):
-    """The likeliest text after prompts longer than the context."""
-    prompts = rng.randint(0, VOCAB, 12, CONTEXT + 3)
-    return student.generate(model(student, rng), prompts, 4, 0.0)
+    """The likeliest texts after prompts longer than the context."""
+    return texts(student, rng, CONTEXT + 3, 4)
 
 
 @probe(TEXT)
 def greedy_of_the_best(student, rng):
-    """The likeliest text with a `top_k` of 3."""
-    return student.generate(model(student, rng), rng.randint(0, VOCAB, 4, 3), 6, 0.0, 3)
+    """The likeliest texts with a `top_k` of 3."""
+    return texts(student, rng, 3, 6, 3)
 
 
 @probe(TEXT)
 def greedy_in_training_mode(student, rng):
-    """The likeliest text of a model in training mode with dropout of 1."""
-    made = model(student, rng, dropout=1.0).train()
-    return student.generate(made, rng.randint(0, VOCAB, 5, 3), 6, 0.0)
+    """The likeliest texts of models in training mode with dropout of 1."""
+    return texts(student, rng, 3, 6, dropout=1.0, training=True)
 
 
 @probe(TEXT)
