@@ -125,12 +125,14 @@ class Judge:
     def kept_or_judged(self, programs: Sequence[Program]) -> tuple[Verdicts, Verdicts]:
         """Return verdicts for a test: those that hold, and of each `EVERY`th other program.
 
-        Of the programs whose verdicts hold, each `AGAIN`th is judged again; the second verdicts are
-        those that come out otherwise.
+        Of the programs whose verdicts hold, each `AGAIN`th that is right or named is judged again:
+        for the others, every known mistake would have to answer. The second verdicts are those that
+        come out otherwise.
         """
         held = self.kept(programs)
         others = [program for program in programs if program not in held][::EVERY]
-        again = [*held][::AGAIN]
+        quick = [p for p, verdict in held.items() if verdict.is_done or verdict.explanations]
+        again = quick[::AGAIN]
         found = self.judge([*others, *again])
         changed = {p: found[p] for p in again if not found[p].says_the_same(held[p])}
         return held | {p: found[p] for p in others}, changed
