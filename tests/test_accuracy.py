@@ -24,7 +24,7 @@ SIZES = {"known": 150, "outside": 60, "right": 60, "public": 60, "broken": 70}
 @pytest.fixture(scope="module")
 def judged(course: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
     """The verdicts of the hidden suites, and those kept ones that came out otherwise."""
-    return Judge(course, zygote).kept_or_judged(load())
+    return Judge(course, zygote).sampled(load())
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -146,7 +146,7 @@ def test_it_is_small(copy: Course) -> None:
 @pytest.fixture(scope="module")
 def judged(course: Course, copy: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
     """What programs of others hear in a copy, and kept verdicts that came out otherwise."""
-    return Judge(course, zygote, copy).kept_or_judged(load())
+    return Judge(course, zygote, copy).sampled(load())
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_programs_are_judged_and_named_as_by_the_hidden_suites(
     course: Course, zygote: Zygote, judged: tuple[Verdicts, Verdicts]
 ) -> None:
     here, _ = judged
-    assert copies.missed(here, Judge(course, zygote).kept_and_judged([*here])) == []
+    assert copies.missed(here, Judge(course, zygote).complete([*here])) == []
 
 
 @pytest.mark.slow

@@ -153,7 +153,7 @@ def main() -> int:
     programs = [p for p in load(*arguments.sets) if arguments.only in ("", p.exercise)]
     with Zygote() as zygote:
         judge = Judge(load_course(ROOT), zygote)
-        verdicts = judge.kept_and_judged(programs, again=arguments.again)
+        verdicts = judge.complete(programs, again=arguments.again)
     found = graded(verdicts)
     for each in found if arguments.each else ():
         facts = " ".join(each.verdict.facts)

@@ -68,8 +68,8 @@ def main() -> int:
     course, programs = load_course(ROOT), load()
     with tempfile.TemporaryDirectory() as folder, Zygote() as zygote:
         in_copy = Judge(course, zygote, students_copy(course, Path(folder)))
-        here = in_copy.kept_and_judged(programs, again="--again" in sys.argv)
-        there = Judge(course, zygote).kept_and_judged(programs)
+        here = in_copy.complete(programs, again="--again" in sys.argv)
+        there = Judge(course, zygote).complete(programs)
     table = "\n".join(rows(here, there)) + "\n"
     print(table)
     problems = missed(here, there)

@@ -10,7 +10,7 @@ import hashlib
 import shutil
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ EVERY = 6  # of programs without a verdict that holds, those that a test grades
 AGAIN = 40  # of programs with one
 
 
-class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a program earned and what was said of it; each explanation is a set of faults."""
 
     of: str  # a hash of what it depends on
@@ -122,7 +122,7 @@ class Judge:
             if (verdict := file.get(program.place)) and verdict.of == self._hash_of(program)
         }
 
-    def kept_or_judged(self, programs: Sequence[Program]) -> tuple[Verdicts, Verdicts]:
+    def sampled(self, programs: Sequence[Program]) -> tuple[Verdicts, Verdicts]:
         """Return verdicts for a test: those that hold, and of each `EVERY`th other program.
 
         Of the programs whose verdicts hold, each `AGAIN`th that is right or named is judged again:
@@ -137,7 +137,7 @@ class Judge:
         changed = {p: found[p] for p in again if not found[p].says_the_same(held[p])}
         return held | {p: found[p] for p in others}, changed
 
-    def kept_and_judged(self, programs: Sequence[Program], *, again: bool = False) -> Verdicts:
+    def complete(self, programs: Sequence[Program], *, again: bool = False) -> Verdicts:
         """Return verdicts on all programs: those that hold, unless all are judged `again`."""
         held = {} if again else self.kept(programs)
         found = held | self.judge([program for program in programs if program not in held])
@@ -146,7 +146,7 @@ class Judge:
     def keep(self, verdicts: Verdicts) -> None:
         """Keep the verdicts on all programs."""
         file = _load() | {self._kind: {p.place: each for p, each in verdicts.items()}}
-        FILE.write_bytes(msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n")
+        FILE.write_text(_in_lines(file), "utf-8")
 
     def _hash_of(self, program: Program) -> str:
         """Return a hash of a program and of all that decides what is said of it."""
@@ -155,6 +155,21 @@ class Judge:
             recorded = _recorded(record.path_of(self.copy), name) if self.copy else []
             self._hashes[name] = f"{hash_of(self.course, name, SEED)} {recorded}\0".encode()
         return hashlib.sha256(self._hashes[name] + program.text.encode()).hexdigest()[:16]
+
+
+def _in_lines(file: Mapping[str, Mapping[str, Verdict]]) -> str:
+    """Return JSON with a line for each program, so that a change shows as what it is."""
+    parts = [
+        f'"{kind}": {{\n'
+        + ",\n".join(f'"{place}": {_json(each)}' for place, each in verdicts.items())
+        + "\n}"
+        for kind, verdicts in file.items()
+    ]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _json(verdict: Verdict) -> str:
+    return msgspec.json.encode(verdict).decode()
 
 
 def _load() -> dict[str, dict[str, Verdict]]:

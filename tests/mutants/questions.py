@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mutants import asking, core, scores, sequences
+from mutants import asking, core, scores, sequences, training
 
 from grader.grading.rng import Rng
 
@@ -22,8 +22,8 @@ CALLS: dict[str, Callable[[Any, Rng], Iterator[asking.Question]]] = {
         *(scores.scaled_dot_product_attention, scores.attention_dropout),
         *(scores.additive_attention, scores.distance_attention, scores.bilinear_attention),
         *(scores.stacked_heads, scores.named_attention),
-        *(sequences.positional_encoding, sequences.seq2seq_attention),
-        *(sequences.histogram_transformer, sequences.kv_cache, sequences.rotary_embedding),
-        *(sequences.grouped_query_attention, sequences.online_softmax, sequences.tiny_gpt),
+        *(sequences.positional_encoding, sequences.kv_cache, sequences.rotary_embedding),
+        *(sequences.grouped_query_attention, sequences.online_softmax),
+        *(training.seq2seq_attention, training.histogram_transformer, training.tiny_gpt),
     )
 }
