@@ -232,6 +232,14 @@ def short_limit(seconds: float, hangs: Callable[[Any], bool] = lambda _: True) -
         yield
 
 
+def running(pid: int) -> bool:
+    """Whether a process has not ended, even if nobody has asked yet how it did."""
+    try:
+        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
 def waits(condition: Callable[[], bool], seconds: float = 60) -> bool:
     """Whether a condition holds, sooner or later."""
     deadline = time.monotonic() + seconds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,8 +16,6 @@ from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 from grader.testing import Rng
 
-OUTSIDE = Path(__file__).parent / "outside"
-STYLES = ("einsum", "separate_heads", "terse")
 PROJECTIONS = ("W_query", "W_key", "W_value")
 INPUTS = (
     "x",
@@ -516,7 +513,3 @@ def assert_same(actual: Function, expected: Function, leaves: Leaves, **toleranc
 def assert_rounds_to(actual: Tensor, expected: Any, what: str) -> None:
     """The same to four decimals."""
     assert_close(actual.double(), torch.tensor(expected).double(), what, rtol=0, atol=6e-5)
-
-
-def styled(style: str) -> dict[str, str]:
-    return {name: (OUTSIDE / style / f"{name}.py").read_text("utf-8") for name in CASES}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classroom import waits
+from classroom import running, waits
 from commandline import Cli
 from students_day import Said, spend
 
@@ -170,7 +170,7 @@ def test_a_spawned_worker_does_not_outlive_its_host() -> None:
         assert host.stdout is not None
         worker = int(host.stdout.readline())
         host.send_signal(signal.SIGKILL)
-    waits(lambda: not Path(f"/proc/{worker}").exists())
+    assert waits(lambda: not running(worker))
 
 
 @contextlib.contextmanager

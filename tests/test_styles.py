@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from corpus.programs import STYLES, styled
 from reference_cases import (
     CASES,
-    OUTSIDE,
     SEEDS,
-    STYLES,
     References,
     assert_rounds_to,
     assert_same,
     loaded,
     sizes,
-    styled,
 )
 
 from grader.testing import Rng
@@ -34,10 +32,6 @@ def test_a_lookup_finds_what_the_dictionary_holds(
     entries = dict(zip(keys, rng.randn(n_keys, d_value).tolist()))
     for key, value in entries.items():
         assert_rounds_to(module.lookup(entries, key), value, f"the value under {key}")
-
-
-def test_every_style_is_compared() -> None:
-    assert {path.name for path in OUTSIDE.iterdir() if path.is_dir()} == {*STYLES}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from classroom import waits
+from classroom import running, waits
 from remote_code import code_at, student_at
 
 from grader.errors import Mismatch, StudentFailure
@@ -163,10 +163,3 @@ def test_nothing_stays_behind_when_the_grader_is_killed(tmp_path: Path) -> None:
     host.wait()
     assert waits(lambda: not any(map(running, pids)))
     assert waits(lambda: not any(tmp_path.iterdir()))
-
-
-def running(pid: int) -> bool:
-    try:
-        return "(zombie)" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
-        return False

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+
+from corpus.programs import STYLES, styled
 
 from grader.course.course import Course
 
-OUTSIDE = Path(__file__).parent / "outside"
 FUNCTION = """
 
 _right_{name} = {name}
@@ -129,8 +129,8 @@ def programs(course: Course, *exercises: str) -> Iterator[Spelled]:
 
 def correct(course: Course, exercise: str) -> list[str]:
     """Return correct programs for an exercise, by several authors."""
-    others = sorted(OUTSIDE.glob(f"*/{exercise}.py"))
-    return [course[exercise].read("solution.py"), *(path.read_text("utf-8") for path in others)]
+    others = (styled(style)[exercise] for style in STYLES)
+    return [course[exercise].read("solution.py"), *others]
 
 
 def wrapped(exercise: str, body: str) -> str:

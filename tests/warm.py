@@ -37,10 +37,11 @@ LENGTH = struct.Struct("!I")
 ROOM = 4096  # bytes of the server's command line, in which its children write their own
 FIRST_FREE = 200  # descriptors from here on are used for a moment only
 ZYGOTE, SPAWNED = "grader.sandbox.worker.zygote", "grader.sandbox.worker.spawned"
+Popen = subprocess.Popen  # itself, also where `Warm` has taken its place
 QUIET = {"-I", "-W", "-X", "-u"}  # what the server has as well, or what makes no difference here
 
 
-class _Starts(subprocess.Popen[Any]):
+class _Starts(Popen[Any]):
     """What `Warm` and `_Forks` have in common: they read `Popen`'s own words for a start."""
 
     def _execute_child(self, *given: Any) -> None:
@@ -141,7 +142,7 @@ def run_warm(command: list[str], given: str = "", **options: Any) -> Said:
 
 def warm_popen() -> type[subprocess.Popen[Any]]:
     """Return `Warm` where a process can adopt others, else `subprocess.Popen`."""
-    return Warm if sys.platform == "linux" else subprocess.Popen
+    return Warm if sys.platform == "linux" else Popen
 
 
 @contextlib.contextmanager
@@ -161,7 +162,7 @@ def _start_server() -> socket.socket:
     ours, theirs = socket.socketpair()
     command = [sys.executable, "-I", "-W", "ignore", __file__, str(theirs.fileno())]
     with theirs:
-        subprocess.Popen(
+        Popen(
             [*command, "-" * ROOM],
             pass_fds=[theirs.fileno()],
             env={**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")},

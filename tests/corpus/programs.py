@@ -4,7 +4,7 @@ Each file SET/<exercise>/*.py is a student's solution; its first line says what 
 
     known    wrong, with mistakes of the catalogue ("# mistake: no_scale + bias_always")
     outside  wrong, with mistakes that are in no catalogue
-    right    right, in unusual styles
+    right    right, in unusual styles; three authors wrote every exercise
     public   right, in the styles of public implementations, some with other conventions
     broken   right but for one promise of the statement
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SETS = ("known", "outside", "right", "public", "broken")
+STYLES = ("einsum", "separate_heads", "terse")  # of those who wrote every exercise
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def load(*sets: str) -> list[Program]:
     return [
         _program(path) for each in sets or SETS for path in sorted((HERE / each).glob("*/*.py"))
     ]
+
+
+def styled(style: str) -> dict[str, str]:
+    """Return every exercise as the author of this style wrote it."""
+    files = (HERE / "right").glob(f"*/{style}.py")
+    return {path.parent.name: path.read_text("utf-8") for path in files}
 
 
 def _program(path: Path) -> Program:

@@ -1,10 +1,11 @@
 """`make seeds`: whether a verdict depends on the seed, by which a submission's inputs are drawn.
 
-    python tests/corpus/seeds.py [--every N] [--only EXERCISE]
+    python tests/corpus/seeds.py [--every N] [--only EXERCISE] [--names]
 
 Each reference and each program of the sets right and public that earns all points has to earn them
 with 200 seeds, and each mistake of the catalogue has to lose points with 50. `--every N` tries each
-N-th program. The exit code is 1 if one does not.
+N-th program. A mistake that can be named with one seed of the probes has to be nameable with 20;
+`--names` tries this alone. The exit code is 1 if something depends on the seed.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 RIGHT, WRONG = 200, 50  # seeds; a tenth where a model is trained
+NAMED = 20  # seeds of the probes
 PROCESSES = 2
 
 
@@ -111,21 +113,47 @@ def _points(grader: Grader, program: Program) -> Iterator[int]:
             connection.try_again(program.exercise)
 
 
+def unnamed(exercise: str) -> list[str]:
+    """Return a line for each form of a mistake that can be named with some seeds alone."""
+    from grader.grading.diagnosis.computed import ComputedCatalogue
+
+    course = load_course(ROOT)
+    seeds = range(SEED, SEED + NAMED)
+    named: dict[tuple[str, int], set[int]] = {}
+    for seed in seeds:
+        catalogue = ComputedCatalogue(course, course[exercise], seed)
+        for fault in load_faults(course[exercise]):
+            for number, form in enumerate(fault.forms(fault.number), 1):
+                able = named.setdefault((fault.name, number), set())
+                able.update([seed] if catalogue.can_name(fault, form) else [])
+    return [
+        f"{exercise} {fault}, form {number}: cannot be named with {NAMED - len(able)} of {NAMED}"
+        f" seeds: {', '.join(map(str, [seed for seed in seeds if seed not in able][:5]))}"
+        for (fault, number), able in named.items()
+        if 0 < len(able) < NAMED
+    ]
+
+
 def main() -> int:
     """Try all; return 0 if no verdict depends on the seed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th program")
     parser.add_argument("--only", metavar="EXERCISE", help="only programs of one exercise")
+    parser.add_argument("--names", action="store_true", help="only whether mistakes can be named")
     arguments = parser.parse_args()
-    found = list(programs(load_course(ROOT)))[:: arguments.every]
-    found = [each for each in found if arguments.only in (None, each.exercise)]
+    course = load_course(ROOT)
+    names = [name for name in course.names if arguments.only in (None, name)]
+    found = [] if arguments.names else list(programs(course))[:: arguments.every]
+    found = [each for each in found if each.exercise in names]
+    parts = [found[start : start + 10] for start in range(0, len(found), 10)]
     lines: list[str] = []
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, mp_context=fresh) as pool:
-        parts = [found[start : start + 10] for start in range(0, len(found), 10)]
-        for done, job in enumerate(as_completed(pool.submit(failures, part) for part in parts), 1):
+        jobs = [pool.submit(unnamed, name) for name in names]
+        jobs += [pool.submit(failures, part) for part in parts]
+        for done, job in enumerate(as_completed(jobs), 1):
             lines += job.result()
-            print(f"{done * 10:5} of {len(found)} programs, {len(lines)} depend on it", flush=True)
+            print(f"{done:4} of {len(jobs)} parts, {len(lines)} depend on it", flush=True)
             print("".join(f"  {line}\n" for line in job.result()), end="", flush=True)
     return 1 if lines else 0
 
