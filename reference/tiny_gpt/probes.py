@@ -53,10 +53,16 @@ def texts(student, rng, n_prompt, n, *options, dropout=0.0, training=False):
     return found
 
 
-def shares(student, rng, *options, n_prompt=4, n_prompts=10, draws=480):
-    """Return how often each token follows each of some prompts, in tenths."""
+def shares(student, rng, seed, *options, n_prompt=4, n_prompts=10, draws=480):
+    """Return how often each token follows each of some prompts, in tenths.
+
+    The model is made before the seed is set: how many numbers it draws for its own parameters must
+    not decide which tokens are drawn.
+    """
     prompts = rng.randint(0, VOCAB, n_prompts, n_prompt).repeat_interleave(draws, dim=0)
-    drawn = student.generate(writer(student, rng), prompts, 1, *options)[:, -1]
+    made = writer(student, rng)
+    with seeded(student, seed):
+        drawn = student.generate(made, prompts, 1, *options)[:, -1]
     counted = torch.nn.functional.one_hot(drawn.view(n_prompts, draws), VOCAB).double()
     return (counted.mean(1) * 10).round()
 
@@ -344,36 +350,31 @@ def nothing_more(student, rng):
 @probe(DRAWN, decides=False)
 def drawn_cold(student, rng):
     """How often each token is drawn at a temperature of 0.5."""
-    with seeded(student, 8):
-        return shares(student, rng, 0.5)
+    return shares(student, rng, 8, 0.5)
 
 
 @probe(DRAWN, decides=False)
 def drawn(student, rng):
     """How often each token is drawn without a temperature."""
-    with seeded(student, 8):
-        return shares(student, rng)
+    return shares(student, rng, 8)
 
 
 @probe(DRAWN, decides=False)
 def drawn_warm(student, rng):
     """How often each token is drawn at a temperature of 3."""
-    with seeded(student, 9):
-        return shares(student, rng, 3.0)
+    return shares(student, rng, 9, 3.0)
 
 
 @probe(DRAWN, decides=False)
 def drawn_of_the_best(student, rng):
     """How often each token is drawn with a `top_k` of 4."""
-    with seeded(student, 9):
-        return shares(student, rng, 2.0, 4)
+    return shares(student, rng, 9, 2.0, 4)
 
 
 @probe(DRAWN, decides=False)
 def drawn_of_more_than_all(student, rng):
     """How often each token is drawn with a `top_k` larger than the vocabulary."""
-    with seeded(student, 9):
-        return shares(student, rng, 3.0, 40)
+    return shares(student, rng, 9, 3.0, 40)
 
 
 @probe(DRAWN)
