@@ -26,7 +26,7 @@ help:
 	@echo "make accuracy  what programs of others earn, and how often their mistakes are named rightly"
 	@echo "make mutants   mutate the references, and see whether the suites notice; half an hour"
 	@echo "make margins   train each reference that trains with twenty seeds; twenty minutes"
-	@echo "make seeds     whether a verdict depends on the seed; an hour"
+	@echo "make seeds     whether a verdict or a name depends on the seed; over an hour"
 	@echo "make build     write exercises/ from reference/"
 	@echo "make docs      bring the verdicts, tables and screenshots of the pages up to date"
 	@echo "make site      the pages, the statements and a graded class as a site in build/site/"

@@ -53,13 +53,13 @@ def texts(student, rng, n_prompt, n, *options, dropout=0.0, training=False):
     return found
 
 
-def shares(student, rng, seed, *options, n_prompt=4, n_prompts=10, draws=480):
+def shares(student, rng, seed, *options, n_prompts=20, draws=240):
     """Return how often each token follows each of some prompts, in tenths.
 
     The model is made before the seed is set: how many numbers it draws for its own parameters must
     not decide which tokens are drawn.
     """
-    prompts = rng.randint(0, VOCAB, n_prompts, n_prompt).repeat_interleave(draws, dim=0)
+    prompts = rng.randint(0, VOCAB, n_prompts, 4).repeat_interleave(draws, dim=0)
     made = writer(student, rng)
     with seeded(student, seed):
         drawn = student.generate(made, prompts, 1, *options)[:, -1]
@@ -386,6 +386,21 @@ def which_are_drawn(student, rng):
         with seeded(student, 9):
             written = student.generate(made, prompt, 1, 50.0, top_k)
         found.append(torch.nn.functional.one_hot(written[:, -1], VOCAB).bool().any(0))
+    return found
+
+
+@probe(DRAWN)
+def which_follow_each_prompt(student, rng):
+    """Which three tokens each of four models draws after each of ten prompts."""
+    found = []
+    for number in range(4):
+        made, prompts = writer(student, rng, number), rng.randint(0, VOCAB, 10, 4)
+        # First the prompt with the lowest limit: as that of all rows it lets more tokens pass.
+        limits = made(prompts)[:, -1].topk(3).values[:, -1]
+        prompts = prompts[limits.argsort()].repeat_interleave(100, dim=0)
+        with seeded(student, 9):
+            drawn = student.generate(made, prompts, 1, 50.0, 3)[:, -1].view(10, 100)
+        found.append(torch.nn.functional.one_hot(drawn, VOCAB).bool().any(1))
     return found
 
 
