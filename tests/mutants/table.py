@@ -5,8 +5,8 @@
 A mutant is killed if a hidden test that is worth points fails on it. What survives goes to a second
 judge, which asks far more: it finds the mutant equivalent, or the suite has accepted a wrong
 program. `--each` prints the accepted ones as diffs, `--every N` tries the mutants of each N-th
-edit, `--quick` asks less of what survives, `--write` keeps the rows in docs/suites.md, beside
-those of other exercises. The exit code is 1 if a mutant was accepted.
+edit, `--quick` asks less of what survives, `--write` keeps the row of each exercise in
+docs/suites.md as soon as all its mutants are examined. The exit code is 1 if a mutant was accepted.
 """
 
 from __future__ import annotations
@@ -168,17 +168,26 @@ def _examined_apart(
 
 def _all_examined(
     course: Course, names: Sequence[str], every: int, thoroughness: dict[str, int]
-) -> Iterator[list[Examined]]:
-    """Yield what became of some mutants, again and again, until all are examined."""
+) -> Iterator[tuple[list[Examined], bool]]:
+    """Yield what became of some mutants of one exercise, and whether they are the last of it."""
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, mp_context=fresh) as pool:
-        jobs = []
+        jobs = {}
         for name in names:
             made = mutants(course[name].read("solution.py"), PAIRS, every=every)
             while chosen := list(itertools.islice(made, CHUNK)):
-                jobs.append(pool.submit(_examined_apart, name, chosen, thoroughness))
+                jobs[pool.submit(_examined_apart, name, chosen, thoroughness)] = name
+        left = Counter(jobs.values())
         for job in as_completed(jobs):
-            yield job.result()
+            left[jobs[job]] -= 1
+            yield job.result(), not left[jobs[job]]
+
+
+def _keep(course: Course, name: str, counts: Counts) -> None:
+    """Write the row of an exercise into the table of docs/suites.md, in the order of the course."""
+    whole = kept_counts() | {name: counts[name]}
+    ordered = {name: whole[name] for name in course.names if name in whole}
+    keep(PAGE, PART, "\n".join(rows(ordered)) + "\n")
 
 
 def main() -> int:
@@ -195,7 +204,8 @@ def main() -> int:
     course, start = load_course(ROOT), time.perf_counter()
     names = arguments.only or list(course.names)
     examined: list[Examined] = []
-    for chunk in _all_examined(course, names, arguments.every, QUICK if arguments.quick else {}):
+    thoroughness = QUICK if arguments.quick else {}
+    for chunk, is_last in _all_examined(course, names, arguments.every, thoroughness):
         examined += chunk
         accepted = [each for each in chunk if each.fate == "accepted"]
         spent = time.perf_counter() - start
@@ -206,13 +216,10 @@ def main() -> int:
         )
         for each in accepted if arguments.each else ():
             print(f"\n{each.exercise}: {each.how}\n{diff(course, each)}", flush=True)
+        if arguments.write and is_last:
+            _keep(course, chunk[0].exercise, counted(examined))
     examined.sort(key=lambda each: names.index(each.exercise))
-    counts = counted(examined)
-    print("\n".join(["", *rows(counts), ""]))
-    if arguments.write:
-        whole = kept_counts() | counts
-        ordered = {name: whole[name] for name in course.names if name in whole}
-        keep(PAGE, PART, "\n".join(rows(ordered)) + "\n")
+    print("\n".join(["", *rows(counted(examined)), ""]))
     return 1 if any(each.fate == "accepted" for each in examined) else 0
 
 
