@@ -11,7 +11,6 @@ import html
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import Any
 import click
 import nbformat
 
-from grader.commands.options import PROGRESS_VARIABLE
+from grader.commands.standby_process import CheckOrder, Standby
 from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
@@ -31,8 +30,8 @@ from grader.reports import pages
 
 FILE = "notebook"
 HEIGHT, HIGH = 480, 860  # pixels of a report's frame: what it shows cannot tell how high it is
-ENDED = (0, 1)  # the exit codes of a check that came to its end
 MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
+_standby = Standby()
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
 _OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
 
@@ -87,29 +86,11 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
         nbformat.write(notebook, folder / f"{FILE}.ipynb")
         for path in _other_files(course, cells):
             shutil.copy(path, folder)
-        command = [sys.executable, "-m", "grader", "check", str(folder), exercise, "--all"]
-        command += ["--course", str(course.root), "--also", f"html={page}"]
-        command += [] if seed is None else ["--seed", str(seed)]
-        # What the kernel has changed in its environment, such as its path, is the student's.
-        environment = {"PYTHONSAFEPATH": "1", "PYTHONIOENCODING": "utf-8", PROGRESS_VARIABLE: "1"}
-        output = Path(root, "output.txt")
-        with (
-            output.open("wb") as out,
-            subprocess.Popen(
-                command,
-                stdout=out,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-                env={**os.environ, **environment},
-            ) as run,
-        ):
-            assert run.stderr is not None
-            errors = _show_notes(run.stderr, exercise)
-        said = output.read_text("utf-8", "replace") if run.returncode in ENDED else errors
+        order = CheckOrder(str(course.root), str(folder), exercise, str(page), seed)
+        code, said = _standby.check(order, _show_notes)
         shown = page.read_text("utf-8") if page.is_file() else ""
     text, html_page = (each.replace(f"{folder}{os.sep}", "") for each in (said, shown))
-    return NotebookVerdict(text, html_page, run.returncode == 0)
+    return NotebookVerdict(text, html_page, code == 0)
 
 
 def _show_notes(lines: Iterable[str], exercise: str) -> str:
@@ -159,6 +140,7 @@ def load_extension(shell: Any) -> None:
         """Run a worked example on what this notebook defines: `%%example layer_norm`."""
         return run_example(_course()[line.strip()], cell, shell.user_ns)
 
+    _standby.prepare()
     shell.register_magic_function(check_cell, "cell", "check")
     shell.register_magic_function(example_cell, "cell", "example")
     folder = str(_course().student_folder)

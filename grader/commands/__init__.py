@@ -49,6 +49,7 @@ GROUPS = {
 }
 NEED_UNIX = {*GROUPS["Teachers"], "validate"}  # they fork processes that share their memory
 MODULES = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
+STANDBY = "standby"  # the command that only a notebook starts
 
 
 class LazyGroup(click.Group):
@@ -60,12 +61,12 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command's module and return the command; None if there is no such command."""
-        if cmd_name not in MODULES:
+        if cmd_name not in (*MODULES, STANDBY):
             return None
         if sys.platform == "win32" and cmd_name in NEED_UNIX:
             problem = f"`grader {cmd_name}` does not run on Windows itself"
             raise RequestError(problem, "wsl --install   brings Linux, where it does")
-        module = import_module(f"{__name__}.{MODULES[cmd_name]}")
+        module = import_module(f"{__name__}.{MODULES.get(cmd_name, cmd_name)}")
         function = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         return getattr(module, function)  # type: ignore[no-any-return]
 
@@ -74,7 +75,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that is meant; raise `RequestError` with the closest name."""
         name = args[0]
-        if name not in MODULES and not name.startswith("-"):
+        if name not in (*MODULES, STANDBY) and not name.startswith("-"):
             meant = did_you_mean(name, MODULES)
             raise RequestError(f"there is no command `{name}`{meant}", "grader --help")
         return super().resolve_command(ctx, args)
