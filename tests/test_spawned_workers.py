@@ -14,12 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import nbformat
 import pytest
 from classroom import running, waits
 from commandline import Cli
 from students_day import Said, spend
 
+from grader.commands.standby_process import CheckOrder
 from grader.course.course import Course
 from grader.errors import InternalError
 from grader.sandbox import control
@@ -69,11 +71,12 @@ def without_locks(folder: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(temporary)}
 
 
-def on_windows(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `grader` without what Windows does not have."""
+def on_windows(folder: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `grader` without what Windows does not have, with `given` to read."""
     return subprocess.run(
         [sys.executable, str(AS_WINDOWS), *arguments],
         cwd=folder,
+        input=given,
         env=without_locks(folder),
         capture_output=True,
         text=True,
@@ -113,6 +116,11 @@ def test_a_notebook_and_a_zip_are_read_without_what_windows_lacks(
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("%time 1"), cell])
     nbformat.write(notebook, work / "in/layer_norm.ipynb")
     assert "13 / 13" in on_windows(work, "check", "in/layer_norm.ipynb").stdout
+    page = work / "report.html"
+    order = CheckOrder(str(work), str(work / "in"), "layer_norm", str(page))
+    ordered = on_windows(work, "standby", given=f"{msgspec.json.encode(order).decode()}\n")
+    assert "13 / 13" in ordered.stdout
+    assert "layer_norm" in page.read_text("utf-8")
     shutil.make_archive(str(work / "handed_in"), "zip", work / "exercises")
     assert "13 / 13" in on_windows(work, "check", "handed_in.zip", "layer_norm").stdout
 
