@@ -133,6 +133,23 @@ def test_ctrl_c_ends_the_check_at_once(
     assert not running(started[0].pid)
 
 
+def test_a_verdict_is_told_even_if_the_next_check_cannot_start(
+    notebook: Standby,
+    order: Callable[[str], CheckOrder],
+    tiny_course: Course,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*given: Any, **more: Any) -> None:
+        raise OSError("no more processes")
+
+    ordered = order(tiny_course["scale"].read("solution.py"))
+    notebook.prepare()
+    monkeypatch.setattr(standby_process.subprocess, "Popen", fail)
+    assert notebook.check(ordered, others)[0] == 0
+    with pytest.raises(OSError, match="no more processes"):
+        notebook.check(ordered, others)
+
+
 def test_a_check_that_ends_without_a_word_has_not_passed(
     order: Callable[[str], CheckOrder], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,11 +34,16 @@ class Standby:
         self._ready: _Waiting | None = None
 
     def prepare(self) -> None:
-        """Start a process for the next check, unless one waits that is as it would be."""
+        """Start a process for the next check, unless one waits that is as it would be.
+
+        If none can start, the check itself will say so.
+        """
         if self._ready is not None and not self._ready.is_current:
             self._ready.end()
             self._ready = None
-        self._ready = self._ready or _Waiting()
+        if self._ready is None:
+            with contextlib.suppress(OSError):
+                self._ready = _Waiting()
 
     def check(
         self, order: CheckOrder, read_errors: Callable[[Iterable[str], str], str]
@@ -58,8 +63,7 @@ class Standby:
 
     def _next(self) -> _Waiting:
         self.prepare()
-        assert self._ready is not None
-        ready, self._ready = self._ready, None
+        ready, self._ready = self._ready or _Waiting(), None
         return ready
 
 
