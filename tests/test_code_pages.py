@@ -101,6 +101,29 @@ def test_pages_of_groups_that_are_no_more_go(cli: Cli, instant: Instant, tmp_pat
     assert not list((batch(cli, folder, "--replace") / "similar").iterdir())
 
 
+def test_a_pair_that_cannot_be_shown_leaves_its_page_to_no_other(
+    cli: Cli, instant: Instant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, asked = publishing.pair_view, []
+
+    def planted(course, exercises, first, second, common):  # type: ignore[no-untyped-def]
+        asked.append((first.name, second.name))
+        assert len(asked) > 1, "planted"
+        return real(course, exercises, first, second, common)
+
+    monkeypatch.setattr(publishing, "pair_view", planted)
+    texts = {f"s00{n}/scale.py": f"# {n} points\n{LONG}" for n in (1, 2, 3)}
+    out = batch(cli, hand_in(tmp_path / "class", texts))
+    index = (out / "index.html").read_text()
+    assert len(asked) > 1
+    for number, pair in enumerate(asked[1:], 2):
+        page = (out / "similar" / f"001-{number}.html").read_text()
+        assert all(name in page for name in pair)
+        names = re.search(rf'href="\./similar/001-{number}\.html">(.*?)</a>', index)
+        assert names is not None
+        assert all(name in names[1] for name in pair), names[1]
+
+
 def test_a_line_of_a_notebook_is_found_in_its_cell() -> None:
     text = f"{CELL}1\nimport torch\n\n{CELL}2\nx = 1\ny = 2\n"
     assert _line(Frame("scale.ipynb, cell 2", 2, "y = 2"), text) == 6

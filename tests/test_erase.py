@@ -13,6 +13,7 @@ from commandline import Cli, Said
 from regrading import adjust, batch, out, pages, regrade
 
 from grader.classroom import storage
+from grader.classroom.erasing import still_naming
 
 SECRET = "zebra_crossing_4711"  # in the code of s003 alone
 ROSTER = (
@@ -193,6 +194,12 @@ def test_a_file_that_is_not_the_graders_is_named_and_not_touched(
     said = erase(cli, results, pair, "--yes")
     assert "not made by the grader, and still naming the student: log.jsonl" in said.out
     assert (results / "log.jsonl").is_file()
+
+
+def test_a_name_is_found_as_pages_write_it(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>O&#39;One &amp; Sons</p>")
+    assert still_naming(tmp_path, "s003", "O'One & Sons") == ["page.html"]
+    assert still_naming(tmp_path, "s003", "O'Two & Sons") == []
 
 
 def test_a_reader_of_the_ledger_is_told_about(

@@ -86,6 +86,22 @@ def test_another_roster_that_changes_a_mark_is_listed_first(
     assert marks(place / "out")["s001"] == "6"
 
 
+def test_one_more_attempt_hides_no_change_of_the_one_that_counts(
+    cli: Cli, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    (pair / "reference" / "course.toml").write_text(DUE)
+    hand_in(tmp_path / "class", {"onetwo_7_10_scale.py": "# 5 points"})
+    late = "id,submitted,due\n7,2026-11-09T12:00:00+01:00,\n"
+    first = "--attempt", "first", "--roster"
+    run(cli, tmp_path, pair, *first, roster(tmp_path, late))
+    before = marks(tmp_path / "out")["7"]
+    hand_in(tmp_path / "class", {"onetwo_7_11_scale-1.py": "# 5 points, again"})
+    longer = late.replace("+01:00,\n", "+01:00,2026-11-10T20:00:00+01:00\n")
+    said = run(cli, tmp_path, pair, *first, roster(tmp_path, longer))
+    assert said.code == 2, said.out
+    assert f"{before} → 5 of 10 points" in said.err
+
+
 def test_a_roster_and_none_at_once_are_refused(
     cli: Cli, instant: Instant, place: Path, pair: Path
 ) -> None:

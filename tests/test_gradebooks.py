@@ -89,6 +89,15 @@ def test_moodle_gets_a_column_for_each_exercise_at_the_end() -> None:
     assert fill_moodle(after, marks, per_exercise=True).data == after
 
 
+def test_other_columns_called_after_an_exercise_do_not_matter_without_exercises() -> None:
+    before, after = both(
+        'ID,Name,Status,Note,Höchste,Änderbar,Scale,scale\nP1,s001,da,[[|"6,5"]],"10,00",Ja,,\n'
+    )
+    marks = [in_parts("1", 5, 1.5)]
+    assert fill_moodle(before, marks).data == after
+    assert "called after scale" in refused(fill_moodle, before, marks, per_exercise=True)
+
+
 # --- the command ----------------------------------------------------------------------------------
 
 BOOK = (

@@ -137,6 +137,21 @@ def test_an_attempt_is_matched_with_its_own_student(
     assert found(roster(tmp_path, CLASS), student, **person) == whose
 
 
+def test_names_that_differ_in_a_vowel_sign_are_two_names(tmp_path: Path) -> None:
+    listed = roster(tmp_path, "id,name\ns001,राम\ns002,रमा\ns003,\n")
+    assert found(listed, "x", name="राम") == "s001"
+    assert found(listed, "x", name="रमा") == "s002"
+
+
+def test_a_name_without_a_letter_is_nobodys(tmp_path: Path) -> None:
+    listed = roster(tmp_path, "id,name\ns001,One\ns002,\n")
+    assert found(listed, "x", name="--") is None
+
+
+def test_a_line_of_blanks_is_left_out(tmp_path: Path) -> None:
+    assert len(roster(tmp_path, "id;name\ns001;One\n ; \n").rows) == 1
+
+
 def test_students_without_an_attempt_are_missing(tmp_path: Path) -> None:
     listed = roster(tmp_path, CLASS)
     there = [listed.rows[0], listed.rows[2]]

@@ -80,6 +80,21 @@ def test_what_cannot_be_compared_costs_only_its_student(monkeypatch: pytest.Monk
     assert list(review.reasons) == ["s001"]
 
 
+def test_a_student_whose_files_cannot_be_read_hands_none_to_the_next() -> None:
+    review = NeedsReview()
+    found = Similarity([STUB], review.sparing)
+    for name in ("s000", "s001", "s002"):
+        with review.sparing(name):
+            texts: Any = {"attention": program(1)} | ({"lookup": 7} if name == "s001" else {})
+            found.add(name, texts)
+    assert {pair.students for pair in found.pairs()} == {
+        ("s000", "s001"),
+        ("s000", "s002"),
+        ("s001", "s002"),
+    }
+    assert list(review.reasons) == ["s001"]
+
+
 def others(count: int) -> list[str]:
     return [program(seed) for seed in range(1000, 1000 + count)]
 

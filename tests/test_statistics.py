@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from grader.classroom.mistakes import MistakeTally
 from grader.classroom.statistics import ClassTally, spread
 from grader.report import (
     Adjustment,
@@ -242,6 +243,26 @@ def test_mistakes_are_ranked_by_the_points_that_they_cost() -> None:
         ("one", "no_scale", (0, 2), 2),
     ]
     assert named(found)[0].says == "It is wrong_axis."
+
+
+def test_a_report_that_breaks_on_the_way_leaves_its_mistakes_to_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, tally = MistakeTally.add, ClassTally()
+
+    def breaks(self: MistakeTally, result: ExerciseResult, student: int) -> None:
+        real(self, result, student)
+        if "s001" in broken:
+            raise ValueError("broken")
+
+    monkeypatch.setattr(MistakeTally, "add", breaks)
+    broken = ["s001"]
+    with pytest.raises(ValueError, match="broken"):
+        tally.add(report("s001", charged(no_scale=1)), "")
+    broken.clear()
+    tally.add(report("s002", charged(no_scale=1)), "")
+    found = tally.summary("")
+    assert [[found.students[n].id for n in m.who] for m in named(found)] == [["s001", "s002"]]
 
 
 def test_mistakes_that_cost_the_same_are_ranked_by_students() -> None:

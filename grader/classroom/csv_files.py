@@ -34,8 +34,9 @@ def read_lines(path: Path, option: str, expected: str) -> Iterator[tuple[int, li
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         for cells in reader:
-            if any(cells):
-                yield reader.line_num, [printable_name(cell.strip()) for cell in cells]
+            stripped = [printable_name(cell.strip()) for cell in cells]
+            if any(stripped):
+                yield reader.line_num, stripped
     except csv.Error as error:
         where = f"{path}:{reader.line_num}"
         raise RequestError(f"{where}: this is not valid CSV ({error})", expected) from None

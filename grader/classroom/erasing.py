@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from markupsafe import escape
+
 from grader.classroom.intake import GROUPS, ROSTER
 from grader.classroom.ledger import Ledger
 from grader.classroom.publishing import (
@@ -102,7 +104,7 @@ def _mark_of(student: str, salt: str | None = None) -> str:
     return f"{salt}:{hashlib.sha256(f'{salt}:{student}'.encode()).hexdigest()}"
 
 
-def returning(ledger: Ledger) -> list[str]:
+def come_back(ledger: Ledger) -> list[str]:
     """Return the students of an intake who were erased from this class before."""
     marks = ledger.get(ERASED) or []
     students = [*ledger.students(), *(student for student, _ in ledger.missing())]
@@ -202,9 +204,10 @@ def _cut_out(out: Path, student: str, done: Erased) -> None:
                 file.write(text)
             done.rewritten.append(name)
     for page in (out / DASHBOARD, *sorted((out / SIMILAR).glob("*.html"))):
-        with explained(page):
-            page.unlink(missing_ok=True)
-    done.removed.append(DASHBOARD)
+        if page.is_file():
+            with explained(page):
+                page.unlink()
+            done.removed.append(page.relative_to(out).as_posix())
 
 
 def _marks_without(text: str, student: str) -> str:
@@ -225,7 +228,8 @@ def still_naming(out: Path, *names: str) -> list[str]:
 
     Short numbers are left out, which stand everywhere.
     """
-    telling = [name for name in names if name and not (name.isdecimal() and len(name) < 4)]
+    telling = {name for name in names if name and not (name.isdecimal() and len(name) < 4)}
+    telling |= {str(escape(name)) for name in telling}  # as pages have it
     wanted = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, telling))})(?!\w)".encode())
     return [
         str(path.relative_to(out))

@@ -51,9 +51,20 @@ def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow], rul
             return "handed in nothing any more"
         if taken := _taken_away(old, new):
             return taken
-        if [row.hash for row in old] == [row.hash for row in new]:
+        if _counted_before(standings, student, old, new):
             return _changed_mark(standings, student, rules)
     return ""
+
+
+def _counted_before(
+    standings: Standings, student: str, old: Sequence[AttemptRow], new: Sequence[AttemptRow]
+) -> bool:
+    """Whether the attempt that counts was there before, with the same files."""
+    before, now = ({row.number: row.hash for row in rows} for rows in (old, new))
+    standing = standings.standing(student)
+    if standing is None:  # not graded yet
+        return before == now
+    return before.get(standing.report.attempt) == now[standing.report.attempt]
 
 
 def _taken_away(old: Sequence[AttemptRow], new: Sequence[AttemptRow]) -> str:

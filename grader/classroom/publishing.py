@@ -248,13 +248,13 @@ class Publisher:
         common = [make_stub(exercise) for exercise in self.standings.course.exercises]
         done = []
         for number, group in enumerate(groups, 1):
-            pages: list[str] = []
+            pages: dict[tuple[str, str], str] = {}
             for place, pair in enumerate(group.shown if number <= MAX_GROUPS else (), 1):
                 with self.standings.ledger.review.sparing(pair[0]):
                     name = f"{SIMILAR}/{number:03}-{place}.html"
                     self._write_pair(self.out / name, group, pair, common)
-                    pages.append(name)
-            done.append(replace(group, shown=group.shown[: len(pages)], pages=tuple(pages)))
+                    pages[pair] = name
+            done.append(replace(group, shown=tuple(pages), pages=tuple(pages.values())))
         return tuple(done)
 
     def _write_pair(
@@ -282,7 +282,7 @@ class Publisher:
                         tally.add(report, f"{REPORTS}/{name}", f"{CODE}/{name}" if files else "")
                     team = teams.get(report.submission, "")
                     if compare and team not in compared:  # its members have the same files
-                        compared.update({team} - {""})
+                        compared.update({team} - {""} if files else ())  # none if they are damaged
                         with sparing(report.submission):
                             similarity.add(report.submission, files)
                     with sparing(report.submission):

@@ -143,7 +143,8 @@ class Roster:
         for row in self.rows:
             for field in IDENTIFYING:
                 value = row.student if field == "id" else getattr(row.person, field)
-                index[_key(field, value)].append(row)
+                if (key := _key(field, value))[1]:
+                    index[key].append(row)
         return index
 
 
@@ -153,10 +154,14 @@ NO_ROSTER = Roster()
 def _key(field: str, value: str) -> tuple[str, str]:
     """Return a value for comparison; Canvas writes names in lower case, with letters only.
 
-    An accent may be a letter's own or stand behind it, as on a Mac.
+    An accent may be a letter's own or stand behind it, as on a Mac; vowel signs are letters, too.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", value).casefold())
-    return field, "".join(filter(str.isalnum, folded)) if field == "name" else folded
+    return field, "".join(filter(_is_letter, folded)) if field == "name" else folded
+
+
+def _is_letter(sign: str) -> bool:
+    return sign.isalnum() or unicodedata.category(sign).startswith("M")
 
 
 def read_roster(path: Path, zone: tzinfo | None = None, option: str = "--roster") -> Roster:

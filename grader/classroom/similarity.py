@@ -70,13 +70,14 @@ class Similarity:
 
     def add(self, student: str, files: Mapping[str, str]) -> None:
         """Add a student's files, a text for each exercise."""
+        number = len(self._students)
+        self._students.append(student)  # first: if a file breaks this, the number is taken
         for exercise, text in files.items():
             own = array("Q", sorted(fingerprints(text) - self._common))
             if own:
                 digest = hash(text.replace("\r\n", "\n").strip())
-                file = _ComparedFile(len(self._students), digest, own)
+                file = _ComparedFile(number, digest, own)
                 self._files.setdefault(exercise, []).append(file)
-        self._students.append(student)
 
     def pairs(self) -> list[Pair]:
         """Return all pairs of similar submissions, the most similar first."""

@@ -47,11 +47,13 @@ class ClassTally:
         for result in report.exercises:
             if result.name not in self._exercises:
                 self._exercises[result.name] = _ExerciseTally(result)
+        number = len(self._students)
+        self._students.append(self._row(report, page, code))  # first: the number is taken now
+        for result in report.exercises:
             self._exercises[result.name].add(result, report.points)
-            self._mistakes.add(result, len(self._students))
+            self._mistakes.add(result, number)
         for name, value in _circumstances(report):
             self._circumstances[name][value] += 1
-        self._students.append(self._row(report, page, code))
 
     def _row(self, report: Report, page: str, code: str) -> StudentRow:
         graded = {result.name: result for result in report.exercises}

@@ -11,7 +11,7 @@ from typing import IO, Any, get_args
 
 import click
 
-from grader.classroom.erasing import returning, take_back
+from grader.classroom.erasing import come_back, take_back
 from grader.classroom.gate import Replacement, published_attempts, replacements
 from grader.classroom.intake import (
     GROUPS,
@@ -340,7 +340,7 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
 
 def _admit_erased(ledger: Ledger, replaces: bool) -> None:
     """Raise `RequestError` if a student who was erased is among those handed in or listed."""
-    students = returning(ledger)
+    students = come_back(ledger)
     if students and not replaces:
         who = folded([ledger.named(student) for student in students], MAX_NAMED)
         raise RequestError(

@@ -75,7 +75,8 @@ def fill_moodle(
     filled = [fill.mark_column(table, columns.grade, worksheet)]
     exercises = fill.exercises_of(marks)
     after = {i: name for i, name in enumerate(table.columns) if i > columns.maximum and name}
-    called = {each.name: fill.find_exercise(after, each) for each in exercises}
+    own = exercises if per_exercise or comments is not None else ()
+    called = {each.name: fill.find_exercise(after, each) for each in own}
     if per_exercise:
         plain = fill.Scale(comma=comma)
         for each in exercises:
