@@ -268,6 +268,7 @@ def check_chunks(student, reference, rng):
             what = f"the {name} of chunks {(*rows, 'n')}"
             assert_right_or_own(found, right, lambda x=flat, s=rows: x.reshape(s), what)
     chunks, names = draw_chunks(rng), [f"chunks[{i}]" for i in range(len(WIDTHS))]
+    two(student.online_softmax(chunks[1:]))  # of which the first has one score
 
     def packed(*given):
         return student.online_softmax(list(given))
