@@ -7,6 +7,7 @@ GraderError                the command stops; the message says what, where and w
     └── WorkerLost         a worker ended or stood still, and the student's code is not to blame
 CheckFailure               a test's verdict on the student's code, raised inside a suite
 ├── Mismatch               a value is not what the contract says (with the difference)
+│   └── NothingRaised      a call went through that the contract says is refused
 └── StudentFailure         the student's code raised, hung, crashed or broke the protocol
 """
 
@@ -65,6 +66,10 @@ class Mismatch(CheckFailure):
     def __init__(self, message: str, difference: Difference | None = None) -> None:
         super().__init__(message)
         self.difference = difference
+
+
+class NothingRaised(Mismatch):
+    """A call went through where the contract says that it raises an exception."""
 
 
 class StudentFailure(CheckFailure):

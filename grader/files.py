@@ -21,9 +21,10 @@ from datetime import datetime
 from io import TextIOWrapper
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say: the same files give the same bytes
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
+UNIX, REGULAR = 3, 0o100000  # the system of the file modes in a zip, and what is no folder or link
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 LIBC = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
@@ -183,13 +184,29 @@ def keep_copy(root: Path, file: Path) -> Path:
     return copy
 
 
-def zipped(files: Mapping[str, bytes], programs: frozenset[str] = frozenset()) -> bytes:
+def zipped(
+    files: Mapping[str, bytes], programs: frozenset[str] = frozenset(), level: int | None = None
+) -> bytes:
     """Return a zip of files, by their paths in it; `programs` may be executed."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            member = zipfile.ZipInfo(name, EARLIEST)
-            member.compress_type = zipfile.ZIP_DEFLATED
-            member.external_attr = (0o100755 if name in programs else 0o100644) << 16
-            archive.writestr(member, data)
+    write_zip(buffer, files.items(), 0o644, programs, level)
     return buffer.getvalue()
+
+
+def write_zip(
+    stream: IO[bytes],
+    members: Iterable[tuple[str, bytes]],
+    mode: int = FILE_MODE,
+    programs: frozenset[str] = frozenset(),
+    level: int | None = None,  # of compression, up to 9
+) -> None:
+    """Write a zip of files, given as paths and bytes; each is asked for when it is written.
+
+    The same files give the same bytes, whenever and wherever they are written.
+    """
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, data in members:
+            member = zipfile.ZipInfo(name, EARLIEST)
+            member.create_system = UNIX
+            member.external_attr = (REGULAR | (0o755 if name in programs else mode)) << 16
+            archive.writestr(member, data, zipfile.ZIP_DEFLATED, level)

@@ -15,6 +15,7 @@ TWO = "Two mistakes at once. "  # the beginning of a diagnosis that names two
 MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
+SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))  # of a file that is no Python
 State = Literal["passed", "to fix", "not started", "not graded", "error"]  # of an exercise
 
 

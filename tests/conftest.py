@@ -36,6 +36,7 @@ from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:  # these import torch
     from grader.grading.grader import Grader
+    from grader.grading.kept_trainings import Keeps
     from grader.sandbox.host.connection import WorkerConnection
 
 ROOT = Path(__file__).parent.parent
@@ -168,7 +169,11 @@ def grade(zygote: Zygote) -> Grade:
     """Grade files (exercise name to text) in a course."""
 
     def grading(
-        course: Course, files: Mapping[str, str] | Submission, *names: str, seed: int = 7
+        course: Course,
+        files: Mapping[str, str] | Submission,
+        *names: str,
+        seed: int = 7,
+        trainings: Keeps = "of this seed",
     ) -> Report:
         submission = files
         if not isinstance(files, Submission):
@@ -179,7 +184,7 @@ def grade(zygote: Zygote) -> Grade:
             return grader.grade(submission, chosen, seed).report
 
         # Other processes have worked out already what known mistakes answer.
-        return with_grader(course, chosen, zygote, body, keep=True)
+        return with_grader(course, chosen, zygote, body, keep=True, trainings=trainings)
 
     return grading
 

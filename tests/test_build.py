@@ -147,6 +147,46 @@ def test_public_suites_run_as_plain_pytest(
     assert solved.returncode == 0, solved.stdout
 
 
+PLAIN = """
+from pathlib import Path
+from grader.testing import raises
+
+
+def test_before(student):
+    student.draw()
+
+
+def test_draws(student):
+    with Path("drawn").open("a") as file:
+        print(student.draw(), file=file)
+
+
+def test_raises(student):
+    with raises(student, "ArithmeticError"):
+        student.divide(0)
+"""
+
+
+@pytest.mark.slow
+def test_in_plain_pytest_each_test_is_seeded_and_a_broken_file_refuses_nothing(
+    tiny_copy: Path,
+) -> None:
+    suite, code = tiny_copy / "reference/scale/test_hidden.py", tiny_copy / "scale.py"
+    suite.write_text(PLAIN)
+    code.write_text(
+        "import torch\ndef draw(): return torch.rand(3).tolist()\ndef divide(n): return 1 / n\n"
+    )
+    both = pytest_in(tiny_copy, str(suite), f"--submission={tiny_copy}")
+    assert both.returncode == 0, both.stdout
+    pytest_in(tiny_copy, f"{suite}::test_draws", f"--submission={tiny_copy}")
+    first, again = (tiny_copy / "drawn").read_text().splitlines()
+    assert first == again
+    code.write_text("1 / 0\n")
+    broken = pytest_in(tiny_copy, f"{suite}::test_raises", f"--submission={tiny_copy}")
+    assert broken.returncode == 1
+    assert "ZeroDivisionError" in broken.stdout
+
+
 @pytest.mark.slow
 def test_a_failure_in_the_editor_is_told_in_the_words_of_a_report(
     course: Course, solutions: dict[str, str], tmp_path: Path

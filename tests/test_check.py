@@ -6,14 +6,16 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from classroom import hand_in
-from commandline import Cli
+from commandline import Cli, Grade
 
 from grader.commands.memory import LastCheck, Memory
-from grader.report import HINT_BREAK
+from grader.course.course import load_course
+from grader.report import HINT_BREAK, ExerciseResult
 
 HERE = Path(__file__).parent
 
@@ -91,6 +93,74 @@ def test_a_check_that_needs_a_failed_one_is_skipped_and_says_so(cli: Cli, work: 
     skipped = 'skipped until "The product is your own." passes'
     assert {test["message"] for test in others} == {skipped}
     assert report["points"] == 0
+
+
+CHAIN = """
+import pytest
+from grader.testing import expect
+
+
+@pytest.mark.needs("test_second")
+@pytest.mark.points(2)
+def test_third(student):
+    \"\"\"The third.\"\"\"
+    expect(student.scale(1, 3) == 3, "no 3")
+
+
+@pytest.mark.needs("test_first")
+@pytest.mark.points(3)
+def test_second(student):
+    \"\"\"The second.\"\"\"
+    expect(student.scale(1, 2) == 2, "no 2")
+
+
+@pytest.mark.points(3)
+def test_first(student):
+    \"\"\"The first.\"\"\"
+    expect(student.scale(1, 1) == 1, "no 1")
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "outcomes"),
+    [
+        (1, {"third": "skipped", "second": "skipped", "first": "failed"}),
+        (2, {"third": "skipped", "second": "failed", "first": "passed"}),
+        (3, {"third": "failed", "second": "passed", "first": "passed"}),
+    ],
+)
+def test_what_needs_a_skipped_check_is_skipped_too_in_whatever_order_they_stand(
+    grade: Grade, tiny_copy: Path, wrong: int, outcomes: dict[str, str]
+) -> None:
+    (tiny_copy / "reference/scale/test_hidden.py").write_text(CHAIN)
+    code = f"def scale(x, factor): return 0 if factor == {wrong} else factor\n"
+    (result,) = grade(load_course(tiny_copy), {"scale": code}).exercises
+    assert {test.name: test.outcome for test in result.tests} == {
+        f"test_{name}": outcome for name, outcome in outcomes.items()
+    }
+    says = {test.message for test in result.tests if test.outcome == "skipped"}
+    root = {1: "first", 2: "second"}.get(wrong)
+    assert says == ({f'skipped until "test_{root}" passes'} if root else set())
+
+
+LOST = """
+class Scale:
+    def __init__(self, *_): scale()
+
+def scale(*_): raise RuntimeError("lost")
+"""
+
+
+def test_not_every_check_fails_if_one_that_is_worth_nothing_passes(
+    grade_tiny: Callable[[str], ExerciseResult], grade: Grade, tiny_copy: Path
+) -> None:
+    result = grade_tiny(LOST)
+    assert [test.outcome for test in result.tests] == ["passed", *["failed"] * 4]
+    assert result.advice == ""
+    alone = re.sub("@pytest.mark.needs.*", "", CHAIN)
+    (tiny_copy / "reference/scale/test_hidden.py").write_text(alone)
+    (result,) = grade(load_course(tiny_copy), {"scale": "def scale(: pass\n"}).exercises
+    assert result.advice == "your file cannot be loaded, so every check fails in the same way"
 
 
 @pytest.mark.slow

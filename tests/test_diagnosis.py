@@ -234,6 +234,21 @@ def test_an_error_of_the_diagnosis_costs_no_mark(
     assert "could not name the mistake (KeyError: 'a bug')" in exercise.advice
 
 
+def test_an_error_of_a_picture_costs_no_diagnosis(
+    grade: Grade, course: Course, solutions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    wrong = {"layer_norm": solutions["layer_norm"].replace("correction=0", "correction=1")}
+    right = grade(course, wrong, "layer_norm").exercises[0]
+    monkeypatch.setattr("grader.grading.grader.head_view", broken)
+    exercise = grade(course, wrong, "layer_norm").exercises[0]
+    assert exercise.diagnosis == right.diagnosis
+    assert exercise.points == right.points
+    assert "could not draw the attention weights (KeyError: 'a bug')" in exercise.advice
+
+
 @pytest.mark.slow
 def test_a_diagnosis_leaves_the_import_system_as_it_was(diagnose: Diagnose) -> None:
     before = list(sys.meta_path)

@@ -61,7 +61,7 @@ def pages(
             found[name].write_text(render(report, "html"), "utf-8")
         return found
 
-    return with_grader(core, core.names, zygote, body, keep=True)
+    return with_grader(core, core.names, zygote, body, keep=True, trainings="of this seed")
 
 
 WRONG = {

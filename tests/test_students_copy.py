@@ -22,6 +22,7 @@ from corpus.verdicts import Judge, Verdicts, students_copy
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import load_faults
 from grader.grading.diagnosis import record
+from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
 from grader.sandbox.host.zygote import Zygote
 
@@ -224,6 +225,21 @@ def test_a_copy_without_recorded_answers_still_checks(
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "other"])
+def test_what_cannot_be_asked_is_not_called_right(
+    grade: Grade, copy: Course, solutions: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(Diagnostician, "ask", broken)
+    (result,) = grade(copy, {"layer_norm": solutions["layer_norm"]}, "layer_norm").exercises
+    assert not result.passed
+    *tests, check = result.tests
+    assert {test.outcome for test in tests} == {"passed"}
+    assert check.outcome == "error"
+    assert check.message == "the grader could not try other calls (KeyError: 'a bug')"
+
+
 def test_a_damaged_file_says_how_to_get_another(
     damage: str, course: Course, tmp_path: Path
 ) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from commandline import Grade
 
 from grader import testing
 from grader.course.course import load_course
+from grader.errors import Mismatch, NothingRaised
 
 # An exercise with everything that the examples ask of one.
 SOLUTION = """
@@ -143,6 +148,33 @@ def test_every_example_notices_a_mistake(course_of_examples: Path, grade: Grade)
     (result,) = grade(course, {"scale": WRONG}).exercises
     assert [test.name for test in result.tests if test.outcome == "passed"] == []
     assert {test.outcome for test in result.tests} == {"failed"}
+
+
+def test_of_right_dropout_none_is_refused_however_few_values_there_are() -> None:
+    for seed in range(1000):
+        rng = testing.Rng(seed)
+        testing.assert_dropped(rng.rand(200, 1) < 0.5, 0.5, "weights")
+
+
+class Ours:
+    """Code in this process."""
+
+    @contextlib.contextmanager
+    def raises(self, *kinds: str) -> Iterator[None]:
+        yield
+        raise NothingRaised("nothing was raised")
+
+
+def test_what_is_wrong_otherwise_is_not_said_to_raise_nothing() -> None:
+    student: Any = SimpleNamespace(__code__=Ours())
+    with pytest.raises(Mismatch, match=r"f.1. raises nothing, where ValueError is expected"):
+        testing.assert_refused(student, lambda: None, "f(1)")
+
+    def call() -> None:
+        raise Mismatch("return a torch tensor")
+
+    with pytest.raises(Mismatch, match=r"^return a torch tensor$"):
+        testing.assert_refused(student, call, "f(1)")
 
 
 def test_random_inputs_may_have_no_axes() -> None:

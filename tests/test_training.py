@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from commandline import Grade
+from commandline import Cli, Grade
 from remote_code import code_at, student_at
 
 from grader.course.course import load_course
@@ -110,6 +113,11 @@ TRAININGS = {
         "line.weight -= 0.1 * grad",
         "line.bias = nn.Parameter(torch.ones(1))",
         "changed which parameters there are",
+    ),
+    "diverged at once": (
+        "report(step, loss)",
+        "report(step, loss * float('nan'))",
+        "the training came apart: the loss of step 0 is not finite",
     ),
     "diverged": ("0.1 * grad", "1e40 * grad", "the training came apart: the loss of step 1 is not"),
     "not finite": (
@@ -339,15 +347,35 @@ def test_the_same_code_is_not_trained_again(
     course_that_trains: Path, grade: Grade, old: str, new: str, is_same: int
 ) -> None:
     course = load_course(course_that_trains)
-    (first,) = grade(course, {"scale": CODE}, seed=1).exercises
+    both = functools.partial(grade, course, trainings="of any seed")
+    (first,) = both({"scale": CODE}, seed=1).exercises
     assert len(kept(course_that_trains)) == 1
     assert old in CODE
-    (again,) = grade(course, {"scale": CODE.replace(old, new)}, seed=2).exercises
+    (again,) = both({"scale": CODE.replace(old, new)}, seed=2).exercises
     (curve,), (old_curve,) = again.curves, first.curves
     assert (curve == old_curve) == bool(is_same)
     assert (old_curve.kept, curve.kept) == (False, bool(is_same))
     assert ("(kept from an earlier check" in curve.caption) == curve.kept
     assert again.passed == first.passed
+
+
+@pytest.mark.slow
+def test_a_given_seed_is_trained_with_whatever_was_kept(cli: Cli, course_that_trains: Path) -> None:
+    shutil.copy(course_that_trains / "reference/scale/solution.py", course_that_trains / "scale.py")
+
+    def curve(*seed: str) -> dict[str, Any]:
+        place = ("--course", course_that_trains, "--format", "json")
+        said = cli("check", course_that_trains / "scale.py", *place, *seed)
+        (found,) = json.loads(said.out)["exercises"][0]["curves"]
+        return found
+
+    drawn, again = curve(), curve()
+    assert again == drawn | {"kept": True}
+    first, second = curve("--seed", "1"), curve("--seed", "2")
+    assert not first["kept"]
+    assert not second["kept"]
+    assert first["losses"] != second["losses"]
+    assert curve("--seed", "1") == first | {"kept": True}
 
 
 @pytest.mark.slow

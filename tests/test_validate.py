@@ -114,6 +114,18 @@ BREAKAGES = [
         'needs("test_writen_by_hand")',
         "needs test_writen_by_hand, which is not there; did you mean `test_written_by_hand`?",
     ),
+    (
+        "test_hidden.py",
+        "@pytest.mark.points(0)\n",
+        '@pytest.mark.points(0)\n@pytest.mark.needs("test_twice")\n',
+        "test_hidden.py: these tests need one another: test_written_by_hand, test_twice, ",
+    ),
+    (
+        "faults.toml",
+        'replace = "return x * self.weight"\nby = "return x * self.weight.detach()"',
+        "edits = [" + 5 * '{ replace = "x * self", by = "x + self" }, ' + "]",
+        "faults.toml: fault.weight_ignored: 5 edits, where 4 are the most; make two faults of it",
+    ),
     ("faults.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
     ("faults.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
     ("faults.toml", 'hint = "Use an operator."', "", "torch_multiplies: missing key `hint`"),

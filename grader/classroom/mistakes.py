@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.course.visibility import SKIPPED_UNTIL
-from grader.grading.failures import SELF_EXPLAINING, SYNTAX, group_of, says_of
+from grader.grading.failures import SELF_EXPLAINING, group_of, says_of
 from grader.grading.signatures import bucket, identity, is_same_mistake
-from grader.report import Diagnosis, ExerciseResult, Outcome
+from grader.report import SYNTAX, Diagnosis, ExerciseResult, Outcome
 from grader.reports.summary import Mistake, MistakeKind, Wrong
 
 UNNAMED_SAYS = "An unnamed mistake."

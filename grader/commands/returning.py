@@ -25,7 +25,6 @@ from grader.classroom.returning import (
     one_line,
     parse_sender,
     write_table,
-    write_zip,
 )
 from grader.classroom.standings import Standing, Standings
 from grader.commands.graded import GRADED, count_students, echo_review, graded_class
@@ -41,7 +40,7 @@ from grader.commands.published import (
 )
 from grader.course.course import Course
 from grader.errors import RequestError
-from grader.files import putting_all
+from grader.files import putting_all, write_zip
 from grader.reports import render
 from grader.submissions.notes import folded
 
@@ -229,15 +228,15 @@ def _pack(batch: FeedbackBatch, way: str, target: Path, filling: Worksheet | Non
     count = 0
     with writing(target) as file, progress_bar(len(named)) as step:
 
-        def pages() -> Iterator[tuple[str, str]]:
+        def pages() -> Iterator[tuple[str, bytes]]:
             nonlocal count
             for name, standing in named:
                 step(standing.report.submission)
-                page: list[str] = []
+                page: list[bytes] = []
                 with batch.sparing(standing):
-                    page.append(batch.page(standing))
+                    page.append(batch.page(standing).encode("utf-8", "replace"))
                 count += len(page)
-                yield from ((name, text) for text in page)
+                yield from ((name, data) for data in page)
 
         write_zip(cast(IO[bytes], file.buffer), pages())
     yield f"{count_students(count)}: {target}"

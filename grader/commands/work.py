@@ -31,6 +31,7 @@ if sys.platform != "win32":
 
 if TYPE_CHECKING:
     from grader.grading.grader import OnProgress
+    from grader.grading.kept_trainings import Keeps
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ def check(
 ) -> Report:
     """Return the report that the student may see; tell `on_exercise` how far it is."""
     submission, names = request.submission, request.names
+    trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed
     report = with_grader(
         request.course,
@@ -147,10 +149,16 @@ def check(
         workers,
         lambda grader: grader.grade(submission, names, seed, on_exercise).report,
         keep=True,
+        trainings=trainings,
     )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)
     return visible
+
+
+def keeps_of(seed: int | None) -> Keeps:
+    """Return which trainings a check keeps and takes: with a given seed it can be repeated."""
+    return "of any seed" if seed is None else "of this seed"
 
 
 def remember(course: Course, submission: Submission, report: Report) -> None:

@@ -9,9 +9,10 @@ from msgspec import Struct
 
 from grader.course.course import Exercise
 from grader.course.settings import read_settings
+from grader.errors import CourseError
 
 NUMBER = "{number}"  # stands in `by` and `says` for a number that varies
-MAX_EDITS = 4  # of which every subset is a mistake of its own
+MAX_EDITS = 4  # every subset of them is graded, diagnosed and recorded
 
 
 class Edit(Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,4 +86,10 @@ def edited(solution: str, edits: Sequence[Edit]) -> str | None:
 
 def load_faults(exercise: Exercise) -> tuple[Fault, ...]:
     """Read the faults of an exercise; raises `CourseError` that names the file and the fault."""
-    return read_settings(exercise.folder / "faults.toml", FaultFile).fault
+    path = exercise.folder / "faults.toml"
+    faults = read_settings(path, FaultFile).fault
+    for fault in faults:
+        if len(fault.edits) > MAX_EDITS:
+            says = f"{path}: fault.{fault.name}: {len(fault.edits)} edits, where {MAX_EDITS} are "
+            raise CourseError(f"{says}the most; make two faults of it")
+    return faults

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from grader.course.course import Course, find_course
-from grader.errors import CheckFailure, Mismatch, StudentFailure
+from grader.errors import CheckFailure, NothingRaised, StudentFailure
 from grader.grading.rng import Rng
-from grader.grading.seeds import seed_of_test
+from grader.grading.seeds import seed_of_test, seed_of_worker
 from grader.report import Frame
 from grader.sandbox.host.connection import frame_at
 from grader.sandbox.host.operations import OperationCounts
@@ -50,6 +50,8 @@ class DirectExaminer:
         name = course.exercise_of(suite)
         beside = course.reference if suite.parent.name == name else suite.parent.parent
         program = self._program(self._submission or beside, course)
+        # As in a worker; nothing that a test draws depends on the tests before it.
+        torch.default_generator.manual_seed(seed_of_worker(self._seed, name, item.name))
         with program.active():
             trainings = self._trainings.setdefault(name, Trainings())
             yield Student(DirectCode(program, name, course[name].forbidden, trainings))
@@ -82,12 +84,18 @@ class DirectCode:
     ) -> None:
         self.exercise, self.forbidden, self._program = exercise, forbidden, program
         self.trainings = trainings or Trainings()
+        self._not_loaded: Exception | None = None  # why the file could not be loaded
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return the function or class `name` of the student's module."""
         if self.exercise not in self._program.sources:
             raise CheckFailure(f"there is no {self.exercise}.py here")
-        function = getattr(self._program.load(self.exercise), name, None)
+        try:
+            module = self._program.load(self.exercise)
+        except Exception as error:
+            self._not_loaded = error
+            raise
+        function = getattr(module, name, None)
         if function is None:
             raise CheckFailure(f"{self.exercise}.py defines no `{name}`")
         return function  # type: ignore[no-any-return]
@@ -121,15 +129,19 @@ class DirectCode:
 
     @contextlib.contextmanager
     def raises(self, *kinds: str) -> Iterator[None]:
-        """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block."""
+        """Raise `NothingRaised` unless the code raises one of `kinds` (type names) in the block.
+
+        A stub's `NotImplementedError` and a file that does not load never count.
+        """
         try:
             yield
         except Exception as error:
             names = {base.__name__ for base in type(error).__mro__}
-            if isinstance(error, NotImplementedError) or not names & set(kinds):
+            counts = not isinstance(error, NotImplementedError) and error is not self._not_loaded
+            if not counts or not names & set(kinds):
                 raise
         else:
-            raise Mismatch(f"nothing was raised, where {' or '.join(kinds)} is expected")
+            raise NothingRaised(f"nothing was raised, where {' or '.join(kinds)} is expected")
 
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call."""

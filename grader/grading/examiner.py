@@ -6,13 +6,15 @@ import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from types import ModuleType
+from typing import get_args
 
 import pytest
 import torch
 from msgspec.structs import asdict
 
 from grader.course.course import Exercise
-from grader.grading.kept_trainings import key_of, load_trainings, save_trainings
+from grader.course.policy import When
+from grader.grading.kept_trainings import Keeps, key_of, load_trainings, save_trainings
 from grader.grading.outcomes import EVIDENCE, Evidence
 from grader.grading.programs import References, program
 from grader.grading.rng import Rng
@@ -25,13 +27,12 @@ from grader.submissions.submission import Submission
 
 # Hears the exercise, the name of the training, the step and the loss of each report.
 OnTraining = Callable[[str, str, int, float], None]
-SECRECY = ("always", "after_due", "never")  # the values of `visible`, by what students see
 
 
 def secrecy_of(item: pytest.Item) -> int:
     """Return how little students see of a test: 0 for one that is always shown."""
     mark = item.get_closest_marker("visible")
-    return SECRECY.index(mark.args[0]) if mark else 0
+    return get_args(When).index(mark.args[0]) if mark else 0
 
 
 class SandboxExaminer:
@@ -46,7 +47,7 @@ class SandboxExaminer:
         names: Sequence[str],  # of the exercises that are graded
         on_report: OnTraining = lambda exercise, training, step, loss: None,
         *,
-        keeps: bool = False,  # whether trainings are kept for the next time
+        keeps: Keeps = "nothing",
     ) -> None:
         self.submission, self.connection = submission, connection
         self._references, self._course = references, references.course
@@ -114,10 +115,10 @@ class SandboxExaminer:
         name = subject.exercise
         trainings = Trainings(seed_of_worker(self._seed, name, "training"))
         trainings.on_report = functools.partial(self.on_report, name)
-        if self._keeps and subject.limits.training is not None:
+        if self._keeps != "nothing" and subject.limits.training is not None:
             parts = {name, *self._course.needed(name)}
             sources = {each: text for each, text in subject.sources.items() if each in parts}
-            key = key_of(sources)
+            key = key_of(sources, trainings.seed if self._keeps == "of this seed" else None)
             trainings.done = load_trainings(self._course, name, key)
             save = functools.partial(save_trainings, self._course, name, key, trainings.done)
             trainings.keep = save

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 
+from grader.report import SYNTAX
+
 # Nothing is left to explain by a diagnosis.
 SELF_EXPLAINING = frozenset(
     ("Forbidden", "Missing", "NotImplementedError", "Timeout", "Crash", "Protocol")
 )
-SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))
 SAYS = {
     "Forbidden": "A call or import is used that the exercise forbids.",
     "Missing": "A function or class that the exercise asks for is missing.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,20 +22,14 @@ from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.drawing import pictures_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
+from grader.grading.kept_trainings import Keeps
 from grader.grading.picture import head_view
 from grader.grading.price import charged_once
-from grader.grading.probe_check import with_probes
+from grader.grading.probe_check import unasked, with_probes
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.suite import Suite
-from grader.report import (
-    Diagnosis,
-    ExerciseResult,
-    HeadView,
-    Outcome,
-    Report,
-    clean,
-)
+from grader.report import SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
@@ -76,7 +70,7 @@ class Grader:
     workers: WorkerSource
     probe_seed: int  # of the calls by which mistakes are told apart
     answers: Path | None = None  # the folder in which those of known mistakes are kept
-    keeps_trainings: bool = False
+    keeps_trainings: Keeps = "nothing"
     _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
 
     @property
@@ -178,16 +172,13 @@ class Grader:
 
         Hidden tests decide alone. Public ones ask less, so with them the probes are a check, too.
         """
-        try:
-            result = self._drawn(result, examiner)
-            if self.course.suites == "public":
-                return self._practised(result, examiner)
-            return result if result.passed else self._explained(result, examiner)
-        except GraderError:
-            raise
-        except Exception as error:  # a mark without its explanation is better than no mark
-            why = f"the grader could not name the mistake ({type(error).__name__}: {error})"
-            return replace(result, advice=clean(why))
+        result = _tried(self._drawn, result, examiner, "draw what this code computes")
+        if self.course.suites == "public":
+            return _tried(self._practised, result, examiner, "try other calls", unasked)
+        if result.passed:
+            return result
+        result = _tried(self._explained, result, examiner, "name the mistake")
+        return _tried(self._viewed, result, examiner, "draw the attention weights")
 
     def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with the pictures of what the code computes."""
@@ -197,14 +188,13 @@ class Grader:
         return replace(result, pictures=pictures_of(exercise, examiner.module(exercise, seed=0)))
 
     def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return a failed result with the mistake that it shows, and a picture of it."""
+        """Return a failed result with the mistake that it shows."""
         exercise, diagnosis = self.course[result.name], None
         diagnostician = self.diagnostician(exercise)
         if diagnostician is not None and any(test.outcome == "failed" for test in result.tests):
             answers = diagnostician.ask(examiner.module(exercise, seed=0))
             diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
-        view = self._head_view(result, examiner)
-        explained = replace(result, diagnosis=diagnosis, head_view=view)
+        explained = replace(result, diagnosis=diagnosis)
         return charged_once(explained) if self.course.policy.carry_forward else explained
 
     def _practised(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
@@ -260,12 +250,14 @@ class Grader:
                 return "not right yet"
         return ""
 
-    def _head_view(self, result: ExerciseResult, examiner: SandboxExaminer) -> HeadView | None:
+    def _viewed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a failed result with a picture of the weights beside the right ones."""
         if result.unfinished or not result.tests:
-            return None
+            return result
         exercise = self.course[result.name]
         student = examiner.module(exercise, seed=0)
-        return head_view(exercise, student, self.suite.references[exercise.name])
+        view = head_view(exercise, student, self.suite.references[exercise.name])
+        return replace(result, head_view=view)
 
     def _diagnosis(
         self,
@@ -323,6 +315,28 @@ class Grader:
         return RecordedCatalogue(exercise, recorded) if recorded else None
 
 
+def _tried(
+    step: Callable[[ExerciseResult, SandboxExaminer], ExerciseResult],
+    result: ExerciseResult,
+    examiner: SandboxExaminer,
+    doing: str,
+    otherwise: Callable[[ExerciseResult, str], ExerciseResult] = lambda result, why: replace(
+        result, advice=why
+    ),
+) -> ExerciseResult:
+    """Return what a step makes of a result, or what is to be said if the grader breaks there.
+
+    A mark without its explanation is better than no mark.
+    """
+    try:
+        return step(result, examiner)
+    except GraderError:
+        raise
+    except Exception as error:
+        why = f"the grader could not {doing} ({type(error).__name__}: {error})"
+        return otherwise(result, clean(why))
+
+
 def _notes_for(on_exercise: OnProgress) -> OnTraining:
     """Return what makes notes of the reports of a training, a few times a second."""
     noted = 0.0
@@ -353,9 +367,9 @@ def _common_problem(outcomes: Sequence[Outcome]) -> str:
     """Return what to say of an exercise whose checks all fail in the same way, or nothing."""
     failed = [test for test in outcomes if test.outcome == "failed"]
     ways = {(test.kind, test.message, test.where) for test in failed}
-    earned = sum(test.points for test in outcomes)
-    if earned or len(failed) < 2 or len(ways) > 1 or failed[0].kind == "NotImplementedError":
+    passed = any(test.outcome == "passed" for test in outcomes)
+    if passed or len(failed) < 2 or len(ways) > 1 or failed[0].kind == "NotImplementedError":
         return ""
-    if failed[0].kind in ("SyntaxError", "IndentationError", "TabError"):
+    if failed[0].kind in SYNTAX:
         return "your file cannot be loaded, so every check fails in the same way"
     return "every check fails in the same way"

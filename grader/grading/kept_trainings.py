@@ -12,6 +12,7 @@ import itertools
 import tokenize
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -39,9 +40,16 @@ class _KeptTrainings(msgspec.Struct, array_like=True):
     programs: dict[str, dict[str, _KeptTraining]]  # by key, oldest first
 
 
-def key_of(sources: Mapping[str, wire.Source]) -> str:
-    """Return the key of a program: the same for the same code, whatever its comments say."""
-    code = hashlib.sha256()
+# Whether trainings are kept between checks: of the same code, or only if the seed is the same too.
+Keeps = Literal["nothing", "of this seed", "of any seed"]
+
+
+def key_of(sources: Mapping[str, wire.Source], seed: int | None = None) -> str:
+    """Return the key of a program: the same for the same code, whatever its comments say.
+
+    A `seed` makes it the key of trainings with this seed alone.
+    """
+    code = hashlib.sha256(b"" if seed is None else b"%d\0" % seed)
     for name, source in sorted(sources.items()):
         for part in (name, *_without_comments(source.text)):
             code.update(part.encode("utf-8", "surrogatepass") + b"\0")

@@ -38,7 +38,8 @@ class Examiner(Protocol):
 
 
 EXAMINER: pytest.StashKey[Examiner] = pytest.StashKey()
-FAILED: pytest.StashKey[set[tuple[Path, str]]] = pytest.StashKey()
+# By test, the one that failed: itself, or the one that it was skipped for.
+FAILED: pytest.StashKey[dict[tuple[Path, str], str]] = pytest.StashKey()
 
 
 @pytest.fixture
@@ -78,18 +79,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the marks."""
     for mark in MARKS:
         config.addinivalue_line("markers", mark)
-    config.stash[FAILED] = set()
+    config.stash[FAILED] = {}
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test if one that it needs failed."""
+    """Skip a test if one that it needs failed, or was skipped for one that did."""
     failed = item.config.stash[FAILED]
-    for mark in item.iter_markers("needs"):
-        for name in mark.args:
-            if name != item.name and (item.path, name) in failed:
-                from grader.course.visibility import SKIPPED_UNTIL  # noqa: PLC0415
+    for name in needs_of(item):
+        if cause := failed.get((item.path, name)):
+            from grader.course.visibility import SKIPPED_UNTIL  # noqa: PLC0415
 
-                pytest.skip(SKIPPED_UNTIL.format(name))
+            failed[item.path, item.name] = cause
+            pytest.skip(SKIPPED_UNTIL.format(cause))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -97,12 +98,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     """Remember failures for `needs`; show the message of a `CheckFailure`, not its traceback."""
     report = yield
     if report.failed:  # type: ignore[attr-defined]
-        item.config.stash[FAILED].add((item.path, item.name))
+        item.config.stash[FAILED][item.path, item.name] = item.name
         error = call.excinfo.value if call.excinfo else None
         # A session may also have tests of other suites.
         if isinstance(error, CheckFailure) and "student" in getattr(item, "fixturenames", ()):
             report.longrepr = _failure_text(item, error)  # type: ignore[attr-defined]
     return report
+
+
+def needs_of(item: pytest.Item) -> list[str]:
+    """Return the names of the tests that a test needs; one mark may stand above a whole file."""
+    marks = item.iter_markers("needs")
+    return [name for mark in marks for name in mark.args if name != item.name]
 
 
 def sentence(item: pytest.Item) -> str:

@@ -9,7 +9,7 @@ from grader.grading.diagnosis.answers import Raised
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.probes import Answers, Probe
 from grader.grading.diagnosis.record import CHECK
-from grader.report import Diagnosis, ExerciseResult, Outcome
+from grader.report import Diagnosis, ExerciseResult, Outcome, Verdict
 
 SENTENCE = "Other calls give the answers of the reference solution."
 MAX_SHOWN = 3  # calls that the message lists
@@ -29,17 +29,21 @@ def with_probes(
     wrong = catalogue.disproving(answers)
     if wrong or is_named:
         wrong = list(dict.fromkeys([*catalogue.wrong(answers), *wrong]))
-    outcome = Outcome(
-        CHECK,
-        SENTENCE,
-        "failed" if wrong else "passed",
-        0,
-        0,
-        _message(wrong, answers, len(catalogue.probes)) if wrong else "",
-        "Mismatch" if wrong else "",
-        required=True,
-    )
-    return replace(result, tests=(*result.tests, outcome))
+    if not wrong:
+        return _checked(result, "passed")
+    return _checked(result, "failed", _message(wrong, answers, len(catalogue.probes)), "Mismatch")
+
+
+def unasked(result: ExerciseResult, why: str) -> ExerciseResult:
+    """Return a result whose code could not be asked the probes: so the exercise is not done."""
+    return _checked(result, "error", why)
+
+
+def _checked(
+    result: ExerciseResult, outcome: Verdict, message: str = "", kind: str = ""
+) -> ExerciseResult:
+    check = Outcome(CHECK, SENTENCE, outcome, 0, 0, message, kind, required=True)
+    return replace(result, tests=(*result.tests, check))
 
 
 def _message(wrong: Sequence[Probe], answers: Answers, count: int) -> str:

@@ -16,6 +16,7 @@ from grader.sandbox.host.source import WorkerSource
 
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
+    from grader.grading.kept_trainings import Keeps
 
 T = TypeVar("T")
 
@@ -29,13 +30,14 @@ def with_grader(
     probe_seed: int = PUBLIC_SEED,
     answers: Path | None = None,
     keep: bool = False,
+    trainings: Keeps = "nothing",
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
 
     `probe_seed` is that of the probes: a class has one of its own in every run, so that what
     reports show of them is of no use in the next. What the known mistakes answer to them is kept in
-    the folder `answers`. A student's own checks share the public seed; they `keep` the answers and
-    the trainings between them, in `.grader/`.
+    the folder `answers`. A student's own checks share the public seed; they `keep` the answers in
+    `.grader/` between them, and the `trainings` of their code.
     """
     workers.start()
     if any(course[name].training for name in names):
@@ -46,5 +48,5 @@ def with_grader(
 
     folder = course.root / STATE / "answers" if keep else answers
     return collect_suites(
-        course, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, keep))
+        course, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, trainings))
     )

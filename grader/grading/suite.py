@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import inspect
+import itertools
 import os
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -187,6 +189,27 @@ def _is_plain(item: pytest.Function) -> bool:
     )
 
 
+def _in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return first the tests that others need, each after those that it needs itself; then the
+    rest, with what students may not see last.
+
+    Raises `CourseError` for tests that need one another.
+    """
+    by_name = {item.name: item for item in items}
+    needs = {
+        name: [each for each in plugin.needs_of(item) if each in by_name]
+        for name, item in by_name.items()
+    }
+    needed = {*itertools.chain(*needs.values())}
+    try:
+        sorted_by_needs = [*TopologicalSorter(needs).static_order()]
+    except CycleError as error:
+        says = f"{items[0].path}: these tests need one another: {', '.join(error.args[1])}"
+        raise CourseError(says) from None
+    first = [by_name[name] for name in sorted_by_needs if name in needed]
+    return first + sorted((i for i in items if i.name not in needed), key=secrecy_of)
+
+
 ARGUMENTS: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
 FIXTURES = {"student", "reference", "rng"}
 
@@ -220,14 +243,13 @@ class Suite:
         """
         config = self._session.config
         config.stash[plugin.EXAMINER] = examiner
-        config.stash[plugin.FAILED] = set()
+        config.stash[plugin.FAILED] = {}
         items = [item for item in self.items.get(name, []) if not only or item.name in only]
         for item in items:
             item.stash[EVIDENCE] = Evidence(examiner.submission)
         self._globals.restore(items)
         # What students may not see is run last, so that nothing shown can repeat what it was given.
-        needed = {n for item in items for mark in item.iter_markers("needs") for n in mark.args}
-        order = sorted(items, key=lambda item: 0 if item.name in needed else secrecy_of(item))
+        order = _in_order(items)
         outcomes = map(outcome_of, self._entries(order), order)
         by_item = dict(zip(order, outcomes))
         return tuple(by_item[item] for item in items)

@@ -138,7 +138,8 @@ def _refuse_without_sense(
     before: dict[str, Tensor], after: dict[str, Tensor], losses: Losses
 ) -> None:
     """Raise `Mismatch` for a training that came apart, or that has not happened."""
-    if broken := next((step for step, loss in losses if not math.isfinite(loss)), None):
+    broken = next((step for step, loss in losses if not math.isfinite(loss)), None)
+    if broken is not None:
         raise Mismatch(f"the training came apart: the loss of step {broken} is not finite")
     # A buffer may hold infinities from the beginning, as a mask does.
     finite = [name for name, value in before.items() if value.isfinite().all() and name in after]

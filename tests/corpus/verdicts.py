@@ -88,7 +88,7 @@ class Judge:
             return found
 
         course = self.copy or self.course
-        return with_grader(course, course.names, self.zygote, body, keep=True)
+        return with_grader(course, course.names, self.zygote, body, keep=True, trainings="of this seed")
 
     def _verdict(self, program: Program, result: ExerciseResult) -> Verdict:
         diagnosis = result.diagnosis

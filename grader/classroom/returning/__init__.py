@@ -4,7 +4,6 @@ This room turns what a student may see into names, texts and bytes. It knows nei
 where files are written.
 """
 
-from grader.classroom.returning.archive import write_zip
 from grader.classroom.returning.mail import (
     Mail,
     is_address,
@@ -27,5 +26,4 @@ __all__ = [
     "one_line",
     "parse_sender",
     "write_table",
-    "write_zip",
 ]

@@ -8,7 +8,6 @@ makes a mistake is in it. Imports no torch.
 from __future__ import annotations
 
 import hashlib
-import io
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from grader.course.course import Course
 from grader.errors import CourseError
+from grader.files import zipped
 from grader.report import WrongStep
 
 FORMAT = 1
@@ -28,7 +28,6 @@ PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of 
 CHECK = "probes"  # the name of the check in a students' copy that probes make
 INDEX = "index.json"
 MAX_BYTES = 64 * 1024**2  # of one part, unpacked
-EPOCH = 1980, 1, 1, 0, 0, 0  # of every part, so that the same course gives the same file
 OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)
 ROOM = Path(__file__).parent
 # What decides how programs answer, and how answers are recorded.
@@ -135,16 +134,12 @@ class Recorded:
 
 def packed(records: Mapping[str, Recorded]) -> bytes:
     """Return the file with the records of some exercises: the same bytes for the same records."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        index = {name: each.record.of for name, each in sorted(records.items())}
-        parts = {INDEX: msgspec.json.encode(index)}
-        for name, each in sorted(records.items()):
-            parts[f"{name}/{PROBES}"] = each.probes.encode()
-            parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
-        for place, content in parts.items():
-            archive.writestr(zipfile.ZipInfo(place, EPOCH), content, zipfile.ZIP_DEFLATED, 9)
-    return file.getvalue()
+    index = {name: each.record.of for name, each in sorted(records.items())}
+    parts = {INDEX: msgspec.json.encode(index)}
+    for name, each in sorted(records.items()):
+        parts[f"{name}/{PROBES}"] = each.probes.encode()
+        parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
+    return zipped(parts, level=9)
 
 
 def path_of(course: Course) -> Path:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from grader.report import ExerciseResult, Report
+from grader.report import SYNTAX, ExerciseResult, Report
 from grader.reports.checks import Check, checks, summary_lines
 
 MAX_BYTES = 1_000_000  # PrairieLearn takes no larger file
 CUT = "The details are left out: they are longer than PrairieLearn takes."
-CANNOT_BE_LOADED = {"SyntaxError", "IndentationError", "TabError"}
 # What is there if the grader itself fails: such an attempt does not count.
 FAILED = {
     "gradable": False,
@@ -43,7 +42,7 @@ def _problem(result: ExerciseResult) -> str:
     if not result.tests:
         return f"{result.title}: {result.advice}"
     failed = [test for test in result.tests if test.outcome == "failed"]
-    if failed and not result.points and all(test.kind in CANNOT_BE_LOADED for test in failed):
+    if failed and not result.points and all(test.kind in SYNTAX for test in failed):
         return f"{result.title}: {failed[0].message}"
     return ""
 

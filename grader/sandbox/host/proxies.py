@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch, StudentFailure
+from grader.errors import Mismatch, NothingRaised, StudentFailure
 from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.host.connection import Subject, WorkerConnection
@@ -70,7 +70,7 @@ class StudentCode(Protocol):
         """Let the code write into the tensors `written` in the block, and into no others."""
 
     def raises(self, *kinds: str) -> AbstractContextManager[None]:
-        """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block."""
+        """Raise `NothingRaised` unless the code raises one of `kinds` (type names) in the block."""
 
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call.
@@ -157,7 +157,7 @@ class RemoteCode:
 
     @contextlib.contextmanager
     def raises(self, *kinds: str) -> Iterator[None]:
-        """Raise `Mismatch` unless the code raises one of `kinds` (type names) in the block.
+        """Raise `NothingRaised` unless the code raises one of `kinds` (type names) in the block.
 
         A stub's `NotImplementedError` and a file that does not load never count.
         """
@@ -172,7 +172,7 @@ class RemoteCode:
         else:
             call = f" by {words}" if (words := self._last()) else ""
             kind = " or ".join(kinds)
-            raise Mismatch(f"nothing was raised{call}, where {kind} is expected")
+            raise NothingRaised(f"nothing was raised{call}, where {kind} is expected")
 
     def forbidden_in_source(self) -> list[Frame]:
         """Return the places where the source names a forbidden call."""
