@@ -42,6 +42,19 @@ def test_the_screenshots_show_todays_pages() -> None:
     assert taken == set(screenshots.SHOTS)
 
 
+def test_the_readme_says_of_other_graders_what_was_measured() -> None:
+    table = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+
+    def row(tool: str) -> list[str]:
+        (cells,) = re.findall(rf"\| `{tool}` \|(.*× .*)", table)
+        return [cell.strip(" ×") for cell in cells.split("|")]
+
+    ours, plain, otter = map(row, ("grader batch", "python -m pytest", "otter run"))
+    says = f"takes {ours[1]}; plain pytest takes {float(plain[5]):.0f} times as long, "
+    says += f"otter-grader {float(otter[5]):.0f} times"
+    assert says in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
 def test_a_pages_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8"))
