@@ -13,8 +13,10 @@ import hashlib
 import io
 import os
 import shutil
+import struct
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +27,8 @@ from typing import IO, Any
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
 UNIX, REGULAR = 3, 0o100000  # the system of the file modes in a zip, and what is no folder or link
+# What Python raises for a zip whose bytes were changed.
+DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OverflowError)
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 LIBC = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)

@@ -165,9 +165,7 @@ def _answers() -> list[bytes]:
     names = course().names
     digests = dict.fromkeys(names, "a" * 64)
     paths = {name: f"{name}.py" for name in names}
-    some = messages.FilesRead(
-        "s001", dict.fromkeys(names, "x = 1"), digests, paths, {}, ("a note",)
-    )
+    some = messages.FilesRead("s001", {"a" * 64: "x = 1"}, digests, paths, {}, ("a note",))
     none = messages.FilesRead("s001", {}, {}, {}, dict.fromkeys(names, "it is empty"), ())
     return [messages.encode(one) for one in (some, none, messages.ReadingRefused("no", "try", 28))]
 

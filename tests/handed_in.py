@@ -32,11 +32,15 @@ def zipped(path: Path, members: Mapping[str, str | bytes]) -> Path:
     return path
 
 
-def place(folder: Path, *names: str, text: str = SOFTMAX) -> Path:
-    """Write these files below a folder; return the folder."""
+def place(folder: Path, *names: str, text: str | None = None) -> Path:
+    """Write these files below a folder; return the folder.
+
+    Without a text, a file whose name has `layer_norm` in it holds that, and any other the softmax.
+    """
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+        own = NORM if "layer_norm" in name else SOFTMAX
+        (folder / name).write_text(own if text is None else text)
     return folder
 
 

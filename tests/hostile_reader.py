@@ -50,10 +50,13 @@ def behave(job: messages.Job, read: messages.FilesRead) -> messages.Answer:  # n
         case "other answer":
             return messages.ClassUnpacked(())
         case "other exercise":
-            return messages.FilesRead("s", {"x": ""}, {"x": "0" * 64}, {"x": "x.py"}, {}, ())
+            return messages.FilesRead("s", {"0" * 64: ""}, {"x": "0" * 64}, {"x": "x.py"}, {}, ())
         case "too much text":
-            long = {"scale": "x" * (messages.MAX_TEXTS + 1)}
-            return messages.FilesRead("s", long, read.digests, read.paths, {}, ())
+            return _with_text(read, "x" * (messages.MAX_TEXTS + 1))
+        case "text of nothing":
+            return structs.replace(read, texts={**read.texts, "0" * 64: "x = 1"})
+        case "no text":
+            return structs.replace(read, texts={})
         case "says the disk is full":
             return messages.ReadingRefused("cannot read what s001 handed in", "", errno.ENOSPC)
         case "reads a neighbour":
@@ -62,8 +65,12 @@ def behave(job: messages.Job, read: messages.FilesRead) -> messages.Answer:  # n
                 text = (own.parent / "s002" / "scale.py").read_text()
             except OSError as error:
                 text = os.strerror(error.errno or 0)
-            return messages.FilesRead("s", {"scale": text}, read.digests, read.paths, {}, ())
+            return _with_text(read, text)
     return read
+
+
+def _with_text(read: messages.FilesRead, text: str) -> messages.FilesRead:
+    return structs.replace(read, texts=dict.fromkeys(read.texts, text))
 
 
 def answer(job: messages.Job) -> messages.Answer:
@@ -71,8 +78,8 @@ def answer(job: messages.Job) -> messages.Answer:
     was_warm = "IPython.core.inputtransformer2" in sys.modules
     read = honest(job)
     if HOW == "says whether it was warm" and isinstance(read, messages.FilesRead):
-        return structs.replace(read, files=dict.fromkeys(read.files, str(was_warm)))
-    if isinstance(read, messages.FilesRead) and "hostile" in "".join(read.files.values()):
+        return _with_text(read, str(was_warm))
+    if isinstance(read, messages.FilesRead) and "hostile" in "".join(read.texts.values()):
         return behave(job, read)
     return read
 

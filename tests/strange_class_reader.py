@@ -74,7 +74,7 @@ def answer(job: messages.Job) -> messages.Answer:
             text = beside.read_text()
         except OSError as error:
             text = os.strerror(error.errno or 0)
-        return structs.replace(read, files={"scale": text})
+        return structs.replace(read, texts=dict.fromkeys(read.texts, text))
     return read
 
 

@@ -68,6 +68,14 @@ def test_a_zip_made_by_windows_has_folders(tmp_path: Path, batch: Cli) -> None:
     assert flags(tmp_path, "s001").count("points outside the archive") == 2
 
 
+def test_a_folder_may_have_a_colon_in_its_name(tmp_path: Path, batch: Cli) -> None:
+    zipped(tmp_path / "class/s001.zip", {"Homework 3: scale/scale.py": SIX})
+    zipped(tmp_path / "class/s002.zip", {"HW 3:4/scale.py": SIX, "C:/evil.py": SIX})
+    assert batch() == {"s001": "6", "s002": "6"}
+    assert flags(tmp_path, "s001") == ""
+    assert "C:/evil.py points outside the archive" in flags(tmp_path, "s002")
+
+
 def test_a_class_zip_made_by_windows_has_a_folder_for_each_student(
     tmp_path: Path, cli: Cli, instant: Instant
 ) -> None:

@@ -18,6 +18,7 @@ from commandline import Cli
 
 from grader.course import bundle
 from grader.course.bundle import KEY_VARIABLE, MAGIC, NONCE_BYTES, VERSION, new_key
+from grader.files import zipped
 
 OTHER_KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 TEXT_OF_A_BUNDLE = (b"reference/", b"return x * factor", b"test_hidden", b"PK\x03\x04")
@@ -108,12 +109,15 @@ def test_new_keys_differ_and_nothing_is_written(
 
 
 def test_without_the_package_for_it_the_command_says_what_to_install(
-    cli: Cli, key: str, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, key: str, bundled: Path, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
-    said = cli("bundle", "--course", tiny_copy)
-    assert said.code == 2
-    assert "pip install 'attention-grader[bundle]'" in said.err
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    for options in (("bundle",), ("check", tiny_copy, "--bundle", bundled)):
+        monkeypatch.setenv(KEY_VARIABLE, key)  # a command takes it out of the environment
+        said = cli(*options, *([] if "--bundle" in options else ["--course", tiny_copy]))
+        assert said.code == 2
+        assert "pip install 'attention-grader[bundle]'" in said.err
 
 
 @pytest.mark.parametrize("kind", ["zip", "folder", "bundle with --course"])
@@ -298,6 +302,8 @@ def test_the_exercises_of_an_installed_package_are_taken_by_its_name(
         ("no_such_package", "there is no course at no_such_package"),
         ("http://127.0.0.1:9/course.zip", "cannot be loaded"),
         ("plain.txt", "the zip of the course cannot be read"),
+        ("damaged.zip", "the zip of the course cannot be read"),
+        ("http://127.0.0.1:9/my course.zip", "my course.zip cannot be loaded"),
         ("empty.zip", "there is no course in the zip"),
     ],
 )
@@ -306,6 +312,10 @@ def test_a_place_without_a_course_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain.txt").write_text("no zip")
+    whole = zipped({"course.toml": b"title = 'T'\n" * 99})
+    start = whole.index(b"course.toml") + len("course.toml")
+    damaged = whole[:start] + bytes(byte ^ 255 for byte in whole[start : start + 9])
+    (tmp_path / "damaged.zip").write_bytes(damaged + whole[start + 9 :])
     (tmp_path / "inside").mkdir()
     shutil.make_archive(str(tmp_path / "empty"), "zip", tmp_path / "inside")
     said = cli("init", "mine", "--course", place)

@@ -92,6 +92,16 @@ def test_no_file_of_a_class_zip_is_written_outside_its_folder(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("litter", [".DS_Store", "._class", "__MACOSX/._class", "Thumbs.db"])
+def test_what_a_system_leaves_beside_the_folder_of_a_class_is_no_part_of_it(
+    litter: str, tmp_path: Path, tiny_course: Course
+) -> None:
+    members = {f"class/s{n:03}/{m}.txt": "" for n in range(1, 4) for m in range(4000)}
+    members |= {f"class/s{n:03}/scale.py": SOFTMAX for n in range(1, 4)}
+    path = zipped(tmp_path / "class.zip", {litter: "x", **members})
+    assert in_zip(path, tiny_course) == {f"s{n:03}": ["scale"] for n in range(1, 4)}
+
+
 @pytest.mark.parametrize("wrapping", ["", "class/"])
 def test_a_student_with_too_many_files_in_a_class_zip_is_refused_alone(
     wrapping: str, tmp_path: Path, tiny_course: Course

@@ -71,6 +71,44 @@ def test_a_wrong_key_of_a_fault_is_named(tiny_copy: Path, text: str, said: str) 
 
 
 @pytest.mark.parametrize(
+    ("lists", "said"),
+    [
+        ('points = "a"', "lists.half.points: expected a whole number, got text"),
+        ('points = 8\nexercise = ["scale"]', "lists.half: unknown key `exercise`; did you mean"),
+        ('exercises = ["scale"]', "lists.half: missing key `points`"),
+    ],
+)
+def test_a_wrong_key_of_a_list_is_named(tiny_copy: Path, lists: str, said: str) -> None:
+    path = tiny_copy / "reference" / "course.toml"
+    right = '[lists.whole]\npoints = 8\ntitle = "All"\n'
+    text = f'title = "T"\n{right}[lists.half]\ntitle = "Half"\n{lists}\n'
+    path.write_text(text)
+    with pytest.raises(CourseError) as caught:
+        load_course(tiny_copy)
+    assert caught.value.message.startswith(f"{path}: {said}")
+
+
+def test_exercises_that_require_each_other_are_named(tiny_copy: Path) -> None:
+    folder = tiny_copy / "reference"
+    (folder / "scale" / "exercise.toml").write_text(f'{SETTINGS}requires = ["shift"]\n')
+    (folder / "shift").mkdir()
+    (folder / "shift" / "exercise.toml").write_text(f'{SETTINGS}requires = ["scale"]\n')
+    with pytest.raises(CourseError) as caught:
+        load_course(tiny_copy)
+    says = f"{folder / 'scale' / 'exercise.toml'}: requires: through others, it requires itself"
+    assert caught.value.message == says
+
+
+@pytest.mark.parametrize("file", ["statement.md", "solution.py", "example.py", "test_public.py"])
+def test_a_text_that_is_not_utf_8_is_named(cli: Cli, tiny_copy: Path, file: str) -> None:
+    path = tiny_copy / "reference" / "scale" / file
+    path.write_bytes(b"# f\xfcr\n")
+    said = cli("build", "--course", tiny_copy)
+    assert said.code == 2
+    assert f"{path}: not UTF-8 (byte 3)" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ('"points": 8', '"points": "8"', "points: expected a whole number, got text"),
@@ -79,13 +117,16 @@ def test_a_wrong_key_of_a_fault_is_named(tiny_copy: Path, text: str, said: str) 
         ('"order": 1', '"order": []', "exercises.scale.order: expected a whole number, got a list"),
         ('"exercises"', '"exercise"', "unknown key `exercise`; did you mean `exercises`?"),
         ("{", "", "not valid JSON: "),
+        (None, "[]", "expected a table, got a list"),
+        (None, '{"title": "caf\xe9"}', "not UTF-8 (byte 14)"),
     ],
 )
 def test_a_damaged_students_copy_is_named(
-    cli: Cli, tiny_copy: Path, old: str, new: str, said: str
+    cli: Cli, tiny_copy: Path, old: str | None, new: str, said: str
 ) -> None:
     path = as_students_copy(cli, tiny_copy)
-    path.write_text(path.read_text().replace(old, new, 1))
+    text = new if old is None else path.read_text().replace(old, new, 1)
+    path.write_text(text, "latin-1")
     result = cli("status", "--course", tiny_copy)
     assert result.code == 2
     assert f"{path}: {said}" in " ".join(result.err.split())

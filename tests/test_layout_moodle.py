@@ -6,7 +6,6 @@ from pathlib import Path
 
 from handed_in import (
     NORM,
-    SOFTMAX,
     by_student,
     place,
     read,
@@ -74,4 +73,4 @@ def test_a_file_that_could_be_two_students_is_neithers(tmp_path: Path, course: C
     assert [one.why for one in found.left_out] == [
         "is named so that it could belong to two students"
     ]
-    assert read(tmp_path, course)["11"].files == {"layer_norm": SOFTMAX}
+    assert read(tmp_path, course)["11"].files == {"layer_norm": NORM}

@@ -211,6 +211,33 @@ def test_each_exercise_gets_the_work_that_is_there_for_it(
     assert "the exercise files are those in a/, b/" in report_of(tmp_path / "out", "s005")["notes"]
 
 
+def test_a_file_with_the_name_of_one_exercise_may_hold_others(
+    tmp_path: Path, batch: Batch, pair: Path
+) -> None:
+    stubs = {name: make_stub(load_course(pair)[name]) for name in ("scale", "shift")}
+    one, other = "def shift(x, by): return 1\n", "def shift(x, by): return 2\n"
+    folder = tmp_path / "class"
+    hand_in(folder, {"s001/scale.py": SIX + one})
+    hand_in(folder, {"s002/scale.py": SIX + one, "s002/shift.py": stubs["shift"]})
+    hand_in(folder, {"s003/hw/scale.ipynb": notebook(SIX, one), "s003/hw/shift.py": stubs["shift"]})
+    hand_in(folder, {"s004/scale.py": SIX + other, "s004/shift.py": one})
+    hand_in(folder, {"s005/scale.py": stubs["scale"], "s005/old/scale.py": SIX + one})
+    hand_in(folder, {"s006/scale.py": SIX + one, "s006/a/all.py": other})
+    hand_in(folder, {"s009/shift.py": "# 0 points\n"})
+    points = batch(folder, pair)
+    both = "12"  # the suite of shift, a copy of that of scale, finds in the file what it asks
+    assert points == dict.fromkeys(("s001", "s002", "s003", "s005", "s006"), both) | {"s004": "8"}
+    used = "was used for shift because of what it defines; needs review"
+    assert flags(tmp_path, "s001") == flags(tmp_path, "s002") == [f"scale.py {used}"]
+    assert flags(tmp_path, "s003") == [f"hw/scale.ipynb {used}"]
+    assert flags(tmp_path, "s004") == []
+    assert f"old/scale.py {used}" in flags(tmp_path, "s005")
+    assert flags(tmp_path, "s006") == [
+        f"scale.py {used}",
+        "a/all.py defines shift as well and was left out; needs review",
+    ]
+
+
 def test_of_several_folders_each_exercise_is_chosen_alone(
     tmp_path: Path, batch: Batch, pair: Path
 ) -> None:

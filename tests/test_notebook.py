@@ -63,6 +63,8 @@ def check(cli: Cli, tmp_path: Path, tiny_solution: str) -> Callable[..., Any]:
         ("this is no Python", "@SOLUTION@", "1 / 0", "def later(:"),
         ("@SOLUTION@", "raise KeyError('a demo that fails')"),
         ("", "  ", "@SOLUTION@", "%%\n", "%%time"),
+        ("files = !ls\nout = %time 1 + 1\n@SOLUTION@",),
+        ("    x = 1\n    y = x\n", ">>> z = y\n", "@SOLUTION@", "w = z"),
     ],
 )
 def test_a_correct_notebook_earns_all_points(
@@ -87,6 +89,15 @@ def test_a_name_that_a_broken_cell_should_have_defined_names_the_cell(
     message = report["exercises"][0]["tests"][1]["message"]
     assert "scale.ipynb defines no `scale`" in message
     assert "cell 2 raised SyntaxError: '(' was never closed (line 1 of the cell)" in message
+
+
+def test_ipythons_own_syntax_breaks_no_cell() -> None:
+    data = notebook("x = !ls\ndef f(): return 1\n", "  def g():\n    return 2\n", "x = = !ls\n")
+    text = read_notebook(data)
+    assert "\ndef f(): return 1\n" in text
+    assert "\ndef g():\n  return 2\n" in text
+    assert text.count("SyntaxError") == 1
+    assert "# x = = !ls\n" in text
 
 
 def test_a_broken_cell_hides_no_forbidden_call(check: Callable[..., Any]) -> None:

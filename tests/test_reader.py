@@ -200,11 +200,20 @@ def test_all_texts_of_a_submission_are_bounded_together(core: Course, tmp_path: 
     assert set(discover([tmp_path / "s001"], core).files) == set(core.names)
     for name in core.names:
         (tmp_path / "s001" / f"{name}.py").unlink()
-        lines = "\n" * 250_000 + "("  # a broken cell is commented out, line by line
+        lines = f"# {name}" + "\n" * 250_000 + "("  # a broken cell is commented out, line by line
         (tmp_path / "s001" / f"{name}.ipynb").write_bytes(notebook(code(lines)))
     found = discover([tmp_path / "s001"], core)
     assert sum(len(text.encode()) for text in found.files.values()) <= messages.MAX_TEXTS
     assert any("together longer than 2 MiB" in why for why in found.problems.values())
+
+
+def test_a_file_that_holds_many_exercises_counts_once(course: Course, tmp_path: Path) -> None:
+    cells = [code(f"# {'x' * 6000}\n{course[name].read('solution.py')}") for name in course.names]
+    (tmp_path / "homework.ipynb").write_bytes(notebook(*cells))
+    found = discover([tmp_path / "homework.ipynb"], course)
+    assert not found.problems
+    assert set(found.files) == set(course.names)
+    assert len(course.names) * len(found.files["tiny_gpt"]) > messages.MAX_TEXTS
 
 
 def class_zip(path: Path, solution: str) -> Path:
@@ -275,6 +284,8 @@ def hostile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callabl
         ("other answer", "gave no usable answer"),
         ("other exercise", "gave no usable answer"),
         ("too much text", "gave no usable answer"),
+        ("text of nothing", "gave no usable answer"),
+        ("no text", "gave no usable answer"),
         ("is killed", "was killed twice"),
         ("crashes", "crashed (SIGSEGV)"),
         ("leaves", "ended without an answer"),

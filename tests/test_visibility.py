@@ -10,7 +10,7 @@ from made_reports import DIAGNOSIS, EXCERPT, NOW, STEP, diagnosed, outcome, repo
 
 from grader.course.policy import Policy
 from grader.course.visibility import HIDDEN_SENTENCE, LATER, SKIPPED_UNTIL, for_student
-from grader.report import HeadView
+from grader.report import HeadView, LossCurve, Reached
 from grader.reports import FORMATS
 
 # --- hidden tests ---------------------------------------------------------------------------------
@@ -93,6 +93,19 @@ def test_each_of_two_mistakes_needs_a_shown_test() -> None:
     tests = outcome(visible="never"), outcome(name="test_seen")
     found = for_student(diagnosed(*tests, diagnosis=two), Policy(), NOW)
     assert found.exercises[0].diagnosis is None
+
+
+def test_what_a_hidden_test_finds_of_a_training_is_in_no_view() -> None:
+    what = report(outcome(visible="never"), outcome("passed", name="test_other"))
+    curve = LossCurve.of("it", [(0, 3.0), (1, 1.0)], [Reached("SECRET", 0.4, 0.95)])
+    what = replace(what, exercises=(replace(what.exercises[0], curves=(curve,)),))
+    (seen,) = for_student(what, Policy(), NOW).exercises[0].curves
+    assert seen == replace(curve, reached=())
+    tests = tuple(replace(test, visible="always") for test in what.exercises[0].tests)
+    shown_all = replace(what, exercises=(replace(what.exercises[0], tests=tests),))
+    assert for_student(shown_all, Policy(), NOW).exercises[0].curves == (curve,)
+    hidden = for_student(shown_all, Policy(show={"tests": "never"}), NOW)
+    assert hidden.exercises[0].curves == (seen,)
 
 
 def test_heads_are_not_drawn_where_every_failure_is_hidden() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import RequestError
-from grader.files import zipped
+from grader.files import DAMAGED_ZIP, zipped
 
 if TYPE_CHECKING:  # the package is an extra
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -65,9 +65,9 @@ def seal(files: Mapping[str, bytes], key: bytes) -> bytes:
 
 def unseal(data: bytes, key: bytes) -> bytes:
     """Return the zip in a bundle; raises `RequestError`."""
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415, an extra
-
     cipher, start = _cipher(key), len(MAGIC + VERSION)
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415, an extra, which is there
+
     head, nonce = data[:start], data[start : start + NONCE_BYTES]
     if head != MAGIC + VERSION:
         raise RequestError("the bundle is of another version of the grader", "grader bundle")
@@ -85,7 +85,7 @@ def unzip(data: bytes, folder: Path) -> None:
             if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
                 raise RequestError(f"the course is larger than {MAX_BYTES >> 20} MiB", ANOTHER)
             archive.extractall(folder)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+    except (*DAMAGED_ZIP, OSError, RuntimeError, ValueError) as error:
         raise RequestError(f"the zip of the course cannot be read: {error}", ANOTHER) from None
 
 

@@ -24,7 +24,7 @@ from grader.course.policy import (
     check_names,
     make_policy,
 )
-from grader.course.settings import Count, Seconds, read_settings
+from grader.course.settings import Count, Seconds, read_settings, read_text
 from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
@@ -77,10 +77,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     def read(self, file: str) -> str:
         """Return the text of a file in the exercise's folder; raises `CourseError`."""
-        try:
-            return (self.folder / file).read_text("utf-8")
-        except OSError as error:
-            raise CourseError(f"{self.folder / file}: {error.strerror}") from None
+        return read_text(self.folder / file)
 
     @property
     def most_seconds(self) -> float:
@@ -91,7 +88,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def stand_in(self) -> str | None:
         """The text of the exercise's `stand_in.py`, or None if there is no such file."""
         path = self.folder / "stand_in.py"
-        return path.read_text("utf-8") if self.folder.name and path.is_file() else None
+        return read_text(path) if self.folder.name and path.is_file() else None
 
 
 class PublicCourse(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -198,7 +195,7 @@ class Course:
         """Return the text of the public tests of an exercise."""
         if self.suites == "hidden":
             return self[name].read("test_public.py")
-        return self.suite(name).read_text("utf-8")
+        return read_text(self.suite(name))
 
     @property
     def uneven_points(self) -> str:
@@ -248,8 +245,12 @@ class Course:
 
     def needed(self, name: str) -> set[str]:
         """Return the exercises that one requires, directly or through others."""
-        direct = set(self[name].requires)
-        return direct.union(*(self.needed(other) for other in direct - {name}))
+        found: set[str] = set()
+        left = {name}
+        while left:
+            left = {each for one in left for each in self[one].requires} - found
+            found |= left
+        return found
 
 
 def _digest(parts: Iterable[bytes]) -> str:
@@ -320,6 +321,10 @@ def _load_reference(root: Path) -> Course:
         mute_imports=settings.mute_imports,
         lists=lists,
     )
+    for exercise in exercises:
+        if exercise.name in course.needed(exercise.name):
+            problem = "requires: through others, it requires itself"
+            raise CourseError(f"{exercise.folder / 'exercise.toml'}: {problem}")
     _check_lists(course, str(path))
     return course
 
@@ -327,8 +332,7 @@ def _load_reference(root: Path) -> Course:
 def _load_exercise(path: Path) -> Exercise:
     folder = path.parent
     example, drawing = (
-        file.read_text("utf-8") if file.is_file() else ""
-        for file in (folder / EXAMPLE, folder / DRAWING)
+        read_text(file) if file.is_file() else "" for file in (folder / EXAMPLE, folder / DRAWING)
     )
     return read_settings(
         path, Exercise, name=folder.name, folder=folder, example=example, drawing=drawing

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import importlib.util
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -74,7 +74,7 @@ def _download(address: str) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=SECONDS) as answer:
             data: bytes = answer.read(MAX_BYTES + 1)
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (http.client.HTTPException, OSError, ValueError) as error:  # an address may be none
         raise RequestError(f"{address} cannot be loaded: {error}", ANOTHER) from None
     if len(data) > MAX_BYTES:
         raise RequestError(f"{address} is larger than {MAX_BYTES >> 20} MiB", ANOTHER)

@@ -34,20 +34,30 @@ PLAIN = {
 }
 
 
+def read_text(path: Path) -> str:
+    """Return the text of a file of a course; raises `CourseError` that names the file."""
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise CourseError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CourseError(f"{path}: not UTF-8 (byte {error.start})") from None
+
+
 def read_settings(path: Path, form: type[T], **added: Any) -> T:
     """Read a TOML or JSON file into a struct; `added` fields come from elsewhere.
 
     Raises `CourseError` that names the file, and the line or the key that is wrong.
     """
+    text = read_text(path)
     try:
-        data = PARSERS[path.suffix](path.read_text("utf-8"))
-    except OSError as error:
-        raise CourseError(f"{path}: {error.strerror}") from None
+        data = PARSERS[path.suffix](text)
     except ValueError as error:
         raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
-    if known := sorted(added.keys() & data.keys()):
+    is_table = isinstance(data, dict)  # which JSON need not hold
+    if is_table and (known := sorted(added.keys() & data.keys())):
         raise CourseError(f"{path}: unknown key `{known[0]}`")
-    settings: T = convert(data | added if added else data, form, str(path))
+    settings: T = convert(data | added if is_table and added else data, form, str(path))
     return settings
 
 
@@ -68,14 +78,28 @@ def _follow(path: str, data: Any, form: Any) -> tuple[str, Any]:
     An entry of a list is called by its name, if it has one: `fault.no_scale.hint`.
     """
     called = ""
-    for key, index in re.findall(r"\.(\w+)|\[(\d+)\]", path):
-        data = data[key or int(index)]
-        form = get_type_hints(form)[key] if key else get_args(form)[0]
+    for field, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
+        key = field
+        if index == "...":  # a value of a table with any keys
+            form = get_args(form)[1]
+            key = next(each for each, value in data.items() if not _fits(value, form))
+            data = data[key]
+        else:
+            data = data[key or int(index)]
+            form = get_type_hints(form)[key] if key else get_args(form)[0]
         if get_origin(form) in (Union, UnionType):  # with None, for a key that is left out
             form = get_args(form)[0]
         name = key or (data.get("name") if isinstance(data, dict) else None)
         called += f".{name}" if name else f"[{index}]"
     return called.removeprefix("."), form
+
+
+def _fits(value: Any, form: Any) -> bool:
+    try:
+        msgspec.convert(value, form, builtin_types=TIMES)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _in_plain_words(problem: str, form: Any) -> str:

@@ -8,7 +8,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar, get_args
 
 from grader.course.policy import Policy, When
-from grader.report import Charge, Diagnosis, ExerciseResult, Explanation, Outcome, Report
+from grader.report import (
+    Charge,
+    Diagnosis,
+    ExerciseResult,
+    Explanation,
+    LossCurve,
+    Outcome,
+    Report,
+)
 
 E = TypeVar("E", bound=Explanation)
 HIDDEN_SENTENCE = "A check that this course does not show."
@@ -45,6 +53,7 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
     if least := policy.show.get("tests"):
         stricter = (max(test.visible, least, key=get_args(When).index) for test in tests)
         tests = tuple(replace(test, visible=visible) for test, visible in zip(tests, stricter))
+    names = {test.name for test in tests}
     shown = {test.name for test in tests if _allows(test.visible, past_due)}
     failed = {test.name for test in tests if test.outcome == "failed"}
     explained = bool(failed & shown) and _allows(policy.show.get("diagnosis", "always"), past_due)
@@ -61,8 +70,14 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
         diagnosis=diagnosis,
         charges=exercise.charges if priced else (),
         head_view=exercise.head_view if explained else None,
+        curves=tuple(_visible_curve(curve, shown >= names) for curve in exercise.curves),
         idea=exercise.idea if _allows(policy.show.get("idea", "always"), past_due) else "",
     )
+
+
+def _visible_curve(curve: LossCurve, all_shown: bool) -> LossCurve:
+    """Return a curve without what tests found about the training, if any of them is hidden."""
+    return curve if all_shown else replace(curve, reached=())
 
 
 def _allows(when: str, past_due: bool) -> bool:

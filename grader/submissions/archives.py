@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import struct
-import zlib
+import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -21,11 +21,11 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from tarfile import TarError
 from tempfile import TemporaryDirectory
-from zipfile import BadZipFile
 
+from grader.files import DAMAGED_ZIP
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.notes import for_review, left_out, printable_text
-from grader.submissions.opening import MAX_ENTRIES, NotOpened, open_file
+from grader.submissions.opening import MAX_ENTRIES, NotOpened, is_clutter, open_file
 from grader.submissions.packed import MAX_RATIO, SMALL, PackedFile, TooLarge, UnreadableArchive
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.tars import tar_members
@@ -40,8 +40,9 @@ MAX_MEMBERS = 2000
 MAX_UNPACKED_BYTES = 32 * MIB
 MAX_DEPTH = 12  # nested folders
 MAX_PADDING = 4  # a tar may be so many times longer than the files that are unpacked of it
-MAC_FOLDER = "__MACOSX"  # macOS adds it to zips
-DAMAGED = (BadZipFile, TarError, zlib.error, struct.error, EOFError, OverflowError)
+# On Windows, anything before a colon may lead out of the folder; elsewhere it is a plain name.
+DRIVE = re.compile(r".*:" if sys.platform == "win32" else "[A-Za-z]:", re.DOTALL)
+DAMAGED = (*DAMAGED_ZIP, TarError)
 MEMBER_ERRORS = (*DAMAGED, OSError, RuntimeError, ValueError)
 
 
@@ -240,13 +241,13 @@ def _is_wanted(path: PurePosixPath, limits: ArchiveLimits) -> bool:
 
 def _depth_of_parts(paths: Iterable[PurePosixPath]) -> int:
     """Return how many names of a path tell the student: 2 if one folder wraps all files, else 1."""
-    tops = {path.parts[0] for path in paths} - {MAC_FOLDER}
+    tops = {path.parts[0] for path in paths if not is_clutter(path.parts[0])}
     return 2 if len(tops) == 1 else 1
 
 
 def _stays_inside(path: PurePosixPath) -> bool:
     is_plain = not path.is_absolute() and ".." not in path.parts
-    return is_plain and ":" not in path.parts[0]
+    return is_plain and not DRIVE.match(path.parts[0])
 
 
 def _unsafe_reason(member: PackedFile, limits: ArchiveLimits) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 from grader.course.course import Course
@@ -100,7 +100,7 @@ class CodeFiles:
         text = self.read(file).text
         if file in self._defined:
             return self._defined[file]
-        if not self._may_define.search(text):
+        if not self.may_define(file, self.course.names):
             return {}
         require_own_reader()
         self._parsed += len(text)
@@ -118,13 +118,13 @@ class CodeFiles:
         is_notebook = file.suffix.lower() == NOTEBOOK
         return names_in_broken_cells(self.read(file).text) if is_notebook else set()
 
-    @cached_property
-    def _may_define(self) -> re.Pattern[str]:
-        """What stands in every text that defines something of an exercise."""
-        names = "|".join(
-            re.escape(name) for one in self.course.exercises for name in one.implements
+    def may_define(self, file: Path, names: Sequence[str]) -> bool:
+        """Return whether a file has what stands in every text that defines something of these."""
+        defined = "|".join(
+            re.escape(each) for name in names for each in self.course[name].implements
         )
-        return re.compile(rf"\b(?:def|class)\s+(?:{names})\b|\b(?:{names})\s*=")
+        pattern = rf"\b(?:def|class)\s+(?:{defined})\b|\b(?:{defined})\s*="
+        return re.search(pattern, self.read(file).text) is not None
 
 
 def read_code(file: Path, within: Path, course: Course) -> CodeFile:

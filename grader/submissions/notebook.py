@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import codecs
 import contextlib
+import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -199,9 +200,12 @@ def _to_python(cell: str, names: Sequence[str], budget: _Budget) -> str:
         if magic not in RUNS_ITS_BODY and not is_exercise:
             return _commented_out(cell)
         cell = f"# {head}\n{body}"
-    if not any(_is_magic(line.strip()) for line in cell.splitlines()):
+    if any(_is_magic(line.strip()) for line in cell.splitlines()):
+        return _transformed(cell, budget)
+    if not _problem(cell):
         return cell
-    return _transformed(cell, budget)
+    code = _transformed(cell, budget)  # `x = %f`, prompts, a cell that is indented as a whole
+    return cell if _problem(code) else code
 
 
 def _transformed(cell: str, budget: _Budget) -> str:
@@ -232,14 +236,20 @@ def _without_syntax_error(cell: str) -> str:
 
     So the whole text can be searched for forbidden calls, and the cells after it still run.
     """
+    problem = _problem(cell)
+    return f"{_commented_out(cell)}{BROKEN_CELL}{problem!r})\n" if problem else cell
+
+
+@functools.lru_cache(maxsize=1)  # each cell is asked for twice
+def _problem(cell: str) -> str:
+    """Return why a cell is no Python; empty if it is."""
     try:
         ast.parse(cell)
-        return cell
+        return ""
     except SyntaxError as error:
-        reason = f"{error.msg} (line {error.lineno} of the cell)"
+        return f"{error.msg} (line {error.lineno} of the cell)"
     except (ValueError, RecursionError, MemoryError) as error:
-        reason = str(error) or "too deeply nested"
-    return f"{_commented_out(cell)}{BROKEN_CELL}{reason!r})\n"
+        return str(error) or "too deeply nested"
 
 
 def _commented_out(cell: str) -> str:

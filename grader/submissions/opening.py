@@ -34,8 +34,21 @@ else:
     _ON_THE_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC  # is not read
 IS_A_LINK, NOT_REGULAR = "is a link", "is not a regular file"
 HAS_NO_NAME = "has no name that can be opened"
+# What operating systems, editors and git add to a folder; nobody hands in under such a name.
+CLUTTER = {
+    *("__MACOSX", "Thumbs.db", "desktop.ini", "$RECYCLE.BIN", "__pycache__"),
+    *(".DS_Store", ".localized", ".directory", ".fseventsd", ".Spotlight-V100", ".Trashes"),
+    *(".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules", ".github", ".hg", ".svn"),
+    *(".idea", ".vscode", ".ipynb_checkpoints", ".venv", ".cache"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".TemporaryItems"),
+}
 
 _linkless_root: Path | None = None  # below it, nothing is ever opened through a link
+
+
+def is_clutter(name: str) -> bool:
+    """Return whether nobody hands in a file or folder of this name: a tool has left it there."""
+    return name in CLUTTER or name.startswith("._")
 
 
 class NotOpened(Exception):

@@ -106,13 +106,26 @@ class OtherFiles:
             if other.is_usable:
                 for name, fit in self._fits(other, wanted):
                     fitting[name].setdefault((fit, other.depth), []).append(other.path)
+        for file in dict.fromkeys(self.files.values()):  # one exercise's own may hold several
+            depth = len(file.relative_to(self.folders.own.within).parts) - 1
+            for name, fit in self._held(file, wanted):
+                if self.files.get(name) != file:
+                    fitting[name].setdefault((fit, depth), []).append(file)
         return fitting
+
+    def _held(self, file: Path, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """Yield the wanted exercises of which a file defines something, and whether it parses."""
+        if self.folders.code.may_define(file, wanted):
+            for name, parses in self.folders.code.defined_in(file).items():
+                if name in wanted:
+                    yield name, DEFINED if parses else BROKEN
 
     def _fits(self, other: _Other, wanted: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Yield the wanted exercises that a file may be meant for, and how it fits each."""
         if name := other.exercise:
             best = self.folders.files_in(other.path.parent).get(name, other.path)
             yield from [(name, EXACT)] if name in wanted and best == other.path else []
+            yield from (each for each in self._held(other.path, wanted) if each[0] != name)
             return
         copied = marked_copy_of(other.stem, self.folders.course.names)
         if copied in wanted:

@@ -82,18 +82,19 @@ def discover(paths: Sequence[Path], course: Course) -> Submission:
 def accepted(read: messages.FilesRead, course: Course) -> Submission:
     """Return what a reader has read as a submission; raise `ReadingFailed` if it is none."""
     names = set(course.names)
-    known = read.files, read.digests, read.paths, read.problems
-    total = sum(len(text.encode("utf-8", "replace")) for text in read.files.values())
+    known = read.digests, read.paths, read.problems
+    total = sum(len(text.encode("utf-8", "replace")) for text in read.texts.values())
     if (
         not names.issuperset(chain(*known))
-        or read.files.keys() != read.digests.keys()
-        or not read.paths.keys() >= read.files.keys()
-        or read.files.keys() & read.problems.keys()
+        or read.texts.keys() != {*read.digests.values()}
+        or not read.paths.keys() >= read.digests.keys()
+        or read.digests.keys() & read.problems.keys()
         or total > messages.MAX_TEXTS
     ):
         raise ReadingFailed(NONSENSE)
     identity = identity_of(read.digests)
-    return Submission(read.name, read.files, read.paths, read.problems, read.notes, identity)
+    files = {name: read.texts[digest] for name, digest in read.digests.items()}
+    return Submission(read.name, files, read.paths, read.problems, read.notes, identity)
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ def read_submission(paths: Sequence[Path], course: Course, *, inside: bool = Fal
                     )
                 places[name] = place
                 code = code_files.read(file)
-                room -= len(code.text.encode())
+                if code.digest not in digests.values():  # one file may hold several exercises
+                    room -= len(code.text.encode())
                 if code.problem or room < 0:
                     problems[name] = code.problem or TOO_LONG
                 else:

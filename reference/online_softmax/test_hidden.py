@@ -1,6 +1,7 @@
 """Hidden tests, which decide the points."""
 
 import functools
+import itertools
 
 import pytest
 import torch
@@ -208,10 +209,12 @@ def test_large_scores(student, reference, rng):
             large = reference.tiled_attention(queries, keys, V, N_KEYS, causal)
             output = in_float64(output_of(student.tiled_attention, queries, keys, V, 2, causal))
             assert_close(output, large, "the output for scores of up to 6e3")
-        for factor in (100, -100):
-            large = reference.tiled_attention(Q * factor, K * 100, V, N_KEYS, causal)
-            output = output_of(student.tiled_attention, Q * factor, K * 100, V, 2, causal)
-            assert_close(in_float64(output), large, "the output for Q and K times 100")
+        for factor, size in ((100, 100), (-100, 100), (1e-3, 1e5)):
+            scaled = Q * factor, K * size, V * size
+            large = reference.tiled_attention(*scaled, N_KEYS, causal)
+            output = in_float64(output_of(student.tiled_attention, *scaled, 2, causal))
+            what = f"the output for Q times {factor:g}, and K and V times {size:g}"
+            assert_close(output, large, what)
 
 
 def log_of_sum(module, cut):
@@ -296,16 +299,17 @@ def check_chunks(student, reference, rng):
 def check_tiles(student, reference, rng):
     """Check what tiled_attention takes."""
     attention = student.tiled_attention
-    for leading in ((), (1,), (BATCH, HEADS)):
+    for leading, causal in itertools.product(((), (1,), (BATCH, HEADS)), (False, True)):
         inputs = draw(rng, *leading)
-        output = in_float64(output_of(attention, *inputs, 3))
-        right = reference.tiled_attention(*inputs, 3)
+        output = in_float64(output_of(attention, *inputs, 3, causal))
+        right = reference.tiled_attention(*inputs, 3, causal)
         items = [x.reshape(-1, *x.shape[-2:]) for x in inputs]
 
-        def each(items=items, shape=right.shape):
-            return in_float64(output_of(attention, *items, 3)).reshape(shape)
+        def each(items=items, shape=right.shape, causal=causal):
+            return in_float64(output_of(attention, *items, 3, causal)).reshape(shape)
 
-        assert_right_or_own(output, right, each, f"the output for leading axes {leading}")
+        what = f"the output for leading axes {leading} and causal={causal}"
+        assert_right_or_own(output, right, each, what)
     Q, K, V = inputs = draw(rng, BATCH)
     names = ["Q", "K", "V"]
     every = assert_unchanged(

@@ -23,20 +23,13 @@ from grader.submissions.opening import (
     Entry,
     NotOpened,
     OwnFolder,
+    is_clutter,
 )
 
 UNKNOWN = Person()
 MAX_CLASS_ENTRIES = 1_000_000  # files and folders at the top of a class's folder
 MAX_NAME = 120  # bytes; a longer name is cut
 REFUSED_KINDS = {"link": IS_A_LINK, "other": NOT_REGULAR}
-# What operating systems, editors and git add to a folder; nobody hands in under such a name.
-CLUTTER = {
-    *("__MACOSX", "Thumbs.db", "desktop.ini", "$RECYCLE.BIN", "__pycache__"),
-    *(".DS_Store", ".localized", ".directory", ".fseventsd", ".Spotlight-V100", ".Trashes"),
-    *(".git", ".gitignore", ".gitattributes", ".gitkeep", ".gitmodules", ".github", ".hg", ".svn"),
-    *(".idea", ".vscode", ".ipynb_checkpoints", ".venv", ".cache"),
-    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".TemporaryItems"),
-}
 # Names that the results of a class use: a student's pages are called after the student, and those
 # of an earlier attempt end in its number.
 RESERVED = re.compile(
@@ -142,7 +135,7 @@ def list_folder(folder: Path, without: Path | None = None) -> Listing:
         raise RequestError(f"{folder} cannot be read: {reason}", f"ls -ld {folder}") from None
     results = without.absolute() if without is not None else None
     for entry in entries:
-        if entry.name in CLUTTER or entry.name.startswith("._"):
+        if is_clutter(entry.name):
             continue
         if results and entry.name == results.name and entry.path.absolute() == results:
             continue

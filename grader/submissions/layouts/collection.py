@@ -26,7 +26,7 @@ from grader.submissions.archives import (
     without_suffix,
 )
 from grader.submissions.folders import is_searched
-from grader.submissions.layouts.attempt import CLUTTER, Attempt, AttemptPart
+from grader.submissions.layouts.attempt import Attempt, AttemptPart
 from grader.submissions.notes import (
     as_reason,
     flags_first,
@@ -35,7 +35,14 @@ from grader.submissions.notes import (
     printable_name,
     shortened,
 )
-from grader.submissions.opening import Entry, NotOpened, OwnFolder, open_file, refusal
+from grader.submissions.opening import (
+    Entry,
+    NotOpened,
+    OwnFolder,
+    is_clutter,
+    open_file,
+    refusal,
+)
 from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
@@ -230,7 +237,7 @@ class _Copier:
         inside = [each.name for _, entries in contents for each in entries]
         counts = Counter([*inside, *(entry.name for entry in self._folder.iterdir())])
         for name, entries in contents:
-            wanted = [entry for entry in entries if entry.name not in CLUTTER]
+            wanted = [entry for entry in entries if not is_clutter(entry.name)]
             is_clash = any(counts[entry.name] > 1 for entry in wanted)
             into = self._new_folder(name, counts) if is_clash else self._folder
             for entry in wanted:
@@ -329,7 +336,7 @@ def _cannot_be_read(error: OSError) -> str:
 def _unwrapped(folder: Path) -> Path:
     """Return the folder or, as long as it holds one folder and no exercise, that one."""
     while True:
-        inside = [entry for entry in folder.iterdir() if entry.name not in CLUTTER]
+        inside = [entry for entry in folder.iterdir() if not is_clutter(entry.name)]
         if len(inside) != 1 or not inside[0].is_dir() or (inside[0] / "solution.py").exists():
             return folder
         folder = inside[0]

@@ -134,10 +134,13 @@ class ReaderConfined(msgspec.Struct, frozen=True):
 
 
 class FilesRead(msgspec.Struct, tag="files", frozen=True):
-    """What was read, by exercise name; `digests` are of the files as they were handed in."""
+    """What was read, by exercise name; `digests` are of the files as they were handed in.
+
+    The texts go by these digests, because one notebook may hold many exercises.
+    """
 
     name: Words
-    files: dict[Name, str]
+    texts: dict[Digest, str]
     digests: dict[Name, Digest]
     paths: dict[Name, FilePath]
     problems: dict[Name, Words]

@@ -129,7 +129,7 @@ def _files_read(read: ReadFiles) -> messages.FilesRead:
     found = read.submission
     return messages.FilesRead(
         messages.cut(_text(found.name)),
-        dict(found.files),
+        {read.digests[name]: text for name, text in found.files.items()},
         dict(read.digests),
         {name: _text(path) for name, path in found.paths.items()},
         {name: messages.cut(_text(why)) for name, why in found.problems.items()},
