@@ -224,7 +224,6 @@ def test_a_copy_without_recorded_answers_still_checks(
     assert cli("check").code == 0
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "other"])
 def test_what_cannot_be_asked_is_not_called_right(
     grade: Grade, copy: Course, solutions: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +239,7 @@ def test_what_cannot_be_asked_is_not_called_right(
     assert check.message == "the grader could not try other calls (KeyError: 'a bug')"
 
 
+@pytest.mark.parametrize("damage", ["empty", "cut", "other"])
 def test_a_damaged_file_says_how_to_get_another(
     damage: str, course: Course, tmp_path: Path
 ) -> None:
