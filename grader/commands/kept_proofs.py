@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from grader.commands.proving import Proof
 from grader.course.course import Course
+from grader.grading.code_text import code_of
 
 FILE = "proofs.json"  # in the folder of the exercises
 ROOM = Path(__file__).parent.parent
@@ -79,7 +80,8 @@ def hash_of(course: Course, name: str, seed: int) -> str:
 def _hash_of_engine() -> str:
     digest = hashlib.sha256(version("torch").partition("+")[0].encode())
     for path in sorted(_sources()):
-        digest.update(f"\0{path.relative_to(ROOM).as_posix()}\0".encode() + path.read_bytes())
+        code = code_of(path.read_text("utf-8"))
+        digest.update(f"\0{path.relative_to(ROOM).as_posix()}\0{code}".encode())
     return digest.hexdigest()
 
 

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
-import itertools
-import tokenize
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -18,14 +15,13 @@ import msgspec
 
 from grader.course.course import Course
 from grader.files import STATE, write_whole
+from grader.grading.code_text import code_tokens
 from grader.grading.diagnosis.kept import versions_of
 from grader.sandbox import wire
 from grader.sandbox.host.training import Losses, Trained
 
 MAX_BYTES = 32 * 1024**2  # of a file that is read
 MAX_PROGRAMS = 4  # whose trainings are kept for one exercise: an edit that is undone costs nothing
-IGNORED = (tokenize.COMMENT, tokenize.NL)
-STARTS_STATEMENT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
 
 Trainings = dict[str, Trained]  # by name
 
@@ -51,40 +47,9 @@ def key_of(sources: Mapping[str, wire.Source], seed: int | None = None) -> str:
     """
     code = hashlib.sha256(b"" if seed is None else b"%d\0" % seed)
     for name, source in sorted(sources.items()):
-        for part in (name, *_without_comments(source.text)):
+        for part in (name, *code_tokens(source.text)):
             code.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return code.hexdigest()[:16]
-
-
-def _without_comments(text: str) -> list[str]:
-    """Return the tokens of a program without comments and docstrings; the text if it has none."""
-    try:
-        return list(_code_tokens(text))
-    except (tokenize.TokenError, SyntaxError, ValueError, RecursionError):
-        return [text]
-
-
-def _code_tokens(text: str) -> Iterator[str]:
-    tokens = [
-        token
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type not in IGNORED
-    ]
-    before, is_text = tokenize.ENCODING, False
-    for token, following in itertools.pairwise(tokens):
-        ends_text, is_text = (
-            is_text,
-            (
-                token.type == tokenize.STRING
-                and before in STARTS_STATEMENT
-                and following.type == tokenize.NEWLINE
-            ),
-        )
-        before = token.type
-        if token.type in STARTS_STATEMENT and not ends_text:
-            yield tokenize.tok_name[token.type]
-        elif token.type not in STARTS_STATEMENT and not is_text:
-            yield token.string
 
 
 def load_trainings(course: Course, name: str, key: str) -> Trainings:

@@ -7,6 +7,7 @@ makes a mistake is in it. Imports no torch.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import zipfile
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from msgspec import Struct
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.files import zipped
+from grader.grading.code_text import code_of
 from grader.report import WrongStep
 
 FORMAT = 1
@@ -107,9 +109,11 @@ class Record(Struct, frozen=True, array_like=True):
     pairs: tuple[MistakePair, ...]
 
 
+@functools.cache
 def hash_of_engine() -> str:
-    """Return a hash of what decides how programs answer."""
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in ENGINE)).hexdigest()[:16]
+    """Return a hash of the code that decides how programs answer."""
+    code = "\0".join(code_of(path.read_text("utf-8")) for path in ENGINE)
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
 def hash_of_sources(course: Course, name: str) -> str:

@@ -30,9 +30,13 @@ T = TypeVar("T", bound=messages.Result)
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """The limits of one reader. `seconds` is wall time for a job, `answer` bytes of its answer."""
+    """The limits of one reader. `seconds` is wall time for a job, `answer` bytes of its answer.
 
-    seconds: float = 10.0
+    The limit of CPU time ends a reader that is kept busy, on a busy machine as well as on a quiet
+    one; the wall time is for a reader that waits.
+    """
+
+    seconds: float = 40.0
     cpu_seconds: int = 8
     memory: int = 512 * MIB
     file: int = 32 * MIB

@@ -1,0 +1,55 @@
+"""The code of a file: its text without comments, docstrings and blank lines.
+
+What is kept of a program holds as long as its code is the same. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import tokenize
+from collections.abc import Iterator
+
+STARTS_STATEMENT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
+ENDS_STATEMENT = (tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER)
+NO_CODE = (tokenize.TokenError, SyntaxError, ValueError, RecursionError)
+SILENT = (tokenize.COMMENT, tokenize.NL)
+
+
+def code_of(text: str) -> str:
+    """Return the code of a text, the same on every version of Python; the text if it is none."""
+    try:
+        silent = list(_silent_tokens(text))
+    except NO_CODE:
+        return text
+    lines = text.split("\n")
+    for token in reversed(silent):
+        (first, start), (last, end) = token.start, token.end
+        line = lines[first - 1]
+        if token.type != tokenize.NL:
+            line = (line[:start] + lines[last - 1][end:]).rstrip()
+        lines[first - 1 : last] = [line] if line.strip() else []
+    return "\n".join(lines)
+
+
+def code_tokens(text: str) -> list[str]:
+    """Return the tokens of a text's code, whatever its layout; the text if it is no code."""
+    code = code_of(text)
+    try:
+        tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+        found = [each for each in tokens if each.type != tokenize.NL]
+    except NO_CODE:
+        return [text]
+    return [each.string.strip() or tokenize.tok_name[each.type] for each in found]
+
+
+def _silent_tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield comments, the ends of lines without a statement, and strings that stand alone."""
+    before = tokenize.ENCODING
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    for token, following in itertools.pairwise(tokens):
+        stands_alone = before in STARTS_STATEMENT and following.type in ENDS_STATEMENT
+        if token.type in SILENT or (token.type == tokenize.STRING and stands_alone):
+            yield token
+        if token.type not in SILENT:
+            before = token.type
