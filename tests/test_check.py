@@ -204,6 +204,29 @@ def test_a_test_that_breaks_by_itself_is_the_courses_fault(cli: Cli, work: Path)
     assert "the course's own test broke: AttributeError" in said.out
 
 
+@pytest.mark.parametrize("solution", ["return x * factor", "return x * factor + 1"])
+def test_a_test_that_breaks_at_a_right_answer_is_the_courses_fault(
+    cli: Cli, work: Path, solution: str
+) -> None:
+    suite = work.parent / "reference" / "scale" / "test_hidden.py"
+    broken = """
+
+@pytest.mark.points(1)
+def test_broken(student, reference, rng):
+    \"\"\"Half of it.\"\"\"
+    half = student.scale(rng.randn(2, 3), 0.5)
+    assert_close(half, refrence.scale(half, 1.0), "half")
+"""
+    suite.write_text(suite.read_text() + broken)
+    solve(work, ("return x * factor", solution))
+    said = cli("check", "--format", "json")
+    assert said.code == 3
+    (test,) = [t for t in json.loads(said.out)["exercises"][0]["tests"] if t["name"] == "test_broken"]
+    assert test["outcome"] == "error"
+    assert "the course's own test broke: the reference fails it, too" in test["message"]
+    assert "name 'refrence' is not defined" in test["message"]
+
+
 # --- the json ------------------------------------------------------------------------------------
 
 

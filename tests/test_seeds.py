@@ -6,7 +6,7 @@ import hashlib
 import json
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -14,6 +14,7 @@ from classroom import TINY, hand_in, marks, report_of, rows
 from commandline import Cli
 
 from grader.classroom.storage import FILE, settings_of
+from grader.course.course import load_course
 from grader.grading.rng import Rng
 from grader.grading.seeds import (
     public_seed,
@@ -22,6 +23,12 @@ from grader.grading.seeds import (
     seed_of_test,
     seed_of_worker,
 )
+from grader.grading.session import with_grader
+from grader.sandbox.host.zygote import Zygote
+from grader.submissions.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Grader
 
 # Prints all that a call could be known by, and the arguments; then answers with nothing.
 RECORDER = """
@@ -178,3 +185,23 @@ def test_a_seed_that_the_teacher_chose_repeats_a_class_on_any_machine(
         batch(cli, tmp_path / "class", tmp_path / out, "--seed", 7)
     assert report_of(tmp_path / "one", "s001") == report_of(tmp_path / "two", "s001")
     assert report_of(tmp_path / "one", "s001")["seed"] == public_seed(secret_from(7))
+
+
+@pytest.mark.slow
+def test_a_slope_is_not_measured_across_a_kink(
+    tiny_copy: Path, tiny_solution: str, zygote: Zygote
+) -> None:
+    """Gradients that are right are so with any seed, though what they are of is wrong."""
+    suite = tiny_copy / "reference" / "scale" / "test_hidden.py"
+    compares = "    assert_close(output_of(theirs, x), output_of(ours, x))\n"
+    assert compares in suite.read_text()
+    suite.write_text(suite.read_text().replace(compares, ""))
+    wave = "(50 * x - (50 * x).round()).abs() * self.weight"
+    assert "return x * self.weight" in tiny_solution
+    submission = Submission("s001", {"scale": tiny_solution.replace("x * self.weight", wave)})
+
+    def points(grader: Grader) -> set[int]:
+        graded = (grader.grade(submission, ["scale"], seed).results for seed in range(50))
+        return {test.points for (result,) in graded for test in result.tests[-1:]}
+
+    assert with_grader(load_course(tiny_copy), ["scale"], zygote, points) == {3}

@@ -18,6 +18,7 @@ SAYS = {
     "Crash": "The code ends the process of Python.",
     "Protocol": "The code returns something that cannot be read.",
     "SyntaxError": "The file cannot be loaded: it is not valid Python.",
+    "Unusable": "A result cannot be used.",
     "type": "A result has the wrong type.",
     "shape": "A result has the wrong shape.",
     "dtype": "A result has the wrong dtype.",

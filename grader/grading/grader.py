@@ -23,6 +23,7 @@ from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.drawing import pictures_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
 from grader.grading.kept_trainings import Keeps
+from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
 from grader.grading.price import charged_once
 from grader.grading.probe_check import unasked, with_probes
@@ -72,6 +73,8 @@ class Grader:
     answers: Path | None = None  # the folder in which those of known mistakes are kept
     keeps_trainings: Keeps = "nothing"
     _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
+    # By exercise and test, whether the reference fails it, as far as that is known.
+    _broken: dict[tuple[str, str], bool] = field(default_factory=dict, compare=False)
 
     @property
     def course(self) -> Course:
@@ -155,6 +158,8 @@ class Grader:
         outcomes = self.suite.run(examiner, exercise.name, only)
         if (lost := examiner.connection.lost) is not None:  # in a test that did not let it out
             raise lost
+        if self.course.suites == "hidden":
+            outcomes = tuple(self._blamed(exercise, each) for each in outcomes)
         return ExerciseResult(
             name=exercise.name,
             title=exercise.title,
@@ -166,6 +171,33 @@ class Grader:
             stand_ins=examiner.stood_in.get(exercise.name, ()),
             curves=examiner.curves_of(exercise),
         )
+
+    def _blamed(self, exercise: Exercise, outcome: Outcome) -> Outcome:
+        """Return an outcome, as an error of the course if the reference fails this test as well.
+
+        That is tried only if the test broke at what the code returned, and may be wrong itself.
+        """
+        place = exercise.name, outcome.name
+        if outcome.outcome != "failed" or (outcome.kind != UNUSABLE and place not in self._broken):
+            return outcome
+        if place not in self._broken:
+            self._broken[place] = self._outcome_of_reference(exercise, outcome.name) != "passed"
+        return broken(outcome) if self._broken[place] else outcome
+
+    def note_reference(self, result: ExerciseResult) -> None:
+        """Remember which tests the reference, which has this result, fails: nobody passes them."""
+        for test in result.tests:
+            self._broken[result.name, test.name] = test.outcome in ("failed", "error")
+
+    def _outcome_of_reference(self, exercise: Exercise, test: str) -> str:
+        names = (*self.course.needed(exercise.name), exercise.name)
+        solutions = {name: self.course[name].read("solution.py") for name in names}
+        with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
+            reference = Submission("reference", solutions)
+            references = self.suite.references
+            examiner = SandboxExaminer(references, reference, connection, 0, [exercise.name])
+            (found,) = self.suite.run(examiner, exercise.name, {test})
+        return found.outcome
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with what the probes show of it: the mistake, and a picture.

@@ -22,6 +22,7 @@ MAX_LINE = 100  # characters of a line of code in a message
 NEAR = 300  # characters of a line of code that are shown before the column that matters
 AROUND = 4  # lines of the student's code shown before and after the line that failed
 # Their messages are shown as they are, without the name of an exception.
+UNUSABLE = "Unusable"  # a failure of a test at what the code returned; its own fault, perhaps
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}
 
 
@@ -86,7 +87,13 @@ def _explained(failed: Outcome, error: BaseException, evidence: Evidence) -> Out
         message = f"the course's own test broke: {kind}: {text}"
         return replace(failed, outcome="error", message=message, kind=kind)
     message = f"what your code returned cannot be used here ({kind}: {text})"
-    return replace(failed, message=message, kind=kind)
+    return replace(failed, message=message, kind=UNUSABLE)
+
+
+def broken(outcome: Outcome) -> Outcome:
+    """Return the outcome of a test that the reference fails as well: an error of the course."""
+    message = f"the course's own test broke: the reference fails it, too ({outcome.message})"
+    return replace(outcome, outcome="error", points=0, message=message)
 
 
 def _explained_check(failed: Outcome, error: CheckFailure, submission: Submission) -> Outcome:
