@@ -33,6 +33,18 @@ def test_an_adjustment_stands_in_the_report_and_counts(
     ]
 
 
+def test_an_adjustment_of_other_work_is_flagged_where_it_leaves_the_range(
+    cli: Cli, instant: Instant, handed_in: Path, pair: Path
+) -> None:
+    batch(cli, handed_in, pair)
+    adjust(cli, handed_in, pair, "s003", "scale", "+2")
+    assert report_of(out(handed_in), "s003")["flags"] == []
+    hand_in(handed_in, {"s003/scale.py": "# 8 points\n"})
+    batch(cli, handed_in, pair, "--replace")
+    flags = report_of(out(handed_in), "s003")["flags"]
+    assert "scale counts 10 of 8 points, as it was adjusted; needs review" in flags
+
+
 @pytest.mark.slow
 def test_the_last_adjustment_counts_and_zero_takes_it_back(
     cli: Cli, instant: Instant, handed_in: Path, pair: Path

@@ -221,7 +221,9 @@ def test_broken(student, reference, rng):
     solve(work, ("return x * factor", solution))
     said = cli("check", "--format", "json")
     assert said.code == 3
-    (test,) = [t for t in json.loads(said.out)["exercises"][0]["tests"] if t["name"] == "test_broken"]
+    (test,) = [
+        t for t in json.loads(said.out)["exercises"][0]["tests"] if t["name"] == "test_broken"
+    ]
     assert test["outcome"] == "error"
     assert "the course's own test broke: the reference fails it, too" in test["message"]
     assert "name 'refrence' is not defined" in test["message"]

@@ -390,7 +390,11 @@ def test_a_refused_or_missing_module_is_flagged(
     secret.write_text(solution)
     uses = solution.replace("return x * factor", "return einops.mul(x, factor)")
     hand_in(tmp_path / "class", {"s001/scale.py": f"import einops_of_mine as einops\n{uses}"})
-    hand_in(tmp_path / "class", {"s002/scale.ipynb": "no notebook", "s003/scale.py": solution})
+    needless = solution.replace(
+        "return x * factor", "return x * factor if x is not None else einops.no"
+    )
+    needless = f"import einops_of_mine as einops\n{needless}"
+    hand_in(tmp_path / "class", {"s002/scale.ipynb": "no notebook", "s003/scale.py": needless})
     (tmp_path / "class/s004").mkdir()
     (tmp_path / "class/s004/scale.py").symlink_to(secret)
     cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)

@@ -259,11 +259,15 @@ def check_roster(shared: Shared, roster: Roster) -> None:
 
 
 def _check_name(member: Member, roster: Roster, shared: Shared) -> None:
-    """Flag a student whose name is in the roster twice."""
+    """Flag a student whose name is in the roster twice.
+
+    Students read their flags, so only the console names the others of this name.
+    """
     if rows := roster.namesakes(member.person.name):
         lines = folded([f"line {row.line} ({row.student})" for row in rows], MAX_NAMED)
-        says = f"the roster has the name {member.person.name} more than once: {lines}"
-        shared.flags[member.student].append(says)
+        flag = f"the roster has the name {member.person.name} more than once"
+        shared.flags[member.student].append(flag)
+        says = f"{flag}: {lines}"
         if says not in shared.said:
             shared.said.append(says)
 

@@ -317,7 +317,7 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
     notes = (note for note in submission.notes if needs_review(note))
     yield from (note for note in notes if as_reason([note]) not in said)
     for result in results:
-        if missing := _missing_module(result):
+        if not result.passed and (missing := _missing_module(result)):
             yield f"{result.name} failed because a module is missing: {missing}; needs review"
         if result.advice == NOT_YET:
             yield f"{result.name} is {NOT_YET}"
@@ -325,6 +325,9 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
             yield f"{result.name} could not be graded: {result.advice}"
         if errors := sum(test.outcome == "error" for test in result.tests):
             yield f"{result.name}: {errors} checks failed because of an error in the course"
+        if result.adjustment and not 0 <= result.counted <= result.max_points:
+            says = f"{result.counted:g} of {result.max_points} points"
+            yield f"{result.name} counts {says}, as it was adjusted; needs review"
 
 
 def _missing_module(result: ExerciseResult) -> str:
