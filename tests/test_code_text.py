@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.grading.code_text import code_of
+from grader.grading.code_text import without_remarks
 
 PROGRAM = '''"""What it is."""
 
@@ -38,8 +38,8 @@ def scale(x):
 
 
 def test_remarks_and_blank_lines_are_no_code() -> None:
-    assert code_of(PROGRAM) == BARE
-    assert code_of(BARE) == BARE
+    assert without_remarks(PROGRAM) == BARE
+    assert without_remarks(BARE) == BARE
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_remarks_and_blank_lines_are_no_code() -> None:
 )
 def test_everything_else_is(old: str, new: str) -> None:
     assert old in PROGRAM
-    assert code_of(PROGRAM.replace(old, new)) != BARE
+    assert without_remarks(PROGRAM.replace(old, new)) != BARE
 
 
 @pytest.mark.parametrize("text", ["", "x = (", "  x\n y", "\0", "'''", "# alone", "(" * 5000])
 def test_a_text_that_is_no_program_is_kept_as_it_is_or_has_no_code(text: str) -> None:
-    assert code_of(text) in (text, "")
+    assert without_remarks(text) in (text, "")

@@ -378,3 +378,27 @@ def test_two_exercises_that_define_one_name_are_told_apart(tiny_copy: Path) -> N
     zoom.write_text(zoom.read_text().replace("def scale", "def zoom"))
     (problem,) = defined_twice(load_course(tiny_copy))
     assert problem.startswith("reference/zoom/solution.py: defines `Scale`, as scale does")
+
+
+@pytest.mark.parametrize("command", ["validate", "build", "batch"])
+def test_a_solution_that_is_no_python_is_named(
+    cli: Cli, tiny_copy: Path, tmp_path: Path, command: str
+) -> None:
+    path = tiny_copy / "reference" / "scale" / "solution.py"
+    path.write_text(path.read_text().replace("return x * factor", "return x * (factor"))
+    (tmp_path / "class" / "s001").mkdir(parents=True)
+    (tmp_path / "class" / "s001" / "scale.py").write_text("")
+    more = [tmp_path / "class", "--out", tmp_path / "out"] if command == "batch" else []
+    said = cli(command, *more, "--course", tiny_copy)
+    assert said.code == 2
+    says = r"scale/solution\.py(:\d+: this is no valid Python| cannot be loaded: SyntaxError)"
+    assert re.search(says, said.err), said.err
+
+
+@pytest.mark.slow
+def test_a_fault_that_makes_no_python_is_named(cli: Cli, tiny_copy: Path) -> None:
+    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    path.write_text(path.read_text().replace("min(factor, 2.0)", "min(factor, 2.0"))
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 1
+    assert "the solution is no valid Python" in said.out

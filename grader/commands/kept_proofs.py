@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from grader.commands.proving import Proof
 from grader.course.course import Course
-from grader.grading.code_text import code_of
+from grader.grading.code_text import without_remarks
 
 FILE = "proofs.json"  # in the folder of the exercises
 ROOM = Path(__file__).parent.parent
@@ -80,7 +80,7 @@ def hash_of(course: Course, name: str, seed: int) -> str:
 def _hash_of_engine() -> str:
     digest = hashlib.sha256(version("torch").partition("+")[0].encode())
     for path in sorted(_sources()):
-        code = code_of(path.read_text("utf-8"))
+        code = without_remarks(path.read_text("utf-8"))
         digest.update(f"\0{path.relative_to(ROOM).as_posix()}\0{code}".encode())
     return digest.hexdigest()
 

@@ -5,6 +5,7 @@ A problem is a sentence that names the file to fix.
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections import Counter
@@ -326,8 +327,17 @@ class Prover:
             if not doc.strip():
                 self._problem("test_hidden.py", f"{item.name} has no sentence")
             if GUARDS not in doc and not self._is_needed(item):
-                says = f"no fault needs {item.name}, and its docstring names no contract"
-                self._problem("test_hidden.py", f"{says} that it `{GUARDS}`")
+                says = f"no fault needs {item.name}{self._rejected_otherwise(item.name)}, and its "
+                self._problem(
+                    "test_hidden.py", f"{says}docstring names no contract that it `{GUARDS}`"
+                )
+
+    def _rejected_otherwise(self, test: str) -> str:
+        """Say that faults which fail a test are rejected without it, if there are such faults."""
+        names = [fault.name for fault in load_faults(self.exercise) if test in fault.fails]
+        if not names:
+            return ""
+        return f" (if it passed, other tests would run and reject {', '.join(names)} all the same)"
 
     def _is_needed(self, item: Any) -> bool:
         """Return whether a fault earns everything if this test passes whatever it is given."""
@@ -376,6 +386,11 @@ def _text_problem(fault: Fault, solution: str) -> str:
             return stands if len(form) == 1 else f"{stands}: {place!r}"
         if text == solution:
             return "it changes nothing"
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            edits = " and ".join(repr(edit.by) for edit in form)
+            return f"with {edits} the solution is no valid Python: {error.msg}"
     for key in ("says", "hint"):
         if not getattr(fault, key).strip():
             return f"its `{key}` is empty"

@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from itertools import zip_longest
+from pathlib import Path
 
 from grader.course.course import Exercise
 from grader.errors import CourseError
@@ -44,7 +45,7 @@ def make_stub(exercise: Exercise) -> str:
     if '"""' in statement or statement.endswith("\\"):
         problem = 'a statement becomes a docstring: it must not contain """ or end in a backslash'
         raise CourseError(f"{exercise.folder / 'statement.md'}: {problem}")
-    code = _without_docstring(exercise.read("solution.py"))
+    code = _without_docstring(exercise.read("solution.py"), exercise.folder / "solution.py")
     notes = _forbidden_note(exercise) + _origin(exercise)
     return f'r"""{statement}{notes}\n"""\n{_blanked(code, exercise)}'
 
@@ -123,8 +124,11 @@ def _origin(exercise: Exercise) -> str:
     return "".join(f"\n\n{textwrap.fill(text, 76)}" for text in (said, paper) if text)
 
 
-def _without_docstring(text: str) -> str:
-    tree = ast.parse(text)
+def _without_docstring(text: str, file: Path) -> str:
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise CourseError(f"{file}:{error.lineno}: this is no valid Python: {error.msg}") from None
     if ast.get_docstring(tree) is None:
         return "\n" + text
     return "".join(text.splitlines(keepends=True)[tree.body[0].end_lineno :])

@@ -16,7 +16,7 @@ NO_CODE = (tokenize.TokenError, SyntaxError, ValueError, RecursionError)
 SILENT = (tokenize.COMMENT, tokenize.NL)
 
 
-def code_of(text: str) -> str:
+def without_remarks(text: str) -> str:
     """Return the code of a text, the same on every version of Python; the text if it is none."""
     try:
         silent = list(_silent_tokens(text))
@@ -34,7 +34,7 @@ def code_of(text: str) -> str:
 
 def code_tokens(text: str) -> list[str]:
     """Return the tokens of a text's code, whatever its layout; the text if it is no code."""
-    code = code_of(text)
+    code = without_remarks(text)
     try:
         tokens = tokenize.generate_tokens(io.StringIO(code).readline)
         found = [each for each in tokens if each.type != tokenize.NL]

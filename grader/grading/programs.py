@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from types import ModuleType
 
 from grader.course.course import Course, Exercise
+from grader.errors import CourseError
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
@@ -50,5 +51,10 @@ class References(dict[str, ModuleType]):
     def __missing__(self, name: str) -> ModuleType:
         files = {n: self.course[n].read("solution.py") for n in self.course.names}
         _, sources = program(self.course, self.course[name], files)
-        self[name] = Program(sources).load(name)
+        try:
+            self[name] = Program(sources).load(name)
+        except Exception as error:
+            path = self.course[name].folder / "solution.py"
+            says = f"{path} cannot be loaded: {type(error).__name__}: {error}"
+            raise CourseError(says, f"grader validate {name}") from error
         return self[name]

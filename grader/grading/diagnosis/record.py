@@ -21,7 +21,7 @@ from msgspec import Struct
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.files import zipped
-from grader.grading.code_text import code_of
+from grader.grading.code_text import without_remarks
 from grader.report import WrongStep
 
 FORMAT = 1
@@ -112,7 +112,7 @@ class Record(Struct, frozen=True, array_like=True):
 @functools.cache
 def hash_of_engine() -> str:
     """Return a hash of the code that decides how programs answer."""
-    code = "\0".join(code_of(path.read_text("utf-8")) for path in ENGINE)
+    code = "\0".join(without_remarks(path.read_text("utf-8")) for path in ENGINE)
     return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
