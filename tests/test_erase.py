@@ -140,7 +140,9 @@ def test_the_group_of_an_erased_student_is_told_of_somebody(
     assert any(
         "s003 (Cleo Ekwall)" in note for note in report_of(tmp_path / "out", "s001")["notes"]
     )
+    cli("export", "gradescope", "--in", tmp_path / "out", "--course", TINY)
     said = erase(cli, tmp_path / "out", TINY, "--yes")
+    assert "still naming" not in said.out
     assert "their reports named the student, and were written again: s001" in said.out
     notes = report_of(tmp_path / "out", "s001")["notes"]
     assert "handed in by somebody who was erased for the group team" in notes
@@ -192,7 +194,7 @@ def test_a_file_that_is_not_the_graders_is_named_and_not_touched(
 ) -> None:
     (results / "log.jsonl").write_text('{"student": "s003"}\n')
     said = erase(cli, results, pair, "--yes")
-    assert "not made by the grader, and still naming the student: log.jsonl" in said.out
+    assert "still naming the student, and for you to remove: log.jsonl" in said.out
     assert (results / "log.jsonl").is_file()
 
 

@@ -38,6 +38,17 @@ def test_canvas_gets_the_marks_and_keeps_every_other_byte(start: bytes, end: str
     assert filled == Filled(after, "Homework, part 1 (101)", 3, ("004, Student",), ())
 
 
+def test_an_id_may_be_the_number_of_a_gradebook_if_it_is_no_key_there() -> None:
+    before, after = both(
+        "Student,ID,SIS User ID,Section,Homework (101)\n"
+        '"Name, Same",7001,n1,A,[[|4]]\n"Name, Same",7002,7001,A,\n"Other",7003,n3,A,[[|5]]\n'
+    )
+    marks = [mark("7001", 4), mark("n3", 5)]  # a key is stronger than another's number
+    assert fill_canvas(before, marks).data == after
+    twins = [mark("n1", 4, name="Same Name"), mark("n3", 5)]
+    assert fill_canvas(before, twins).data == after
+
+
 def test_canvas_with_semicolons_has_commas_in_its_numbers() -> None:
     before, after = both(
         "Student;ID;SIS Login ID;Section;Homework (101)\n"
@@ -91,7 +102,7 @@ def test_a_login_may_be_an_email_or_what_the_submission_is_called() -> None:
     mailed = mark("x", 7.5, email="S001@school.example")
     assert fill_canvas(before, [mailed, *MARKS[1:]]).data == after
     assert fill_canvas(before, [mark("s001@school.example", 7.5), *MARKS[1:]]).data == after
-    assert "no row" in refused(fill_canvas, before, [mark("n1", 7.5)])
+    assert "no row" in refused(fill_canvas, before, [mark("n9", 7.5)])
 
 
 def test_first_and_last_names_in_two_columns_are_joined() -> None:

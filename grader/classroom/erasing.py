@@ -65,13 +65,13 @@ class Erased:
 def erase(standings: Standings, out: Path, student: str) -> Erased:
     """Erase a student from the results in a folder.
 
-    Whatever stops it before the ledger forgets the student, the same call goes on.
+    If it is stopped before the ledger has forgotten the student, the same call goes on.
     """
     ledger, done = standings.ledger, Erased()
     person, teammates = ledger.person(student), _teammates(ledger, student)
     with ledger.writing():
         done.pages = list(_remove_pages(out, student))
-        done.removed = list(_remove_class_files(out, student))
+        done.removed = list(_remove_class_files(out, [student, *sorted(teammates - {student})]))
         is_current = standings.is_as_published
         done.lines = _strike(ledger, student, person)
         done.rows = ledger.erase(student)
@@ -170,9 +170,9 @@ def _remove_pages(out: Path, student: str) -> Iterator[str]:
                 yield f"{folder}/{page.name}"
 
 
-def _remove_class_files(out: Path, student: str) -> Iterator[str]:
-    """Remove what was exported or returned: each file tells of the whole class."""
-    own = [out / form / student for form in STUDENT_FOLDERS]
+def _remove_class_files(out: Path, group: Sequence[str]) -> Iterator[str]:
+    """Remove what was exported or returned: each file tells of the whole class, or of a group."""
+    own = [out / form / student for form in STUDENT_FOLDERS for student in group]
     for path in (*own, *(path for pattern in CLASS_FILES for path in sorted(out.glob(pattern)))):
         with explained(path):
             if path.is_dir() and not path.is_symlink():
@@ -224,9 +224,9 @@ def _results_without(text: str, student: str) -> str:
 
 
 def still_naming(out: Path, *names: str) -> list[str]:
-    """Return the files in a folder in which one of these names still stands, but for ledgers.
+    """Return the files in a folder that still contain one of some names, other than ledgers.
 
-    Short numbers are left out, which stand everywhere.
+    Names that are short numbers are not looked for, because those stand everywhere.
     """
     telling = {name for name in names if name and not (name.isdecimal() and len(name) < 4)}
     telling |= {str(escape(name)) for name in telling}  # as pages have it

@@ -125,7 +125,7 @@ def _said(done: Erased, folder: Path) -> Iterator[str]:
 def _left(folder: Path, names: tuple[str, ...]) -> Iterator[str]:
     """Yield what this command has not erased."""
     if files := still_naming(folder, *names):
-        yield f"not made by the grader, and still naming the student: {folded(files, MAX_NAMED)}"
+        yield f"still naming the student, and for you to remove: {folded(files, MAX_NAMED)}"
     yield "kept: a salted hash of the id, so that grader batch knows who was erased"
     yield "not erased, because it is elsewhere:"
     yield "    the submissions: grader batch takes none in while they hold this student's files"

@@ -90,14 +90,15 @@ class Matches:
         head = f"{students} a mark, but no row of their own in the gradebook; nothing was written:"
         raise RequestError(
             "\n  ".join([head, *shortened(self.without_row)]),
-            "add a login, an email or the full name to the roster; or --skip-unmatched",
+            "add a login, an email, a number or the full name to the roster; or --skip-unmatched",
         )
 
 
 def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Matches:
     """Match each mark with the row of its student.
 
-    A student matches every row that shares a key with them. If no row does, a full name decides.
+    A student matches every row that shares a key with them. If no row does, an id that is the
+    number there decides, then a full name.
     A row that two students match is nobody's.
     """
     by_key = _index(rows)
@@ -105,8 +106,8 @@ def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Ma
     disputed: dict[int, str] = {}
     wrong: list[str] = []
     for mark in marks:
-        named = _name_keys(mark.person.name)
-        matches = _matches(by_key, _keys_of(mark)) or _matches(by_key, named)
+        ways = _keys_of(mark), keys(number=[mark.student]), _name_keys(mark.person.name)
+        matches = next(filter(None, (_matches(by_key, way) for way in ways)), set())
         index = next(iter(matches), -1)
         if len(matches) != 1:
             wrong.append(f"{mark.who}: {_list_lines(rows, matches)}")
