@@ -48,6 +48,8 @@ def test_after_ctrl_c_what_was_graded_is_there_and_the_same_command_goes_on(
     out = forty.parent / "out"
     graded = [name for (name,) in rows(out, "SELECT student FROM published ORDER BY student")]
     assert graded == STUDENTS[: max(0, at - 3)]
+    assert f"{len(graded)} of 40 graded, and kept" in said.err
+    assert "to go on: grader batch --resume --out" in said.err
     assert list(marks(out)) == graded
     for name in graded:
         check_consistent(out, name)

@@ -324,7 +324,8 @@ def _flags(submission: Submission, results: list[ExerciseResult]) -> Iterator[st
         elif result.name in submission.files and not result.tests:
             yield f"{result.name} could not be graded: {result.advice}"
         if errors := sum(test.outcome == "error" for test in result.tests):
-            yield f"{result.name}: {errors} checks failed because of an error in the course"
+            checks = "1 check" if errors == 1 else f"{errors} checks"
+            yield f"{result.name}: {checks} failed because of an error in the course"
         if result.adjustment and not 0 <= result.counted <= result.max_points:
             says = f"{result.counted:g} of {result.max_points} points"
             yield f"{result.name} counts {says}, as it was adjusted; needs review"

@@ -285,10 +285,15 @@ def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) 
         stack.enter_context(display.shown())
         events = grade_class(standings, engine, publisher)
         stack.enter_context(contextlib.closing(events))
-        for event in events:
-            if event.report is not None:
-                worst = max(worst, exit_code(event.report))
-            display.show(event)
+        try:
+            for event in events:
+                if event.report is not None:
+                    worst = max(worst, exit_code(event.report))
+                display.show(event)
+        except KeyboardInterrupt:
+            click.echo(f"\n  {display.done} of {students} graded, and kept", err=True)
+            click.echo(f"  to go on: grader batch --resume --out {short_path(out)}", err=True)
+            raise
     spent = time.perf_counter() - start
     done = f"{display.done} submissions graded in {spent:.1f} seconds"
     click.echo(f"\n  {done}, seed {standings.seed}")
