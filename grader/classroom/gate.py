@@ -1,7 +1,7 @@
-"""The gate before what is published: nothing that students were told changes without a word.
+"""The gate before publishing: finds the published marks that a new intake would change or remove.
 
-Additions and new attempts pass. What takes a student or an attempt away, or changes a published
-mark, is listed first.
+New students and new attempts pass. A student or an attempt that is gone is listed first, and so is
+a published mark that changes although the files that count are the same.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def published_attempts(ledger: Ledger) -> Attempts:
 
 
 def replacements(standings: Standings, before: Attempts, rules: str) -> Iterator[Replacement]:
-    """Yield what a new intake, which the ledger has, takes away or changes of what it had `before`.
+    """Yield each published mark that the intake now in the ledger would change or remove.
 
-    `rules` are those until then: which attempt counts may be another one now. Marks that were
-    published under yet other rules are left out: `refuse_changed` is about those.
+    `before` are the attempts before the intake, `rules` the rules until then: another attempt may
+    count now. A mark that was published under yet other rules is left to `refuse_changed`.
     """
     for student, old in before.items():
         if why := _replaced(standings, student, old, rules):

@@ -57,7 +57,7 @@ class MistakeTally:
         self._wrong: Counter[str] = Counter()
 
     def add(self, result: ExerciseResult, student: int) -> None:
-        """Count one exercise of a student; what could not be read needs review, and is none."""
+        """Count the mistakes in one exercise of a student; one that has no tests adds none."""
         if result.state == "to fix":
             self._wrong[_how(result)] += 1
         if not result.unfinished:

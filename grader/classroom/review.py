@@ -37,7 +37,7 @@ class NeedsReview:
 
     @contextmanager
     def sparing(self, student: str) -> Iterator[None]:
-        """Spare the others: what breaks in the block names this student and goes no further.
+        """Record an error in the block as a reason to review `student`, and go on with the others.
 
         An error that concerns everybody, such as a full disk, still ends the run.
         """

@@ -33,7 +33,7 @@ def rules_of(course: Course, attempt: str, versions: str) -> str:
 
 
 def parts_of(course: Course, attempt: str, versions: Mapping[str, str]) -> dict[str, str]:
-    """Return the same by parts: for each what teachers call it, and a text that is its own."""
+    """Return the parts of the rules: what teachers call each, and a text that identifies it."""
     fields = [each.name for each in dataclasses.fields(Policy) if each.name not in NO_RULE]
     return {
         **{POLICY[name]: repr(getattr(course.policy, name)) for name in fields},

@@ -116,7 +116,7 @@ class Standings:
     def refuse_changed(self, also: str = "") -> None:
         """Raise `RequestError` if marks were published under other rules or another seed.
 
-        The rules `also` are right, too: what changes under these has been looked at.
+        Marks under the rules `also` are accepted, too: the caller has compared those.
         """
         for rules, seed in self.ledger.published_under():
             if rules in (self.rules, also) and seed == self.seed:
@@ -290,7 +290,7 @@ def _results(course: Course, submission: Submission, known: Known) -> Iterator[E
 
 
 def _named_in(report: Report) -> str:
-    """Return what a report says of mistakes that a teacher has named: that is in no result."""
+    """Return the diagnoses that carry a name from a teacher, as text: no stored result has it."""
     diagnoses = (result.diagnosis for result in report.exercises)
     return repr([d for d in diagnoses if d is not None and d.faults and d.signature])
 

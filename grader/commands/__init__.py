@@ -1,4 +1,4 @@
-"""The command line: one file a command, its words (click) above and its use case below.
+"""The command line: a module for each command, with its click options and then what it does.
 
 A command's module is imported when the command is used, so that `grader --help` starts at once and
 imports can stand at the top of files. No other room imports this one.

@@ -1,7 +1,7 @@
-"""Proofs of exercises in which nothing is wrong, kept for as long as what they are of is the same.
+"""Proofs that found no problem, kept for as long as all that they depend on is unchanged.
 
-They stand in `reference/proofs.json`, which belongs into the repository: nobody who has the same
-files need prove them again.
+They are in `reference/proofs.json`, which belongs in the repository: whoever has the same
+files need not prove them again.
 """
 
 from __future__ import annotations

@@ -122,4 +122,5 @@ def _publish(standings: Standings, folder: Path, named: Named) -> None:
             made += any(r.diagnosis and named.id in r.diagnosis.faults for r in report.exercises)
             changed += before is not None and before.points != report.counted
     publisher.finish()
-    click.echo(f"  {count_students(made)} made it; {changed} mark{'s change' if changed != 1 else ' changes'}")
+    marks = "1 mark changes" if changed == 1 else f"{changed} marks change"
+    click.echo(f"  {count_students(made)} made it; {marks}")

@@ -1,7 +1,7 @@
 """Grading one submission on a platform's machine, from what `grader autograder` wrote.
 
-Nothing is written unless the grader did its part: what a platform shows for a missing result, or
-the result that says so and lies there before, is better than points that a student did not lose.
+If the grader itself fails, no result is written. The platform then reports that it is missing, or
+shows the prepared one that says so, and no student loses points for it.
 """
 
 from __future__ import annotations

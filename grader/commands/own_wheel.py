@@ -39,10 +39,9 @@ def make_wheel() -> bytes:
 
 
 def pins() -> str:
-    """Return the versions that the grader runs with here, as constraints of pip.
+    """Return constraints of pip for the versions that the grader runs with here.
 
-    Those of torch hold everywhere, any other only for this version of Python: another may need
-    others.
+    torch is pinned for every version of Python, and any other package for this one alone.
     """
     mine = f'python_version == "{sys.version_info.major}.{sys.version_info.minor}"'
     versions = dict(sorted(_needed()))

@@ -27,9 +27,9 @@ def published_standings(
 ) -> Iterator[Standing]:
     """Yield every student's standing; raise `RequestError` if one is not as published.
 
-    Students of whom something stored is damaged are left out and named. What does not say any more
-    whose it was may be of any student who is not as published. Students of whom nothing is
-    published yet are added to `waiting`, if it is given.
+    Students whose stored data is damaged are left out and named for review. If damaged data no
+    longer says whose it was, so is every student whose mark is not as published. Students without
+    a published mark are added to `waiting`, if it is given.
     """
     ledger = standings.ledger
     students, stale = ledger.students(), []

@@ -145,7 +145,7 @@ class Worksheet:
 def _refuse_idle_options(
     way: str, filling: Worksheet | None, sender: str | None, has_more: bool
 ) -> None:
-    """Raise `RequestError` for options that this way home does not have."""
+    """Raise `RequestError` for options that do not belong to this way of returning feedback."""
     if filling and way != "moodle":
         raise RequestError("--worksheet is Moodle's", "grader export canvas GRADEBOOK.csv")
     if has_more and not filling:

@@ -48,10 +48,10 @@ class Standby:
     def check(
         self, order: CheckOrder, read_errors: Callable[[Iterable[str], str], str]
     ) -> tuple[int, str]:
-        """Return the exit code of a check and what it says; get ready for the next one.
+        """Run a check; return its exit code and its output; prepare the next process.
 
-        `read_errors` gets the lines of its error stream as they come, and the exercise. Where the
-        check does not come to its end, it says what they return.
+        `read_errors` gets the lines of the error stream as they come, and the exercise. If the
+        check does not finish, what it returns takes the place of the output.
         """
         code, said = self._next().carry_out(order, read_errors)
         if not said:  # it had just waited too long

@@ -202,7 +202,7 @@ def whole_course(course: Course) -> list[str]:
 
 
 def defined_twice(course: Course) -> Iterator[str]:
-    """Yield what is wrong if two exercises define one name: of one notebook, the last counts."""
+    """Yield a problem for each name that two exercises define: one notebook keeps only the last."""
     owner: dict[str, str] = {}
     for exercise in course.exercises:
         for name in sorted(top_level_names(make_stub(exercise))):

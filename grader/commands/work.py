@@ -157,7 +157,7 @@ def check(
 
 
 def keeps_of(seed: int | None) -> Keeps:
-    """Return which trainings a check keeps and takes: with a given seed it can be repeated."""
+    """Return which trainings a check reuses: with a `seed`, only those that it would repeat."""
     return "of any seed" if seed is None else "of this seed"
 
 

@@ -1,4 +1,4 @@
-"""What the environment of a process may not decide: which tests run, and what they find."""
+"""Keeps environment variables and filters of warnings from changing the results of suites."""
 
 from __future__ import annotations
 

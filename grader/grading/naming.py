@@ -1,4 +1,4 @@
-"""Names for mistakes that no belief explains, but a teacher has named. Imports no torch."""
+"""The names that teachers gave to mistakes that the course does not know. Imports no torch."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def _explained_check(failed: Outcome, error: CheckFailure, submission: Submissio
 
 
 def _set_off_by(frames: Sequence[Frame], submission: Submission) -> str:
-    """Return what to add to an error while a file was loaded, whose last frame is shown anyway."""
+    """Return what to add to an error of a file that is loaded; its last frame is shown anyway."""
     first, says = _placed(frames[0], submission), ""
     source = first.source.strip()
     if len(frames) > 1:

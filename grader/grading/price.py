@@ -20,9 +20,10 @@ def price_of(fault: Fault, max_points: int) -> int:
 
 
 def charged_once(result: ExerciseResult) -> ExerciseResult:
-    """Return the result with the points that echoes of its mistakes took given back.
+    """Return the result with each of its mistakes charged once, at its price.
 
-    What fails for another reason is charged as before. Of several explanations, the dearest counts.
+    A result whose wrong answers are not all explained stays as it is, and a check that fails for
+    another reason costs its points. Of several explanations, the most expensive counts.
     """
     diagnosis = result.diagnosis
     if diagnosis is None or not diagnosis.faults or not diagnosis.complete:

@@ -21,9 +21,10 @@ def with_probes(
     answers: Answers,
     diagnosis: Diagnosis | None,
 ) -> ExerciseResult:
-    """Return a result with this check: worth no points, but the exercise is not done without it.
+    """Return a result with the check by probes, which is worth no points and has to pass.
 
-    Answers that right code may give as well are wrong if they are exactly those of a mistake.
+    It fails if a probe has a wrong answer that no right code gives. If the diagnosis names a
+    mistake, it also fails for answers that right code may give.
     """
     is_named = diagnosis is not None and diagnosis.faults
     wrong = catalogue.disproving(answers)

@@ -1,4 +1,4 @@
-"""Seeds: from the secret of a run to a submission's inputs, and nothing that leads back.
+"""Makes secrets, and derives seeds from them by a function that nobody can reverse.
 
 A class has a secret, which stays in its ledger. It decides the inputs of each submission together
 with the submission's own hash: the same files always get the same inputs, and other files others,

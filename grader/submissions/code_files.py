@@ -85,7 +85,7 @@ class CodeFiles:
         return is_untouched("\n".join(f"# {cell}" for cell in cells) if cells else text, stub)
 
     def same_as(self, file: Path) -> str:
-        """Return what two files have in common that do the same: their code, else their place."""
+        """Return a text that is the same for files with the same code; if unreadable, the path."""
         code = self.read(file)
         if code.problem:
             return f"{file}"

@@ -117,9 +117,8 @@ def read_file(path: Path, within: Path, most: int) -> bytes:
 def refusal(path: Path, within: Path) -> str | None:
     """Return why `open_file` refuses a file; empty if it does not, None if there is no such file.
 
-    Nothing is opened for that, so the file may be another one by the time it is: this chooses the
-    file to read, and `open_file` decides. Whoever reads a file that cannot be read says why, so
-    that is no reason here.
+    Nothing is opened, so the file may be another one later: this chooses which file to read, and
+    `open_file` decides. An error of the system is no reason here, because the reader reports it.
     """
     is_given = path == within
     try:

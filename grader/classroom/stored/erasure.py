@@ -52,8 +52,10 @@ class Erasure(Rows):
         return self._db.execute(f"DELETE FROM {what}", values).rowcount
 
     def _forget_places(self, student: str) -> None:
-        """Forget the place in the download where others have theirs as well: it may be named
-        after this student, who handed in for a group."""
+        """Delete the places in the download that other students share with this one.
+
+        Such a place may be named after this student, who handed in for a group.
+        """
         same = "(layout, names) IN (SELECT layout, names FROM origins WHERE student = ?)"
         self._deleted(f"origins WHERE student != ? AND {same}", student, student)
 

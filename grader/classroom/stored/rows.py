@@ -109,7 +109,7 @@ class Rows:
         self.review.add(student, says(table, exercise))
 
     def damage(self, student: str) -> tuple[str, ...]:
-        """Return what was damaged of what is stored about a student, in words."""
+        """Return a sentence for each damaged piece of the data that is stored about a student."""
         query = "SELECT found_in, exercise FROM damaged WHERE student = ? ORDER BY id"
         found = self._db.execute(query, [student]).fetchall()
         return tuple(says(table, exercise) for table, exercise in found)

@@ -42,7 +42,7 @@ class Settings(Rows):
         return None
 
     def put(self, key: str, value: Any) -> None:
-        """Store a setting, twice: without the secret, for one, all would be graded again."""
+        """Store a setting twice, so that one damaged copy loses nothing, such as the secret."""
         text = json.dumps(value)
         with self.writing():
             self._put("settings", [key, text], [f"{key}{TWIN}", text])

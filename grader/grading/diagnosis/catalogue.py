@@ -112,7 +112,7 @@ class Catalogue(ABC, Generic[C]):
         return self._clear(answers, wrong) or wrong
 
     def disproving(self, answers: Mapping[str, Answer]) -> list[Probe]:
-        """Return the probes whose answers, or lack of one, no right code gives."""
+        """Return the probes with no answer, or with one that no right code gives."""
         missing = [probe for probe in self.probes if probe.name not in answers]
         wrong = self._clear(answers, self._wrong(answers))
         return [probe for probe in (*wrong, *missing) if probe.decides]

@@ -113,9 +113,9 @@ def _last_line(error: Exception) -> str:
 def ask_all(
     probes: Iterable[Probe], student: Student, seed: int, exercise: str
 ) -> dict[str, Answer]:
-    """Return a student's answers to the probes, up to one that ends the worker.
+    """Ask a student's code the probes; return its answers, up to one that ends the worker.
 
-    What is not written yet answers nothing.
+    A probe of code that is not written yet gets no answer.
     """
     answers: dict[str, Answer] = {}
     for probe in probes:

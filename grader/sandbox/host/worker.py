@@ -245,7 +245,7 @@ class Worker:
         self._buffer = b"".join(parts)
 
     def _failure_of(self, error: Exception) -> StudentFailure | WorkerLost:
-        """Return what it means that the worker hung up: a crash only if the code is to blame."""
+        """Return why a worker hung up: a failure of the student only if their code ended it."""
         ended = self._end(GRACE)
         if ended is None:
             return WorkerLost(f"the process that runs student code has ended: {error!r}")

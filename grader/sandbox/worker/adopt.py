@@ -27,9 +27,9 @@ def adopt(module: nn.Module, values: Tensor) -> None:
 
 
 def strand(module: nn.Module) -> None:
-    """Make unusable what a move to another device leaves behind: tensors that are plain attributes.
+    """Make the tensors unusable that a module holds as plain attributes.
 
-    Parameters and buffers move with their module, and what `forward` makes is not there yet.
+    A move to another device would leave them behind, while parameters and buffers move.
     """
     for part in module.modules():
         registered = (part._parameters, part._buffers, part._modules)

@@ -416,7 +416,7 @@ def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noticing(switch: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that is noted, and does what `switch` does only if nothing is watched."""
+    """Return a function that notes each call, and calls `switch` only if nothing is watched."""
 
     def noticed(*args: Any, **kwargs: Any) -> Any:
         if not _active:

@@ -1,8 +1,8 @@
 """A reader that serves a class: one attempt after the other, as long as all of it is plain files.
 
 Such a reader never runs a parser on what a student wrote, so it is the same process after an
-attempt as before. It only ever brings good news: whatever needs a parser, has a problem, or takes
-too long is read again by a reader of its own, which alone decides what a student is told.
+attempt as before. It returns only attempts without problems. Any other attempt is read again by a
+reader of its own, which alone decides what the student is told.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _do_jobs(connection: socket.socket, private: Path) -> None:
 
 
 def _read_plainly(job: messages.ReadPlainly) -> messages.PlainlyRead:
-    """Read an attempt of a class; whoever is told of a problem has had a reader of their own."""
+    """Read an attempt without a parser; answer without files if it needs one or has a problem."""
     with contextlib.suppress(OwnReaderRequired):
         read = answer(job.attempt)
         if isinstance(read, messages.FilesRead) and not read.problems:
