@@ -12,7 +12,7 @@ from classroom import TINY, Instant, grade_lines, hand_in, report_of, rows
 from commandline import Cli, Said
 from regrading import adjust, batch, out, pages, regrade
 
-from grader.classroom import storage
+from grader.classroom import erasing, storage
 from grader.classroom.erasing import still_naming
 
 SECRET = "zebra_crossing_4711"  # in the code of s003 alone
@@ -224,3 +224,8 @@ def test_somebody_unknown_is_named_and_nothing_happens(
     said = cli("erase", "s009", "--in", results, "--course", pair, "--yes")
     assert (said.code, pages(handed_in)) == (2, before)
     assert "nobody is called `s009` here" in said.err
+
+
+def test_a_separator_in_what_others_wrote_does_not_end_a_line() -> None:
+    lines = [f'{{"submission": "{each}", "says": "a\u2028b\x85c"}}\n' for each in ("s001", "s002")]
+    assert erasing._results_without("".join(lines), "s002") == lines[0]
