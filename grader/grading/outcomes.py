@@ -21,8 +21,8 @@ SCRIPT = 'put what only tries the code under `if __name__ == "__main__":`'
 MAX_LINE = 100  # characters of a line of code in a message
 NEAR = 300  # characters of a line of code that are shown before the column that matters
 AROUND = 4  # lines of the student's code shown before and after the line that failed
-# Their messages are shown as they are, without the name of an exception.
 UNUSABLE = "Unusable"  # a failure of a test at what the code returned; its own fault, perhaps
+# Their messages are shown as they are, without the name of an exception.
 PLAIN_KINDS = {"Timeout", "Crash", "Protocol", "Missing", "Forbidden"}
 
 
