@@ -6,6 +6,7 @@ import ast
 import html
 import re
 import textwrap
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from grader.course.policy import Policy
 from grader.course.visibility import for_student
 from grader.report import HINT_BREAK, Diagnosis, Excerpt, Frame, Outcome
 from grader.reports import FORMATS, charts, text
-from grader.reports.pages import coloured
+from grader.reports.pages import coloured, coloured_lines
 
 # --- points and failures --------------------------------------------------------------------------
 
@@ -246,3 +247,32 @@ def test_code_around_an_error_is_numbered_and_the_line_marked() -> None:
     lines = str(coloured(where)).split("\n")
     assert [re.sub(r"<[^>]*>", "", line) for line in lines] == ["11 def f(x):", "12     return x"]
     assert [line.startswith('<span class="hll">') for line in lines] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '_ = "%' + "0" * 30_000 + '"',
+        " \n" * 30_000,
+        "match " + " " * 59_000,
+        "def\t" * 15_000,
+        '"' + "\\" * 59_999,
+        "from . import " * 4_000,
+    ],
+    ids=["format", "blank", "match", "def", "backslashes", "import"],
+)
+def test_no_text_takes_long_to_be_coloured(text: str) -> None:
+    start = time.process_time()
+    lines = str(coloured_lines(text, 1, ())).split("\n")
+    assert time.process_time() - start < 5  # it takes less than one
+    shown = "\n".join(re.sub(r'<span class="lineno">[^<]*</span>|<[^>]*>', "", li) for li in lines)
+    assert html.unescape(shown) == text.rstrip("\n")
+
+
+def test_code_is_coloured_by_what_python_reads_it_as() -> None:
+    text = "def mean(x):  # a\n    return x.sum() / len(x) + 0.5 if x is None else f'{x}'\n"
+    page = str(coloured_lines(text, 1, ()))
+    found = {text: kind for kind, text in re.findall(r'<span class="(\w+)">([^<]*)</span>', page)}
+    assert (found["def"], found["mean"], found["# a"]) == ("k", "nf", "c1")
+    assert (found["len"], found["0.5"], found["None"], found["is"]) == ("nb", "m", "kc", "ow")
+    assert (found["sum"], found["f'{x}'"]) == ("n", "s2")

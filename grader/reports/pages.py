@@ -13,13 +13,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 from grader.report import Frame, Report
 from grader.reports import charts
 from grader.reports.charges import CONSEQUENCE, checks_line, sum_line
 from grader.reports.course_path import Stop, path_of, path_through
 from grader.reports.figures import amount, change, moment
+from grader.reports.python_lexer import LinearPythonLexer
 from grader.reports.text import describe_state
 
 TEMPLATES = {"markdown": "report.md.j2", "html": "report.html.j2"}
@@ -130,9 +130,9 @@ def coloured_lines(text: str, start: int, marked: Collection[int], prefix: str =
 
 
 @cache
-def _colouring() -> tuple[PythonLexer, HtmlFormatter[str]]:
+def _colouring() -> tuple[LinearPythonLexer, HtmlFormatter[str]]:
     """Return lexer and formatter, of which the formatter costs more to make than to use."""
-    return PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
+    return LinearPythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
 
 
 def _marked(line: str, marked: bool, anchor: str) -> str:
