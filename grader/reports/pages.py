@@ -149,6 +149,6 @@ def code_style() -> Markup:
 
 def _rules(style: str) -> str:
     """Return the rules for tokens only: the page styles its background and the marked line."""
-    rules = HtmlFormatter(style=style).get_style_defs(f".{CODE}").splitlines()  # type: ignore[no-untyped-call]
+    rules = HtmlFormatter(style=style).get_style_defs(f".{CODE}").splitlines()
     tokens = [rule.partition(" /*")[0] for rule in rules if rule.startswith(f".{CODE} .")]
     return "\n".join(rule for rule in tokens if ".hll" not in rule)
