@@ -12,9 +12,11 @@ from remote_code import code_at, doubles, student_at
 from grader.errors import Mismatch, StudentFailure
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.operations import OperationCounts
+from grader.sandbox.host.proxies import Student
 from grader.testing import (
     assert_linear_memory,
     assert_memory,
+    assert_written_by_hand,
     watched,
 )
 
@@ -117,6 +119,61 @@ def test_a_forbidden_call_is_found_among_the_operations(
 def test_a_name_of_the_students_own_is_not_forbidden(connection: WorkerConnection) -> None:
     text = "from layer_norm import LayerNorm\ndef layer_norm(x): return LayerNorm(3)(x)\n"
     assert code_at(connection, text, forbidden=PATTERNS).forbidden_in_source() == []
+
+
+UNWATCHED = {
+    "in a later call": "return ln(x) if done else done.append(1) or x",
+    "in a call that raises": "raise ValueError(ln(x))",
+    "in a thread": "Pool(1).submit(ln, x).result(); return x",
+}
+LATER = """
+import torch
+from concurrent.futures import ThreadPoolExecutor as Pool
+done = []
+def ln(x): return getattr(torch.nn.functional, "layer" + "_norm")(x, (3,))
+def f(x):
+"""
+
+
+@pytest.mark.parametrize("way", UNWATCHED)
+def test_a_forbidden_call_is_found_wherever_it_runs(way: str, connection: WorkerConnection) -> None:
+    text = f"{LATER}    {UNWATCHED[way]}\n"
+    student: Any = Student(code_at(connection, text, forbidden=PATTERNS))
+    if way == "in a later call":
+        student.f(doubles(2, 3))
+    with pytest.raises(StudentFailure, match=r"torch\.layer_norm does the work"):
+        student.f(doubles(2, 3))
+
+
+def test_code_whose_watched_call_raised_is_watched_further(connection: WorkerConnection) -> None:
+    text = (
+        "import torch\n"
+        "norm, done = getattr(torch.ops.aten, '_'.join(['native', 'layer_norm'])), []\n"
+        "def f(x):\n"
+        "    if not done: raise RuntimeError(done.append(1))\n"
+        "    with torch._C.DisableTorchFunction(): return norm(x, (3,), None, None, 1e-5)[0]\n"
+    )
+    student: Any = Student(code_at(connection, text, forbidden=PATTERNS))
+    assert_written_by_hand(student, lambda: student.f(doubles(2, 3)))
+    with pytest.raises(StudentFailure, match="runs operations where the grader cannot see"):
+        student.f(doubles(2, 3))
+
+
+def test_what_a_module_calls_when_it_is_made_is_not_forbidden(connection: WorkerConnection) -> None:
+    text = (
+        "import torch\n"
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.w = torch.nn.functional.layer_norm(torch.ones(3), (3,))\n"
+    )
+    student: Any = Student(code_at(connection, text, forbidden=PATTERNS))
+    student.Model()
+
+
+def test_functions_of_other_names_are_not_forbidden(connection: WorkerConnection) -> None:
+    student: Any = Student(code_at(connection, forbidden=("torch*.layer_norm",)))
+    student.softmax(doubles(2, 3))
 
 
 # --- the largest tensor that is made --------------------------------------------------------------

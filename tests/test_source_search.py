@@ -74,15 +74,36 @@ RUN = {
     "another name": "__name__ = '__main__'",
     "another name in the globals": "globals()['__name__'] = '__main__'",
 }
+GUARDS = {
+    "plain": "if __name__ == '__main__'",
+    "turned around": 'if "__main__" == __name__',
+    "in pieces": 'if __name__ == "__ma" "in__"',
+    "in other letters": "if __ｎame__ == '__main__'",
+}
 
 
+@pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
 @pytest.mark.parametrize("how", RUN)
 def test_what_is_not_searched_is_never_run(
-    how: str, tiny_course: Course, grade: Grade, tiny_solution: str
+    how: str, guard: str, tiny_course: Course, grade: Grade, tiny_solution: str
 ) -> None:
-    guard = "if __name__ == '__main__':\n    raise LookupError\n"
-    (result,) = grade(tiny_course, {"scale": f"{RUN[how]}\n{guard}{tiny_solution}"}).exercises
+    block = f"{guard}:\n    raise LookupError(torch.layer_norm)\n"
+    text = f"{RUN[how]}\n{block}{tiny_solution}"
+    assert forbidden_calls(text, "scale.py", PATTERNS) == []
+    (result,) = grade(tiny_course, {"scale": text}).exercises
     assert result.points == result.max_points
+
+
+@pytest.mark.parametrize("block", ["__name__ == 0x" + "f" * 5000, "__name__ == (0, 'a')"])
+def test_a_strange_condition_hides_nothing(block: str) -> None:
+    text = f"import torch\nif {block}: pass\ntorch.layer_norm\n"
+    assert [use.line for use in forbidden_calls(text, "x.py", PATTERNS)] == [3]
+
+
+def test_a_cell_that_runs_without_its_block_for_a_script_is_searched() -> None:
+    block = "if __name__ == '__main__':\n    nonlocal x\n"
+    text = f"{CELL}1\nmine = torch.layer_norm\n{block}{CELL}2\nimport torch\n"
+    assert [use.line for use in forbidden_calls(text, "x.ipynb", PATTERNS, ["mine"])] == [2]
 
 
 def test_one_worker_searches_and_runs_all_files_of_a_submission(
@@ -177,6 +198,10 @@ CELLS = {
         f"{FORBIDDEN}import operator as o\no.attrgetter(input())(o)['x'].update(mine=layer)",
     ),
     "a star": ("def mine(x): return layer_norm(x)", "from torch import *\nlayer_norm"),
+    "an attribute of a class of torch": (
+        "class mine(nn.Module):\n    def forward(self, x): return self.norm(x)",
+        f"{FORBIDDEN}from torch import nn\nnn.Module.norm = layer",
+    ),
 }
 
 

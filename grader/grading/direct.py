@@ -114,7 +114,7 @@ class DirectCode:
         finally:
             # A debugger's own threads are not the student's.
             seen.add({n: count for n, count in counting.reported.items() if n != THREADS})
-        seen.check()
+        seen.check(self.forbidden)
 
     @contextlib.contextmanager
     def training(self, name: str) -> Iterator[tuple[Callable[[int, float], None], TrainingLog]]:

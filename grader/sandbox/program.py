@@ -22,7 +22,7 @@ from typing import Any
 
 from grader.sandbox.absent import Muted, importer
 from grader.sandbox.cells import BROKEN, CELL, NOTEBOOK
-from grader.sandbox.syntax import drop_script
+from grader.sandbox.syntax import parsed
 from grader.sandbox.wire import Source
 
 
@@ -118,11 +118,9 @@ class Program(MetaPathFinder, Loader):
 @functools.lru_cache(maxsize=512)
 def _compiled(text: str, file: str) -> CodeType:
     """Compile a text without what it does only as a script, which is not searched either."""
-    if "__main__" not in text:
+    if "__name__" not in text and text.isascii():  # other letters may spell that name as well
         return compile(text, file, "exec", dont_inherit=True)
-    tree = ast.parse(text, file)
-    drop_script(tree)
-    return compile(tree, file, "exec", dont_inherit=True)
+    return compile(parsed(text, file), file, "exec", dont_inherit=True)
 
 
 @functools.lru_cache(maxsize=8)

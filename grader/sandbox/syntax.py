@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import re
 import symtable
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -46,14 +45,25 @@ def top_level_names(text: str) -> set[str]:
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
 
-def drop_script(tree: ast.Module) -> None:
-    """Empty the blocks `if __name__ == "__main__":` of a file, which is never run as a script."""
+def parsed(text: str, file: str = "<unknown>") -> ast.Module:
+    """Return the tree of a source as it is run and searched: with no block for a script in it.
+
+    Such a block, `if __name__ == "__main__":`, is empty in it, for no file is run as a script.
+    """
+    tree = ast.parse(text, file)
     for node in tree.body:
-        match node:
-            case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
-                sides = {ast.unparse(side) for side in (left, right)}
-                if sides == {"__name__", "'__main__'"}:
-                    node.body = [ast.copy_location(ast.Pass(), node.body[0])]
+        if isinstance(node, ast.If) and _asks_for_script(node.test):
+            node.body = [ast.copy_location(ast.Pass(), node.body[0])]
+    return tree
+
+
+def _asks_for_script(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            names = [side.id for side in (left, right) if isinstance(side, ast.Name)]
+            values = [side.value for side in (left, right) if isinstance(side, ast.Constant)]
+            return names == ["__name__"] and values == ["__main__"]
+    return False
 
 
 def searched_nodes(
@@ -65,28 +75,25 @@ def searched_nodes(
     `reaches_any` says whether a cell looks attributes up by which it may bind any name.
     """
     if not file.endswith(NOTEBOOK):
-        with contextlib.suppress(SyntaxError, ValueError):
-            return _nodes(text)
-        return []
-    cells = []
-    for cell in _cells(text):
-        with contextlib.suppress(SyntaxError, ValueError):
-            cells.append(_cell_of(cell, reaches_any))
-    return _needed(cells, names)
+        return _nodes(text)
+    cells = ((cell, _nodes(cell)) for cell in _cells(text))
+    return _needed([_cell_of(*cell, reaches_any) for cell in cells if cell[1]], names)
 
 
 class _CellNames(NamedTuple):
-    """A cell: its nodes, and the global names that it binds, imports and uses."""
+    """A cell: its nodes, the global names and the attributes that it gives and takes."""
 
     nodes: list[ast.AST]
+    is_indirect: bool  # whether it may bind any name
     binds: set[str]
     imports: set[str]
     uses: set[str]
-    is_indirect: bool  # whether it may bind any name
+    sets: set[str]  # attributes
+    reads: set[str]
 
-    def may_mean(self, wanted: set[str], not_imported: set[str]) -> bool:
-        """Return whether it may give a meaning to names that others want, or do not import."""
-        return bool(self.binds & wanted or self.imports & not_imported)
+    def may_mean(self, wanted: set[str], not_imported: set[str], read: set[str]) -> bool:
+        """Return whether it may give a meaning to what others want, do not import, or read."""
+        return bool(self.binds & wanted or self.imports & not_imported or self.sets & read)
 
     def may_change(self, bound: set[str]) -> bool:
         """Return whether it may change what these names mean, such as a list of functions."""
@@ -100,7 +107,7 @@ def _needed(cells: Sequence[_CellNames], names: Collection[str]) -> list[ast.AST
     or change what a needed cell binds. If no cell defines the names, all are.
     """
     wanted = not_imported = set(names)
-    needed = [cell for cell in cells if cell.may_mean(wanted, not_imported)]
+    needed = [cell for cell in cells if cell.may_mean(wanted, not_imported, set())]
     if not needed:
         return [node for cell in cells for node in cell.nodes]
     size = 0
@@ -108,29 +115,23 @@ def _needed(cells: Sequence[_CellNames], names: Collection[str]) -> list[ast.AST
         size = len(needed)
         wanted = set(names).union(*(cell.uses for cell in needed))
         not_imported = set[str]().union(*(cell.uses - cell.imports for cell in needed))
+        read = set[str]().union(*(cell.reads for cell in needed))
         bound = wanted & set[str]().union(*(cell.binds for cell in needed))
         needed = [
-            each for each in cells if each.may_mean(wanted, not_imported) or each.may_change(bound)
+            each
+            for each in cells
+            if each.may_mean(wanted, not_imported, read) or each.may_change(bound)
         ]
     return [node for cell in needed for node in cell.nodes]
 
 
-def _cell_of(text: str, reaches_any: ReachesAny) -> _CellNames:
-    nodes = _nodes(text)
+def _cell_of(text: str, nodes: list[ast.AST], reaches_any: ReachesAny) -> _CellNames:
     is_indirect = BINDS_ANY.search(text) is not None or reaches_any(nodes)
-    cell = _CellNames(nodes, set(), set(), set(), is_indirect)
-    tables = [symtable.symtable(text, "cell", "exec")]
-    for table in tables:
-        tables += table.get_children()
-        is_top = table.get_type() == "module"
-        for symbol in table.get_symbols():
-            if is_top or symbol.is_global():
-                if symbol.is_imported():
-                    cell.imports.add(symbol.get_name())
-                elif symbol.is_assigned() or symbol.is_namespace():
-                    cell.binds.add(symbol.get_name())
-                if symbol.is_referenced():
-                    cell.uses.add(symbol.get_name())
+    cell = _CellNames(nodes, is_indirect, *(set() for _ in range(5)))
+    try:
+        _add_names(cell, symtable.symtable(text, "cell", "exec"))
+    except SyntaxError:  # perhaps in a block for a script alone, without which the cell runs
+        return cell._replace(is_indirect=True)
     for node in cell.nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if name in cell.imports:
@@ -139,11 +140,30 @@ def _cell_of(text: str, reaches_any: ReachesAny) -> _CellNames:
             # set of may be the module.
             case ast.Attribute(value=ast.Name(id=name), attr=part, ctx=ast.Store()):
                 cell.binds.update({name} & cell.uses, () if name == "self" else [part])
+                cell.sets.update(() if name == "self" else [part])
             case ast.Attribute(attr=part, ctx=ast.Store()):
                 cell.binds.add(part)
+                cell.sets.add(part)
+            case ast.Attribute(attr=part):
+                cell.reads.add(part)
             case ast.alias(name="*"):
                 return cell._replace(is_indirect=True)
     return cell
+
+
+def _add_names(cell: _CellNames, top: symtable.SymbolTable) -> None:
+    """Add the global names that a cell binds, imports and uses, also within its functions."""
+    tables = [top]
+    for table in tables:
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            if table is top or symbol.is_global():
+                if symbol.is_imported():
+                    cell.imports.add(symbol.get_name())
+                elif symbol.is_assigned() or symbol.is_namespace():
+                    cell.binds.add(symbol.get_name())
+                if symbol.is_referenced():
+                    cell.uses.add(symbol.get_name())
 
 
 def _cells(text: str) -> Iterator[str]:
@@ -155,9 +175,12 @@ def _cells(text: str) -> Iterator[str]:
 
 
 def _nodes(text: str) -> list[ast.AST]:
+    """Return the nodes of a source; none if it does not parse, which loading it tells."""
+    try:
+        tree = parsed(text)
+    except (SyntaxError, ValueError):
+        return []
     nodes = []
-    tree = ast.parse(text)
-    drop_script(tree)
     for node in ast.walk(tree):
         nodes.append(node)
         if len(nodes) > MAX_NODES:

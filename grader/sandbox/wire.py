@@ -55,7 +55,7 @@ Sizes = Annotated[list[int], msgspec.Meta(max_length=16)]  # a tensor's shape or
 Items = msgspec.Meta(max_length=MAX_ITEMS)
 Many = msgspec.Meta(max_length=MAX_ENTRIES)
 Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
-Watch = Literal["", "functions", "all", "memory"]  # what of a request is counted
+Watch = Literal["", "names", "functions", "all", "memory"]  # what of a request is counted
 
 
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
@@ -151,8 +151,9 @@ class Search(msgspec.Struct, tag="search", frozen=True):
 class Call(msgspec.Struct, tag="call", frozen=True):
     """Call a handle, or its attribute `name`.
 
-    `watch` asks for the operations that ran: the `functions` called, `all`, which adds the
-    kernels, or `memory`, which adds the peak of memory to those. A `quiet` call has no answer; its
+    `watch` asks for the operations that ran: the `names` of functions that this test has not called
+    yet, all `functions` called, `all`, which adds the kernels, or `memory`, which adds the peak of
+    memory to those. A `quiet` call has no answer; its
     failure is the answer to the next request.
     """
 

@@ -57,6 +57,7 @@ class WorkerConnection:
         self.layers: tuple[str, ...] = ()  # of the worker's confinement
         self.lost: WorkerLost | None = None  # why a worker is gone through no fault of the code
         self.called = False  # whether the test called the student's code
+        self.untold: set[str] = set()  # exercises whose last watched call did not come to its end
         self.printed: list[str] = []  # by the student's code, in this test
         self.next_id: Callable[[], int] = itertools.count(1).__next__  # for the next request
         self._connect = connect

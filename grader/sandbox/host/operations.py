@@ -6,8 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from grader.errors import StudentFailure
+from grader.report import Frame
 from grader.sandbox import wire
 
 CALLED_BACK = "unseen.callbacks"
@@ -83,8 +85,21 @@ class OperationCounts:
             made = MadeTensor(tuple(map(int, sizes)), item_bytes)
             self.largest = max(self.largest, made, key=lambda made: made.elements)
 
-    def check(self) -> None:
-        """Raise `StudentFailure` if the code hid operations from the watch."""
+    def check(self, forbidden: Sequence[str] = ()) -> None:
+        """Raise `StudentFailure` if the code hid operations, or ran one that is `forbidden`.
+
+        That is one whose name matches a pattern such as `torch*.layer_norm`.
+        """
         for name, sentence in HIDING.items():
             if self._unseen[name]:
                 raise StudentFailure("Forbidden", sentence)
+        for name in self.counts:
+            plain = "torch." + name.partition(".")[2]
+            if any(fnmatchcase(plain, pattern) for pattern in forbidden):
+                raise forbidden_call(plain)
+
+
+def forbidden_call(name: str, *frames: Frame) -> StudentFailure:
+    """Return the failure for a call that the exercise forbids."""
+    message = f"{name} does the work that this exercise asks you to write"
+    return StudentFailure("Forbidden", message, frames)

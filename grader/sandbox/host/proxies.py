@@ -93,6 +93,7 @@ class RemoteCode:
         self.connection, self.subject, self.forbidden = connection, subject, subject.forbidden
         self.trainings = trainings or Trainings()
         self._counts: OperationCounts | None = None
+        self._is_training = False  # whose calls are many, and would take longer
         self._written: tuple[Tensor, ...] | None = None  # those that calls may write into
         self._last: Callable[[], str] = str  # returns the last call in words
 
@@ -117,34 +118,53 @@ class RemoteCode:
     def watched(self, watch: wire.Watch) -> Iterator[OperationCounts]:
         """Count the operations of every call in the block, as `wire.Call` describes."""
         self._counts = counts = OperationCounts(watch)
+        # A call that raises tells nothing of what the code calls otherwise.
+        self.connection.untold.add(self.subject.exercise)
         try:
             yield counts
+            self.connection.untold.discard(self.subject.exercise)
         finally:
             self._counts = None
-        counts.check()
+        counts.check(self.forbidden)
 
     @property
     def _watch(self) -> wire.Watch:
-        return "" if self._counts is None else self._counts.watch
+        """What is counted of a request: of code that may not call everything, at least names."""
+        if self._counts is not None:
+            return self._counts.watch
+        if self._is_training or not self.forbidden:
+            return ""
+        return "all" if self.subject.exercise in self.connection.untold else "names"
 
     def _ask(self, request: Any, name: str = "") -> wire.Reply:
         """Return the reply to a request that may be watched, and calls `name`."""
         try:
             reply = self.connection.ask(self.subject, request, name)
         except StudentFailure as failure:
-            if self._counts is not None:
-                self._counts.add(failure.operations)
+            self._note(failure.operations)
             raise
-        if self._counts is not None:
-            self._counts.add(reply.operations)
+        self._note(reply.operations)
         return reply
+
+    def _note(self, operations: Mapping[str, int]) -> None:
+        """Add what a watch reports to what is counted; without that, check it."""
+        if self._counts is not None:
+            self._counts.add(operations)
+        elif operations:
+            counts = OperationCounts()
+            counts.add(operations)
+            counts.check(self.forbidden)
 
     @contextlib.contextmanager
     def training(self, name: str) -> Iterator[tuple[Remote, TrainingLog]]:
         """Let calls in the block train; yield what they take as `report`, and the log of it."""
         heard = functools.partial(self.trainings.on_report, name)
-        with self.connection.training(self.subject, heard) as log:
-            yield Remote(self, wire.REPORT), log
+        self._is_training = True
+        try:
+            with self.connection.training(self.subject, heard) as log:
+                yield Remote(self, wire.REPORT), log
+        finally:
+            self._is_training = False
 
     @contextlib.contextmanager
     def sharing(self, *written: Tensor) -> Iterator[None]:
@@ -225,7 +245,8 @@ class RemoteCode:
         number, grad = self.connection.next_id(), torch.is_grad_enabled()
         packed = [pack(value) for value in args]
         named = {key: pack(value) for key, value in kwargs.items()}
-        return wire.Call(number, target, name, packed, named, grad, self._watch, quiet), tensors
+        watch: wire.Watch = "" if quiet else self._watch
+        return wire.Call(number, target, name, packed, named, grad, watch, quiet), tensors
 
     def _result(self, value: wire.Value, call: int, inputs: list[Tensor]) -> Any:
         """Return a reply's value; the backward of tensors with gradients runs in the worker."""

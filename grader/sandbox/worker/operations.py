@@ -65,7 +65,7 @@ KERNEL_WATCHES = ("all", "memory")  # those that count operations as well as fun
 OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces run Python code
 MAX_OPERATIONS = 4096  # names of operations that are remembered
 
-_active: list[OperationWatch] = []  # innermost last; threads report to it
+_active: list[OperationWatch | NameWatch] = []  # innermost last; threads report to it
 _own_threads = 0  # of the worker itself, beside the main one
 
 
@@ -157,6 +157,91 @@ class OperationWatch:
         if self._threads or _other_threads():
             self.counts[THREADS] += 1
 
+    def note(self, name: str) -> None:
+        """Count something of this name."""
+        self.counts[name] += 1
+
+    def in_thread(self) -> _Counting:
+        """Return what counts the operations of another thread in the block."""
+        return _Counting(self)
+
+
+class NameWatch:
+    """A context manager for one call after the other that notes the names of functions called.
+
+    `reported` has those of the last call that no call before it had, each once. It costs a third of
+    what an `OperationWatch` does, so that every call of code that may not call everything can be
+    watched; but it does not see what runs where torch's modes are switched off for a while, nor in
+    code that torch calls back.
+    """
+
+    def __init__(self) -> None:
+        self.reported: dict[str, int] = {}
+        self._called: set[Any] = set()
+        self._known: set[str] = set()
+        self._threads = 0
+        self._mode: _ModeOnTop | None = None
+
+    def __enter__(self) -> NameWatch:
+        _prepare()
+        self.reported, self._called = {}, set()
+        self._threads = _other_threads()
+        self._mode = self.in_thread()
+        self._mode.start()
+        _active.append(self)
+        return self
+
+    def settle(self, *, draws: bool = False) -> None:
+        """Stop noting calls; `draws` says that the call made a module, and called no answer's."""
+        if self._mode is None:
+            return
+        mode, self._mode = self._mode, None
+        if not mode.stop():
+            self.reported[SWITCHED_OFF] = 1
+        called = () if draws else self._called
+        names = {f"torch.{getattr(func, '__name__', func)}" for func in called}
+        self.reported.update(dict.fromkeys(names - self._known, 1))
+        self._known |= names
+
+    def __exit__(self, *exc: Any) -> None:
+        self.settle()
+        _active.remove(self)
+        if self._threads or _other_threads():
+            self.reported[THREADS] = 1
+
+    def note(self, name: str) -> None:
+        """Report this name."""
+        self.reported[name] = 1
+
+    def in_thread(self) -> _ModeOnTop:
+        """Return what notes the calls of a thread in the block."""
+        return _ModeOnTop(_Names(self._called))
+
+
+class _ModeOnTop:
+    """A mode of torch on top of all others of this thread, from `start` to `stop`."""
+
+    def __init__(self, mode: TorchFunctionMode) -> None:
+        self._mode: Any = mode
+        self._before: tuple[list[Any], list[Any]] = [], []
+
+    def start(self) -> None:
+        self._before = _stacks()
+        self._mode.__enter__()
+
+    def stop(self) -> bool:
+        """Take the mode off; return False if it is gone, or if others were left above it."""
+        functions, kernels = self._before
+        found = _stacks()
+        if _same(found[0], [*functions, self._mode]) and _same(found[1], kernels):
+            self._mode.__exit__(None, None, None)
+            return True
+        for _ in found[0][len(functions) :]:
+            _POP_FUNCTION()
+        for _ in found[1][len(kernels) :]:
+            _POP_DISPATCH(None)
+        return False
+
 
 class _Counting:
     """The modes and the record of one thread; they report to a watch."""
@@ -166,8 +251,7 @@ class _Counting:
         token = secrets.token_hex(8)
         self._marks = _Marks(f"seen {token}", f"open {token}", f"end {token}")
         self._end = _MARK(self._marks.end)  # entered, and never left within the record
-        self._mode: Any = None
-        self._before: tuple[list[Any], list[Any]] = [], []
+        self._mode: _ModeOnTop | None = None
         self._is_recording = False
 
     def start(self) -> None:
@@ -177,24 +261,16 @@ class _Counting:
             self._watch.counts[SWITCHED_OFF] += 1
         else:
             self._is_recording = True
-        self._before = _stacks()
-        self._mode = _Functions(self._watch, self._marks)
-        self._mode.__enter__()
+        self._mode = _ModeOnTop(_Functions(self._watch, self._marks))
+        self._mode.start()
 
     def settle(self) -> None:
         """Take the mode off; note whether somebody else did, or left modes of their own."""
         if self._mode is None:
             return
-        functions, kernels = self._before
-        found, mode, self._mode = _stacks(), self._mode, None
-        if _same(found[0], [*functions, mode]) and _same(found[1], kernels):
-            mode.__exit__(None, None, None)
-        else:
+        mode, self._mode = self._mode, None
+        if not mode.stop():
             self._watch.counts[SWITCHED_OFF] += 1
-            for _ in found[0][len(functions) :]:
-                _POP_FUNCTION()
-            for _ in found[1][len(kernels) :]:
-                _POP_DISPATCH(None)
         self._end.__enter__()
 
     def stop(self) -> None:
@@ -313,6 +389,20 @@ def _operation(name: str) -> _Operation | None:
 _OPERATIONS = _Operations()
 
 
+class _Names(TorchFunctionMode):
+    """Notes the functions that are called."""
+
+    def __init__(self, called: set[Any]) -> None:
+        super().__init__()
+        self._note = called.add
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        self._note(func)
+        return func(*args, **(kwargs or {}))
+
+
 class _Functions(TorchFunctionMode):
     """Counts the functions that are called, and marks in torch's record what they run."""
 
@@ -401,7 +491,7 @@ def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
     def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
         if not _active:
             return start(function, *rest, **options)
-        counting = _Counting(_active[-1])
+        counting = _active[-1].in_thread()
 
         def counted(*args: Any, **kwargs: Any) -> Any:
             counting.start()
@@ -421,7 +511,7 @@ def _noticing(switch: Callable[..., Any]) -> Callable[..., Any]:
     def noticed(*args: Any, **kwargs: Any) -> Any:
         if not _active:
             return switch(*args, **kwargs)
-        _active[-1].counts[SWITCHED_OFF] += 1
+        _active[-1].note(SWITCHED_OFF)
         return []
 
     return noticed
@@ -452,7 +542,7 @@ def _set_direct_kernel(operation: OpOverload[Any, Any], kernel: Callable[..., An
 
 def _note_inside(name: str) -> None:
     if _active:
-        _active[-1].counts[KERNELS + name.partition("::")[2].partition(".")[0]] += 1
+        _active[-1].note(KERNELS + name.partition("::")[2].partition(".")[0])
 
 
 _WITHOUT_MEMORY, _WITH_MEMORY = (

@@ -26,7 +26,7 @@ from grader.sandbox.program import Program
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
 from grader.sandbox.worker.adopt import adopt, strand
-from grader.sandbox.worker.operations import OperationWatch
+from grader.sandbox.worker.operations import NameWatch, OperationWatch
 from grader.sandbox.worker.output import CapturedOutput
 from grader.sandbox.worker.progress import CallProgress
 
@@ -69,7 +69,8 @@ class Server:
         self._seed = 0
         self._draws_elsewhere = False  # whether the code may use other generators than torch's
         self._active: Program | None = None
-        self._watch: OperationWatch | None = None
+        self._watch: OperationWatch | NameWatch | None = None
+        self._names = NameWatch()  # of all calls of this test
         self._owed: wire.Failure | None = None  # of a quiet call; the next answer
 
     def answer(self, request: wire.Request) -> wire.Answer | None:
@@ -161,6 +162,7 @@ class Server:
         self._graphs.clear()
         self._printed.clear()
         self._owed = None
+        self._names = NameWatch()
         self._seed_all(seed)
 
     def _seed_all(self, seed: int) -> None:
@@ -233,9 +235,9 @@ class Server:
             reply = self._answer(request.id, value, program, [])
         return self._with_operations(reply)
 
-    def _watching(self, watch: wire.Watch) -> OperationWatch:
+    def _watching(self, watch: wire.Watch) -> OperationWatch | NameWatch:
         """Return the context that counts the operations of a request, if it is watched."""
-        self._watch = OperationWatch(watch)
+        self._watch = self._names if watch == "names" else OperationWatch(watch)
         return self._watch
 
     def _with_operations(self, reply: wire.Reply) -> wire.Reply:
