@@ -94,6 +94,16 @@ def test_a_folder_of_exercises_is_not_a_class(file: str, tmp_path: Path, course:
     assert raised.value.remedy == f"grader check {tmp_path}"
 
 
+def test_one_file_named_like_an_exercise_does_not_refuse_a_class(
+    tmp_path: Path, course: Course
+) -> None:
+    place(tmp_path, "s001.py", "s002.ipynb", "layer_norm.py")
+    found = find_attempts(tmp_path, course)
+    assert list(by_student(found)) == ["s001", "s002"]
+    what = "is an exercise that lies beside the students' work"
+    assert found.left_out == (LeftOut("layer_norm.py", what),)
+
+
 @pytest.mark.parametrize("file", ["scale.py", "scale.ipynb", "scale/solution.py"])
 def test_an_exercise_beside_the_students_folders_is_nobodys(
     file: str, tmp_path: Path, tiny_course: Course

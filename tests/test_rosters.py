@@ -131,6 +131,25 @@ def test_two_lines_of_one_name_are_said_and_flagged(
     assert flags(tmp_path, "73") == []
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "owners"),
+    [("s001", "S001", ["s001"]), ("s001", "ｓ００１", ["s001"]), ("S001", "ｓ００１", [])],
+)
+def test_a_line_of_the_roster_is_that_of_one_student(
+    first: str, second: str, owners: list[str], cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {f"{name}/scale.py": "# 8 points" for name in (first, second)})
+    said = batch(cli, tmp_path, roster="id,name,section\ns001,Student One,B\n")
+    found = lines(tmp_path)
+    assert [name for name in (first, second) if found[name]["section"] == "B"] == owners
+    why = "fits line 2 of the roster, as another hand-in does, so it was not used"
+    for name in {first, second} - {*owners}:
+        assert flags(tmp_path, name) == [why]
+        assert f"{name} {why}" in said.err
+    for name in owners:
+        assert flags(tmp_path, name) == []
+
+
 @pytest.mark.slow
 def test_flags_of_the_roster_survive_a_merge(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})

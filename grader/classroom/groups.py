@@ -19,6 +19,7 @@ EXPECTED = "a file of groups has a line for each student, with the columns group
 # A column of sections looks like one of groups, but in most sections several students hand in.
 FEWEST_SECTIONS = 3
 MAX_NAMED = 5  # members of a group
+CONTESTED = "as another hand-in does, so it was not used"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Member:
     attempts: tuple[Attempt, ...] = ()
     person: Person = field(default_factory=Person)
     is_group: bool = False  # a submission that has the name of a group
+    claims: str = ""  # what is said if others fit the same line of the roster
 
     @property
     def who(self) -> str:
@@ -74,14 +76,42 @@ def find_members(attempts: Sequence[Attempt], roster: Roster) -> list[Member]:
     own: dict[str, list[Attempt]] = defaultdict(list)
     for attempt in attempts:
         own[attempt.student].append(attempt)
-    members = [_member(student, theirs, roster) for student, theirs in own.items()]
+    latest = {student: theirs[-1] for student, theirs in own.items()}
+    rows = {student: roster.find(attempt) for student, attempt in latest.items()}
+    owners = _owners(latest, rows)
+    members = []
+    for student, theirs in own.items():
+        row, claims = rows[student], ""
+        if row is not None and owners[row.student] != student:
+            claims = (
+                f"fits line {row.line} of the roster, as another hand-in does, so it was not used"
+            )
+            row = None
+        person = merged(latest[student].person, row)
+        members.append(Member(student, row, tuple(theirs), person, claims=claims))
     missing = roster.missing(member.row for member in members if member.row)
     return [*members, *(Member(row.student, row, person=row.person) for row in missing)]
 
 
-def _member(student: str, attempts: Sequence[Attempt], roster: Roster) -> Member:
-    row = roster.find(attempts[-1])
-    return Member(student, row, tuple(attempts), merged(attempts[-1].person, row))
+def _owners(
+    latest: Mapping[str, Attempt], rows: Mapping[str, RosterRow | None]
+) -> Mapping[str, str]:
+    """Return whose each row of the roster is: of several that fit, the one who has its very words.
+
+    If several have them, or none, it is nobody's.
+    """
+    fitting: dict[str, list[str]] = defaultdict(list)
+    exact: dict[str, list[str]] = defaultdict(list)
+    for student, row in rows.items():
+        if row is not None:
+            fitting[row.student].append(student)
+            if row.is_named_by(latest[student]):
+                exact[row.student].append(student)
+    owners = {}
+    for row_student, students in fitting.items():
+        found = students if len(students) == 1 else exact[row_student]
+        owners[row_student] = found[0] if len(found) == 1 else ""
+    return owners
 
 
 def merged(person: Person, row: RosterRow | None) -> Person:

@@ -242,9 +242,10 @@ def check_roster(shared: Shared, roster: Roster) -> None:
     handed_in = [member for member in shared.members if member.attempts]
     unknown = []
     for member in handed_in:
-        several = roster.matching(member.attempts[-1]) if member.row is None else []
-        if several:
+        why = member.claims
+        if member.row is None and not why and roster.matching(member.attempts[-1]):
             why = "fits several lines of the roster, so none was used"
+        if why:
             shared.said.append(f"{member.who} {why}")
             shared.flags[member.student].append(why)
         elif member.row is None and roster.rows:

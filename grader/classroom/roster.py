@@ -81,6 +81,12 @@ class RosterRow:
     unread: str = ""
     line: int = dataclasses.field(default=0, compare=False)
 
+    def is_named_by(self, attempt: Attempt) -> bool:
+        """Return whether an attempt has one of this row's identifiers, letter by letter."""
+        one, row = attempt.person, self.person
+        pairs = ((one.login, row.login), (one.email, row.email), (one.number, row.number))
+        return attempt.student == self.student or any(a == b != "" for a, b in pairs)
+
 
 @dataclass(frozen=True)
 class Roster:

@@ -31,7 +31,10 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     """
     exercises = _exercises_in(listing, course)
     others = [entry for entry in listing.entries if entry.name not in exercises]
-    if exercises and not any(entry.is_folder or is_archive(entry.name) for entry in others):
+    # A student may have named the only file like an exercise, and a submission may have a helper.
+    files = [entry for entry in others if is_code_or_opened(entry.name)]
+    several = any(entry.is_folder or is_archive(entry.name) for entry in others)
+    if exercises and not several and len(files) <= len(exercises):
         raise RequestError(
             f"{listing.folder} looks like one submission, not like a class: it holds "
             f"{next(iter(exercises.values()))}",
