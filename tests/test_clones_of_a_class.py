@@ -352,3 +352,16 @@ def test_no_name_is_so_long_that_a_flag_is_lost(tmp_path: Path, batch: Cli) -> N
     assert batch() == {"s001": "0"}
     assert any("edits are not committed" in flag for flag in flags(tmp_path, "s001"))
     assert any("could not be read: no exercise" in flag for flag in flags(tmp_path, "s001"))
+
+
+@pytest.mark.slow
+def test_a_file_in_a_thousand_places_takes_the_time_of_one(tmp_path: Path, batch: Cli) -> None:
+    clone = commit(tmp_path / "class/s001", scale=TWO)
+    (tmp_path / "large").write_text("def x  # scale\n" * 500_000)
+    blob = git(clone, "hash-object", "-w", str(tmp_path / "large")).strip()
+    listed = "".join(f"100644 blob {blob}\t{number:06d}.py\n" for number in range(1000))
+    tree = git(clone, "mktree", given=listed).strip()
+    git(clone, "update-ref", "HEAD", git(clone, "commit-tree", tree, "-m", "x").strip())
+    before = time.process_time()
+    assert batch() == {"s001": "2"}
+    assert time.process_time() - before < 10  # a look at each of them takes a minute

@@ -126,7 +126,14 @@ def _oddities(clone: Path, commits: Commits, course: Course) -> Iterator[str]:
     near = {path: files[path] for path in _nearest(files)}
     wanted = [blob for blob in near.values() if blob not in known]
     contents = {**known, **(commits.read(wanted) if wanted else {})}
-    if not any(_has_work(path, contents.get(blob, b""), course) for path, blob in near.items()):
+    # A file may lie in a thousand places.
+    different = {
+        (_exercise_of(path, course), _is_python(path), blob) for path, blob in near.items()
+    }
+    if not any(
+        _has_work(name, is_python, contents.get(blob, b""), course)
+        for name, is_python, blob in different
+    ):
         yield NEVER
 
 
@@ -198,10 +205,17 @@ def _exercise_of(path: str, course: Course) -> str:
     )
 
 
-def _has_work(path: str, data: bytes, course: Course) -> bool:
-    """Return whether a file of a commit is work of the student: for an exercise, and not a stub."""
-    name, known = _exercise_of(path, course), exercise_names(course)
-    if name and path.lower().endswith(".py"):
+def _is_python(path: str) -> bool:
+    return path.lower().endswith(".py")
+
+
+def _has_work(name: str, is_python: bool, data: bytes, course: Course) -> bool:
+    """Return whether a file of a commit is work of the student: for an exercise, and not a stub.
+
+    `name` is the exercise that it is meant for by its own name, or nothing.
+    """
+    known = exercise_names(course)
+    if name and is_python:
         stub = next(each.stub for each in known if each.name == name)
         return not is_untouched(data.decode("utf-8-sig", "replace"), stub)
     if name and data.strip():
