@@ -64,7 +64,7 @@ CRAFTED = {  # each of them may yield a.py, but no other file
     "one name twice": archive(b"a.py", b"a.py"),
     "a file that is a folder": zipped({"a.py": b"", "a.py/evil.py": b"", "a.py/": b""}),
     "a hundred thousand members": archive(*[b"evil.py"] * 100_000),
-    "members that overlap": archive(*[b"evil.py"] * 999, data=bytes(60_000)),
+    "members that overlap": archive(*(b"evil%03d.py" % n for n in range(999)), data=bytes(60_000)),
     "members that fill the room": zipped({f"{n}.py": bytes(60_000) for n in range(600)}),
     "encryption": archive(b"evil.py", flags=1),
     "strong encryption": archive(b"evil.py", flags=0x41),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -31,6 +31,12 @@ class PackedFile:
     read: Callable[[int], bytes]
 
 
-def member_path(name: str) -> PurePosixPath:
-    """Return the path that a name in an archive means; Windows separates folders by backslashes."""
-    return PurePosixPath(name.replace("\\", "/"))
+def member_paths(names: Iterable[str]) -> Iterator[PurePosixPath]:
+    """Yield the paths that the names in an archive mean.
+
+    Windows may separate folders by backslashes. Beside a name with a slash, a backslash is a sign
+    that somebody put into a file's name: it leads into no folder, and stands as `_` in the path.
+    """
+    names = list(names)
+    instead = "_" if any("/" in name for name in names) else "/"
+    return (PurePosixPath(name.replace("\\", instead)) for name in names)

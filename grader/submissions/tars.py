@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
+import itertools
 import os
 import tarfile
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from grader.submissions.packed import (
     PackedFile,
     TooLarge,
     UnreadableArchive,
-    member_path,
+    member_paths,
 )
 
 GZIP = b"\x1f\x8b"  # how a file that is compressed by gzip begins
@@ -77,19 +79,18 @@ class _Limited:
 
 
 def _members(opened: tarfile.TarFile, most: int) -> Iterator[PackedFile]:
-    for number, info in enumerate(opened):
-        if number >= most:
-            raise UnreadableArchive(f"the archive holds more than {most} files")
+    infos = list(itertools.islice(opened, most + 1))
+    if len(infos) > most:
+        raise UnreadableArchive(f"the archive holds more than {most} files")
+    for info, path in zip(infos, member_paths(info.name for info in infos)):
         if not info.isdir():
-            yield _member(opened, info)
+            reader = functools.partial(_read, opened, info)
+            yield PackedFile(path, info.size, _refusal(info), reader)
 
 
-def _member(opened: tarfile.TarFile, info: tarfile.TarInfo) -> PackedFile:
-    def read(most: int) -> bytes:
-        stream = opened.extractfile(info)
-        return stream.read(most) if stream else b""
-
-    return PackedFile(member_path(info.name), info.size, _refusal(info), read)
+def _read(opened: tarfile.TarFile, info: tarfile.TarInfo, most: int) -> bytes:
+    stream = opened.extractfile(info)
+    return stream.read(most) if stream else b""
 
 
 def _refusal(info: tarfile.TarInfo) -> str:

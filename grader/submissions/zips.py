@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import stat
 import struct
 from collections.abc import Iterator
 from io import BufferedReader
+from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from grader.submissions.packed import PackedFile, UnreadableArchive, member_path
+from grader.submissions.packed import PackedFile, UnreadableArchive, member_paths
 
+LISTED = b"PK\1\2"  # how a member in the list begins
+# And what follows: the version that unpacks it, flags, sizes, lengths of name, extra fields and
+# comment, and where it lies.
+LISTED_AS = struct.Struct("<6xBxH10xLL3H8xL")
+LARGE = 0xFFFF_FFFF  # a size or a place that an extra field has
+LARGE_EXTRA, NAME_EXTRA = 0x0001, 0x7075  # that field, and one with the name in UTF-8
 MAX_EXTRA = 1024  # bytes of extra fields of one member; `zipfile` needs their square in time
-LISTED, LISTED_BYTES = b"PK\1\2", 46  # how a member in the list begins, and its fixed length
+NO_EXTRA = 0xFFFF  # a field that means nothing to `zipfile`
+NEWEST, UTF_8 = 63, 0x800  # the highest version that `zipfile` reads; a flag of names
 METHODS = (ZIP_STORED, ZIP_DEFLATED)  # the others unpack without a memory limit
 
 
@@ -27,19 +36,24 @@ def zip_members(
     guarded = _GuardedReader(stream, most_members, most_listing)
     with guarded, ZipFile(guarded) as opened:
         guarded.release()
-        yield [_member(opened, info) for info in opened.infolist() if not _is_folder(info)]
+        yield list(_members(opened))
 
 
-def _is_folder(info: ZipInfo) -> bool:
-    return info.filename.endswith(("/", "\\"))
+def _members(opened: ZipFile) -> Iterator[PackedFile]:
+    infos = opened.infolist()
+    seen = set[PurePosixPath]()
+    for info, path in zip(infos, member_paths(info.filename for info in infos)):
+        if not info.filename.endswith(("/", "\\")):
+            refusal = _refusal(info) or ("has the name of another file" if path in seen else "")
+            seen.add(path)
+            yield PackedFile(
+                path, info.compress_size, refusal, functools.partial(_read, opened, info)
+            )
 
 
-def _member(opened: ZipFile, info: ZipInfo) -> PackedFile:
-    def read(most: int) -> bytes:
-        with opened.open(info) as stream:
-            return stream.read(most)
-
-    return PackedFile(member_path(info.filename), info.compress_size, _refusal(info), read)
+def _read(opened: ZipFile, info: ZipInfo, most: int) -> bytes:
+    with opened.open(info) as stream:
+        return stream.read(most)
 
 
 def _refusal(info: ZipInfo) -> str:
@@ -55,7 +69,8 @@ class _GuardedReader(BufferedReader):
     """The bytes of a zip, whose list of members is measured when `zipfile` asks for it.
 
     Measuring these very bytes leaves no room for an archive that has two lists, one for us and one
-    for `zipfile`. Until the reader is released, it refuses a list that would take long to parse.
+    for `zipfile`. Until the reader is released, it refuses a list that would take long to parse,
+    and mends entries for which `zipfile` would refuse all others.
     """
 
     def __init__(self, stream: BufferedReader, most_members: int, most_listing: int) -> None:
@@ -75,21 +90,51 @@ class _GuardedReader(BufferedReader):
         data = super().read(most + 1 if size is None or size < 0 else min(size, most + 1))
         if len(data) > most:
             raise UnreadableArchive("the archive's list of files is too long")
-        _measure(data, self._most_members)
-        return data
+        return _mended(data, self._most_members)
 
 
-def _measure(listing: bytes, most: int) -> None:
-    """Raise `UnreadableArchive` if a zip's list names too many members, or describes one at length.
+def _mended(listing: bytes, most: int) -> bytes:
+    """Return a zip's list without what `zipfile` does not parse, which is then read as it can be.
 
-    The number in the header of the list is not used: `zipfile` reads to the end of the list.
+    The number in the header of the list is not used: `zipfile` reads to the end of the list. Raises
+    `UnreadableArchive` if it names too many members.
     """
+    mended = bytearray(listing)
     at = members = 0
-    while listing.startswith(LISTED, at) and at + LISTED_BYTES <= len(listing):
-        name, extra, comment = struct.unpack_from("<3H", listing, at + 28)
-        at += LISTED_BYTES + name + extra + comment
+    while listing.startswith(LISTED, at) and at + LISTED_AS.size <= len(listing):
+        version, flags, *sizes, name, extra, comment, place = LISTED_AS.unpack_from(listing, at)
+        mended[at + 6] = min(version, NEWEST)
+        start = at + LISTED_AS.size
+        if flags & UTF_8 and not _is_utf_8(listing[start : start + name]):
+            struct.pack_into("<H", mended, at + 8, flags & ~UTF_8)
+        start += name
+        needs = [sizes[1], sizes[0], place].count(LARGE)
+        if extra >= 4 and not _is_sound(listing[start : start + extra], needs):
+            struct.pack_into("<HH", mended, start, NO_EXTRA, extra - 4)
+        at = start + extra + comment
         members += 1
         if members > most:
             raise UnreadableArchive(f"the archive holds more than {most} files")
-        if extra > MAX_EXTRA:
-            raise UnreadableArchive("the archive's list of files has too long entries")
+    return bytes(mended)
+
+
+def _is_utf_8(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_sound(extra: bytes, needs: int) -> bool:
+    """Return whether extra fields are soon read, and have `needs` numbers of large members."""
+    at = 0
+    while len(extra) <= MAX_EXTRA and at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        data = extra[at + 4 : at + 4 + length]
+        at += 4 + length
+        if at > len(extra) or (kind == LARGE_EXTRA and length < 8 * needs):
+            return False
+        if kind == NAME_EXTRA and (length < 5 or not _is_utf_8(data[5:])):
+            return False
+    return len(extra) <= MAX_EXTRA
