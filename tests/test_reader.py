@@ -11,7 +11,9 @@ import os
 import signal
 import stat
 import sys
+import time
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import pytest
 from classroom import Instant, hand_in, marks, report_of, rows, waits
 from commandline import Cli, Said
 
+from grader.classroom import intake
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, AttemptPart, attempt, collect
@@ -318,6 +321,26 @@ def test_a_reader_that_does_not_end_is_ended(
     said, report = graded("scale.py", b"hostile = 1\n")
     assert (said.code, report["points"]) == (1, 0), said.err
     assert "takes" in report["exercises"][0]["advice"]
+
+
+def test_a_student_whose_attempts_take_long_to_read_does_not_keep_the_class(
+    cli: Cli, instant: Instant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Counter[str]()
+
+    def slowly(attempt: Attempt, course: Course) -> Submission:
+        calls[attempt.student] += 1
+        time.sleep(0.03 if attempt.student == "501" else 0)
+        return collect(attempt, course)
+
+    monkeypatch.setattr(intake, "collect", slowly)
+    for name, value in {"SLOW": 0.03, "MOST_SLOW": 0.1, "MOST_SLOW_GRADED": 10}.items():
+        monkeypatch.setattr(intake, name, value)
+    versions = {f"ab_501_{100 + n}_scale-{n}.py": f"# {n % 9} points" for n in range(1, 31)}
+    hand_in(tmp_path / "class", {**versions, "cd_502_9_scale.py": "# 8 points"})
+    cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
+    assert 3 <= calls["501"] <= 8
+    assert marks(tmp_path / "out") == {"501": "3", "502": "8"}
 
 
 def attempt_in(folder: Path) -> Attempt:

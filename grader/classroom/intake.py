@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections import deque
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -35,12 +36,17 @@ from grader.submissions.layouts import (
     collect,
     find_attempts,
     open_submissions,
+    unread,
 )
 from grader.submissions.notes import folded
 from grader.submissions.submission import Submission
 
 MAX_NAMED = 5  # lines of one name
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
+# Most attempts are read in a hundredth of a second. Those that take longer than the first number of
+# seconds may take so many together, for each student, and what is graded the last number.
+SLOW, MOST_SLOW, MOST_SLOW_GRADED = 5.0, 20.0, 40.0
+TOO_SLOW = "not read, because earlier attempts took too long to read; hand in plain files"
 ROSTER, GROUPS = "roster", "groups"  # the settings with the lists of the class
 Which = Literal["latest", "best", "first", "all"]
 
@@ -142,17 +148,17 @@ class Intake:
 
         What cannot be read on this machine is raised by that function.
         """
-        readers = min(READERS, os.cpu_count() or 1)
+        readers, reading = min(READERS, os.cpu_count() or 1), _Reading(course)
         with ThreadPoolExecutor(readers, "reading") as pool:
             ahead: deque[tuple[SelectedAttempt, Future[Submission]]] = deque()
             try:
                 for selected in self.selected:
-                    ahead.append((selected, pool.submit(collect, selected.attempt, course)))
+                    ahead.append((selected, pool.submit(reading.read, selected)))
                     if len(ahead) > readers:
-                        first, reading = ahead.popleft()
-                        yield first, reading.result
-                for first, reading in ahead:
-                    yield first, reading.result
+                        first, future = ahead.popleft()
+                        yield first, future.result
+                for first, future in ahead:
+                    yield first, future.result
             finally:
                 pool.shutdown(cancel_futures=True)
 
@@ -177,6 +183,24 @@ class Intake:
                 with ledger.review.sparing(student):
                     flags = self.flags.get(student, ())
                     ledger.remark(student, self.teams.get(student, ""), flags)
+
+
+class _Reading:
+    """The reading of attempts; a student whose files take long does not keep the class waiting."""
+
+    def __init__(self, course: Course) -> None:
+        self._course, self._slow = course, defaultdict[str, float](float)  # seconds by student
+
+    def read(self, selected: SelectedAttempt) -> Submission:
+        attempt, most = selected.attempt, MOST_SLOW_GRADED if selected.graded else MOST_SLOW
+        if self._slow[attempt.student] >= most:
+            return unread(attempt, self._course, TOO_SLOW)
+        start = time.monotonic()
+        try:
+            return collect(attempt, self._course)
+        finally:
+            if (seconds := time.monotonic() - start) > SLOW:
+                self._slow[attempt.student] += seconds
 
 
 def remembered(folder: Path | None) -> Kept:

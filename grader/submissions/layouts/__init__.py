@@ -5,7 +5,7 @@ This room knows nothing of grading, of rosters or of where results go.
 """
 
 from grader.submissions.layouts.attempt import Attempt, AttemptPart, FoundAttempts, LeftOut
-from grader.submissions.layouts.collection import collect
+from grader.submissions.layouts.collection import collect, unread
 from grader.submissions.layouts.git import before_due
 from grader.submissions.layouts.recognise import LAYOUTS, find_attempts, open_submissions
 
@@ -19,4 +19,5 @@ __all__ = [
     "collect",
     "find_attempts",
     "open_submissions",
+    "unread",
 ]

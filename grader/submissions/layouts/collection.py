@@ -104,6 +104,11 @@ def collect(attempt: Attempt, course: Course) -> Submission:
         reason = str(error)
     except ReadingFailed as error:
         reason = f"{error}; {PLAIN_FILES}"
+    return unread(attempt, course, reason)
+
+
+def unread(attempt: Attempt, course: Course, reason: str) -> Submission:
+    """Return the submission of an attempt that is not read: every exercise has the reason."""
     return _unusable(attempt, course, reason).submission
 
 
