@@ -19,13 +19,25 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch
+from grader.errors import Mismatch, StudentFailure
 from grader.grading.aspects import ASPECTS, EDGES, Aspect, aspect_of
 from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
+from grader.report import UNWRITTEN
 from grader.sandbox.host.proxies import Student, code_of
 
-__all__ = ["ASPECTS", "EDGES", "Aspect", "Rng", "build", "gradients", "probe", "seeded", "written"]
+__all__ = [
+    "ASPECTS",
+    "EDGES",
+    "Aspect",
+    "Rng",
+    "build",
+    "gradients",
+    "probe",
+    "seeded",
+    "works",
+    "written",
+]
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
 MAX_KEPT = 1_000  # numbers of one parameter that are kept
@@ -152,6 +164,29 @@ def written(student: Student, call: Callable[..., Any], *inputs: Any) -> list[An
     with code_of(student).sharing(*tensors):
         call(*inputs)
     return [value.detach() for value in tensors]
+
+
+def works(call: Callable[[], Any]) -> bool:
+    """Return whether a call works, where only that is asked.
+
+    What is not written yet does not work either, but tells nothing: then this raises.
+
+    Example::
+
+        @probe("refusals")
+        def odd_width_works(student, rng):
+            \"\"\"Whether a table of an odd number of columns is made.\"\"\"
+            return [works(lambda: student.table(5, 7))] * 10
+    """
+    try:
+        call()
+    except StudentFailure as failure:
+        if failure.kind in UNWRITTEN:
+            raise
+        return False
+    except Exception:  # of known mistakes, which raise as they are
+        return False
+    return True
 
 
 def seeded(student: Student, seed: int) -> AbstractContextManager[None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,7 @@ MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
 SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))  # of a file that is no Python
+UNWRITTEN = ("NotImplementedError", "Missing")  # kinds of failures of what is not written yet
 State = Literal["passed", "to fix", "not started", "not graded", "error"]  # of an exercise
 
 
@@ -84,10 +85,18 @@ class Outcome:
         return self.outcome in ("failed", "error")
 
 
-def first_failure(tests: Iterable[Outcome]) -> Outcome | None:
-    """Return the test to fix first; one that costs points comes before one that informs."""
-    failed = [test for test in tests if test.is_wrong]
-    return min(failed, key=lambda t: (t.points == t.max_points, not t.required), default=None)
+def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> Outcome | None:
+    """Return the test to fix first, of those that fail.
+
+    What is wrong comes before what is not written yet, one that costs points before one that
+    informs, and one that the diagnosis explains before others.
+    """
+
+    def order(test: Outcome) -> tuple[bool, ...]:
+        costs = test.points != test.max_points
+        return test.kind in UNWRITTEN, not costs, not test.required, test.name not in explained
+
+    return min((test for test in tests if test.is_wrong), key=order, default=None)
 
 
 HINT_BREAK = "\n\n"  # between the hints on several mistakes
@@ -108,6 +117,17 @@ class Explanation:
     tests: tuple[tuple[str, ...], ...] = ()  # for each fault, the failed tests that show it
     each: tuple[str, ...] = ()  # what is wrong, fault by fault
     costs: tuple[int, ...] = ()  # the price of each fault in points
+
+    @property
+    def explained(self) -> frozenset[str]:
+        """The failed tests that one of the mistakes shows in, as far as that is known."""
+        return frozenset[str]().union(*self.tests)
+
+    def explains(self, test: Outcome) -> bool:
+        """Return whether one of the mistakes may be why a test fails."""
+        if not self.faults:
+            return True
+        return test.kind not in UNWRITTEN and (not self.explained or test.name in self.explained)
 
     @property
     def separate_hints(self) -> list[str]:
@@ -265,7 +285,7 @@ class ExerciseResult:
     @property
     def first_failure(self) -> Outcome | None:
         """The test to fix first."""
-        return first_failure(self.tests)
+        return first_failure(self.tests, self.diagnosis.explained if self.diagnosis else ())
 
     @property
     def parts_line(self) -> str:
@@ -445,7 +465,7 @@ def printable(values: Any, form: str) -> Any:
 
 _CONTROL = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
 )
 
 

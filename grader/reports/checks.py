@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.report import ExerciseResult, Explanation, Outcome, Report, first_failure
+from grader.report import ExerciseResult, Explanation, Outcome, Report
 from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, checks_line, sum_line
 from grader.reports.figures import amount
 
@@ -95,7 +95,7 @@ def _explained(result: ExerciseResult, test: Outcome) -> Iterator[str]:
     shown = [each for each in (diagnosis, *diagnosis.tie) if _may_show(each, test, stages)]
     for each in shown:
         yield f"→ {'' if each is shown[0] else 'or: '}{each.says}"
-    if test is first_failure(result.tests):
+    if test is result.first_failure:
         yield from filter(None, (diagnosis.besides, *diagnosis.facts))
         if diagnosis.repeat:
             yield f"a call that shows it:\n{diagnosis.repeat}"

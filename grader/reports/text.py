@@ -145,7 +145,7 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     yield TextBlock(4, tuple(_wrapped(result.parts_line, 4)))
     step = diagnosis.first_wrong_step if diagnosis else None
     yield TextBlock(6 if step else 1, tuple(_wrapped(test.message, 4)))
-    yield TextBlock(2, tuple(_diagnosed(result)))
+    yield TextBlock(2, tuple(_diagnosed(result, test)))
     yield TextBlock(3, tuple(_wrapped(checks_line(result), 4)))
     if step:
         yield TextBlock(2, tuple(_wrapped(f"First wrong step: {step.says}", 4)))
@@ -165,13 +165,17 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
         yield TextBlock(1, ("    All points are earned, but it is not done before this passes.",))
 
 
-def _diagnosed(result: ExerciseResult) -> Iterator[str]:
-    """Yield the mistakes, as a sum of their prices if they have any, and the facts."""
+def _diagnosed(result: ExerciseResult, test: Outcome) -> Iterator[str]:
+    """Yield the mistakes, as a sum of their prices if they have any, and the facts.
+
+    `test` is the failed test that is shown above; mistakes that others show are said to be so.
+    """
     diagnosis, priced = result.diagnosis, sum_line(result)
     if diagnosis is None:
         return
     says = priced if priced and not diagnosis.tie else diagnosis.says
-    yield from _wrapped(f"→ {says}", 4, fg="yellow" if diagnosis.faults else None)
+    lead = "→" if diagnosis.explains(test) else "Other checks show:"
+    yield from _wrapped(f"{lead} {says}", 4, fg="yellow" if diagnosis.faults else None)
     for other in diagnosis.tie:
         yield from _wrapped(f"→ or: {other.says}", 4, fg="yellow")
     if priced and diagnosis.tie:

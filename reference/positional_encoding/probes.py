@@ -1,12 +1,9 @@
 """Probes of positional encoding: what tells its mistakes apart."""
 
-import contextlib
-
 import torch
 
-from grader.errors import CheckFailure
-from grader.probing import Aspect, gradients, probe, seeded, written
-from grader.testing import assert_moves
+from grader.probing import Aspect, gradients, probe, seeded, works, written
+from grader.testing import assert_moves, expect
 
 AXES = ("batch item", "token", "column")  # of an output, in the singular
 ADDS = Aspect("adds", "what the module adds to the tokens")
@@ -60,10 +57,7 @@ def odd_width(student, rng):
 @probe("refusals")
 def odd_widths_work(student, rng):
     """Whether a table of an odd number of columns is made."""
-    works = False
-    with contextlib.suppress(CheckFailure, Exception):
-        works = student.sinusoidal(5, 7).shape == (5, 7)
-    return [works] * 10
+    return [works(lambda: expect(student.sinusoidal(5, 7).shape == (5, 7), "it is another"))] * 10
 
 
 @probe("single")
@@ -189,11 +183,8 @@ def double_precision(student, rng):
 @probe(DEVICES)
 def moved(student, rng):
     """Whether the module works after a move to another device."""
-    x, works = rng.randn(2, 5, D_MODEL, dtype=torch.float32), False
-    with contextlib.suppress(CheckFailure, Exception):
-        assert_moves(lambda: student.PositionalEncoding(D_MODEL, 5), x)
-        works = True
-    return [works] * 10
+    x = rng.randn(2, 5, D_MODEL, dtype=torch.float32)
+    return [works(lambda: assert_moves(lambda: student.PositionalEncoding(D_MODEL, 5), x))] * 10
 
 
 @probe("single")

@@ -14,6 +14,7 @@ from grader.grading.aspects import Aspect
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test, seed_of_worker
+from grader.report import UNWRITTEN
 from grader.sandbox.host.proxies import Student, code_of
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
@@ -21,7 +22,6 @@ from grader.sandbox.wire import Source
 FILE = "probes.py"
 # After these the worker is gone or out of time, and cannot answer anything else.
 FATAL = ("Timeout", "Crash")
-UNWRITTEN = ("NotImplementedError", "Missing")  # these tell nothing of the rest
 
 Answers = Mapping[str, Answer]  # by the name of the probe
 

@@ -7,9 +7,10 @@ from grader.grading import signatures
 from grader.grading.diagnosis.answers import Answer, Raised
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue
-from grader.grading.diagnosis.probes import UNWRITTEN, Answers
+from grader.grading.diagnosis.probes import Answers
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.signatures import is_same_mistake
+from grader.report import UNWRITTEN
 
 
 def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> str:
