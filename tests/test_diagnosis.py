@@ -107,6 +107,30 @@ def test_the_first_wrong_step_is_the_stage_that_differs_first(diagnose: Diagnose
 
 
 @pytest.mark.slow
+def test_a_score_masked_by_another_number_is_no_wrong_step(diagnose: Diagnose) -> None:
+    found = diagnose(
+        "causal_attention",
+        ("scores, dim=-1)", "scores, dim=0)"),
+        ("~visible, -torch.inf", "~visible, torch.finfo(scores.dtype).min"),
+    )
+    assert found.faults == ("softmax_over_batch",)
+    assert found.first_wrong_step.stage == "weights"
+
+
+@pytest.mark.slow
+def test_what_a_mistake_leaves_unwritten_is_zero_in_its_first_wrong_step(
+    diagnose: Diagnose,
+) -> None:
+    found = diagnose(
+        "self_attention",
+        ("inputs.new_empty(n_tokens, n_tokens)", "inputs.new_zeros(n_tokens, n_tokens)"),
+        ("for j in range(n_tokens):", "for j in range(i, n_tokens):"),
+    )
+    assert found.first_wrong_step.stage == "scores"
+    assert found.first_wrong_step.actual.values[1][0] == 0.0
+
+
+@pytest.mark.slow
 def test_parts_of_a_module_are_stages_as_well(diagnose: Diagnose) -> None:
     found = diagnose(
         "transformer_block",

@@ -37,9 +37,11 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
     """Give a module those parameters of `state` that it has, in `dtype` and evaluation mode.
 
     One of another shape with as many numbers is filled in their order, one with fewer with the
-    first, and the others keep their values. A buffer counts as a parameter.
+    first, and the others keep their values. A buffer counts as a parameter. Raises `Mismatch` if
+    parameters have other names, for then nothing that the module computes would say so.
     """
     shapes = parameter_shapes(module)
+    _refuse_other_names(state, shapes)
     fitting = _fitting(state, shapes)
     if shapes and len(fitting) == len(shapes):
         _set_all(module, fitting, dtype)
@@ -48,6 +50,14 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
     shapes = {name: tuple(value.shape) for name, value in module.state_dict().items()}
     module.load_state_dict(_fitting(state, shapes), strict=False)
     module.eval()
+
+
+def _refuse_other_names(state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    missing = [name for name in state if name not in shapes]
+    others = [name for name in shapes if name not in state]
+    if {tuple(state[name].shape) for name in missing} & {shapes[name] for name in others}:
+        has, asked = (", ".join(f"`{each}`" for each in names) for names in (others, missing))
+        raise Mismatch(f"the module has the parameters {has}, where {asked} are expected")
 
 
 def _fitting(
