@@ -27,6 +27,7 @@ from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
 from grader.reports import pages
+from grader.sandbox.syntax import top_level_names
 
 FILE = "notebook"
 HEIGHT, HIGH = 480, 860  # pixels of a report's frame: what it shows cannot tell how high it is
@@ -77,8 +78,12 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
     All cells that were run so far count, in the order in which they were run.
     """
     course = _course()
-    exercise = course[name].name
-    cells = _cells_so_far()
+    return _graded(course, course[name], _cells_so_far(), seed)
+
+
+def _graded(
+    course: Course, exercise: Exercise, cells: Sequence[str], seed: int | None = None
+) -> NotebookVerdict:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     with tempfile.TemporaryDirectory(prefix="grader-notebook-") as root:
         folder, page = Path(root, FILE), Path(root, "report.html")
@@ -86,7 +91,7 @@ def check(name: str, *, seed: int | None = None) -> NotebookVerdict:
         nbformat.write(notebook, folder / f"{FILE}.ipynb")
         for path in _other_files(course, cells):
             shutil.copy(path, folder)
-        order = CheckOrder(str(course.root), str(folder), exercise, str(page), seed)
+        order = CheckOrder(str(course.root), str(folder), exercise.name, str(page), seed)
         code, said = _standby.check(order, _show_notes)
         shown = page.read_text("utf-8") if page.is_file() else ""
     text, html_page = (each.replace(f"{folder}{os.sep}", "") for each in (said, shown))
@@ -131,9 +136,14 @@ def load_extension(shell: Any) -> None:
 
     def check_cell(line: str, cell: str) -> NotebookVerdict:
         """Grade what a cell defines, then run it for the cells after it: `%%check layer_norm`."""
-        verdict = check(line.strip())
+        try:
+            course = _course()
+            exercise = course[line.strip()]
+        except RequestError as error:
+            return NotebookVerdict(f"{error.message}\n{error.remedy}", "", passed=False)
+        verdict = _cell_graded(course, exercise, cell, shell.transform_cell(cell))
         shell.run_cell(cell, store_history=False)
-        _make_importable(_course()[line.strip()], cell, shell.user_ns)
+        _make_importable(exercise, cell, shell.user_ns)
         return verdict
 
     def example_cell(line: str, cell: str) -> Any:
@@ -146,6 +156,37 @@ def load_extension(shell: Any) -> None:
     folder = str(_course().student_folder)
     if folder not in sys.path:
         sys.path.append(folder)
+
+
+def _cell_graded(course: Course, exercise: Exercise, cell: str, program: str) -> NotebookVerdict:
+    """Grade what a cell defines, which is `program` in Python: no earlier definition counts."""
+    try:
+        ast.parse(program)
+    except SyntaxError as error:
+        where = f"line {error.lineno} of this cell is no Python: {error.msg}"
+        line = (error.text or "").strip()
+        return NotebookVerdict(f"{where}\n    {line}", "", passed=False)
+    defined = [name for name in exercise.implements if name in top_level_names(program)]
+    if not defined:
+        asked = " or ".join(f"`{name}`" for name in exercise.implements)
+        others = ", ".join(sorted(map("`{}`".format, top_level_names(program)))) or "nothing"
+        text = f"this cell defines no {asked}, which {exercise.name} asks for, but {others}"
+        return NotebookVerdict(text, "", passed=False)
+    *earlier, last = _cells_so_far()
+    return _graded(course, exercise, [*earlier, *_forgetting(defined, last)])
+
+
+def _forgetting(names: Iterable[str], cell: str) -> list[str]:
+    """Return a `%%check` cell that first forgets what earlier cells defined under some names.
+
+    Otherwise one that does not come to its end would be graded by them. The names are forgotten in
+    the line of the magic, so that all numbers of lines and cells stay, except before an import from
+    the future, which has to be first.
+    """
+    forget = "; ".join(f"{name} = None; del {name}" for name in names)
+    if "__future__" in cell:
+        return [forget, cell]
+    return [re.sub(r"^[ \t]*%%check\b.*$", forget, cell, count=1, flags=re.MULTILINE)]
 
 
 def run_example(exercise: Exercise, code: str, names: Mapping[str, Any]) -> Any:
@@ -216,7 +257,8 @@ def _cells_so_far() -> list[str]:
     shell = get_ipython()
     if shell is None:
         raise RequestError("there is no notebook here", "grader check")
-    return [_OWN_CALLS.sub(r"\1pass  # \2", cell) for cell in shell.history_manager.input_hist_raw]
+    run = shell.history_manager.input_hist_raw[1:]  # the first is none
+    return [_OWN_CALLS.sub(r"\1pass  # \2", cell) for cell in run]
 
 
 def _as_heads(rows: Any) -> list[list[list[float]]]:

@@ -88,13 +88,14 @@ class Outcome:
 def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> Outcome | None:
     """Return the test to fix first, of those that fail.
 
-    What is wrong comes before what is not written yet, one that costs points before one that
-    informs, and one that the diagnosis explains before others.
+    One that costs points comes before one that informs, what is wrong before what is not written
+    yet, and what the diagnosis explains before the rest.
     """
 
     def order(test: Outcome) -> tuple[bool, ...]:
         costs = test.points != test.max_points
-        return test.kind in UNWRITTEN, not costs, not test.required, test.name not in explained
+        unwritten = test.kind == "NotImplementedError"
+        return not costs, unwritten, not test.required, test.name not in explained
 
     return min((test for test in tests if test.is_wrong), key=order, default=None)
 

@@ -207,6 +207,35 @@ def test_stubs_and_mistakes_are_told_in_the_notebook(
 
 
 @pytest.mark.slow
+def test_a_cell_is_graded_by_what_it_defines_itself(
+    students: Path, solutions: dict[str, str]
+) -> None:
+    name, defines = "layer_norm", "LayerNorm"
+    right = solutions[name]
+    cells = {
+        "right": right,
+        "no Python": right.replace("return", "return return", 1),
+        "another name": right.replace(f"class {defines}", "class Norm"),
+        "no end": f"input()\n{right}",
+        "right again": right,
+    }
+    setup = ["%load_ext grader", *(f"%%check {name}\n{cell}" for cell in cells.values())]
+    unknown = "%%check layer_nrm\n1"
+    made = [nbformat.v4.new_code_cell(source) for source in [*setup, unknown]]
+    _, first, syntax, other, ended, again, error = run(
+        nbformat.v4.new_notebook(cells=made), students
+    )
+    assert "passed" in first["text/plain"]
+    assert "of this cell is no Python: invalid syntax" in syntax["text/plain"]
+    assert f"defines no `{defines}`" in other["text/plain"]
+    assert "but `Norm`" in other["text/plain"]
+    assert f"defines no `{defines}`" in ended["text/plain"]
+    assert "cell 6 raised EOFError" in " ".join(ended["text/plain"].split()), ended["text/plain"]
+    assert "passed" in again["text/plain"]
+    assert "layer_norm" in error["text/plain"]
+
+
+@pytest.mark.slow
 def test_a_notebook_that_is_handed_in_counts_with_its_check_cells(
     cli: Cli, course: Course, students: Path, solutions: dict[str, str], tmp_path: Path
 ) -> None:
