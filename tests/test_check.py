@@ -365,3 +365,14 @@ def test_the_installed_command_grades_without_a_terminal(work: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 80
+
+
+def test_a_copy_in_the_current_folder_is_named_beside_the_usual_file(
+    work: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve(work)
+    (work.parent / "scale.py").write_text((work / "scale.py").read_text())
+    said = cli("check")
+    assert "note: scale.py in this folder is checked, not exercises/scale.py" in said.out
+    monkeypatch.chdir(work)
+    assert "in this folder" not in cli("check").out

@@ -179,7 +179,7 @@ def test_the_terminal_shows_one_screen_and_everything_when_asked() -> None:
     screen = text.render(many, 24).splitlines()
     assert len(screen) < 24
     assert DIAGNOSIS.says in "\n".join(screen)
-    assert "6 more to look at: grader check --all" in "\n".join(screen)
+    assert "6 more to look at: the same command with --all" in "\n".join(screen)
     everything = text.render(many, None)
     assert everything.count(DIAGNOSIS.says) == 7
     assert everything.count(EXCERPT.text) == 7 * 2  # those of the first wrong step

@@ -52,6 +52,14 @@ MODULES = {name: module for group in GROUPS.values() for name, (module, _) in gr
 STANDBY = "standby"  # the command that only a notebook starts
 
 
+# What people call a command who know other tools.
+OTHER_WORDS = {
+    **dict.fromkeys(("test", "tests", "run", "grade", "submit", "verify"), "check"),
+    **dict.fromkeys(("start", "install", "setup", "download"), "init"),
+    **dict.fromkeys(("tip", "clue", "solution"), "hint"),
+}
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is used."""
 
@@ -76,7 +84,8 @@ class LazyGroup(click.Group):
         """Return the command that is meant; raise `RequestError` with the closest name."""
         name = args[0]
         if name not in (*MODULES, STANDBY) and not name.startswith("-"):
-            meant = did_you_mean(name, MODULES)
+            other = OTHER_WORDS.get(name, "")
+            meant = f"; did you mean `{other}`?" if other else did_you_mean(name, MODULES)
             raise RequestError(f"there is no command `{name}`{meant}", "grader --help")
         return super().resolve_command(ctx, args)
 

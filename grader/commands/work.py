@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from grader.sandbox.confinement.limits import Confinement, Isolation
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.spawned_workers import SpawnedWorkers
 from grader.sandbox.host.starting import start_method
+from grader.submissions.notes import NEEDS_REVIEW
 from grader.submissions.reader.host import readers
 from grader.submissions.reader.spawned import SpawnedReaders
 from grader.submissions.submission import Submission, discover
@@ -45,7 +46,7 @@ class CheckRequest:
 
     def read_again(self) -> Submission:
         """Return the submission as its files are now."""
-        return discover(self.paths, self.course)
+        return own_files(self.paths, self.course)
 
     @property
     def folders(self) -> list[Path]:
@@ -66,10 +67,10 @@ def parse_targets(
     paths = [Path(t) for t in targets if not _means_exercise(t, course)]
     if not paths:
         paths = [students_folder(course)]
-    submission = discover(paths, course)
+    submission = own_files(paths, course)
     if beside := list(_required_beside(paths, submission, course)):
         own = set(submission.paths)
-        submission = discover([*paths, *beside], course)
+        submission = own_files([*paths, *beside], course)
         names = names or list(own)
         paths = [*paths, *beside]
     if not targets and following and (name := next_exercise(course, submission)):
@@ -92,6 +93,29 @@ def _required_beside(
         yield from filter(Path.is_file, (folder / f"{name}.py" for name in sorted(needed)))
 
 
+def own_files(paths: Sequence[Path], course: Course) -> Submission:
+    """Return what a student has at some places, with notes as they need them.
+
+    Nobody reviews it. And a copy of an exercise that lies elsewhere than the course's is named,
+    because the other one may be meant.
+    """
+    found = discover(paths, course)
+    notes = [note.removesuffix(NEEDS_REVIEW) for note in found.notes]
+    if list(paths) == [Path.cwd()]:
+        for name in found.paths:
+            usual = course.student_folder / f"{name}.py"
+            used = Path(found.paths[name])
+            if usual.is_file() and usual.resolve() != used.resolve():
+                notes.append(f"{used.name} in this folder is checked, not {_from_here(usual)}")
+    return replace(found, notes=tuple(notes))
+
+
+def _from_here(path: Path) -> str:
+    with contextlib.suppress(ValueError):
+        return str(path.relative_to(Path.cwd()))
+    return str(path)
+
+
 def students_folder(course: Course) -> Path:
     """Return the current folder if it holds exercises, else the course's own."""
     here = Path.cwd()
@@ -107,7 +131,7 @@ def own_work(course: Course) -> Submission:
     """Return the student's own files; an empty submission if there are none."""
     start_method()  # a wrong one is not the same as no files
     try:
-        return discover([students_folder(course)], course)
+        return own_files([students_folder(course)], course)
     except RequestError:
         return Submission("own work", {})
 

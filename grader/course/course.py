@@ -263,7 +263,7 @@ def find_course(start: Path) -> Course:
     for folder in (start, *start.parents):
         if any((folder / file).is_file() for file in (SETTINGS, f"exercises/{PUBLIC_COURSE}")):
             return load_course(folder)
-    remedy = "run inside the course's folder, or pass --course DIR"
+    remedy = "grader init   writes the exercises into a folder; elsewhere, pass --course DIR"
     raise RequestError(f"no course at {start} or above it", remedy)
 
 

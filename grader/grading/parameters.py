@@ -55,7 +55,9 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
 def _refuse_other_names(state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]) -> None:
     missing = [name for name in state if name not in shapes]
     others = [name for name in shapes if name not in state]
-    if {tuple(state[name].shape) for name in missing} & {shapes[name] for name in others}:
+    # A bias may be given to a module that rightly has none.
+    given = {tuple(state[name].shape) for name in missing if not name.endswith("bias")}
+    if given & {shapes[name] for name in others if not name.endswith("bias")}:
         has, asked = (", ".join(f"`{each}`" for each in names) for names in (others, missing))
         raise Mismatch(f"the module has the parameters {has}, where {asked} are expected")
 

@@ -40,7 +40,7 @@ def render(report: Report, height: int | None = SCREEN) -> str:
     wrong = sorted(filter(needs_fixing, report.exercises), key=lambda result: result.passed)
     shown = wrong if height is None else wrong[:1]
     if len(shown) < len(wrong):
-        closing.insert(0, f"  {len(wrong) - 1} more to look at: grader check --all")
+        closing.insert(0, f"  {len(wrong) - 1} more to look at: the same command with --all")
     room = None if height is None else height - 1 - len(head) - len(closing) - 1
     if not shown or height is None:
         head += _pictures(report, room)
@@ -155,9 +155,9 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
         yield TextBlock(7, tuple(_wrapped(f"the call: {test.called}", 4)))
     yield TextBlock(9, tuple(_repeat(diagnosis.repeat if diagnosis else "")))
     yield TextBlock(3, tuple(_place(test.where)))
-    # Whoever prints something wants to see it, even on a small screen.
+    # Whoever prints something wants to see it, even on a small screen, but the mistake first.
     full, few = (tuple(_printed(test.printed, lines)) for lines in (PRINTED, FEW_PRINTED))
-    yield TextBlock(6, full, TextBlock(2, few))
+    yield TextBlock(6, full, TextBlock(3, few))
     hint = style(f"    grader hint {result.name}", dim=True)
     costs = test.max_points or not result.passed
     yield TextBlock(1, (hint if costs else "    This check is worth no points.",))

@@ -41,7 +41,10 @@ def parameters_of(rng):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The norm is written by hand, without a torch function that does all of it."""
+    """The norm is written by hand, without a torch function that does all of it.
+
+    Guards: the calls that the exercise forbids.
+    """
     x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
     assert_written_by_hand(student, lambda: output_of(student.LayerNorm(D_MODEL), x))
 

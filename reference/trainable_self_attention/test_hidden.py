@@ -58,7 +58,10 @@ def linear(weights):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is written by hand, without a torch function that does all of it."""
+    """The attention is written by hand, without a torch function that does all of it.
+
+    Guards: the calls that the exercise forbids.
+    """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
     modules = [getattr(student, version)(D_IN, D_OUT) for version in VERSIONS]
     assert_written_by_hand(student, *(functools.partial(output_of, each, x) for each in modules))

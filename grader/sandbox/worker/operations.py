@@ -171,21 +171,19 @@ class NameWatch:
 
     `reported` has those of the last call that no call before it had, each once. It costs a third of
     what an `OperationWatch` does, so that every call of code that may not call everything can be
-    watched; but it does not see what runs where torch's modes are switched off for a while, nor in
-    code that torch calls back.
+    watched; but it does not see what runs where torch's modes are switched off for a while, in code
+    that torch calls back, or in a thread that is older than the call.
     """
 
     def __init__(self) -> None:
         self.reported: dict[str, int] = {}
         self._called: set[Any] = set()
         self._known: set[str] = set()
-        self._threads = 0
         self._mode: _ModeOnTop | None = None
 
     def __enter__(self) -> NameWatch:
         _prepare()
         self.reported, self._called = {}, set()
-        self._threads = _other_threads()
         self._mode = self.in_thread()
         self._mode.start()
         _active.append(self)
@@ -206,8 +204,6 @@ class NameWatch:
     def __exit__(self, *exc: Any) -> None:
         self.settle()
         _active.remove(self)
-        if self._threads or _other_threads():
-            self.reported[THREADS] = 1
 
     def note(self, name: str) -> None:
         """Report this name."""
