@@ -69,6 +69,18 @@ def test_names_match_however_their_accents_are_written(
 
 
 @pytest.mark.parametrize(
+    "header", ["LastName,FirstName,ID", "Last Name,First Name,id", "Nachname,Vorname,ID"]
+)
+def test_a_name_in_two_columns_is_one_name(
+    header: str, cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"studentone_501_101_scale.py": "# 8 points"})
+    said = batch(cli, tmp_path, roster=f"{header}\nOne,Student,501\nTwo,Student,502\n")
+    assert "1 handed in nothing: 502 (Student Two)" in said.err
+    assert lines(tmp_path)["501"]["name"] == "Student One"
+
+
+@pytest.mark.parametrize(
     "maxima",
     [
         "    Points Possible,,,,,8,(read only)",

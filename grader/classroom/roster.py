@@ -39,6 +39,10 @@ COLUMNS = {
     "number": "number, sid, sis id, sis user id, student number, id number, id nummer",
     "name": "name, full name, fullname, student name, vollständiger name, nom complet, "
     "nombre completo, nome completo, volledige naam, pełna nazwa, imię i nazwisko",
+    "first": "first name, firstname, first, given name, vorname, prénom, nombre, nome, voornaam, "
+    "imię",
+    "last": "last name, lastname, last, surname, family name, nachname, nom, apellidos, cognome, "
+    "apelido, sobrenome, achternaam, nazwisko",
     "section": "section, sections, group, groups, gruppe, groupe, grupo, gruppo, groep, grupa",
     "group": "group, groups, team",
     "due": "due, due at, due date, extension, extended due, extended due date",
@@ -178,7 +182,7 @@ def read_roster(path: Path, zone: tzinfo | None = None, option: str = "--roster"
     lines = list(read_lines(path, option, EXPECTED))
     (header_line, header), records = lines[0] if lines else (1, []), lines[1:]
     columns = _columns(header, [cells for _, cells in records])
-    if not any(field in columns.cells for field in IDENTIFYING):
+    if not any(field in columns.cells for field in (*IDENTIFYING, "last")):
         raise RequestError(f"{path}:{header_line}: no column identifies the students", EXPECTED)
     reader = _RowReader(path, columns, zone, [cells for _, cells in records])
     rows: list[RosterRow] = []
@@ -279,6 +283,8 @@ class _RowReader:
     def row(self, line: int, cells: list[str]) -> RosterRow:
         """Return a student's row; raise `RequestError` if it names none, or for a wrong time."""
         values = {name: self._cell(cells, name) for name in COLUMNS}
+        if not values["name"] and values["last"]:
+            values["name"] = f"{values['first']} {values['last']}".strip()
         if self._columns.of_moodle:
             values["id"] = moodle.participant_number(values["id"]) or values["id"]
         elif match := PARTICIPANT.fullmatch(values["id"]):
