@@ -23,7 +23,7 @@ ASPECTS = {
     "single": "single tokens, queries, heads or batch items",
     "views": "inputs that are not contiguous",
     "dtype": "inputs of other dtypes",
-    "writes": "the arguments, which must stay as they are,",
+    "writes": "arguments that must stay as they are",
     "refusals": "calls that must be refused",
 }
 # Aspects in which the same mistake may come out in several ways.
