@@ -12,6 +12,7 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    load_parameters,
     output_of,
     raises,
 )
@@ -44,8 +45,7 @@ def with_weights(student, weights, **others):
     """Return a module for the worked example, with these weights in its layers."""
     module = student.CausalAttention(3, 2, 6, 0.0)
     state = {name: torch.tensor(rows) for name, rows in weights.items()}
-    module.load_state_dict({**state, **others}, strict=False)
-    return module
+    return load_parameters(module, {**state, **others}, dtype=torch.float32)
 
 
 def called(student, rng, batch, n_tokens):
@@ -87,7 +87,7 @@ def test_without_learning(student):
     module = student.CausalAttention(3, 3, 6, 0.0)
     same = torch.eye(3)  # the queries are multiplied by the root of d_out, which undoes the scale
     layers = {"W_query.weight": same * 3**0.5, "W_key.weight": same, "W_value.weight": same}
-    module.load_state_dict(layers, strict=False)
+    load_parameters(module, layers, dtype=torch.float32)
     order = [0, 2, 3, 4, 5, 1]  # the second token comes last, where it attends to all others
     output = output_of(module, TOKENS[None, order])
     expected = torch.tensor([0.4419, 0.6515, 0.5683])

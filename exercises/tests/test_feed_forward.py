@@ -10,6 +10,7 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    load_parameters,
     output_of,
 )
 
@@ -32,13 +33,15 @@ def test_by_hand(student, rng):
 def test_worked_example(student):
     """The worked example: two features, three hidden units."""
     net = student.FeedForward(2, 3)
-    net.load_state_dict(
+    load_parameters(
+        net,
         {
             "linear1.weight": torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]),
             "linear1.bias": torch.tensor([0.0, 1.0, -5.0]),
             "linear2.weight": torch.tensor([[1.0, 1.0, 1.0], [0.0, -2.0, 1.0]]),
             "linear2.bias": torch.tensor([0.5, 1.0]),
-        }
+        },
+        dtype=torch.float32,
     )
     assert_close(output_of(net, torch.tensor([[2.0, 1.0]])), torch.tensor([[4.5, -3.0]]))
 
@@ -96,7 +99,8 @@ def test_units_are_dropped_one_by_one(student, rng):
     """In training, each hidden unit of each token is dropped on its own; the rest are scaled up."""
     net = student.FeedForward(6, 6, dropout=0.4).to(torch.float64).train()
     state = {f"linear{n}.{kind}": torch.eye(6) for n in (1, 2) for kind in ("weight",)}
-    net.load_state_dict({**state, "linear1.bias": torch.zeros(6), "linear2.bias": torch.zeros(6)})
+    biases = {"linear1.bias": torch.zeros(6), "linear2.bias": torch.zeros(6)}
+    load_parameters(net, {**state, **biases}).train()
     output = output_of(net, torch.ones(300, 2, 6, dtype=torch.float64))
     dropped = output.abs() < 0.1
     assert_close(output, (~dropped).double() / 0.6, "what is left of hidden units of 1")

@@ -9,6 +9,7 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    load_parameters,
     output_of,
 )
 
@@ -35,7 +36,7 @@ def test_worked_example(student):
     x_hat = torch.tensor([[-1.0, -0.5, 0.0, 1.5]])
     assert_close(output_of(layer, x), x_hat, "the output of a fresh layer")
     gamma, beta = torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.tensor([10.0, 20.0, 30.0, 40.0])
-    layer.load_state_dict({"gamma": gamma, "beta": beta})
+    load_parameters(layer, {"gamma": gamma, "beta": beta}, dtype=torch.float32)
     assert_close(output_of(layer, x), torch.tensor([[9.0, 19.0, 30.0, 46.0]]))
 
 

@@ -9,6 +9,7 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    load_parameters,
     output_of,
     raises,
 )
@@ -40,8 +41,7 @@ def worked(student):
     """Return the module of the worked example."""
     module = student.StackedHeads(3, 2, 6, 0.0, 2)
     state = {name: torch.tensor(rows) for name, rows in AFTER_123.items()}
-    module.load_state_dict(state, strict=False)
-    return module
+    return load_parameters(module, state, dtype=torch.float32)
 
 
 def called(student, rng, batch, n_tokens):
