@@ -16,6 +16,7 @@ MAX_MESSAGE = 600  # characters of a student's text that a report shows
 
 Verdict = Literal["passed", "failed", "error", "skipped"]
 SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))  # of a file that is no Python
+PROBE_CHECK = "probes"  # the check in a students' copy that says what its probes show
 UNWRITTEN = ("NotImplementedError", "Missing")  # kinds of failures of what is not written yet
 State = Literal["passed", "to fix", "not started", "not graded", "error"]  # of an exercise
 
@@ -121,8 +122,11 @@ class Explanation:
 
     @property
     def explained(self) -> frozenset[str]:
-        """The failed tests that one of the mistakes shows in, as far as that is known."""
-        return frozenset[str]().union(*self.tests)
+        """The failed tests that one of the mistakes shows in, as far as that is known.
+
+        Of the public tests of a students' copy it is not.
+        """
+        return frozenset[str]().union(*self.tests) - {PROBE_CHECK}
 
     def explains(self, test: Outcome) -> bool:
         """Return whether one of the mistakes may be why a test fails."""

@@ -466,3 +466,33 @@ def test_a_failed_test_keeps_nothing_of_what_it_held(
         assert large_tensors() == 0
 
     with_grader(tiny_course, ["scale"], zygote, body)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("student.scale(x, 2.0)[0]", "your code returned None here: is a `return` missing?"),
+        (
+            "assert_close(student.scale(x, 2.0), 2 * x)",
+            "the output is None, where a tensor is expected: is a `return` missing?",
+        ),
+    ],
+)
+def test_a_missing_return_is_asked_for(
+    call: str, says: str, tiny_copy: Path, grade: Grade, tiny_solution: str
+) -> None:
+    suite = tiny_copy / "reference" / "scale" / "test_hidden.py"
+    body = f'    """Last."""\n    x = rng.randn(2)\n    {call}\n'
+    suite.write_text(f"{suite.read_text()}\n\ndef test_last(student, rng):\n{body}")
+    text = tiny_solution.replace("return x * factor", "x * factor")
+    (result,) = grade(load_course(tiny_copy), {"scale": text}).exercises
+    assert says in result.tests[-1].message
+
+
+def test_code_that_wants_a_gpu_is_told_that_there_is_none(
+    tiny_course: Course, grade: Grade, tiny_solution: str
+) -> None:
+    text = tiny_solution.replace("return x * factor", "return x.cuda() * factor")
+    (result,) = grade(tiny_course, {"scale": text}).exercises
+    assert result.first_failure is not None
+    assert "graded code has no GPU: take the device of the inputs" in result.first_failure.message

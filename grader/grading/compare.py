@@ -16,6 +16,7 @@ from grader.errors import Mismatch
 from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 
+FORGOTTEN = "is a `return` missing?"  # where None is returned
 TOLERANCE = {  # dtype: (relative, absolute)
     torch.float64: (1e-6, 1e-5),  # code may compute in float32 and convert back
     torch.float32: (1e-4, 1e-5),
@@ -56,7 +57,8 @@ def assert_close(
             _fail("value", f"{_is(what)} {describe(actual)}, not {expected!r}", expected, actual)
         return
     if not isinstance(actual, Tensor):
-        summary = f"{_is(what)} {describe(actual)}, where a tensor is expected"
+        why = f": {FORGOTTEN}" if actual is None else ""
+        summary = f"{_is(what)} {describe(actual)}, where a tensor is expected{why}"
         _fail("type", summary, expected, actual)
     if actual.shape != expected.shape:
         summary = f"{_has(what)} shape {_shape(actual)}, where {_shape(expected)} is expected"
@@ -88,7 +90,8 @@ def assert_same(
         shape = shape or tuple(other.shape)
     for answer in (other, actual):
         if not isinstance(answer, Tensor):
-            summary = f"{_is(what)} {describe(answer)}, where a tensor is expected"
+            why = f": {FORGOTTEN}" if answer is None else ""
+            summary = f"{_is(what)} {describe(answer)}, where a tensor is expected{why}"
             _fail("type", summary, torch.zeros(shape), answer)
         if tuple(answer.shape) != shape:
             summary = f"{_has(what)} shape {_shape(answer)}, where {shape} is expected"

@@ -16,7 +16,7 @@ from grader.errors import GraderError, WorkerLost
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
 from grader.grading.diagnosis.probes import Answers
-from grader.grading.diagnosis.record import CHECK, load_record
+from grader.grading.diagnosis.record import load_record
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
@@ -30,7 +30,7 @@ from grader.grading.probe_check import unasked, with_probes
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.suite import Suite
-from grader.report import SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
+from grader.report import PROBE_CHECK, SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
@@ -243,7 +243,7 @@ class Grader:
         if diagnostician is None or result.unfinished or _cannot_be_called(result):
             return result
         answers = diagnostician.ask(examiner.module(exercise, seed=0))
-        diagnosis = None if unmet else diagnostician.explain(answers, text, [CHECK])
+        diagnosis = None if unmet else diagnostician.explain(answers, text, [PROBE_CHECK])
         result = with_probes(result, diagnostician.catalogue, answers, diagnosis)
         return result if result.passed else replace(result, diagnosis=diagnosis, advice=unmet)
 

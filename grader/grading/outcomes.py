@@ -11,6 +11,7 @@ import pytest
 
 from grader.errors import CheckFailure, CourseError, GraderError, Mismatch, StudentFailure
 from grader.grading import plugin
+from grader.grading.compare import FORGOTTEN
 from grader.report import Frame, Outcome, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.submissions.notebook import cell_of
@@ -87,6 +88,8 @@ def _explained(failed: Outcome, error: BaseException, evidence: Evidence) -> Out
         message = f"the course's own test broke: {kind}: {text}"
         return replace(failed, outcome="error", message=message, kind=kind)
     message = f"what your code returned cannot be used here ({kind}: {text})"
+    if "'NoneType'" in text:
+        message = f"your code returned None here: {FORGOTTEN} ({kind}: {text})"
     return replace(failed, message=message, kind=UNUSABLE)
 
 

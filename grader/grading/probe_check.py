@@ -8,8 +8,7 @@ from dataclasses import replace
 from grader.grading.diagnosis.answers import Raised
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.probes import Answers, Probe
-from grader.grading.diagnosis.record import CHECK
-from grader.report import Diagnosis, ExerciseResult, Outcome, Verdict
+from grader.report import PROBE_CHECK, Diagnosis, ExerciseResult, Outcome, Verdict
 
 SENTENCE = "Other calls give the answers of the reference solution."
 MAX_SHOWN = 3  # calls that the message lists
@@ -43,7 +42,7 @@ def unasked(result: ExerciseResult, why: str) -> ExerciseResult:
 def _checked(
     result: ExerciseResult, outcome: Verdict, message: str = "", kind: str = ""
 ) -> ExerciseResult:
-    check = Outcome(CHECK, SENTENCE, outcome, 0, 0, message, kind, required=True)
+    check = Outcome(PROBE_CHECK, SENTENCE, outcome, 0, 0, message, kind, required=True)
     return replace(result, tests=(*result.tests, check))
 
 

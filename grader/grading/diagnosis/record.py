@@ -27,7 +27,6 @@ from grader.report import WrongStep
 FORMAT = 1
 FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
 PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
-CHECK = "probes"  # the name of the check in a students' copy that probes make
 INDEX = "index.json"
 MAX_BYTES = 64 * 1024**2  # of one part, unpacked
 OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)

@@ -12,8 +12,8 @@ from grader.grading.diagnosis.answers import Answer, Form, Raised, Sketched
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue, Known, numbers_in
 from grader.grading.diagnosis.encoding import answer_of, form_of
 from grader.grading.diagnosis.probes import FILE, Probe, probes_in
-from grader.grading.diagnosis.record import CHECK, MistakeText, PlainForm, Recorded, Sketch
-from grader.report import WrongStep
+from grader.grading.diagnosis.record import MistakeText, PlainForm, Recorded, Sketch
+from grader.report import PROBE_CHECK, WrongStep
 from grader.sandbox.wire import Source
 
 
@@ -167,5 +167,5 @@ def _form(plain: PlainForm) -> Form | Raised:
 
 
 def _fault(mistake: MistakeText) -> Fault:
-    fails = frozenset((CHECK,))
+    fails = frozenset((PROBE_CHECK,))
     return Fault(mistake.name, fails, mistake.says, mistake.hint, number=mistake.number)

@@ -8,6 +8,7 @@ import importlib
 import itertools
 import linecache
 import random
+import re
 import sys
 import traceback
 from bdb import BdbQuit
@@ -31,6 +32,7 @@ from grader.sandbox.worker.output import CapturedOutput
 from grader.sandbox.worker.progress import CallProgress
 
 MAX_FRAMES = 6  # frames of an error that are sent
+GPU = re.compile(r"\bCUDA\b|NVIDIA|\bMPS\b")
 # Beginnings of lines that are no Python, and what a line is that has one.
 STRAY = {
     "<<<<<<< ": "is a mark that git left where two versions conflict: keep one of them",
@@ -386,7 +388,10 @@ def _message(error: BaseException) -> str:
             return f"{error}; only installed packages and the course's exercises can be imported"
         if isinstance(error, PermissionError | FileNotFoundError):
             return f"{error}; graded code may use no other file, process or connection"
-        return str(error)[: wire.MAX_TEXT]
+        text = str(error)[: wire.MAX_TEXT]
+        if GPU.search(text):
+            return f"{text}; graded code has no GPU: take the device of the inputs"
+        return text
     except BaseException:
         return "(its message cannot be shown)"
 
