@@ -136,7 +136,7 @@ def test_a_file_beside_the_notebook_is_used_and_reported(
     (tmp_path / "scale.py").write_text(tiny_solution)
     code, report = check("def scale(x, f): return None")
     assert code == 0
-    note = "scale.ipynb is a second file for scale and was left out; needs review"
+    note = "scale.ipynb is a second file for scale and was left out"
     assert note in report["notes"]
 
 
