@@ -43,6 +43,14 @@ def test_mails_say_the_points_and_bring_the_page(home: Home) -> None:
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600
 
 
+def test_a_class_without_addresses_gets_no_mails(home: Home) -> None:
+    home.batch(BY_MAIL)
+    said = home.back("mail", *TEAM, "--out", home.folder / "mails.mbox")
+    assert said.code == 2
+    assert "nobody in this class has an e-mail address that can be used" in said.err
+    assert not (home.folder / "mails.mbox").exists()
+
+
 def test_an_mbox_is_the_same_bytes_each_time_and_as_the_standard_has_it(home: Home) -> None:
     home.batch(BY_MAIL, ROSTER)
     for name in ("one.mbox", "two.mbox"):

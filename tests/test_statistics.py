@@ -317,6 +317,16 @@ def test_failures_that_say_themselves_what_is_wrong_are_groups() -> None:
     ]
 
 
+def test_what_is_not_written_yet_comes_behind_what_is_wrong() -> None:
+    assert costs(
+        report("s001", failed("NotImplementedError", "NotImplementedError")),
+        report("s002", failed("Timeout")),
+    ) == [
+        ("failure", "Timeout", (1,), 2),
+        ("failure", "NotImplementedError", (0,), 4),
+    ]
+
+
 def test_every_point_counts_once_for_the_mistake_that_shows_in_it() -> None:
     """One check shows the named mistake, one is skipped because of it, one fails by itself."""
     tests = (

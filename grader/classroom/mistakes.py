@@ -107,9 +107,14 @@ class MistakeTally:
         return self._tally(result, "unnamed", group, UNNAMED_SAYS)
 
     def mistakes(self) -> tuple[Mistake, ...]:
-        """Return everything that cost points, the dearest first."""
+        """Return everything that cost points, the dearest first.
+
+        What is not written yet comes last: it costs most in an early class, and teaches nobody.
+        """
         found = [each.mistake(key[0]) for key, each in self._tallies.items() if each.who]
-        return tuple(sorted(found, key=lambda each: (-each.points, -len(each.who))))
+        unwritten = says_of(group_of("NotImplementedError"))
+        found.sort(key=lambda each: (each.says == unwritten, -each.points, -len(each.who)))
+        return tuple(found)
 
     def wrong(self) -> Wrong:
         """Return how many wrong solutions have a named mistake."""

@@ -303,6 +303,11 @@ def _fill(batch: FeedbackBatch, filling: Worksheet, written: Path) -> Iterator[s
 def _mail(batch: FeedbackBatch, target: Path, sender: Address) -> Iterator[str]:
     table, folder = target.with_suffix(".csv"), target.with_name(f"{target.stem}-reports")
     addressed = [one for one in batch.published if _has_address(batch, one)]
+    if not addressed:
+        raise RequestError(
+            "nobody in this class has an e-mail address that can be used",
+            "grader batch, with --roster FILE, reads addresses from its column `email`",
+        )
     pages = [folder / _page_name(one) for one in addressed]
     batch.check(target, table)
     for copy in pages:
