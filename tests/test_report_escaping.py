@@ -83,7 +83,8 @@ class Page(HTMLParser):
 class Shape(HTMLParser):
     """The structure of a page without its text: tags, attributes, comments, declarations.
 
-    Spans are left out, because those that colour code depend on the code.
+    Spans are left out, because those that colour code depend on the code. Code within a sentence is
+    the text in backticks that it was made of.
     """
 
     def __init__(self, page: str) -> None:
@@ -93,11 +94,15 @@ class Shape(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "span":
+        if tag == "code" and not attrs:
+            self.text += "`"
+        elif tag != "span":
             self.parts.append((tag, [name for name, _ in attrs]))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag != "span":
+        if tag == "code":
+            self.text += "`"
+        elif tag != "span":
             self.parts.append(f"/{tag}")
 
     def handle_data(self, data: str) -> None:

@@ -24,7 +24,9 @@ from grader.reports.text import describe_state
 
 TEMPLATES = {"markdown": "report.md.j2", "html": "report.html.j2"}
 CODE = "code"  # the CSS class of coloured code
-_PIECE = re.compile(r"[`|]|[^\s`|]+")  # what a code span cannot hold everywhere, and the rest
+# A span of code; what none can hold everywhere; and the rest.
+_PIECE = re.compile(r"`[^`|\s](?:[^`|]*[^`|\s])?`|[`|]|[^\s`|]+")
+_SPAN = re.compile(r"`([^`\n]+)`")
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>()#+!|~&$@:^=-]|(?<=\d)\.\Z")
 # Without one of these, a piece holds no address, scheme, name, issue, commit or domain, which
 # Markdown and GitHub turn into links even where every mark is escaped.
@@ -49,7 +51,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(md=_markdown, fence=_fenced, zip=zip)
+    made.filters.update(md=_markdown, fence=_fenced, spans=_with_spans, zip=zip)
     functions = (
         *(describe_state, content_policy, amount, moment, change, coloured, code_style),
         *(sum_line, checks_line, path_of),
@@ -79,14 +81,26 @@ def _digest(text: str) -> str:
 def _markdown(text: str) -> str:
     """Return the text as one line of Markdown that is only text: no markup and no link.
 
-    A word that could become a link is shown as code, in which nothing is looked for.
+    What stands in backticks is code, as it is meant. So is a word that could become a link, because
+    nothing is looked for in code.
     """
     return _PIECE.sub(_inert, " ".join(text.split()))
 
 
 def _inert(piece: re.Match[str]) -> str:
     text = piece[0]
+    if len(text) > 1 and text[0] == text[-1] == "`":
+        return text
     return f"`{text}`" if _LINKABLE.search(text) else _MARKUP.sub(r"\\\g<0>", text)
+
+
+def _with_spans(text: str) -> Markup:
+    """Return the text as HTML in which what stands in backticks is code."""
+    pieces = _SPAN.split(text)  # every second is a span
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if number % 2 else piece
+        for number, piece in enumerate(pieces)
+    )
 
 
 def _fenced(text: str, language: str = "text") -> str:
