@@ -434,8 +434,9 @@ class Report:
 
     @property
     def first_to_fix(self) -> ExerciseResult | None:
-        """The first exercise that is not passed."""
-        return next((exercise for exercise in self.exercises if not exercise.passed), None)
+        """The first exercise that is wrong, else the first that is not written yet."""
+        left = [exercise for exercise in self.exercises if not exercise.passed]
+        return next(iter(sorted(left, key=lambda exercise: exercise.unfinished)), None)
 
     @property
     def advice(self) -> str:
