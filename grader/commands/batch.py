@@ -12,7 +12,6 @@ from typing import IO, Any, get_args
 import click
 
 from grader.classroom.erasing import come_back, take_back
-from grader.classroom.gate import Replacement, published_attempts, replacements
 from grader.classroom.intake import (
     GROUPS,
     ROSTER,
@@ -25,6 +24,7 @@ from grader.classroom.intake import (
 )
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
+from grader.classroom.replaced_marks import Replacement, published_attempts, replacements
 from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import LATER, Standings
 from grader.classroom.storage import existing

@@ -1,4 +1,4 @@
-"""The gate before publishing: finds the published marks that a new intake would change or remove.
+"""Which published marks a new intake would change or remove: asked before anything is published.
 
 New students and new attempts pass. A student or an attempt that is gone is listed first, and so is
 a published mark that changes although the files that count are the same.
