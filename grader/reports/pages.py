@@ -91,7 +91,10 @@ def _inert(piece: re.Match[str]) -> str:
     text = piece[0]
     if len(text) > 1 and text[0] == text[-1] == "`":
         return text
-    return f"`{text}`" if _LINKABLE.search(text) else _MARKUP.sub(r"\\\g<0>", text)
+    if not _LINKABLE.search(text):
+        return _MARKUP.sub(r"\\\g<0>", text)
+    word = text.rstrip(".,;:!?)")  # what ends the sentence is no part of the word
+    return f"`{word}`" + _MARKUP.sub(r"\\\g<0>", text[len(word) :]) if word else f"`{text}`"
 
 
 def _with_spans(text: str) -> Markup:
