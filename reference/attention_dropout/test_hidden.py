@@ -47,7 +47,10 @@ def dropped_of(output, shape):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The dropping is written by hand, without torch's dropout."""
+    """The dropping is written by hand, without torch's dropout.
+
+    Guards: the calls that the exercise forbids.
+    """
     weights = weights_of(rng, BATCH, N_QUERIES, N_KEYS)
     assert_written_by_hand(
         student,

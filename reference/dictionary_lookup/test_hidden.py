@@ -48,7 +48,10 @@ def looked_up(student, entries, key, temp):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is written by hand, without a torch function that does all of it."""
+    """The attention is written by hand, without a torch function that does all of it.
+
+    Guards: the calls that the exercise forbids.
+    """
     Q, K, V = qkv(rng)
     assert_written_by_hand(
         student,

@@ -118,7 +118,10 @@ def assert_works(student, rng):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is written by hand, without a torch function that does all of it."""
+    """The attention is written by hand, without a torch function that does all of it.
+
+    Guards: the calls that the exercise forbids.
+    """
     query, key, value = (named(rng, *names) for names in (QUERY, KEY, VALUE))
     arguments = [named(rng, *names) for names in MULTI_HEAD]
     assert_written_by_hand(
