@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -155,7 +156,36 @@ def test_code_whose_watched_call_raised_is_watched_further(connection: WorkerCon
     )
     student: Any = Student(code_at(connection, text, forbidden=PATTERNS))
     assert_written_by_hand(student, lambda: student.f(doubles(2, 3)))
+    with contextlib.suppress(StudentFailure), watched(student, kernels=False):
+        student.f(doubles(2, 3))  # sees no kernels, so it tells nothing of them
     with pytest.raises(StudentFailure, match="runs operations where the grader cannot see"):
+        student.f(doubles(2, 3))
+
+
+@pytest.mark.parametrize("name", ["sum", "stack", "mul", "detach", "numel"])
+def test_what_the_grader_calls_itself_is_not_forbidden(
+    name: str, connection: WorkerConnection
+) -> None:
+    text = (
+        "import torch\n"
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.w = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))\n"
+        "    def forward(self, x): return x @ self.w\n"
+    )
+    student: Any = Student(code_at(connection, text, forbidden=(f"torch*.{name}",)))
+    model = student.Model()
+    model(doubles(2, 3).requires_grad_()).sum().backward()
+    assert [key for key, _ in model.named_parameters()] == ["w"]
+
+
+def test_a_default_device_is_no_switched_off_watch(connection: WorkerConnection) -> None:
+    text = "import torch\ndef f(x):\n    torch.set_default_device('cpu')\n    return x * 2\n"
+    student: Any = Student(code_at(connection, text, forbidden=PATTERNS))
+    for _ in range(2):
+        student.f(doubles(2, 3))
+    with watched(student):
         student.f(doubles(2, 3))
 
 

@@ -224,6 +224,17 @@ HARMLESS = {
 }
 
 
+@pytest.mark.parametrize("part", ["eps", "num_heads", "weight"])
+def test_a_cell_that_compares_with_torch_does_not_count(part: str) -> None:
+    mine = (
+        "from torch import nn\nclass mine(nn.Module):\n"
+        f"    def forward(self, x): return x + self.{part}\n"
+    )
+    other = f"ref = nn.LayerNorm(4)\nref.{part} = 1e-3\nref.inner.{part} = 2\n"
+    text = f"{CELL}1\n{mine}{CELL}2\n{other}"
+    assert forbidden_calls(text, "x.ipynb", PATTERNS, ["mine"]) == []
+
+
 @pytest.mark.parametrize("line", HARMLESS.values(), ids=HARMLESS)
 def test_the_cells_of_other_exercises_do_not_count(line: str) -> None:
     mine = "import torch\ndef mine(x):\n    return torch.exp(x)\n"

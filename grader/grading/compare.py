@@ -16,6 +16,7 @@ from grader.errors import Mismatch
 from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 
+OUTPUT = "the output"
 FORGOTTEN = "is a `return` missing?"  # where None is returned
 TOLERANCE = {  # dtype: (relative, absolute)
     torch.float64: (1e-6, 1e-5),  # code may compute in float32 and convert back
@@ -57,7 +58,7 @@ def assert_close(
             _fail("value", f"{_is(what)} {describe(actual)}, not {expected!r}", expected, actual)
         return
     if not isinstance(actual, Tensor):
-        why = f": {FORGOTTEN}" if actual is None else ""
+        why = f": {FORGOTTEN}" if actual is None and what == OUTPUT else ""
         summary = f"{_is(what)} {describe(actual)}, where a tensor is expected{why}"
         _fail("type", summary, expected, actual)
     if actual.shape != expected.shape:
@@ -90,7 +91,7 @@ def assert_same(
         shape = shape or tuple(other.shape)
     for answer in (other, actual):
         if not isinstance(answer, Tensor):
-            why = f": {FORGOTTEN}" if answer is None else ""
+            why = f": {FORGOTTEN}" if answer is None and what == OUTPUT else ""
             summary = f"{_is(what)} {describe(answer)}, where a tensor is expected{why}"
             _fail("type", summary, torch.zeros(shape), answer)
         if tuple(answer.shape) != shape:

@@ -89,7 +89,7 @@ def _explained(failed: Outcome, error: BaseException, evidence: Evidence) -> Out
         return replace(failed, outcome="error", message=message, kind=kind)
     message = f"what your code returned cannot be used here ({kind}: {text})"
     if "'NoneType'" in text:
-        message = f"your code returned None here: {FORGOTTEN} ({kind}: {text})"
+        message = f"something that your code returned is None: {FORGOTTEN} ({kind}: {text})"
     return replace(failed, message=message, kind=UNUSABLE)
 
 

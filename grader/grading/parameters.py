@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,8 @@ from grader.grading.compare import describe
 from grader.sandbox.host import proxies
 from grader.sandbox.host.proxies import Remote
 from grader.sandbox.worker.adopt import adopt
+
+WEIGHT, BIAS = ".weight", ".bias"  # the parameters of a layer
 
 
 def parameter_shapes(module: Any) -> dict[str, tuple[int, ...]]:
@@ -37,11 +40,12 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
     """Give a module those parameters of `state` that it has, in `dtype` and evaluation mode.
 
     One of another shape with as many numbers is filled in their order, one with fewer with the
-    first, and the others keep their values. A buffer counts as a parameter. Raises `Mismatch` if
-    parameters have other names, for then nothing that the module computes would say so.
+    first, and the others keep their values. A buffer counts as a parameter. Parameters that are
+    called otherwise get what those of the most similar name and the same shape would get: another
+    check asks for names.
     """
     shapes = parameter_shapes(module)
-    _refuse_other_names(state, shapes)
+    state = _with_other_names(state, shapes)
     fitting = _fitting(state, shapes)
     if shapes and len(fitting) == len(shapes):
         _set_all(module, fitting, dtype)
@@ -52,14 +56,31 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
     module.eval()
 
 
-def _refuse_other_names(state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    missing = [name for name in state if name not in shapes]
-    others = [name for name in shapes if name not in state]
-    # A bias may be given to a module that rightly has none.
-    given = {tuple(state[name].shape) for name in missing if not name.endswith("bias")}
-    if given & {shapes[name] for name in others if not name.endswith("bias")}:
-        has, asked = (", ".join(f"`{each}`" for each in names) for names in (others, missing))
-        raise Mismatch(f"the module has the parameters {has}, where {asked} are expected")
+def _with_other_names(
+    state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
+) -> Mapping[str, Tensor]:
+    """Return the values by name, and again by the other names that a module may have for some.
+
+    A layer's bias follows its weight: it may be given to a module that rightly has none.
+    """
+    missing = [name for name in state if name not in shapes and not name.endswith(BIAS)]
+    others = [name for name in shapes if name not in state and not name.endswith(BIAS)]
+    pairs = [
+        (difflib.SequenceMatcher(None, asked, other).ratio(), asked, other)
+        for asked in missing
+        for other in others
+        if tuple(state[asked].shape) == shapes[other]
+    ]
+    found: dict[str, str] = {}  # asked for → called so
+    for _, asked, other in sorted(pairs, key=lambda pair: -pair[0]):
+        if asked not in found and other not in found.values():
+            found[asked] = other
+    biases = {
+        asked.removesuffix(WEIGHT) + BIAS: other.removesuffix(WEIGHT) + BIAS
+        for asked, other in found.items()
+    }
+    called = {**found, **{a: b for a, b in biases.items() if a in state and b in shapes}}
+    return {**state, **{other: state[asked] for asked, other in called.items()}}
 
 
 def _fitting(

@@ -88,12 +88,16 @@ class _CellNames(NamedTuple):
     binds: set[str]
     imports: set[str]
     uses: set[str]
-    sets: set[str]  # attributes
+    sets: set[tuple[str, str]]  # attributes, each with the name that leads to its owner
     reads: set[str]
 
-    def may_mean(self, wanted: set[str], not_imported: set[str], read: set[str]) -> bool:
-        """Return whether it may give a meaning to what others want, do not import, or read."""
-        return bool(self.binds & wanted or self.imports & not_imported or self.sets & read)
+    def may_mean(self, wanted: set[str], not_imported: set[str]) -> bool:
+        """Return whether it may give a meaning to names that others want, or do not import."""
+        return bool(self.binds & wanted or self.imports & not_imported)
+
+    def may_set(self, read: set[str], modules: set[str]) -> bool:
+        """Return whether it sets attributes that others read of what comes from `modules`."""
+        return any(root in modules and part in read for root, part in self.sets)
 
     def may_change(self, bound: set[str]) -> bool:
         """Return whether it may change what these names mean, such as a list of functions."""
@@ -107,9 +111,12 @@ def _needed(cells: Sequence[_CellNames], names: Collection[str]) -> list[ast.AST
     or change what a needed cell binds. If no cell defines the names, all are.
     """
     wanted = not_imported = set(names)
-    needed = [cell for cell in cells if cell.may_mean(wanted, not_imported, set())]
+    needed = [cell for cell in cells if cell.may_mean(wanted, not_imported)]
     if not needed:
         return [node for cell in cells for node in cell.nodes]
+    # Of what the notebook itself makes, an attribute that is set changes that object alone.
+    made = set[str]().union(*(cell.binds for cell in cells))
+    modules = set[str]().union(*(cell.imports for cell in cells)) - made
     size = 0
     while size < len(needed):
         size = len(needed)
@@ -120,7 +127,9 @@ def _needed(cells: Sequence[_CellNames], names: Collection[str]) -> list[ast.AST
         needed = [
             each
             for each in cells
-            if each.may_mean(wanted, not_imported, read) or each.may_change(bound)
+            if each.may_mean(wanted, not_imported)
+            or each.may_set(read, modules)
+            or each.may_change(bound)
         ]
     return [node for cell in needed for node in cell.nodes]
 
@@ -140,15 +149,22 @@ def _cell_of(text: str, nodes: list[ast.AST], reaches_any: ReachesAny) -> _CellN
             # set of may be the module.
             case ast.Attribute(value=ast.Name(id=name), attr=part, ctx=ast.Store()):
                 cell.binds.update({name} & cell.uses, () if name == "self" else [part])
-                cell.sets.update(() if name == "self" else [part])
+                cell.sets.add((name, part))
             case ast.Attribute(attr=part, ctx=ast.Store()):
                 cell.binds.add(part)
-                cell.sets.add(part)
+                cell.sets.add((_root(node), part))
             case ast.Attribute(attr=part):
                 cell.reads.add(part)
             case ast.alias(name="*"):
                 return cell._replace(is_indirect=True)
     return cell
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name that a chain of attributes begins with; empty if it begins otherwise."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _add_names(cell: _CellNames, top: symtable.SymbolTable) -> None:

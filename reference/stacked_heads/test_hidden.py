@@ -67,8 +67,11 @@ def random_module(student, rng, **options):
 def test_written_by_hand(student, rng):
     """The heads are your own modules, not a torch function that does all of it."""
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-    module = student.StackedHeads(*SIZES, 0.0, HEADS)
-    calls = functools.partial(output_of, module, x), lambda: student.split_weights(module)
+
+    def made():
+        return student.StackedHeads(*SIZES, 0.0, HEADS)
+
+    calls = (lambda: output_of(made(), x)), lambda: student.split_weights(made())
     assert_written_by_hand(student, *calls)
 
 

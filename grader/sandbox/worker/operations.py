@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
 
 # What a watch tells besides `torch.*`, as names of counts.
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
@@ -229,10 +230,11 @@ class _ModeOnTop:
         """Take the mode off; return False if it is gone, or if others were left above it."""
         functions, kernels = self._before
         found = _stacks()
-        if _same(found[0], [*functions, self._mode]) and _same(found[1], kernels):
+        above, below = _without_devices(found[0]), _without_devices(functions)
+        if _same(above, [*below, self._mode]) and _same(found[1], kernels):
             self._mode.__exit__(None, None, None)
             return True
-        for _ in found[0][len(functions) :]:
+        for _ in above[len(below) :]:
             _POP_FUNCTION()
         for _ in found[1][len(kernels) :]:
             _POP_DISPATCH(None)
@@ -445,6 +447,11 @@ def _stacks() -> tuple[list[Any], list[Any]]:
     """Return this thread's modes for functions and for kernels."""
     functions = [_FUNCTION_AT(place) for place in range(_FUNCTIONS())]
     return functions, [_DISPATCH_AT(place) for place in range(_DISPATCHES())]
+
+
+def _without_devices(modes: list[Any]) -> list[Any]:
+    """Return the modes without a default device, which is one as well, beneath all others."""
+    return [mode for mode in modes if not isinstance(mode, DeviceContext)]
 
 
 def _same(found: list[Any], expected: list[Any]) -> bool:

@@ -128,8 +128,12 @@ class Server:
             case wire.Backward():
                 return self._backward(request)
             case wire.Inspect():
-                with self._watching(request.watch):
-                    entries = list(_state_entries(self.held(request.target)))
+                module = self.held(request.target)
+                with self._watching(request.watch) as watch:
+                    parameters, buffers = module.named_parameters(), module.named_buffers()
+                    named = list(parameters), list(buffers)
+                    watch.settle()
+                    entries = list(_state_entries(*named))
                 return wire.Reply(request.id, entries=entries, operations=self._seen())
             case wire.Sync():
                 return wire.Reply(id=request.id)
@@ -286,9 +290,11 @@ class Server:
         # The gradient of sum(output * grad) is grad. torch.autograd.backward would accept grads
         # directly, but it imports a symbolic algebra package first.
         grads = [wire.unpack_tensor(grad) for grad in request.grads]
-        with torch.enable_grad(), self._watching(request.watch):
+        with torch.enable_grad():
             sums = [(out * grad).sum().double() for out, grad in zip(outputs, grads, strict=True)]
-            torch.stack(sums).sum().backward(retain_graph=True)  # type: ignore[no-untyped-call]
+            total = torch.stack(sums).sum()
+            with self._watching(request.watch):
+                total.backward(retain_graph=True)  # type: ignore[no-untyped-call]
         found = [None if leaf.grad is None else wire.pack_tensor(leaf.grad) for leaf in leaves]
         printed = self._printed.take()
         return wire.Reply(request.id, grads=found, operations=self._seen(), printed=printed)
@@ -366,11 +372,13 @@ def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
     return None if same else now
 
 
-def _state_entries(module: nn.Module) -> Iterator[wire.StateEntry]:
-    for name, parameter in module.named_parameters():
+def _state_entries(
+    parameters: Iterable[tuple[str, Tensor]], buffers: Iterable[tuple[str, Tensor]]
+) -> Iterator[wire.StateEntry]:
+    for name, parameter in parameters:
         grad = None if parameter.grad is None else wire.pack_tensor(parameter.grad)
         yield wire.StateEntry(name, True, wire.pack_tensor(parameter), grad)
-    for name, buffer in module.named_buffers():
+    for name, buffer in buffers:
         yield wire.StateEntry(name, False, wire.pack_tensor(buffer))
 
 
