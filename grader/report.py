@@ -436,7 +436,8 @@ class Report:
     def first_to_fix(self) -> ExerciseResult | None:
         """The first exercise that is wrong, else the first that is not written yet."""
         left = [exercise for exercise in self.exercises if not exercise.passed]
-        return next(iter(sorted(left, key=lambda exercise: exercise.unfinished)), None)
+        later = ("not started", "not graded")
+        return next(iter(sorted(left, key=lambda exercise: exercise.state in later)), None)
 
     @property
     def advice(self) -> str:

@@ -183,13 +183,14 @@ def test_a_backslash_in_a_name_leads_into_no_other_folder(
         assert read(folder, tiny_course)["s001"].files == {"scale": SOFTMAX}
 
 
-def test_the_first_of_two_files_of_one_name_stays_and_the_student_is_flagged(
+def test_two_names_of_one_file_are_flagged_and_a_newer_version_counts(
     tmp_path: Path, tiny_course: Course
 ) -> None:
+    again = {"s001/./scale.py": NORM, "s002/scale.py": SOFTMAX}
     with warnings.catch_warnings(), zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         warnings.simplefilter("ignore")
-        for name in ("s001/scale.py", "s002/scale.py", "s001/scale.py"):
-            archive.writestr(name, SOFTMAX if name not in archive.namelist() else NORM)
+        for name, text in [("s001/scale.py", SOFTMAX), ("s002/scale.py", NORM), *again.items()]:
+            archive.writestr(name, text)
     notes: dict[Path, tuple[str, ...]] = {}
     with open_submissions(tmp_path / "class.zip", notes=notes) as folder:
         found = read(folder, tiny_course)

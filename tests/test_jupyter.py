@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -214,19 +215,23 @@ def test_a_cell_is_graded_by_what_it_defines_itself(
     right = solutions[name]
     cells = {
         "right": right,
-        "no Python": right.replace("return", "return return", 1),
+        "no Python": f"\n\n{right.replace('return', 'return return', 1)}",
         "another name": right.replace(f"class {defines}", "class Norm"),
         "no end": f"input()\n{right}",
-        "right again": right,
+        "forbidden": "from torch import nn\nclass LayerNorm(nn.LayerNorm): pass",
+        "right again": f"if True:\n{textwrap.indent(right, '    ')}",
     }
     setup = ["%load_ext grader", *(f"%%check {name}\n{cell}" for cell in cells.values())]
     unknown = "%%check layer_nrm\n1"
     made = [nbformat.v4.new_code_cell(source) for source in [*setup, unknown]]
-    _, first, syntax, other, ended, again, error = run(
+    _, first, syntax, other, ended, forbidden, again, error = run(
         nbformat.v4.new_notebook(cells=made), students
     )
     assert "passed" in first["text/plain"]
-    assert "of this cell is no Python: invalid syntax" in syntax["text/plain"]
+    numbered = enumerate(cells["no Python"].split("\n"), start=2)  # behind the magic
+    line = next(number for number, text in numbered if "return return" in text)
+    assert f"line {line} of this cell is no Python: invalid syntax" in syntax["text/plain"]
+    assert "LayerNorm does the work" in " ".join(forbidden["text/plain"].split())
     assert f"defines no `{defines}`" in other["text/plain"]
     assert "but `Norm`" in other["text/plain"]
     assert f"defines no `{defines}`" in ended["text/plain"]

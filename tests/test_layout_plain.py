@@ -87,7 +87,8 @@ def test_a_file_that_defines_no_exercise_is_reported(tmp_path: Path, course: Cou
     "file", ["masked_softmax.py", "layer_norm/solution.py", "layer_norm.ipynb"]
 )
 def test_a_folder_of_exercises_is_not_a_class(file: str, tmp_path: Path, course: Course) -> None:
-    place(tmp_path, file, "readme.md", "helpers.py")
+    place(tmp_path, file, "readme.md")
+    place(tmp_path, "helpers.py", "plots.py", "more.ipynb", text="def plot(): pass\n")
     with pytest.raises(RequestError, match="looks like one submission") as raised:
         find_attempts(tmp_path, course)
     assert file in raised.value.message

@@ -334,13 +334,22 @@ def test_a_student_whose_attempts_take_long_to_read_does_not_keep_the_class(
         return collect(attempt, course)
 
     monkeypatch.setattr(intake, "collect", slowly)
-    for name, value in {"SLOW": 0.03, "MOST_SLOW": 0.1, "MOST_SLOW_GRADED": 10}.items():
+    for name, value in {"SLOW": 0.03, "MOST_SLOW": 0.1, "MOST_SLOW_GRADED": 0.5}.items():
         monkeypatch.setattr(intake, name, value)
     versions = {f"ab_501_{100 + n}_scale-{n}.py": f"# {n % 9} points" for n in range(1, 31)}
     hand_in(tmp_path / "class", {**versions, "cd_502_9_scale.py": "# 8 points"})
     cli("batch", tmp_path / "class", "--out", tmp_path / "out", "--course", TINY)
     assert 3 <= calls["501"] <= 8
     assert marks(tmp_path / "out") == {"501": "3", "502": "8"}
+    calls.clear()
+    best = ("--attempt", "best", "--out", tmp_path / "best", "--course", TINY)
+    cli("batch", tmp_path / "class", *best)
+    assert 10 <= calls["501"] <= 25
+    assert set(marks(tmp_path / "best")) == {"501", "502"}
+
+
+def test_the_longest_reading_leaves_time_for_what_is_graded() -> None:
+    assert intake.MOST_SLOW + ReadingLimits().seconds < intake.MOST_SLOW_GRADED
 
 
 def attempt_in(folder: Path) -> Attempt:

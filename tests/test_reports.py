@@ -151,6 +151,17 @@ def test_the_report_begins_with_what_to_fix_first() -> None:
         assert "Fix Scale first" in shown(form, diagnosed(outcome()))
 
 
+def test_what_is_wrong_is_to_be_fixed_before_what_is_not_written() -> None:
+    (wrong,) = report(outcome()).exercises
+    stub = replace(wrong, name="a", title="A", unfinished=True)
+    missing = replace(wrong, name="b", title="B", tests=(), advice="b.py is missing")
+    advice = {
+        exercises: replace(report(outcome()), exercises=exercises).advice.partition(" ")[0]
+        for exercises in ((stub, missing, wrong), (missing, stub), (stub, missing))
+    }
+    assert list(advice.values()) == ["Fix", "B", "Next"]
+
+
 # --- one screen -----------------------------------------------------------------------------------
 
 

@@ -162,6 +162,15 @@ def test_a_line_of_the_roster_is_that_of_one_student(
         assert flags(tmp_path, name) == []
 
 
+def test_a_group_is_that_of_the_student_who_has_the_line(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    texts = {"S001/scale.py": "# 2 points", "s001/scale.py": "# 8 points"}
+    hand_in(tmp_path / "class", texts)
+    batch(cli, tmp_path, roster="id,group\ns001,A\ns002,A\n")
+    assert marks(tmp_path / "out") == {"S001": "2", "s001": "8", "s002": "8"}
+
+
 @pytest.mark.slow
 def test_flags_of_the_roster_survive_a_merge(cli: Cli, instant: Instant, tmp_path: Path) -> None:
     hand_in(tmp_path / "class", {f"s00{n}/scale.py": f"# {n} points" for n in (1, 2, 3)})

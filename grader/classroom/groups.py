@@ -83,13 +83,11 @@ def find_members(attempts: Sequence[Attempt], roster: Roster) -> list[Member]:
     for student, theirs in own.items():
         row, claims = rows[student], ""
         if row is not None and owners[row.student] != student:
-            claims = (
-                f"fits line {row.line} of the roster, as another hand-in does, so it was not used"
-            )
+            claims = f"fits line {row.line} of the roster, {CONTESTED}"
             row = None
         person = merged(latest[student].person, row)
         members.append(Member(student, row, tuple(theirs), person, claims=claims))
-    missing = roster.missing(member.row for member in members if member.row)
+    missing = roster.missing(row for row in rows.values() if row)
     return [*members, *(Member(row.student, row, person=row.person) for row in missing)]
 
 
@@ -147,7 +145,8 @@ def _teams(
     found: dict[str, Member] = {}
     others = []
     for member in members:
-        if (row := _row_of(member, groups)) and row.student not in found:
+        row = None if member.claims else _row_of(member, groups)
+        if row and row.student not in found:
             found[row.student] = member
         else:
             others.append(member)

@@ -44,8 +44,9 @@ from grader.submissions.submission import Submission
 MAX_NAMED = 5  # lines of one name
 READERS = 2  # attempts that are read at the same time; more make the order of work no faster
 # Most attempts are read in a hundredth of a second. Those that take longer than the first number of
-# seconds may take so many together, for each student, and what is graded the last number.
-SLOW, MOST_SLOW, MOST_SLOW_GRADED = 5.0, 20.0, 40.0
+# seconds may take so many together, for each student, and with those that are graded the last
+# number, which is more than one of them can take.
+SLOW, MOST_SLOW, MOST_SLOW_GRADED = 2.0, 30.0, 120.0
 TOO_SLOW = "not read, because earlier attempts took too long to read; hand in plain files"
 ROSTER, GROUPS = "roster", "groups"  # the settings with the lists of the class
 Which = Literal["latest", "best", "first", "all"]

@@ -41,14 +41,14 @@ def zip_members(
 
 def _members(opened: ZipFile) -> Iterator[PackedFile]:
     infos = opened.infolist()
-    seen = set[PurePosixPath]()
+    seen: dict[PurePosixPath, str] = {}
     for info, path in zip(infos, member_paths(info.filename for info in infos)):
         if not info.filename.endswith(("/", "\\")):
-            refusal = _refusal(info) or ("has the name of another file" if path in seen else "")
-            seen.add(path)
-            yield PackedFile(
-                path, info.compress_size, refusal, functools.partial(_read, opened, info)
-            )
+            # One that was added under the same name is a newer version, which takes its place.
+            known = seen.setdefault(path, info.filename)
+            again = "has the name of another file" if known != info.filename else ""
+            reader = functools.partial(_read, opened, info)
+            yield PackedFile(path, info.compress_size, _refusal(info) or again, reader)
 
 
 def _read(opened: ZipFile, info: ZipInfo, most: int) -> bytes:

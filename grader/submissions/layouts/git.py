@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -220,12 +219,7 @@ def _has_work(name: str, is_python: bool, data: bytes, course: Course) -> bool:
         return not is_untouched(data.decode("utf-8-sig", "replace"), stub)
     if name and data.strip():
         return True
-    implemented = [word.encode() for each in known for word in each.implements]
-    if not any(word in data for word in implemented):
-        return False
-    # In a notebook, which nobody parses here, a line begins after a quote or after `\n`.
-    words = b"|".join(map(re.escape, implemented))
-    return re.search(rb"(?:def|class)[ \t]+(?:" + words + rb")\b", data) is not None
+    return plain.defines_of_course(data, course)
 
 
 def before_due(attempt: Attempt, due: datetime, into: Path) -> Attempt:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
+from collections.abc import Sequence
 
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.submissions.archives import is_archive, is_code_or_opened, without_suffix
+from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.folders import exercise_paths
 from grader.submissions.layouts.attempt import (
     Attempt,
@@ -15,7 +19,10 @@ from grader.submissions.layouts.attempt import (
     student_names,
     unsupported_note,
 )
-from grader.submissions.opening import Entry
+from grader.submissions.opening import Entry, NotOpened, read_file
+from grader.submissions.reader.host import exercise_names
+
+MAX_LOOKED_AT = 20  # files that are read to tell a class from one submission
 
 
 def recognises(listing: Listing) -> bool:
@@ -31,10 +38,9 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     """
     exercises = _exercises_in(listing, course)
     others = [entry for entry in listing.entries if entry.name not in exercises]
-    # A student may have named the only file like an exercise, and a submission may have a helper.
-    files = [entry for entry in others if is_code_or_opened(entry.name)]
+    # A student may have named the only file like an exercise, and a submission may have helpers.
     several = any(entry.is_folder or is_archive(entry.name) for entry in others)
-    if exercises and not several and len(files) <= len(exercises):
+    if exercises and not several and _work_of(others, listing, course) < 2:
         raise RequestError(
             f"{listing.folder} looks like one submission, not like a class: it holds "
             f"{next(iter(exercises.values()))}",
@@ -54,6 +60,26 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
         for entry in entries
     )
     return [_attempt(name, entry) for name, entry in zip(names, entries)]
+
+
+def defines_of_course(data: bytes, course: Course) -> bool:
+    """Return whether a file defines something that the course asks for; nobody parses it here."""
+    asked = [word.encode() for each in exercise_names(course) for word in each.implements]
+    if not any(word in data for word in asked):
+        return False
+    # In a notebook, a line begins after a quote or after `\n`.
+    words = b"|".join(map(re.escape, asked))
+    return re.search(rb"(?:def|class)[ \t]+(?:" + words + rb")\b", data) is not None
+
+
+def _work_of(entries: Sequence[Entry], listing: Listing, course: Course) -> int:
+    """Return how many files, of the first few, are work for the course under another name."""
+    found = 0
+    for entry in [one for one in entries if is_code_or_opened(one.name)][:MAX_LOOKED_AT]:
+        with contextlib.suppress(NotOpened, OSError):
+            data = read_file(entry.path, listing.folder, MAX_NOTEBOOK_BYTES)
+            found += defines_of_course(data, course)
+    return found
 
 
 def _attempt(student: str, entry: Entry) -> Attempt:
