@@ -471,7 +471,7 @@ def test_a_failed_test_keeps_nothing_of_what_it_held(
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ("student.scale(x, 2.0)[0]", "your code returned None here: is a `return` missing?"),
+        ("student.scale(x, 2.0)[0]", "your code returned is None: is a `return` missing?"),
         (
             "assert_close(student.scale(x, 2.0), 2 * x)",
             "the output is None, where a tensor is expected: is a `return` missing?",

@@ -16,7 +16,10 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The product is your own."""
+    """The product is your own.
+
+    Guards: the calls that the exercise forbids.
+    """
     x = rng.randn(2, 3)
     assert_written_by_hand(student, lambda: student.scale(x, 2.0))
 
