@@ -170,7 +170,7 @@ class OperationWatch:
 class NameWatch:
     """A context manager for one call after the other that notes the names of functions called.
 
-    `reported` has those of the last call that no call before it had, each once. It costs a third of
+    `reported` has those of the last call that no call before it had, each once. It costs a fifth of
     what an `OperationWatch` does, so that every call of code that may not call everything can be
     watched; but it does not see what runs where torch's modes are switched off for a while, in code
     that torch calls back, or in a thread that is older than the call.

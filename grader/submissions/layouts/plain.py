@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from grader.course.course import Course
 from grader.errors import RequestError
@@ -40,7 +41,7 @@ def read(listing: Listing, course: Course) -> list[Attempt]:
     others = [entry for entry in listing.entries if entry.name not in exercises]
     # A student may have named the only file like an exercise, and a submission may have helpers.
     several = any(entry.is_folder or is_archive(entry.name) for entry in others)
-    if exercises and not several and _work_of(others, listing, course) < 2:
+    if exercises and not several and len([*islice(_work(others, listing, course), 2)]) < 2:
         raise RequestError(
             f"{listing.folder} looks like one submission, not like a class: it holds "
             f"{next(iter(exercises.values()))}",
@@ -72,14 +73,13 @@ def defines_of_course(data: bytes, course: Course) -> bool:
     return re.search(rb"(?:def|class)[ \t]+(?:" + words + rb")\b", data) is not None
 
 
-def _work_of(entries: Sequence[Entry], listing: Listing, course: Course) -> int:
-    """Return how many files, of the first few, are work for the course under another name."""
-    found = 0
+def _work(entries: Sequence[Entry], listing: Listing, course: Course) -> Iterator[Entry]:
+    """Yield the files, of the first few, that are work for the course under another name."""
     for entry in [one for one in entries if is_code_or_opened(one.name)][:MAX_LOOKED_AT]:
         with contextlib.suppress(NotOpened, OSError):
             data = read_file(entry.path, listing.folder, MAX_NOTEBOOK_BYTES)
-            found += defines_of_course(data, course)
-    return found
+            if defines_of_course(data, course):
+                yield entry
 
 
 def _attempt(student: str, entry: Entry) -> Attempt:
