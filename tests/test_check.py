@@ -184,13 +184,25 @@ def test_only_what_is_named_is_graded(cli: Cli, work: Path) -> None:
     assert by_name["points"] == by_file["points"] == by_folder["points"] == 8
 
 
-def test_a_broken_suite_is_the_courses_fault_and_names_the_file(cli: Cli, work: Path) -> None:
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("def broken(:\n", "invalid syntax"),
+        ("from grader.testing import nothing\n", "ImportError: cannot import name 'nothing'"),
+    ],
+)
+def test_a_broken_suite_is_the_courses_fault_and_names_file_and_line(
+    broken: str, says: str, cli: Cli, work: Path
+) -> None:
     suite = work.parent / "reference" / "scale" / "test_hidden.py"
-    suite.write_text(suite.read_text() + "\nimport no_such_module\n")
+    text = suite.read_text()
+    suite.write_text(text + broken)
     said = cli("check", "reference")
     assert said.code == 2
-    assert "scale/test_hidden.py does not collect" in said.err
-    assert "no_such_module" in said.err
+    line = text.count("\n") + 1
+    assert f"scale/test_hidden.py does not collect: line {line}: {says}" in said.err
+    assert "Traceback" not in said.err
 
 
 def test_a_test_that_breaks_by_itself_is_the_courses_fault(cli: Cli, work: Path) -> None:

@@ -94,6 +94,41 @@ def work():
 threading.Thread(target=work, daemon=True).start()
 """,
 }
+# Ways to compute the answer ahead, while the grader itself handles the arguments.
+AHEAD = f"""{NORM}
+    def forward(self, x):
+        return ready[-1]
+ready, layers = [], []
+def note(x):
+    if layers and isinstance(x, torch.Tensor) and x.shape[-1:] == layers[-1].gamma.shape:
+        ready.append(layers[-1].all_of_it(x))
+begin = LayerNorm.__init__
+def __init__(self, *args, **options):
+    begin(self, *args, **options)
+    layers.append(self)
+LayerNorm.__init__ = __init__
+def noting(owner, name):
+    original = getattr(owner, name)
+    def noted(*args, **options):
+        out = original(*args, **options)
+        setattr(owner, name, original)
+        note(out)
+        setattr(owner, name, noted)
+        return out
+    setattr(owner, name, noted)
+"""
+AHEAD_OF_THE_WATCH = {
+    "in methods that handle tensors": (
+        f"{AHEAD}for name in ('view', 'requires_grad_'):\n    noting(torch.Tensor, name)\n"
+    ),
+    "in a profile hook": f"""{AHEAD}
+import sys
+def hook(frame, event, arg):
+    if event == "return" and frame.f_code.co_name == "unpack":
+        sys.setprofile(None); note(arg); sys.setprofile(hook)
+sys.setprofile(hook)
+""",
+}
 LAZY = f"""{NORM}
     def forward(self, x):
         out = torch.zeros_like(x).as_subclass(Lazy)
@@ -235,6 +270,13 @@ def test_no_way_around_the_watch_runs_the_kernel(graded: Any) -> None:
     found = graded(list(WATCHED_NORM.values()))
     kinds = {h: tests["test_written_by_hand"]["kind"] for h, tests in zip(WATCHED_NORM, found)}
     assert {how for how, kind in kinds.items() if kind != "Forbidden"} == set()
+
+
+@pytest.mark.slow
+def test_nothing_is_computed_while_the_grader_unpacks_arguments(graded: Any) -> None:
+    found = graded(list(AHEAD_OF_THE_WATCH.values()))
+    outcomes = {h: t["test_formula"]["outcome"] for h, t in zip(AHEAD_OF_THE_WATCH, found)}
+    assert set(outcomes.values()) == {"failed"}
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -78,6 +79,17 @@ def _suite(session: pytest.Session, course: Course, names: Sequence[str]) -> Sui
     return suite
 
 
+def _said(error: BaseException, suite: Path) -> str:
+    """Return the innermost cause of an error, and the last line of the suite that leads to it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    trace = traceback.extract_tb(error.__traceback__)
+    lines = [f"line {frame.lineno}: " for frame in trace if frame.filename == str(suite)]
+    return f"{lines[-1] if lines else ''}{type(error).__name__}: {error}"
+
+
 class _SessionLoop(Generic[T]):
     """A pytest plugin that replaces pytest's own test loop."""
 
@@ -92,10 +104,11 @@ class _SessionLoop(Generic[T]):
         config.pluginmanager.unregister(name="terminalreporter")
         config.option.json_report_omit = OMIT
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: Any) -> None:
         """Keep the error of the first suite that does not collect."""
-        if report.failed and self.error is None:
-            self.error = CourseError(f"{report.nodeid} does not collect:\n{report.longrepr}")
+        if isinstance(node, pytest.Collector) and self.error is None:
+            error = call.excinfo.value  # pytest's own; its cause is the suite's
+            self.error = CourseError(f"{node.nodeid} does not collect: {_said(error, node.path)}")
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Refuse to grade with some of the tests."""

@@ -39,6 +39,9 @@ DTYPES = {
     "bool": torch.bool,
 }
 DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+# What makes arguments, where student code may have replaced torch's names by functions of its own.
+_EMPTY, _FROM_BYTES = torch.empty, torch.frombuffer
+_VIEW, _AS_STRIDED = Tensor.view, Tensor.as_strided
 PLAIN_TENSORS = {Tensor, torch.nn.Parameter, torch.nn.Buffer}
 CONTAINERS: tuple[Any, ...] = (list, tuple, dict)
 # An object's type, its bases and what they define, as no class of its own can misstate them.
@@ -367,9 +370,9 @@ def unpack_tensor(wire: WireTensor) -> Tensor:
     if len(wire.data) != count * dtype.itemsize:
         raise Malformed(f"{len(wire.data)} bytes for a tensor of shape {tuple(shape)}")
     if not count:
-        return torch.empty(shape, dtype=dtype)
-    flat = torch.frombuffer(bytearray(wire.data), dtype=dtype)
-    return flat.view(shape) if stride is None else flat.as_strided(shape, stride)
+        return _EMPTY(shape, dtype=dtype)
+    flat = _FROM_BYTES(bytearray(wire.data), dtype=dtype)
+    return _VIEW(flat, shape) if stride is None else _AS_STRIDED(flat, shape, stride)
 
 
 def _extent(shape: Sequence[int], stride: Sequence[int]) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+MAX_DEPTH = 8  # of containers within containers, which may also hold themselves
+
 
 def adopt(module: nn.Module, values: Tensor) -> None:
     """Fill the parameters, in the order of their names, from the vector `values`.
@@ -38,10 +40,10 @@ def strand(module: nn.Module) -> None:
                 tensor.data = tensor.new_empty(0)
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """Yield a tensor, or those that a list, tuple or dict holds."""
+def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
+    """Yield a tensor, or those that lists, tuples and dicts hold."""
     if isinstance(value, Tensor):
         yield value
-    elif isinstance(value, list | tuple | dict):
-        items = value.values() if isinstance(value, dict) else value
-        yield from (item for item in items if isinstance(item, Tensor))
+    elif isinstance(value, list | tuple | dict) and depth < MAX_DEPTH:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item, depth + 1)

@@ -10,38 +10,24 @@ from __future__ import annotations
 import _thread
 import contextlib
 import functools
-import itertools
-import operator
 import os
-import secrets
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
-from torch.utils._device import DeviceContext
+
+from grader.sandbox.worker.torch_modes import ModeOnTop
+from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 
 # What a watch tells besides `torch.*`, as names of counts.
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
 MADE = "made."  # with its shape: the largest tensor that a function returned
 PEAK = "peak.bytes"  # of tensors, the most at once beyond those from before the call
-# Operations that make, copy, look at or view tensors. Constructors such as `torch.Tensor([1, 2])`
-# and conversions run them where no mode sees a function, and they compute nothing.
-# fmt: off
-MAKES_OR_MOVES = frozenset((
-    "_local_scalar_dense", "_to_copy", "_unsafe_view", "alias", "arange", "as_strided", "clone",
-    "contiguous", "copy_", "detach", "empty", "empty_like", "empty_strided", "equal", "expand",
-    "fill_", "full", "is_nonzero", "is_pinned", "item", "lift", "lift_fresh", "narrow",
-    "new_empty", "new_empty_strided", "normal_", "ones", "permute", "pin_memory", "random_",
-    "reshape", "resize_", "resolve_conj", "resolve_neg", "scalar_tensor", "select", "set_",
-    "slice", "split", "squeeze", "t", "to", "transpose", "unbind", "uniform_", "unsqueeze",
-    "view", "zero_", "zeros",
-))
-# fmt: on
 UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
 CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
 SWITCHED_OFF = "unseen.watch"  # the modes or the record were taken away
@@ -63,8 +49,6 @@ PLAIN_TYPES = {
 }
 PLAIN_CONTAINERS = {list, tuple}
 KERNEL_WATCHES = ("all", "memory")  # those that count operations as well as functions
-OWN_OPERATIONS = ("aten", "prims", "prim", "profiler")  # all other namespaces run Python code
-MAX_OPERATIONS = 4096  # names of operations that are remembered
 
 _active: list[OperationWatch | NameWatch] = []  # innermost last; threads report to it
 _own_threads = 0  # of the worker itself, beside the main one
@@ -180,7 +164,7 @@ class NameWatch:
         self.reported: dict[str, int] = {}
         self._called: set[Any] = set()
         self._known: set[str] = set()
-        self._mode: _ModeOnTop | None = None
+        self._mode: ModeOnTop | None = None
 
     def __enter__(self) -> NameWatch:
         _prepare()
@@ -210,56 +194,22 @@ class NameWatch:
         """Report this name."""
         self.reported[name] = 1
 
-    def in_thread(self) -> _ModeOnTop:
+    def in_thread(self) -> ModeOnTop:
         """Return what notes the calls of a thread in the block."""
-        return _ModeOnTop(_Names(self._called))
-
-
-class _ModeOnTop:
-    """A mode of torch on top of all others of this thread, from `start` to `stop`."""
-
-    def __init__(self, mode: TorchFunctionMode) -> None:
-        self._mode: Any = mode
-        self._before: tuple[list[Any], list[Any]] = [], []
-
-    def start(self) -> None:
-        self._before = _stacks()
-        self._mode.__enter__()
-
-    def stop(self) -> bool:
-        """Take the mode off; return False if it is gone, or if others were left above it."""
-        functions, kernels = self._before
-        found = _stacks()
-        above, below = _without_devices(found[0]), _without_devices(functions)
-        if _same(above, [*below, self._mode]) and _same(found[1], kernels):
-            self._mode.__exit__(None, None, None)
-            return True
-        for _ in above[len(below) :]:
-            _POP_FUNCTION()
-        for _ in found[1][len(kernels) :]:
-            _POP_DISPATCH(None)
-        return False
+        return ModeOnTop(_Names(self._called))
 
 
 class _Counting:
-    """The modes and the record of one thread; they report to a watch."""
+    """The mode and the record of one thread; they report to a watch."""
 
     def __init__(self, watch: OperationWatch) -> None:
-        self._watch = watch
-        token = secrets.token_hex(8)
-        self._marks = _Marks(f"seen {token}", f"open {token}", f"end {token}")
-        self._end = _MARK(self._marks.end)  # entered, and never left within the record
-        self._mode: _ModeOnTop | None = None
-        self._is_recording = False
+        self._watch, self._record = watch, TorchRecord(memory=watch.memory)
+        self._mode: ModeOnTop | None = None
 
     def start(self) -> None:
-        try:
-            _ENABLE(_WITH_MEMORY if self._watch.memory else _WITHOUT_MEMORY)
-        except RuntimeError:  # somebody else records already
+        if not self._record.start():
             self._watch.counts[SWITCHED_OFF] += 1
-        else:
-            self._is_recording = True
-        self._mode = _ModeOnTop(_Functions(self._watch, self._marks))
+        self._mode = ModeOnTop(_Functions(self._watch, self._record.marks))
         self._mode.start()
 
     def settle(self) -> None:
@@ -269,122 +219,26 @@ class _Counting:
         mode, self._mode = self._mode, None
         if not mode.stop():
             self._watch.counts[SWITCHED_OFF] += 1
-        self._end.__enter__()
+        self._record.end()
 
     def stop(self) -> None:
-        """End the record and add what it shows beyond the modes."""
+        """End the record and add what it shows beyond the mode."""
         self.settle()
-        if not self._is_recording:
+        record, counts = self._record, self._watch.counts
+        if not record.stop():
             return
-        try:
-            events = list(itertools.chain.from_iterable(_DISABLE()))
-        except RuntimeError:
-            events = []
         if self._watch.memory:
-            events = self._read_memory(events)
-        self._read(list(map(_NAME, events)))
-
-    def _read_memory(self, events: Sequence[Any]) -> list[Any]:
-        """Note the peak of the memory that the code needed; return the events of operations."""
-        operations, changes, is_over = [], [0], False
-        for event in events:
-            if _KIND(event) != "memory_alloc":
-                operations.append(event)
-                is_over = is_over or _NAME(event) == self._marks.end  # packing the answer follows
-            elif not is_over:
-                changes.append(_BYTES(event))
-        peak = max(itertools.accumulate(changes))
-        self._watch.counts[PEAK] = max(self._watch.counts[PEAK], peak)
-        return operations
-
-    def _read(self, names: Sequence[str]) -> None:
-        """Add to the counts what torch's record shows: what ran, and under which of our marks."""
-        marks, counts = self._marks, self._watch.counts
+            counts[PEAK] = max(counts[PEAK], record.peak)
         if self._watch.kernels:
-            for name, count in Counter(names).items():
-                if operation := _OPERATIONS[name]:
-                    counts[KERNELS + operation.name] += count
-        # The mark over the operation that runs, and whether it is part of one that counts.
-        mark, is_part = marks.none, False
-        above: list[tuple[str, bool]] = []
-        for name in _outside(names, marks.seen):
-            if not name:  # the end of an operation
-                if above:
-                    mark, is_part = above.pop()
-                continue
-            above.append((mark, is_part))
-            if name in marks:
-                mark, is_part = name, False
-            elif operation := _OPERATIONS[name]:
-                if operation.computes and not is_part:
-                    self._count_unseen(mark)
-                    is_part = True
-                if not operation.is_torchs:
-                    mark, is_part = marks.open, False
-        if mark != marks.end:
+            counts.update({KERNELS + name: n for name, n in record.operations().items()})
+        unseen, is_whole = record.unseen()
+        for mark, count in unseen.items():
+            # Where only numbers count, one that torch's modes did not see counts like any other.
+            is_hidden = mark == record.marks.none and self._watch.kernels
+            if mark != record.marks.end:
+                counts[UNSEEN if is_hidden else CALLED_BACK] += count
+        if not is_whole:
             counts[SWITCHED_OFF] += 1
-
-    def _count_unseen(self, mark: str) -> None:
-        """Count an operation that no function was seen to call."""
-        if mark == self._marks.end:
-            return
-        # Where only numbers count, one that torch's modes did not see counts like any other.
-        is_hidden = mark == self._marks.none and self._watch.kernels
-        self._watch.counts[UNSEEN if is_hidden else CALLED_BACK] += 1
-
-
-def _outside(names: Sequence[str], mark: str) -> Iterator[str]:
-    """Yield the record without what ran under a mark, except where that is Python code."""
-    if any(o and not o.is_torchs for o in map(_OPERATIONS.__getitem__, {*names})):
-        yield from names
-        return
-    depths = list(itertools.accumulate(1 if name else -1 for name in names))
-    place = 0
-    with contextlib.suppress(ValueError):  # no more marks, or one that was never left
-        while True:
-            start = names.index(mark, place)
-            end = depths.index(depths[start] - 1, start)
-            yield from names[place:start]
-            place = end + 1
-    yield from names[place:]
-
-
-class _Marks(NamedTuple):
-    """The names of the marks that a watch leaves in torch's record."""
-
-    seen: str  # around a function that the mode saw
-    open: str  # the same, if the function can call code of the student
-    end: str  # all that follows is the grader's
-    none: str = ""
-
-
-class _Operation(NamedTuple):
-    """An operation in torch's record."""
-
-    name: str
-    computes: bool  # whether it does more than to call others or to make or move tensors
-    is_torchs: bool
-
-
-class _Operations(dict[str, "_Operation | None"]):
-    """The operations that names in the record mean; None for all other events."""
-
-    def __missing__(self, name: str) -> _Operation | None:
-        found = _operation(name)
-        if len(self) < MAX_OPERATIONS:
-            self[name] = found
-        return found
-
-
-def _operation(name: str) -> _Operation | None:
-    space, colons, operation = name.partition("::")
-    if not colons or not operation or "::" in operation:  # a node of the autograd engine
-        return None
-    computes = name not in _composite() and operation not in MAKES_OR_MOVES
-    return _Operation(operation, computes, space in OWN_OPERATIONS)
-
-
-_OPERATIONS = _Operations()
 
 
 class _Names(TorchFunctionMode):
@@ -404,7 +258,7 @@ class _Names(TorchFunctionMode):
 class _Functions(TorchFunctionMode):
     """Counts the functions that are called, and marks in torch's record what they run."""
 
-    def __init__(self, watch: OperationWatch, marks: _Marks) -> None:
+    def __init__(self, watch: OperationWatch, marks: Marks) -> None:
         super().__init__()
         self._counts, self._kernels = watch.counts, watch.kernels
         self._note_made = watch.note_made
@@ -419,7 +273,7 @@ class _Functions(TorchFunctionMode):
         if kwargs:
             is_plain = is_plain and _are_plain(kwargs.values())
         if self._kernels or not is_plain:
-            with _MARK(self._seen if is_plain else self._open):
+            with MARK(self._seen if is_plain else self._open):
                 result = func(*args, **(kwargs or {}))
         else:
             _RECORD(False)  # what a function runs is of no interest, and recording it costs time
@@ -443,28 +297,6 @@ def _is_plain(value: Any) -> bool:
     return kind in PLAIN_TYPES or (kind in PLAIN_CONTAINERS and _are_plain(value))
 
 
-def _stacks() -> tuple[list[Any], list[Any]]:
-    """Return this thread's modes for functions and for kernels."""
-    functions = [_FUNCTION_AT(place) for place in range(_FUNCTIONS())]
-    return functions, [_DISPATCH_AT(place) for place in range(_DISPATCHES())]
-
-
-def _without_devices(modes: list[Any]) -> list[Any]:
-    """Return the modes without a default device, which is one as well, beneath all others."""
-    return [mode for mode in modes if not isinstance(mode, DeviceContext)]
-
-
-def _same(found: list[Any], expected: list[Any]) -> bool:
-    return len(found) == len(expected) and all(a is b for a, b in zip(found, expected))
-
-
-@functools.cache
-def _composite() -> frozenset[str]:
-    """Return the operations that only call others; the others are what counts."""
-    names = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
-    return frozenset(name.partition(".")[0] for name in names)
-
-
 @functools.cache
 def _prepare() -> None:
     """Put counting functions where torch leads past its record; once, before any student code.
@@ -472,7 +304,6 @@ def _prepare() -> None:
     The process that workers are forked from watches calls of its own, so that nobody can keep a
     reference to what was there before.
     """
-    _composite()
     torch.jit._state.disable()
     os.environ["PYTORCH_JIT"] = "0"  # torch asks both; forward derivatives compile without it
     for module, name in THREAD_STARTERS:
@@ -548,31 +379,11 @@ def _note_inside(name: str) -> None:
         _active[-1].note(KERNELS + name.partition("::")[2].partition(".")[0])
 
 
-_WITHOUT_MEMORY, _WITH_MEMORY = (
-    torch._C._profiler.ProfilerConfig(
-        torch._C._profiler.ProfilerState.CPU,
-        *(False, memory, False, False, False),
-        torch._C._profiler._ExperimentalConfig(),
-    )
-    for memory in (False, True)
-)
-# What is used while student code may have replaced names of torch's modules.
-_ENABLE = torch._C._autograd._enable_profiler_legacy
-_DISABLE = torch._C._autograd._disable_profiler_legacy
 _RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
-_NAME, _KIND = operator.methodcaller("name"), operator.methodcaller("kind")
-_BYTES = operator.methodcaller("cpu_memory_usage")  # of an allocation; negative when it is freed
 _IS_PLAIN = PLAIN_TYPES.issuperset
 _PLAINLY = torch._C.DisableTorchFunctionSubclass
 _NUMEL, _SIZE, _ITEM_BYTES = Tensor.numel, Tensor.size, Tensor.element_size
 _STORAGE = Tensor.untyped_storage
 _IS_WRAPPED = torch._C._functorch.is_functorch_wrapped_tensor
 _UNWRAPPED = torch._C._functorch.get_unwrapped
-_FUNCTIONS, _FUNCTION_AT = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
-_DISPATCHES, _DISPATCH_AT = (
-    torch._C._len_torch_dispatch_stack,
-    torch._C._get_dispatch_stack_at,
-)
-_POP_FUNCTION = torch._C._pop_torch_function_stack
-_POP_DISPATCH = torch._C._pop_torch_dispatch_stack

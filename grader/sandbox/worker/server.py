@@ -43,6 +43,7 @@ STRAY = {
 }
 LONG_LINE = 70  # characters of a line of code that a report shows as a whole
 MAX_USES = 20  # of forbidden names in one source that are sent
+_CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_  # before anybody replaces them
 IMPORT_SYSTEM = importlib.__import__.__code__.co_filename
 
 
@@ -330,9 +331,9 @@ class _TensorArguments:
         """Return the tensor that is passed to the student's code."""
         leaf = wire.unpack_tensor(packed)
         if packed.requires_grad:
-            leaf = leaf.clone().requires_grad_()  # a real leaf, not a view of the bytes
+            leaf = _REQUIRES_GRAD(_CLONE(leaf))  # a real leaf, not a view of the bytes
         # torch refuses in-place writes to leaves: what is not one in the test is not one here.
-        passed = leaf if packed.leaf else leaf.clone()
+        passed = leaf if packed.leaf else _CLONE(leaf)
         self.leaves.append(leaf)
         self._passed.append((packed, passed))
         return passed

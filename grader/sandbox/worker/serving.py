@@ -17,6 +17,8 @@ from grader.sandbox.confinement.layers import confine
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker.server import Server
 
+MONITORING_TOOLS = 6  # numbers that Python gives to debuggers, profilers and the like
+
 
 class Conversation:
     """Answers the requests that come through `connection`, until the host closes it."""
@@ -36,6 +38,7 @@ class Conversation:
         reader = self._connection.makefile("rb")
         while header := reader.read(wire.HEADER.size):
             request = wire.decode_request(reader.read(wire.body_length(header)))
+            _remove_hooks()
             if (answer := self._server.answer(request)) is not None:
                 self._send(answer)
 
@@ -54,6 +57,19 @@ class Conversation:
     def _send(self, answer: wire.Answer) -> None:
         with self._sending:
             self._connection.sendall(_framed(answer))
+
+
+def _remove_hooks() -> None:
+    """Remove hooks of the student's code that would run in the grader's own, unwatched.
+
+    A debugger in the process of the tests may need its own, so a `Server` there keeps them.
+    """
+    sys.setprofile(None)
+    sys.settrace(None)
+    if sys.version_info >= (3, 12):
+        for tool in range(MONITORING_TOOLS):
+            if sys.monitoring.get_tool(tool) is not None:
+                sys.monitoring.free_tool_id(tool)
 
 
 def _framed(answer: wire.Answer) -> bytes:

@@ -1,0 +1,61 @@
+"""Modes of torch: one that sees what code calls lies on top of all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
+
+
+class ModeOnTop:
+    """A mode of torch on top of all others of this thread, from `start` to `stop`."""
+
+    def __init__(self, mode: TorchFunctionMode) -> None:
+        self._mode: Any = mode
+        self._before: tuple[list[Any], list[Any]] = [], []
+
+    def start(self) -> None:
+        """Put the mode on top."""
+        self._before = _stacks()
+        self._mode.__enter__()
+
+    def stop(self) -> bool:
+        """Take the mode off; return False if it is gone, or if others were left above it."""
+        functions, kernels = self._before
+        found = _stacks()
+        above, below = _without_devices(found[0]), _without_devices(functions)
+        if _same(above, [*below, self._mode]) and _same(found[1], kernels):
+            self._mode.__exit__(None, None, None)
+            return True
+        for _ in above[len(below) :]:
+            _POP_FUNCTION()
+        for _ in found[1][len(kernels) :]:
+            _POP_DISPATCH(None)
+        return False
+
+
+def _stacks() -> tuple[list[Any], list[Any]]:
+    """Return this thread's modes for functions and for kernels."""
+    functions = [_FUNCTION_AT(place) for place in range(_FUNCTIONS())]
+    return functions, [_DISPATCH_AT(place) for place in range(_DISPATCHES())]
+
+
+def _without_devices(modes: list[Any]) -> list[Any]:
+    """Return the modes without a default device, which is one as well, beneath all others."""
+    return [mode for mode in modes if not isinstance(mode, DeviceContext)]
+
+
+def _same(found: list[Any], expected: list[Any]) -> bool:
+    return len(found) == len(expected) and all(a is b for a, b in zip(found, expected))
+
+
+# What is used while student code may have replaced names of torch's modules.
+_FUNCTIONS, _FUNCTION_AT = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
+_DISPATCHES, _DISPATCH_AT = (
+    torch._C._len_torch_dispatch_stack,
+    torch._C._get_dispatch_stack_at,
+)
+_POP_FUNCTION = torch._C._pop_torch_function_stack
+_POP_DISPATCH = torch._C._pop_torch_dispatch_stack
