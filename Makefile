@@ -98,6 +98,7 @@ attacks: $(DEV)
 accuracy: $(DEV)
 	$(BIN)/python -W ignore tests/corpus/accuracy.py --write
 	$(BIN)/python -W ignore tests/corpus/copies.py --write
+	$(BIN)/python -W ignore tests/mutants/sampled.py
 
 mutants: $(DEV)
 	$(BIN)/python -W ignore tests/mutants/table.py --write --each

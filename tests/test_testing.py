@@ -101,8 +101,10 @@ WRONG = (
     .replace("self.gamma * (x - x.mean(-1, keepdim=True))", "self.gamma.sum() * x.sub_(1)[..., 1:]")
     .replace("self.gamma = ", "self.beta = self.gamma = ")
     .replace("torch.ones(d_model)", "torch.ones(1, d_model)")
-    .replace("super().__init__()", "super().__init__()\n        self.one = torch.ones(d_model)")
-    .replace("return self.gamma.sum() *", "return self.one * self.gamma.sum() *")
+    .replace(
+        "super().__init__()", "super().__init__()\n        self.one = {1: [torch.ones(d_model)]}"
+    )
+    .replace("return self.gamma.sum() *", "return self.one[1][0] * self.gamma.sum() *")
     .replace("self.dropout(self.attention_weights)", "self.attention_weights")
     + "\n\nOWN = torch.Generator()\n"
 )
