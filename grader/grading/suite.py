@@ -121,8 +121,7 @@ class _SessionLoop(Generic[T]):
         """Call the body with the collected session; keep its result or error."""
         if self.error is not None:
             return True
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # the collector need not look at torch and pytest again and again
         try:
             with _bounded_memory():
                 self.results.append(self._body(session))
