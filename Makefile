@@ -57,7 +57,8 @@ demo: $(USE)
 PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE  # or each of many processes compiles everything again
 
-test: $(DEV)
+# Where tests may not be skipped, with what builds the site.
+test: $(if $(CI),$(WITH_SITE),$(DEV))
 	$(PYTEST)
 
 test-fast: $(DEV)

@@ -389,6 +389,11 @@ def assert_dropped(dropped: Tensor, rate: float, what: str) -> None:
     expect((shares - rate).abs().max() < 0.2, uneven)
     together = torch.corrcoef(values.T).view(shares.numel(), -1).fill_diagonal_(0).abs().max()
     expect(together < 0.5, f"some {what} of a sentence are always dropped together")
+    spread = math.sqrt(values.shape[1] * rate * (1 - rate))  # of how many are dropped at once
+    as_many = (
+        f"each draw drops nearly the same number of {what}, which are to be dropped one by one"
+    )
+    expect(values.sum(1).std() > spread / 2, as_many)
 
 
 def assert_weights_dropped(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from commandline import Grade
 
 from grader.course.course import Course
 from grader.course.stubs import make_stub
+from grader.grading.session import with_grader
+from grader.report import Report
+from grader.sandbox.host.zygote import Zygote
 from grader.submissions.layouts import Attempt, collect, find_attempts
 from grader.submissions.submission import discover
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Grader
 
 CLASS = Path(__file__).parent.parent / "examples" / "class"
 
@@ -48,13 +54,24 @@ def test_the_untouched_stubs_are_todays_stubs(core: Course) -> None:
     assert begun["layer_norm"] == make_stub(core["layer_norm"])
 
 
+@pytest.fixture(scope="module")
+def reports(core: Course, zygote: Zygote, handed_in: dict[str, Attempt]) -> dict[str, Report]:
+    """The report on each student."""
+    submissions = {student: collect(attempt, core) for student, attempt in handed_in.items()}
+
+    def body(grader: Grader) -> dict[str, Report]:
+        return {s: grader.grade(each, core.names, 7).report for s, each in submissions.items()}
+
+    return with_grader(core, core.names, zygote, body, keep=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("row", rows, ids=lambda row: row[0])
 def test_a_student_earns_what_the_table_says(
-    row: list[str], core: Course, grade: Grade, handed_in: dict[str, Attempt]
+    row: list[str], core: Course, reports: dict[str, Report]
 ) -> None:
     student, _, *points, total = row
-    report = grade(core, collect(handed_in[student], core))
+    report = reports[student]
     earned = {exercise.name: exercise.points for exercise in report.exercises}
     assert earned == dict(zip(core.names, map(int, points), strict=True))
     assert report.points == int(total)

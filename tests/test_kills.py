@@ -1,4 +1,4 @@
-"""Kill any process of a batch at any moment, fifty times: what comes out is what always does."""
+"""Kill any process of a batch at any moment, again and again: what comes out is what always does."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="finds its processes in /proc"),
 ]
 
-STUDENTS = [f"s{n:03}" for n in range(1, 141)]
+STUDENTS = [f"s{n:03}" for n in range(1, 81)]
 SLOWLY = "    __import__('time').sleep(0.03)\n"  # a moment in which to be killed
 # What is killed in each run, before the parent itself is, while the run warms up and later: every
 # kind of process in each phase, and each start of a run is the start of all its processes.
 EARLY = [(), ("zygote", "template")]
-LATER = [(*["grading"] * 13, "template"), (*["grading"] * 13, "zygote")]
-LAST = (*["grading"] * 18, "zygote")
+LATER = [(*["grading"] * 5, "template"), (*["grading"] * 5, "zygote")]
+LAST = (*["grading"] * 8, "zygote")
 KILLS = sum(len(each) + 1 for each in (*EARLY, *LATER)) + len(LAST)
 
 
@@ -141,7 +141,7 @@ def same(out: Path, other: Path) -> None:
         assert (out / "reports" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_fifty_kills_at_random_change_nothing(cli: Cli, tmp_path: Path, tiny_solution: str) -> None:
+def test_kills_at_random_change_nothing(cli: Cli, tmp_path: Path, tiny_solution: str) -> None:
     seed = random.randrange(1 << 32)
     print(f"KILL_SEED={seed}   repeats it")  # pytest shows it where this fails
     chance = random.Random(int(os.environ.get("KILL_SEED", seed)))
@@ -172,7 +172,7 @@ def test_fifty_kills_at_random_change_nothing(cli: Cli, tmp_path: Path, tiny_sol
     kill_while_grading(batch, run, LAST, chance)
     assert run.wait() == 1, (batch.folder / "errors.txt").read_text()[-2000:]
     assert (batch.killed.total(), batch.killed["parent"]) == (KILLS, len(runs))
-    assert KILLS >= 50
+    assert KILLS >= 25
     command = ("batch", tmp_path / "class", "--out", whole, "--course", TINY, "--seed", 5)
     assert cli(*command, "--jobs", 2, "--quiet").code == 1
     same(batch.folder / "out", whole)

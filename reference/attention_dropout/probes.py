@@ -170,6 +170,18 @@ def _gradients(student, rng, training):
     return {"largest": weights.grad.amax(0), "smallest": weights.grad.amin(0)}
 
 
+@probe(TOGETHER)
+def number_in_each_call(student, rng):
+    """Whether eight calls with twelve weights drop the same number, at each of twelve rates."""
+    weights = weights_of(rng, 3, 4)
+    with seeded(student, 3):
+        counts = [
+            {int((student.drop(weights, rate / 20, True) == 0).sum()) for _ in range(8)}
+            for rate in range(5, 17)
+        ]
+    return [len(found) == 1 for found in counts]
+
+
 @probe(LIMITS)
 def nothing(student, rng):
     """Rate 0."""

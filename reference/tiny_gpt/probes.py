@@ -14,6 +14,8 @@ WINDOWS = Aspect("windows", "the windows of a text")
 STEPS = Aspect("steps", "what training does")
 TEXT = Aspect("text", "the text that is generated")
 DRAWN = Aspect("drawn", "how the next token is drawn")
+# 1 / temperature, so far apart that chance does not matter; 1.4 is that of a common default, 0.7.
+STRENGTHS = torch.tensor([0.1, 0.5, 1.0, 1.4, 2.0, 4.0, 20.0], dtype=torch.float64)
 START = Aspect("start", "the numbers that a model starts with", is_edge=True)
 
 
@@ -53,18 +55,22 @@ def texts(student, rng, n_prompt, n, *options, dropout=0.0, training=False):
     return found
 
 
-def shares(student, rng, seed, *options, n_prompts=20, draws=240):
-    """Return how often each token follows each of some prompts, in tenths.
+def strength(student, rng, seed, *options, n_prompts=20, draws=500):
+    """Return how strongly logits count where tokens are drawn, twelve times.
 
-    The model is made before the seed is set: how many numbers it draws for its own parameters must
-    not decide which tokens are drawn.
+    In right code it is 1 / temperature, in whatever order that draws: it is the one of STRENGTHS
+    under which what was drawn is likeliest. The logits are those of the student's own model.
     """
-    prompts = rng.randint(0, VOCAB, n_prompts, 4).repeat_interleave(draws, dim=0)
-    made = writer(student, rng)
+    prompts, made = rng.randint(0, VOCAB, n_prompts, 4), writer(student, rng)
+    logits = made(prompts)[:, -1]  # (n_prompts, VOCAB)
     with seeded(student, seed):
-        drawn = student.generate(made, prompts, 1, *options)[:, -1]
-    counted = torch.nn.functional.one_hot(drawn.view(n_prompts, draws), VOCAB).double()
-    return (counted.mean(1) * 10).round()
+        written = student.generate(made, prompts.repeat_interleave(draws, dim=0), 1, *options)
+    drawn = torch.nn.functional.one_hot(written[:, -1].view(n_prompts, draws), VOCAB)
+    counts = drawn.double().sum(1)  # (n_prompts, VOCAB)
+    among = logits.masked_fill(counts == 0, -torch.inf)  # (n_prompts, VOCAB), with a top_k as well
+    scores = torch.log_softmax(STRENGTHS[:, None, None] * among, dim=-1)
+    likelihood = (scores.masked_fill(counts == 0, 0.0) * counts).sum((1, 2))  # (n_strengths,)
+    return STRENGTHS[likelihood.argmax()].repeat(12)
 
 
 @probe("values")
@@ -347,34 +353,34 @@ def nothing_more(student, rng):
     return student.generate(model(student, rng), rng.randint(0, VOCAB, 3, 5), 0)
 
 
-@probe(DRAWN, decides=False)
+@probe(DRAWN)
 def drawn_cold(student, rng):
-    """How often each token is drawn at a temperature of 0.5."""
-    return shares(student, rng, 8, 0.5)
+    """How strongly the logits count at a temperature of 0.5."""
+    return strength(student, rng, 8, 0.5)
 
 
-@probe(DRAWN, decides=False)
+@probe(DRAWN)
 def drawn(student, rng):
-    """How often each token is drawn without a temperature."""
-    return shares(student, rng, 8)
+    """How strongly the logits count without a temperature."""
+    return strength(student, rng, 8)
 
 
-@probe(DRAWN, decides=False)
+@probe(DRAWN)
 def drawn_warm(student, rng):
-    """How often each token is drawn at a temperature of 3."""
-    return shares(student, rng, 9, 3.0)
+    """How strongly the logits count at a temperature of 2."""
+    return strength(student, rng, 9, 2.0)
 
 
-@probe(DRAWN, decides=False)
+@probe(DRAWN)
 def drawn_of_the_best(student, rng):
-    """How often each token is drawn with a `top_k` of 4."""
-    return shares(student, rng, 9, 2.0, 4)
+    """How strongly the logits count at a temperature of 0.5, with a `top_k` of 4."""
+    return strength(student, rng, 9, 0.5, 4)
 
 
-@probe(DRAWN, decides=False)
+@probe(DRAWN)
 def drawn_of_more_than_all(student, rng):
-    """How often each token is drawn with a `top_k` larger than the vocabulary."""
-    return shares(student, rng, 9, 3.0, 40)
+    """How strongly the logits count at a temperature of 2, with a `top_k` beyond the vocabulary."""
+    return strength(student, rng, 9, 2.0, 40)
 
 
 @probe(DRAWN)
