@@ -1,4 +1,4 @@
-"""Kill any process of a batch at any moment, again and again: what comes out is what always does."""
+"""Kill any process of a batch at any moment, many times: what comes out is what always does."""
 
 from __future__ import annotations
 
