@@ -48,6 +48,9 @@ def test_rate(student, rng):
     """Each weight is dropped on its own, as often as the rate says."""
     weights = weights_of(rng, 400, 3, 4)
     assert_dropped(student.drop(weights, 0.3, True) == 0, 0.3, "weights")
+    few = weights_of(rng, 1, 3, 4)
+    draws = [student.drop(few, 0.5, True) == 0 for _ in range(200)]
+    assert_dropped(torch.cat(draws), 0.5, "weights, in calls with one batch item each,")
 
 
 @pytest.mark.points(1)
