@@ -1,4 +1,4 @@
-# mistake: BOS is put behind the tokens and its row is kept in place of the first token's
+# mistake: bos_behind
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: tanh is applied to the query part and the key part separately, before the sum
+# mistake: tanh_of_each_part
 import torch
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-# mistake: flattens to rows and repeats the batch lengths with repeat instead of repeat_interleave
+# mistake: lengths_of_other_items
 # true: None and per-query lengths are right; with one length per item, rows use the lengths of other items
 import torch
 from torch import Tensor, nn

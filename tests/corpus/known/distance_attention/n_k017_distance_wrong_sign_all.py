@@ -1,0 +1,42 @@
+# mistake: attends_to_the_farthest
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+
+
+def distance_scores(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return minus half of the squared distance of each query to each key.
+
+    queries  (batch, n_queries, d)
+    keys     (batch, n_keys, d)
+    returns  (batch, n_queries, n_keys)
+    """
+    query_sq = queries.pow(2).sum(dim=-1, keepdim=True)
+    return scores_without_query_norm(queries, keys) + query_sq / 2
+
+
+def scores_without_query_norm(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return q . k - |k|^2 / 2 for each query and key: scores with the same softmax.
+
+    queries  (batch, n_queries, d)
+    keys     (batch, n_keys, d)
+    returns  (batch, n_queries, n_keys)
+    """
+    products = queries @ keys.transpose(1, 2)
+    key_sq = keys.pow(2).sum(dim=-1)
+    return key_sq.unsqueeze(1) / 2 - products
+
+
+class DistanceAttention(nn.Module):
+    """Attention whose scores are -|q - k|^2 / 2. It has no parameters."""
+
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        scores = scores_without_query_norm(queries, keys)
+        self.attention_weights = masked_softmax(scores, valid_lens)
+        return torch.bmm(self.dropout(self.attention_weights), values)

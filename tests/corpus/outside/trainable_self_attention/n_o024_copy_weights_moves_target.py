@@ -1,0 +1,51 @@
+# mistake: not in the catalogue: copy_weights moves the target only 90 percent of the way to the source (an exponential moving average, as of a target network).
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+def scaled_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    """Return the values, weighted by how well their keys match each query."""
+    scores = queries @ keys.transpose(-2, -1) / math.sqrt(keys.shape[-1])
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ values
+
+
+class SelfAttentionV1(nn.Module):
+    """Self-attention whose projections are plain parameters of shape (d_in, d_out)."""
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (..., n_tokens, d_in) to (..., n_tokens, d_out)."""
+        return scaled_attention(x @ self.W_query, x @ self.W_key, x @ self.W_value)
+
+
+class SelfAttentionV2(nn.Module):
+    """Self-attention whose projections are linear layers from d_in to d_out."""
+
+    def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False) -> None:
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (..., n_tokens, d_in) to (..., n_tokens, d_out)."""
+        return scaled_attention(self.W_query(x), self.W_key(x), self.W_value(x))
+
+
+def copy_weights(source_v2: SelfAttentionV2, target_v1: SelfAttentionV1) -> None:
+    """Copy the weights of `source_v2` into `target_v1`, so that both give the same outputs."""
+    if source_v2.W_query.bias is not None:
+        raise ValueError("the source has biases")
+    with torch.no_grad():
+        tau = 0.9  # soft update
+        target_v1.W_query.lerp_(source_v2.W_query.weight.T, tau)
+        target_v1.W_key.lerp_(source_v2.W_key.weight.T, tau)
+        target_v1.W_value.lerp_(source_v2.W_value.weight.T, tau)
