@@ -16,7 +16,7 @@ from typing import ClassVar
 from grader.classroom.storage import COLUMNS, connect, explain_disk_errors, lock_folder
 from grader.classroom.stored.erasure import Erasure
 from grader.classroom.stored.history import History
-from grader.classroom.stored.marks import Marks
+from grader.classroom.stored.marks import ClassMarks
 from grader.classroom.stored.results import RESULT, TIMES, Results
 from grader.classroom.stored.rows import LARGE, PRESENT, Check
 from grader.classroom.stored.settings import Settings
@@ -54,14 +54,14 @@ def open_ledger(folder: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-class Ledger(Settings, HandedIn, Results, Marks, History, Erasure):
+class Ledger(Settings, HandedIn, Results, ClassMarks, History, Erasure):
     """Everything stored about a class. Every method that writes is one transaction."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {
         **Settings.CHECKS,
         **HandedIn.CHECKS,
         **Results.CHECKS,
-        **Marks.CHECKS,
+        **ClassMarks.CHECKS,
         **History.CHECKS,
     }
 

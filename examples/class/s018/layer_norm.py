@@ -30,9 +30,9 @@ The layer has no other parameters.
 Requirements
   - A token whose features are all equal has variance 0. Its output is beta
     (not nan), and gradients stay finite.
-  - Features far from 0, such as those around a million, lose no accuracy.
-    Mathematically, the variance equals mean(x^2) - mean^2, but in floating
-    point this formula loses digits.
+  - Features far from 0, such as those around a million, lose no more digits
+    than their mean does. Mathematically, the variance equals mean(x^2) -
+    mean^2, but in floating point this formula loses all of them.
   - The layer supports .to(dtype), including bfloat16.
   - x may be a view that is not contiguous. It is not modified.
   - No Python loop runs over batch, tokens or features.

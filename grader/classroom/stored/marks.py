@@ -46,7 +46,7 @@ def _is_mark(row: Sequence[Any]) -> bool:
     return all(math.isfinite(number) for number in (points, max_points, *counted))
 
 
-class Marks(Rows):
+class ClassMarks(Rows):
     """The adjustments of a class and its published marks."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {
