@@ -22,6 +22,7 @@ MAX_ITEMS = 100_000  # in one value; a tensor counts as one
 MAX_ENTRIES = 2000  # in a message's own lists: parameters, gradients, names of operations
 MAX_KEYS = 1000  # of a dict with other keys than strings: their hashes can be made to collide
 MAX_TEXT = 4000  # characters of a student's error message or source line
+MAX_PRINTED = 4000  # characters that are sent of what a test prints
 MAX_PROGRESS = 4096  # messages about one call that are read
 IMPORTING = "importing"  # what a late worker says that waits for an import
 HEADER = struct.Struct(">I")

@@ -52,6 +52,11 @@ class Candidate(ABC):
     def touched(self) -> int:
         """The probes to which the program's answer is wrong, as bits."""
 
+    @property
+    @abstractmethod
+    def asked(self) -> tuple[int, int]:
+        """The probes whose answers were compared with the reference's, and the wrong ones."""
+
     @abstractmethod
     def is_wrong(self, probe: Probe) -> bool:
         """Return whether the program's answer to a probe is not the reference's."""
@@ -78,6 +83,7 @@ class Catalogue(ABC, Generic[C]):
     ) -> None:
         self.exercise, self.seed, self.probes, self.axes = exercise, seed, probes, axes
         self._bit = {probe.name: 1 << place for place, probe in enumerate(probes)}
+        self._every = (1 << len(probes)) - 1
 
     @abstractmethod
     def singles(self, text: str = "") -> Iterator[C]:
@@ -108,8 +114,12 @@ class Catalogue(ABC, Generic[C]):
 
         Those that just exceed the tolerance are left out if others are clearly wrong.
         """
-        wrong = self._wrong(answers)
-        return self._clear(answers, wrong) or wrong
+        return self.compared(answers)[1]
+
+    def compared(self, answers: Mapping[str, Answer]) -> tuple[int, list[Probe]]:
+        """Return the probes whose answers are the reference's, as bits, and the `wrong` ones."""
+        answered, wrong = self._answered(answers), self._wrong(answers)
+        return self.bits(answered) & ~self.bits(wrong), self._clear(answers, wrong) or wrong
 
     def disproving(self, answers: Mapping[str, Answer]) -> list[Probe]:
         """Return the probes with no answer, or with one that no right code gives."""
@@ -118,8 +128,11 @@ class Catalogue(ABC, Generic[C]):
         return [probe for probe in (*wrong, *missing) if probe.decides]
 
     def _wrong(self, answers: Mapping[str, Answer]) -> list[Probe]:
-        known = [probe for probe in self.probes if probe.name in answers]
+        known = self._answered(answers)
         return [probe for probe in known if not self.is_right(answers[probe.name], probe)]
+
+    def _answered(self, answers: Mapping[str, Answer]) -> list[Probe]:
+        return [probe for probe in self.probes if probe.name in answers]
 
     def _clear(self, answers: Mapping[str, Answer], wrong: Iterable[Probe]) -> list[Probe]:
         return [p for p in wrong if not self.is_nearly_right(answers[p.name], p)]
@@ -132,7 +145,13 @@ class Catalogue(ABC, Generic[C]):
 
     def probes_in(self, bits: int) -> list[Probe]:
         """Return the probes of a set, in their order."""
-        return [probe for probe in self.probes if self._bit[probe.name] & bits]
+        found = []
+        bits &= self._every
+        while bits:
+            lowest = bits & -bits
+            found.append(self.probes[lowest.bit_length() - 1])
+            bits ^= lowest
+        return found
 
     def aspects(self, bits: int) -> tuple[str, ...]:
         """Return the aspects of a set of probes, the most telling first."""

@@ -46,7 +46,7 @@ class FaultyProgram(Candidate):
     program: Respondent
     number: str
     _catalogue: ComputedCatalogue = field(repr=False)
-    _is_wrong: dict[str, bool] = field(default_factory=dict, repr=False)  # by probe
+    _asked: list[int] = field(default_factory=lambda: [0, 0], repr=False)  # as bits: all, wrong
     _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)
 
     def answer(self, probe: Probe) -> Answer:
@@ -55,9 +55,17 @@ class FaultyProgram(Candidate):
 
     def is_wrong(self, probe: Probe) -> bool:
         """Return whether the program's answer to a probe is not the reference's."""
-        if probe.name not in self._is_wrong:
-            self._is_wrong[probe.name] = not self._catalogue.is_right(self.answer(probe), probe)
-        return self._is_wrong[probe.name]
+        bit = self._catalogue.bits((probe,))
+        if not self._asked[0] & bit:
+            is_wrong = not self._catalogue.is_right(self.answer(probe), probe)
+            self._asked[0] |= bit
+            self._asked[1] |= bit * is_wrong
+        return bool(self._asked[1] & bit)
+
+    @property
+    def asked(self) -> tuple[int, int]:
+        """The probes whose answers were compared with the reference's, and the wrong ones."""
+        return self._asked[0], self._asked[1]
 
     @functools.cached_property
     def touched(self) -> int:

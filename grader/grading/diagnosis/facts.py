@@ -88,10 +88,12 @@ def _where_at_all(
 ) -> Iterator[Said]:
     """Say what comes out wrong, if all else is right."""
     known = [probe for probe in catalogue.probes if probe.name in answers]
-    is_wrong = {p.name for p in known if not catalogue.is_right(answers[p.name], p)}
     aspects = tuple(dict.fromkeys(probe.aspect for probe in wrong))
     rest = [probe for probe in known if probe.aspect not in aspects]
-    if len(aspects) > 2 or not rest or any(probe.name in is_wrong for probe in rest):
+    if len(aspects) > 2 or not rest:
+        return
+    is_wrong = {p.name for p in known if not catalogue.is_right(answers[p.name], p)}
+    if any(probe.name in is_wrong for probe in rest):
         return
     if len(wrong) <= 2 and is_wrong == {probe.name for probe in wrong}:
         calls = " and ".join(f"“{_phrase(probe)}”" for probe in wrong)

@@ -48,6 +48,11 @@ class RecordedMistakes(Candidate):
         """The probes to which the answer is wrong, as bits."""
         return self.bits
 
+    @property
+    def asked(self) -> tuple[int, int]:
+        """All probes, and those to which the answer is wrong."""
+        return -1, self.bits
+
     def is_wrong(self, probe: Probe) -> bool:
         """Return whether the answer to a probe is not the reference's."""
         return probe.name in self.answers

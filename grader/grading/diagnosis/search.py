@@ -94,16 +94,10 @@ class _Search:
 
     def __init__(self, catalogue: AnyCatalogue, answers: Answers, text: str) -> None:
         self._catalogue, self._answers, self._text = catalogue, answers, text
-        wrong = catalogue.wrong(answers)
+        self._right, wrong = catalogue.compared(answers)
         self._wrong = catalogue.bits(wrong)
         # A difference that just exceeds the tolerance may be absent from a mistake's answer.
-        self._known = self._wrong | catalogue.bits(
-            p
-            for p in catalogue.probes
-            if p.name in answers and catalogue.is_right(answers[p.name], p)
-        )
-        names = {probe.name for probe in wrong}
-        self._verdicts = [(p, p.name in names) for p in catalogue.probes_in(self._known)]
+        self._known = self._right | self._wrong
         self._principal = catalogue.principal
 
     def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
@@ -167,11 +161,21 @@ class _Search:
 
         Most do so at once, which spares them the other probes.
         """
-        return any(
-            candidate.is_wrong(probe)
-            and not (is_wrong and candidate.answer(probe).same(self._answers[probe.name]))
-            for probe, is_wrong in self._verdicts
-        )
+        asked, wrong = candidate.asked
+        if wrong & self._right:
+            return True
+        probes = self._catalogue.probes_in
+        if not all(self._is_same(candidate, probe) for probe in probes(wrong & self._wrong)):
+            return True
+        for probe in probes(self._known & ~asked):
+            if candidate.is_wrong(probe):
+                is_right = self._catalogue.bits((probe,)) & self._right
+                if is_right or not self._is_same(candidate, probe):
+                    return True
+        return False
+
+    def _is_same(self, candidate: Candidate, probe: Probe) -> bool:
+        return candidate.answer(probe).same(self._answers[probe.name])
 
     def _fit(self, candidate: Candidate) -> Fit:
         return Fit(candidate, candidate.touched & self._known, self._catalogue, self._answers)

@@ -16,7 +16,6 @@ from grader.sandbox.host.training import OnReport, TrainingLimits, TrainingLog
 from grader.sandbox.host.worker import Transport
 from grader.sandbox.source import Use, may_name
 
-MAX_PRINTED = 8000  # characters of a test's print output that are kept
 LOST = "your code is no longer running"
 # Of the time of a call: what calls of the same name have once one of them did not finish, each and
 # all together. So an endless loop costs one time limit, and not one for each check.
@@ -269,7 +268,7 @@ class WorkerConnection:
         return answer
 
     def _add_printed(self, text: str) -> None:
-        room = MAX_PRINTED - sum(map(len, self.printed))
+        room = 2 * wire.MAX_PRINTED - sum(map(len, self.printed))  # or more than workers send
         if text and room > 0:
             self.printed.append(text[:room])
 

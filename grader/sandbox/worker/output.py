@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-MAX_PRINTED = 4000  # characters of a test's print output that are sent
+from grader.sandbox import wire
 
 
 class CapturedOutput(io.TextIOBase):
@@ -18,7 +18,7 @@ class CapturedOutput(io.TextIOBase):
     def clear(self) -> None:
         """Drop all text and restore the limit, for a new test."""
         self._parts: list[str] = []
-        self._room = MAX_PRINTED
+        self._room = wire.MAX_PRINTED
 
     def write(self, text: str) -> int:
         """Keep `text` up to the limit; return its length."""
