@@ -233,7 +233,7 @@ def main() -> None:
     torch.set_num_threads(1)
     whole = load_course(ROOT)
     course = whole.choose("core")
-    added = [name for name in whole.names if name not in course.names]
+    added = [e.name for e in whole.exercises if e.name not in course.names and not e.training]
     grader = [*PYTHON, "-m", "grader", "check", "--seed", "1"]
     one = [*grader, "reference/masked_softmax/solution.py"]
     importing, check_one, check_all = interleaved(
