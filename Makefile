@@ -53,8 +53,8 @@ demo: $(USE)
 	@rm -rf build/demo
 	@$(BIN)/grader batch examples/class --out build/demo || test $$? -eq 1
 
-# One process more than cores, because tests also wait; the order is that of tests/conftest.py.
-PYTEST = $(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+# More processes than cores, because tests also wait; the order is that of tests/conftest.py.
+PYTEST = $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE  # or each of many processes compiles everything again
 
 # Where tests may not be skipped, with what builds the site.

@@ -30,7 +30,7 @@ from grader.course.course import Course, load_course
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult, Report
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host.child import ChildProcess
+from grader.sandbox.host.child import ONE_THREAD, ChildProcess
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
@@ -46,6 +46,8 @@ if (
 ):
     # A shell has its background jobs ignore Ctrl-C, and so whatever they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# Small tensors only wait for each other on several threads, and other tests for the cores.
+os.environ |= ONE_THREAD
 IN_MEMORY = Path("/dev/shm")  # if it has room: half of the time of some tests is that of a disk
 if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 8e9:
     os.environ["TMPDIR"] = str(IN_MEMORY)
@@ -102,17 +104,6 @@ def core(course: Course) -> Course:
 def solutions(course: Course) -> dict[str, str]:
     """The reference solution of every exercise."""
     return {name: course[name].read("solution.py") for name in course.names}
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Small tensors, which only wait for each other on several threads."""
-    import torch  # which the process that distributes the tests does not need
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="session")

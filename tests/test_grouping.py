@@ -23,7 +23,6 @@ def signed(*totals: float, whole: bool = True, slack: float = 1e-4) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exercise", ["layer_norm", "feed_forward"])
-@pytest.mark.usefixtures("one_thread")
 def test_each_mistake_is_a_group_of_its_own(course: Course, exercise: str) -> None:
     groups, catalogue = UnnamedGroups(), catalogue_of(course, course[exercise], PUBLIC_SEED)
     made: dict[str, set[str]] = {}

@@ -201,7 +201,7 @@ def test_a_text_that_a_parser_cannot_take_costs_its_student_alone(
 def test_all_texts_of_a_submission_are_bounded_together(core: Course, tmp_path: Path) -> None:
     hand_in(tmp_path / "s001", {f"{name}.py": "#" * 256 * 1024 for name in core.names})
     assert set(discover([tmp_path / "s001"], core).files) == set(core.names)
-    for name in core.names:
+    for name in core.names[:4]:
         (tmp_path / "s001" / f"{name}.py").unlink()
         lines = f"# {name}" + "\n" * 250_000 + "("  # a broken cell is commented out, line by line
         (tmp_path / "s001" / f"{name}.ipynb").write_bytes(notebook(code(lines)))

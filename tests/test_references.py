@@ -49,7 +49,6 @@ from torch_oracles import (
 from grader.course.course import Course
 from grader.testing import Rng
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 DROPPING = (
     *("causal_attention", "stacked_heads", "multi_head_attention", "feed_forward"),
     *("transformer_block", "kv_cache", "grouped_query_attention", "tiny_gpt"),

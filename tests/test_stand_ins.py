@@ -21,7 +21,6 @@ from grader.grading.programs import program
 from grader.sandbox.program import Program
 from grader.testing import Rng
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 LAYERS = ("causal_attention", "feed_forward", "layer_norm", "multi_head_attention")
 LAYERS += ("transformer_block",)
 STAND_INS = (*LAYERS, "masked_softmax")

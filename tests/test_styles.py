@@ -16,8 +16,6 @@ from reference_cases import (
 
 from grader.testing import Rng
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("style", ["reference", *STYLES])

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from grader.testing import Rng
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 ENTRIES = {0: [2, 3], 1: [5, 7], 2: [3, 2]}
 TOKENS = [
     [0.43, 0.15, 0.89],

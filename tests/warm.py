@@ -165,7 +165,6 @@ def _start_server() -> socket.socket:
         Popen(
             [*command, "-" * ROOM],
             pass_fds=[theirs.fileno()],
-            env={**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")},
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
