@@ -73,7 +73,7 @@ def test_what_cannot_be_compared_costs_only_its_student(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(similarity, "_ComparedFile", planted)
     review = NeedsReview()
-    found = Similarity([STUB], review.sparing)
+    found = Similarity([STUB], review.errors_of)
     for name in ("s000", "s001", "s002"):
         found.add(name, {"attention": program(1)})
     assert [pair.students for pair in found.pairs()] == [("s000", "s002")]
@@ -82,9 +82,9 @@ def test_what_cannot_be_compared_costs_only_its_student(monkeypatch: pytest.Monk
 
 def test_a_student_whose_files_cannot_be_read_hands_none_to_the_next() -> None:
     review = NeedsReview()
-    found = Similarity([STUB], review.sparing)
+    found = Similarity([STUB], review.errors_of)
     for name in ("s000", "s001", "s002"):
-        with review.sparing(name):
+        with review.errors_of(name):
             texts: Any = {"attention": program(1)} | ({"lookup": 7} if name == "s001" else {})
             found.add(name, texts)
     assert {pair.students for pair in found.pairs()} == {

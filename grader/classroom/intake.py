@@ -173,15 +173,15 @@ class Intake:
             for selected, read in self._read_ahead(course):
                 student = selected.attempt.student
                 on_student(student)
-                with ledger.review.sparing(student):
+                with ledger.review.errors_of(student):
                     submission = read()
                     origin = selected.origin(self.layout)
                     ledger.take(selected.row(submission), submission.files, origin)
             for member in self.missing:
-                with ledger.review.sparing(member.student):
+                with ledger.review.errors_of(member.student):
                     ledger.miss(member.student, member.person)
             for student in sorted({*self.flags, *self.teams}):
-                with ledger.review.sparing(student):
+                with ledger.review.errors_of(student):
                     flags = self.flags.get(student, ())
                     ledger.remark(student, self.teams.get(student, ""), flags)
 

@@ -80,7 +80,7 @@ class Publisher:
         Return None if there is none yet, or if something about this student broke, who is then
         named in the ledger's `review`.
         """
-        with self.standings.ledger.review.sparing(student):
+        with self.standings.ledger.review.errors_of(student):
             standing = self.standings.standing(student)
             if standing is not None and not self._is_current(standing):
                 self._write(standing)
@@ -165,7 +165,7 @@ class Publisher:
     def _code(self, standing: Standing) -> str:
         """Return the page with a student's code, or one that says that it cannot be shown."""
         student = standing.report.submission
-        with self.standings.ledger.review.sparing(student):
+        with self.standings.ledger.review.errors_of(student):
             return code.render(view_of(standing.report, standing.submission))
         return code.render_missing(student)
 
@@ -180,7 +180,7 @@ class Publisher:
                 with explained(folder):
                     sync_files(folder, (draft.fresh for draft in drafts))
             for student, each in pending.items():
-                with ledger.review.sparing(student):
+                with ledger.review.errors_of(student):
                     for draft in each.drafts:
                         with explained(draft.path):
                             draft.put()
@@ -209,7 +209,7 @@ class Publisher:
         """Remove the reports of the students who are gone, and remember it."""
         ledger = self.standings.ledger
         for student in ledger.gone():
-            with ledger.review.sparing(student):
+            with ledger.review.errors_of(student):
                 published = ledger.published(student)
                 self._remove(published.pages if published else ())
                 with ledger.writing():
@@ -234,7 +234,7 @@ class Publisher:
         summary = self._write_marks(compare=students <= MAX_COMPARED)
         summary = replace(summary, similar=self._side_by_side(summary.similar))
         with writing(self.out / DASHBOARD) as page:
-            page.write(dashboard.render(summary, ledger.review.sparing))
+            page.write(dashboard.render(summary, ledger.review.errors_of))
         if len(summary.students) == students:  # otherwise some are not graded yet
             known = ledger.class_fingerprint()
             state = {"fingerprint": known, "pages": self._on_disk(names), **others}
@@ -250,7 +250,7 @@ class Publisher:
         for number, group in enumerate(groups, 1):
             pages: dict[tuple[str, str], str] = {}
             for place, pair in enumerate(group.shown if number <= MAX_GROUPS else (), 1):
-                with self.standings.ledger.review.sparing(pair[0]):
+                with self.standings.ledger.review.errors_of(pair[0]):
                     name = f"{SIMILAR}/{number:03}-{place}.html"
                     self._write_pair(self.out / name, group, pair, common)
                     pages[pair] = name
@@ -270,22 +270,22 @@ class Publisher:
     def _write_marks(self, compare: bool) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
         course, tally = self.standings.course, ClassTally()
-        sparing = self.standings.ledger.review.sparing
-        similarity = Similarity(map(make_stub, course.exercises), sparing)
+        errors_of = self.standings.ledger.review.errors_of
+        similarity = Similarity(map(make_stub, course.exercises), errors_of)
         teams, compared = self.standings.ledger.teams(), set[str]()
         with writing(self.out / GRADES) as grades, writing(self.out / RESULTS) as lines:
 
             def reports() -> Iterator[Report]:
                 for report, files in self.standings.everybody():
-                    with sparing(report.submission):
+                    with errors_of(report.submission):
                         name = f"{report.submission}.html"
                         tally.add(report, f"{REPORTS}/{name}", f"{CODE}/{name}" if files else "")
                     team = teams.get(report.submission, "")
                     if compare and team not in compared:  # its members have the same files
                         compared.update({team} - {""} if files else ())  # none if they are damaged
-                        with sparing(report.submission):
+                        with errors_of(report.submission):
                             similarity.add(report.submission, files)
-                    with sparing(report.submission):
+                    with errors_of(report.submission):
                         lines.write(to_json_line(report))
                     yield report
 

@@ -28,7 +28,7 @@ def published_attempts(ledger: Ledger) -> Attempts:
     """Return the attempts of every student who has a published mark."""
     found: dict[str, list[AttemptRow]] = {}
     for student in ledger.published_students():
-        with ledger.review.sparing(student):
+        with ledger.review.errors_of(student):
             found[student] = ledger.all_attempts(student)
     return found
 
@@ -37,7 +37,7 @@ def replacements(standings: Standings, before: Attempts, rules: str) -> Iterator
     """Yield each published mark that the intake now in the ledger would change or remove.
 
     `before` are the attempts before the intake, `rules` the rules until then: another attempt may
-    count now. A mark that was published under yet other rules is left to `refuse_changed`.
+    count now. A mark that was published under yet other rules is left to `refuse_changed_rules`.
     """
     for student, old in before.items():
         if why := _replaced(standings, student, old, rules):
@@ -45,7 +45,7 @@ def replacements(standings: Standings, before: Attempts, rules: str) -> Iterator
 
 
 def _replaced(standings: Standings, student: str, old: Sequence[AttemptRow], rules: str) -> str:
-    with standings.ledger.review.sparing(student):
+    with standings.ledger.review.errors_of(student):
         new = standings.ledger.all_attempts(student)
         if not new:
             return "handed in nothing any more"

@@ -36,7 +36,7 @@ class NeedsReview:
                 self.add(student, why)
 
     @contextmanager
-    def sparing(self, student: str) -> Iterator[None]:
+    def errors_of(self, student: str) -> Iterator[None]:
         """Record an error in the block as a reason to review `student`, and go on with the others.
 
         An error that concerns everybody, such as a full disk, still ends the run.

@@ -105,7 +105,7 @@ class Run:
         """Yield what is left to grade: each submission once, however many handed it in."""
         for row in self._ledger.to_grade():
             task = None
-            with self._ledger.review.sparing(row.student):
+            with self._ledger.review.errors_of(row.student):
                 task = self.standings.ungraded(row)
             if task:
                 submission, names = task

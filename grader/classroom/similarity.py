@@ -55,15 +55,15 @@ class _ComparedFile:
 class Similarity:
     """The fingerprints of a class; those of the texts in `common`, the stubs, are left out.
 
-    `sparing` is entered with each student, so that what breaks costs only their own comparison.
+    `errors_of` is entered with each student, so that what breaks costs only their own comparison.
     """
 
     def __init__(
         self,
         common: Iterable[str],
-        sparing: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
+        errors_of: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
     ) -> None:
-        self._sparing = sparing
+        self._errors_of = errors_of
         self._common = {mark for text in common for mark in fingerprints(text)}
         self._students: list[str] = []
         self._files: dict[str, list[_ComparedFile]] = {}
@@ -88,7 +88,7 @@ class Similarity:
                 found.setdefault(match.students, {})[exercise] = match
         pairs = []
         for students, matches in found.items():
-            with self._sparing(self._students[students[0]]):
+            with self._errors_of(self._students[students[0]]):
                 pairs.append(self._pair(students, matches))
         return sorted(pairs, key=lambda pair: (-len(pair.exercises), -pair.share, pair.students))
 
@@ -106,7 +106,7 @@ class Similarity:
         """Return the files that can be compared, and how many of them have each fingerprint."""
         files, spread = [], Counter[int]()
         for file in own:
-            with self._sparing(self._students[file.student]):
+            with self._errors_of(self._students[file.student]):
                 spread.update(iter(file.prints))
                 files.append(file)
         return files, spread

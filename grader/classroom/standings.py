@@ -113,7 +113,7 @@ class Standings:
         """Whether all published marks were made under the present rules and this seed."""
         return self.ledger.published_under() in ([], [(self.rules, self.seed)])
 
-    def refuse_changed(self, also: str = "") -> None:
+    def refuse_changed_rules(self, also: str = "") -> None:
         """Raise `RequestError` if marks were published under other rules or another seed.
 
         Marks under the rules `also` are accepted, too: the caller has compared those.
@@ -156,7 +156,7 @@ class Standings:
 
     def spared(self, student: str) -> Standing | None:
         """Return a student's standing; None if there is none, or something about it broke."""
-        with self.ledger.review.sparing(student):
+        with self.ledger.review.errors_of(student):
             return self.standing(student)
         return None
 

@@ -229,7 +229,7 @@ def batch(
         ledger.put(LATER, " ".join(later))
         standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
         if request is None:
-            standings.refuse_changed()
+            standings.refuse_changed_rules()
         why = "" if request is None else _take_in(intake, request, standings, replaces)
         ledger.put(SECRET, standings.secret.hex())
         if course.chosen:
@@ -339,7 +339,7 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
                 "goes into another --out DIR",
             )
         ledger.remember(*(HistoryRow("replaced", each.why, each.student) for each in replaced))
-        now.refuse_changed(rules)
+        now.refuse_changed_rules(rules)
         return why
 
 

@@ -132,7 +132,7 @@ def export(
             name, content = STUDENT_FILES[form]
             output = output or folder / form
             for student, data in spared_each(standings, published, content):
-                with review.sparing(student), writing(output / student / name) as file:
+                with review.errors_of(student), writing(output / student / name) as file:
                     file.write(to_text(data))
         click.echo(f"  {len(published)} students: {output}")
         return echo_review(standings.ledger)

@@ -54,7 +54,7 @@ def merge(folder: Path, course: Course) -> int:
         absorb_all(ledger, shards)
         course = with_list(course, ledger.get(LIST))
         standings = Standings(course, ledger, class_secret(ledger) or fresh_secret())
-        standings.refuse_changed()
+        standings.refuse_changed_rules()
         if not Run(standings).is_done:
             raise RequestError(
                 "some submissions are not graded yet, or the course has changed since",

@@ -102,7 +102,7 @@ def _groups(standings: Standings) -> UnnamedGroups:
     """Return the unnamed mistakes of a class, grouped as on its page."""
     groups = UnnamedGroups()
     for report, _ in standings.everybody():
-        with standings.ledger.review.sparing(report.submission):
+        with standings.ledger.review.errors_of(report.submission):
             for result in report.exercises:
                 if result.diagnosis is not None and not result.diagnosis.faults:
                     groups.group(result.name, result.diagnosis.signature)

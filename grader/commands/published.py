@@ -66,7 +66,7 @@ def spared_each(
     """Yield each student with what `make` makes of the standing; name those over whom it fails."""
     for standing in published:
         student, made = standing.report.submission, []
-        with standings.ledger.review.sparing(student):
+        with standings.ledger.review.errors_of(student):
             made.append((student, make(standings, standing)))
         yield from made
 

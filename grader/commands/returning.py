@@ -188,9 +188,9 @@ class FeedbackBatch:
             refuse_overwriting(output, *sources, folder=self.folder, force=self.force)
 
     @contextmanager
-    def sparing(self, standing: Standing) -> Iterator[None]:
+    def errors_of(self, standing: Standing) -> Iterator[None]:
         """Name the student if something breaks, and go on with the others."""
-        with self.standings.ledger.review.sparing(standing.report.submission):
+        with self.standings.ledger.review.errors_of(standing.report.submission):
             yield
 
     def page(self, standing: Standing) -> str:
@@ -233,7 +233,7 @@ def _pack(batch: FeedbackBatch, way: str, target: Path, filling: Worksheet | Non
             for name, standing in named:
                 step(standing.report.submission)
                 page: list[bytes] = []
-                with batch.sparing(standing):
+                with batch.errors_of(standing):
                     page.append(batch.page(standing).encode("utf-8", "replace"))
                 count += len(page)
                 yield from ((name, data) for data in page)
@@ -255,7 +255,7 @@ def _named(batch: FeedbackBatch, way: str) -> list[tuple[str, Standing]]:
         layouts.add(origin.layout if origin else None)
         name = None
         if origin and origin.layout == way:
-            with batch.sparing(standing):
+            with batch.errors_of(standing):
                 name = PLATFORMS[way](student, origin.names)
         if name and name not in named:
             named[name] = standing
@@ -282,7 +282,7 @@ def _refuse_origin(batch: FeedbackBatch, way: str, layouts: list[str]) -> None:
 def _fill(batch: FeedbackBatch, filling: Worksheet, written: Path) -> Iterator[str]:
     marks = []
     for standing in batch.published:
-        with batch.sparing(standing):
+        with batch.errors_of(standing):
             said = comment(visible(batch.standings, standing))
             marks.append(student_mark(standing.report, said))
     choice = filling.choice
@@ -350,7 +350,7 @@ def _mails(
     for standing in addressed:
         step(standing.report.submission)
         made = []
-        with batch.sparing(standing):
+        with batch.errors_of(standing):
             mail = _mail_to(batch, standing)
             made.append((mail, mbox_entry(mail, sender)))
         yield from made

@@ -34,15 +34,15 @@ KINDS: Mapping[State, str] = {  # the CSS class of a state, in the order of a ba
 
 def render(
     summary: Summary,
-    sparing: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
+    errors_of: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> str:
     """Return the page of a class.
 
-    The row of a student that cannot be shown says only who it is; `sparing` is entered with each
+    The row of a student that cannot be shown says only who it is; `errors_of` is entered with each
     student and hears why.
     """
     rows = tuple(
-        _showable(student, len(summary.exercises), sparing) for student in summary.students
+        _showable(student, len(summary.exercises), errors_of) for student in summary.students
     )
     summary = replace(summary, students=rows)
     style, script = _source("palette.css") + _source("class.css"), _source("class.js")
@@ -160,10 +160,10 @@ def _cells(student: StudentRow) -> dict[str, Any]:
 
 
 def _showable(
-    student: StudentRow, exercises: int, sparing: Callable[[str], AbstractContextManager[None]]
+    student: StudentRow, exercises: int, errors_of: Callable[[str], AbstractContextManager[None]]
 ) -> StudentRow:
     """Return a row that can be shown: the student's own, or one that says only who it is."""
-    with sparing(student.id):
+    with errors_of(student.id):
         row = msgspec.convert(msgspec.to_builtins(student), StudentRow)
         json.dumps(_cells(row), allow_nan=False)
         return row
