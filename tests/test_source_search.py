@@ -127,7 +127,7 @@ def test_one_worker_searches_and_runs_all_files_of_a_submission(
 
 
 TANGLES = {
-    "too deep": "import torch\ndef f(x): return " + "-" * 3000 + "torch.layer_norm(x)",
+    "too deep": "import torch\ndef f(x): return " + "-" * 50_000 + "torch.layer_norm(x)",
     "too large": "import torch\n" + "x = torch.layer_norm\n" * 90_000,
     "bound in circles": "import torch\n"
     + "".join(f"x{n} = x{n + 1}\n" for n in range(500))
@@ -145,7 +145,7 @@ def test_a_search_that_gives_up_says_so(tangle: str) -> None:
 def test_a_source_that_cannot_be_searched_is_forbidden(
     tiny_course: Course, grade: Grade, tiny_solution: str
 ) -> None:
-    deep = f"{tiny_solution}\ndef multiply(x): return {'-' * 3000}x\n"
+    deep = f"{tiny_solution}\ndef multiply(x): return {'-' * 50_000}x\n"
     (result,) = grade(tiny_course, {"scale": deep}).exercises
     assert result.tests[0].kind == "Forbidden"
     assert "cannot be searched for forbidden calls: it is nested too deeply" in (
