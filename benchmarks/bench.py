@@ -1,6 +1,6 @@
 """Measure the speed of the grader, as ratios from one run on this machine.
 
-    python benchmarks/bench.py      about five minutes; `make bench`
+    python benchmarks/bench.py      about six minutes; `make bench`
 
 A ratio compares the grader with something else that runs here: importing torch, or plain pytest.
 Nothing is asserted; the table shows what was measured and the aim.
