@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from fuzzing import campaign
-from fuzzing_more import fuzzers
+from fuzzing_more import fuzzers, sound_value, survives_row
 
 FUZZERS = fuzzers()
 FEW = {"rows": 40, "answers": 500, "uploads": 10, "wire": 100}
@@ -23,3 +24,9 @@ def test_nothing_but_errors_of_the_graders_own_comes_out(
     did = campaign(FUZZERS[what], cases, tmp_path)
     assert did.failures == {}
     assert did.accepted < did.cases
+
+
+def test_a_stored_result_that_names_no_exercise_costs_nobody_else(tmp_path: Path) -> None:
+    other = sound_value("results", "result").replace(b'"scale"', b'"scal"')
+    case = json.dumps(["results", "result", "right"]).encode() + b"\n" + other
+    assert not survives_row(tmp_path, case)

@@ -80,7 +80,7 @@ def test_grading_processes_keep_what_they_have_worked_out(tmp_path: Path) -> Non
             with contextlib.closing(pool):
                 answer = pool.submit(job).result()
             assert isinstance(answer, GradedJob)
-            diagnosis = decode_result(answer.results[exercise.name]).diagnosis
+            diagnosis = decode_result(exercise.name, answer.results[exercise.name]).diagnosis
             named.append(diagnosis and diagnosis.faults)
             kept = list(probes.answers.iterdir())
             raise KeyboardInterrupt

@@ -171,7 +171,7 @@ def _readable(exercise: Exercise, result: bytes) -> bytes:
     What is stored is read again by every later command.
     """
     try:
-        decode_result(result)
+        decode_result(exercise.name, result)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         why = f"its result cannot be stored, which is the grader's own error ({error})"
         return encode_result(not_run(exercise, f"{why}; needs review"))

@@ -286,7 +286,7 @@ def _results(course: Course, submission: Submission, known: Known) -> Iterator[E
         elif exercise.name not in known:
             yield not_run(exercise, NOT_YET)
         else:
-            yield decode_result(known[exercise.name].result)
+            yield decode_result(exercise.name, known[exercise.name].result)
 
 
 def _named_in(report: Report) -> str:

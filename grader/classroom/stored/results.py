@@ -37,7 +37,7 @@ class StoredResult:
 def _is_result(row: Sequence[Any]) -> bool:
     _, name, *_, result, confinement = row
     decoded(confinement, tuple[str, ...])
-    return bool(decode_result(result.encode()).name == name)
+    return bool(decode_result(name, result.encode()))
 
 
 class Results(Rows):

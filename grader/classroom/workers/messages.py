@@ -81,13 +81,24 @@ class Lost(msgspec.Struct, frozen=True, tag="lost"):
 Answer = GradedJob | Lost
 MAX_ORDER = 64  # bytes
 encode_result = msgspec.json.Encoder().encode
-decode_result = msgspec.json.Decoder(ExerciseResult).decode
+_decode_any_result = msgspec.json.Decoder(ExerciseResult).decode
 encode = msgspec.msgpack.Encoder(enc_hook=str).encode
 decode_setup = msgspec.msgpack.Decoder(Setup, dec_hook=lambda kind, text: kind(text)).decode
 decode_order = msgspec.msgpack.Decoder(ForkOrder).decode
 decode_job = msgspec.msgpack.Decoder(Job).decode
 decode_answer: Callable[[bytes], Answer | Failed] = msgspec.msgpack.Decoder(Answer | Failed).decode
 decode_ready: Callable[[bytes], Ready | Failed] = msgspec.msgpack.Decoder(Ready | Failed).decode
+
+
+def decode_result(name: str, data: bytes) -> ExerciseResult:
+    """Return the result of the exercise `name`.
+
+    Raises `ValueError` if it is another exercise's, and `msgspec.DecodeError` if it is none.
+    """
+    result = _decode_any_result(data)
+    if result.name != name:
+        raise ValueError(f"the result of {name} is that of {result.name}")
+    return result
 
 
 def send(connection: Connection, message: object) -> None:

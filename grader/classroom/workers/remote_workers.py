@@ -213,7 +213,7 @@ class RemoteWorkers:
         """Count a worker as ready if it has graded a reference solution as it should."""
         answer = cluster_worker.decode(data)
         if isinstance(answer, messages.GradedJob):
-            results = [messages.decode_result(each) for each in answer.results.values()]
+            results = [messages.decode_result(*each) for each in answer.results.items()]
             if all(result.passed for result in results):
                 worker.state = "ready"
                 self._count()
