@@ -13,7 +13,7 @@ from commandline import Cli
 
 from grader.commands.build import plan_build
 from grader.course.course import Course, load_course
-from grader.course.stubs import make_stub
+from grader.course.stubs import is_untouched, make_stub
 from grader.errors import CourseError
 from grader.grading.outcomes import points_of
 from grader.grading.suite import Suite, collect_suites
@@ -60,6 +60,13 @@ def test_a_stub_has_the_statement_and_none_of_the_solution(course: Course) -> No
         for name in exercise.implements:
             assert f" {name}(" in stub
         compile(stub, exercise.name, "exec")
+
+
+def test_no_solution_counts_as_a_stub_and_no_stub_as_a_solution(course: Course) -> None:
+    for exercise in course.exercises:
+        stub = make_stub(exercise)
+        assert not is_untouched(exercise.read("solution.py"), stub), exercise.name
+        assert is_untouched(stub, stub), exercise.name
 
 
 @pytest.mark.parametrize(

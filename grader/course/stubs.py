@@ -18,15 +18,16 @@ START, END = "# --- solution", "# --- end"
 UNWRITTEN = "NotImplementedError"  # what every stub raises
 MAX_COMMENTS = 8 * 1024  # characters that may be added to a stub without work in them
 
-# Each of these takes linear time, because nothing in them is tried twice.
-_LONG = r'"""[^"\\]*+(?:(?:\\(?:.|\Z)|"(?!""))[^"\\]*+)*+(?:"""|\Z)'
-_SHORT = r'"[^"\\\r\n]*+(?:\\(?:.|\Z)[^"\\\r\n]*+)*+"?'
+# Each of these takes linear time, because nothing in them is tried twice. What repeats a group is
+# in `(?>…)`: Python 3.11.0 to 3.11.4 match the same group wrongly with `*+` behind it.
+_LONG = r'"""[^"\\]*+(?>(?:(?:\\(?:.|\Z)|"(?!""))[^"\\]*+)*)(?:"""|\Z)'
+_SHORT = r'"[^"\\\r\n]*+(?>(?:\\(?:.|\Z)[^"\\\r\n]*+)*)"?'
 _STRING = "|".join([_LONG, _LONG.replace('"', "'"), _SHORT, _SHORT.replace('"', "'")])
 _COMMENT = r"\#[^\r\n]*+"
 _COMMENT_OR_STRING = re.compile(rf"{_COMMENT}|{_STRING}", re.DOTALL)
 _ONLY_STRING = re.compile(rf"[rRuUbB]{{0,2}}(?:{_STRING})", re.DOTALL)
 _IMPORT = r"(?:import|from)[ \t][^\r\n\"'#;]*+"
-_PREAMBLE = rf"(?:\s|{_COMMENT}|[rRuUbB]{{0,2}}(?:{_STRING})|^{_IMPORT})*+"
+_PREAMBLE = rf"(?>(?:\s++|{_COMMENT}|[rRuUbB]{{0,2}}(?:{_STRING})|^{_IMPORT})*)"
 _DEFINES_FIRST = re.compile(rf"{_PREAMBLE}^(?:async\b|def\b|class\b|@)", re.DOTALL | re.MULTILINE)
 _DEFINES = re.compile(r"(?:async |def |class )|[^\W\d][^=(]*=")
 _COMMANDS = "get_ipython()"  # what IPython makes of lines such as `%pip`

@@ -17,7 +17,7 @@ BOM = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (b",", b";", b"\t")
 AS_UTF_8 = "export it again as CSV in UTF-8"
-_HEADER = re.compile(rb'[\r\n]*(?:"[^"]*+"|[^"\r\n])*+')
+_HEADER = re.compile(rb'[\r\n]*(?>(?:"[^"]*+"|[^"\r\n]++)*)')
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _QUOTED = re.compile(rb'"[^"]*"')
 
@@ -133,7 +133,7 @@ def _start(data: bytes) -> int:
 def _records(data: bytes, delimiter: bytes) -> Iterator[CsvRecord]:
     mark = re.escape(delimiter)
     step = re.compile(
-        rb'("[^"]*+(?:""[^"]*+)*+"|(?!")[^\r\n' + mark + rb"]*+)(" + mark + rb"|\r\n|\r|\n|\Z)"
+        rb'("[^"]*+(?>(?:""[^"]*+)*)"|(?!")[^\r\n' + mark + rb"]*+)(" + mark + rb"|\r\n|\r|\n|\Z)"
     )
     at = _start(data)
     record: list[Field] = []
