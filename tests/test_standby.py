@@ -57,7 +57,7 @@ def others(lines: Iterable[str], exercise: str) -> str:
     return "".join(lines)
 
 
-def test_the_next_check_starts_before_it_is_ordered(
+def test_one_process_starts_before_it_is_ordered_anything_and_makes_all_checks(
     notebook: Standby,
     started: list[subprocess.Popen[Any]],
     order: Callable[[str], CheckOrder],
@@ -66,10 +66,11 @@ def test_the_next_check_starts_before_it_is_ordered(
     notebook.prepare()
     notebook.prepare()  # which starts nothing twice
     assert len(started) == 1
-    assert notebook.check(order(tiny_course["scale"].read("solution.py")), others)[0] == 0
-    assert len(started) == 2
-    assert not running(started[0].pid)
-    assert running(started[1].pid)
+    right = tiny_course["scale"].read("solution.py")
+    for text, code in ((right, 0), ("print('loud')\nraise SystemExit(7)", 1), (right, 0)):
+        assert notebook.check(order(text), others)[0] == code
+    assert len(started) == 1
+    assert running(started[0].pid)
 
 
 def test_its_verdict_is_that_of_grader_check(
@@ -133,7 +134,7 @@ def test_ctrl_c_ends_the_check_at_once(
     assert not running(started[0].pid)
 
 
-def test_a_verdict_is_told_even_if_the_next_check_cannot_start(
+def test_a_verdict_is_told_even_if_no_next_process_can_start(
     notebook: Standby,
     order: Callable[[str], CheckOrder],
     tiny_course: Course,
@@ -142,10 +143,11 @@ def test_a_verdict_is_told_even_if_the_next_check_cannot_start(
     def fail(*given: Any, **more: Any) -> None:
         raise OSError("no more processes")
 
-    ordered = order(tiny_course["scale"].read("solution.py"))
+    ordered = order("")
+    Path(ordered.folder, "scale.py").unlink()  # which ends the process
     notebook.prepare()
     monkeypatch.setattr(standby_process.subprocess, "Popen", fail)
-    assert notebook.check(ordered, others)[0] == 0
+    assert notebook.check(ordered, others)[0] == 2
     with pytest.raises(OSError, match="no more processes"):
         notebook.check(ordered, others)
 
