@@ -57,7 +57,7 @@ TINY = Path(__file__).parent / "tiny"
 LONG = (
     *("jupyter", "mutants", "build", "accuracy", "students_copy", "attacks", "kills", "site"),
     "validate",
-    *("spawned_workers", "broken_rows", "fuzz_trees", "second_course", "fuzz_more"),
+    *("spawned_workers", "broken_rows", "fuzz_more", "second_course"),
     *("fuzz_files", "shards", "cluster", "pages"),
     *("gradescope_autograder", "prairielearn_autograder", "classroom50_autograder", "own_wheel"),
     *("examples", "ci", "term", "no_permission", "reader", "handing_out", "clones_of_a_class"),

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 from fuzzing import SOUND_ZIPS, Fuzzer, a_notebook, mutated
+from fuzzing_trees import CONFINED_TREES, TREES
 
 from grader.classroom import storage
 from grader.classroom.ledger import Ledger, open_ledger
@@ -235,4 +236,6 @@ def fuzzers() -> dict[str, Fuzzer]:
         ),
         "uploads": Fuzzer(an_upload, is_collected),
         "wire": Fuzzer(_a_frame(), _reads_frame),
+        "trees": TREES,
+        "confined_trees": CONFINED_TREES,
     }

@@ -1,4 +1,4 @@
-"""Broken rows, hostile answers of readers and damaged uploads cost nobody but their own student."""
+"""What is broken, hostile or damaged costs nobody but its own student."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from fuzzing_more import fuzzers, sound_value, survives_row
 
 FUZZERS = fuzzers()
 FEW = {"rows": 40, "answers": 500, "uploads": 10, "wire": 100}
-MANY = {"rows": 5_000, "answers": 5_000, "uploads": 300, "wire": 5_000}  # an upload is a process
+MANY = {"rows": 5_000, "answers": 5_000, "wire": 5_000, "trees": 4_700}
+MANY |= {"uploads": 300, "confined_trees": 300}  # which take processes
 CASES = list(FEW.items())
 SLOW = [pytest.param(what, count, marks=pytest.mark.slow) for what, count in MANY.items()]
 

@@ -1,23 +1,27 @@
-"""Any tree of folders is read as a class or refused, and nobody gets what is not their own."""
+"""Random trees of folders, reproducible from a seed, and the promises about a class in one.
+
+Any tree is read as a class or refused, and nobody gets what is not their own.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import re
 import shutil
 import stat
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
-from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
-import pytest
+from fuzzing import Fuzzer
 
-from grader.course.course import Course
+from grader.course.course import Course, load_course
 from grader.errors import RequestError
 from grader.submissions.layouts import Attempt, FoundAttempts, find_attempts
 from grader.submissions.layouts.attempt import RESERVED
@@ -27,6 +31,7 @@ from grader.submissions.reader.exchange import ReadingImpossible
 from grader.submissions.reader.template import ReaderTemplate
 from grader.submissions.reader_process import template as reader_process
 
+TINY = Path(__file__).parent / "tiny"
 SECRET = "'nobody may read this'"
 OWN = re.compile(r"'own [0-9]+'")
 MARKER = "_assignsubmission_file"
@@ -41,7 +46,7 @@ INNER_NAMES = [
     *("scale.py", "scale", "solution.py", "scale.ipynb", "b.zip", "B.ZIP", "other.py", "notes.txt"),
     *(".git", "HEAD", "objects", "packed-refs", "hw", "x" * 255, "-", "\udcff.py", "a\nb.py"),
 ]
-FEW = 300  # classes that are read by confined processes, as a batch has it
+LAYOUTS = [None, None, "plain", "canvas", "moodle", "gradescope", "clones"]
 METADATA = "submission_7: {':submitters': [{':sid': '../x'}]}\nscale: 1\n"
 
 
@@ -145,26 +150,36 @@ class Grower:
         at.write_bytes(self._rng.randbytes(self._rng.randint(0, 99)))
 
 
-@contextlib.contextmanager
-def grown(seed: str, root: Path) -> Iterator[Path]:
-    home = root / "case"
+@functools.cache
+def _tiny_course() -> Course:
+    return load_course(TINY)
+
+
+def is_class(root: Path, case: bytes) -> bool:
+    """Grow the tree of a case and read it as `grader batch` does; return whether it is a class.
+
+    Raises `AssertionError` if one of the promises about a class does not hold.
+    """
+    course, rng, home = _tiny_course(), Random(case), root / "case"
     home.mkdir()
     try:
-        yield Grower(Random(seed), home).grow()
-    finally:
-        shutil.rmtree(home)
-
-
-def check_class(folder: Path, course: Course, layout: str | None) -> None:
-    """Read a class as `grader batch` does; every promise about it must hold."""
-    try:
-        found = find_attempts(folder, course, layout, folder / "out")
+        folder = Grower(rng, home).grow()
+        found = find_attempts(folder, course, rng.choice(LAYOUTS), folder / "out")
+        _check_attempts(found, course)
     except RequestError as refused:
         message = refused.message
     else:
         message = ""
-        _check_attempts(found, course)
+    finally:
+        shutil.rmtree(home)
     assert len(message) < 2000
+    return not message
+
+
+def is_class_read_here(root: Path, case: bytes) -> bool:
+    """Do the same without a process for each submission: it is most of what they cost."""
+    with mock.patch.object(ReaderTemplate, "ask", _read_here):
+        return is_class(root, case)
 
 
 def _check_attempts(found: FoundAttempts, course: Course) -> None:
@@ -191,7 +206,7 @@ def _check_attempt(attempt: Attempt, course: Course, own: set[str]) -> None:
     assert not {*submission.files} & {*submission.problems}
 
 
-def read_here(
+def _read_here(
     template: ReaderTemplate, job: messages.Job, expected: type, readable: Iterable[Path], **_: Any
 ) -> Any:
     """Do a reader's job in this process, in place of `ReaderTemplate.ask`."""
@@ -202,35 +217,9 @@ def read_here(
     return messages.decode_answer(messages.encode(answer))
 
 
-@pytest.fixture
-def in_process(lane: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare thousands of classes their readers: a process each is most of what they cost."""
-    if lane > FEW:
-        monkeypatch.setattr(ReaderTemplate, "ask", read_here)
+def _a_tree(rng: Random) -> bytes:
+    return b"a tree of seed %d" % rng.getrandbits(64)
 
 
-@pytest.fixture
-def in_memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder without a disk beneath it, if there is one: trees are made and removed all day."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        yield tmp_path
-        return
-    with TemporaryDirectory(dir=memory) as name:
-        yield Path(name)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("lane", [FEW, pytest.param(2000, marks=pytest.mark.slow)])
-def test_any_tree_of_folders_is_read_or_refused(
-    lane: int, in_memory: Path, tiny_course: Course
-) -> None:
-    layouts = [None, None, "plain", "canvas", "moodle", "gradescope", "clones"]
-    for case in range(lane):
-        seed = f"trees {lane} {case}"
-        with grown(seed, in_memory) as folder:
-            try:
-                check_class(folder, tiny_course, layouts[case % len(layouts)])
-            except Exception as error:
-                raise AssertionError(f"the tree of seed {seed!r}: {error!r}") from error
+TREES = Fuzzer(_a_tree, is_class_read_here)
+CONFINED_TREES = Fuzzer(_a_tree, is_class)
