@@ -48,6 +48,7 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # Small tensors only wait for each other on several threads, and other tests for the cores.
 os.environ |= ONE_THREAD
+ChildProcess.popen = warm_popen()  # an import of torch costs more than most tests
 IN_MEMORY = Path("/dev/shm")  # if it has room: half of the time of some tests is that of a disk
 if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 8e9:
     os.environ["TMPDIR"] = str(IN_MEMORY)
@@ -208,20 +209,12 @@ class _Shared:
         pass
 
 
-class _WarmChild(ChildProcess):
-    """A child process that is forked from a warm one."""
-
-    popen = warm_popen()
-
-
 @pytest.fixture(scope="session")
 def pools() -> Iterator[Pools]:
     """Grading processes that are warmed up once for all tests."""
     shared = Pools()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(grader.classroom.workers.pool, "ChildProcess", _WarmChild)
-        yield shared
-        shared.close()
+    yield shared
+    shared.close()
 
 
 @pytest.fixture
