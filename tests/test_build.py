@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from commandline import Cli
+from commandline import Cli, Said
+from warm import run_warm
 
 from grader.commands.build import plan_build
 from grader.course.course import Course, load_course
@@ -112,14 +112,9 @@ def test_broken_content_is_named_by_file(
 # --- the public suites in an editor ---------------------------------------------------------------
 
 
-def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
-        cwd=folder,
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+def pytest_in(folder: Path, *arguments: str) -> Said:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    return run_warm(command, cwd=folder)
 
 
 @pytest.mark.slow
@@ -140,18 +135,18 @@ def test_public_suites_run_as_plain_pytest(
     Of the exercises that train, one is tried on its reference.
     """
     on_stubs = pytest_in(course.student_folder, "tests", "--tb=short")
-    assert on_stubs.returncode == 1
+    assert on_stubs.code == 1
     # The stubs use nothing that is forbidden.
     by_hand = f"{sum(bool(each.forbidden) for each in course.exercises)} passed"
-    assert re.findall(r"\d+ passed", on_stubs.stdout) == [by_hand]
-    assert "NotImplementedError: fill in" in on_stubs.stdout
+    assert re.findall(r"\d+ passed", on_stubs.out) == [by_hand]
+    assert "NotImplementedError: fill in" in on_stubs.out
     for name, text in solutions.items():
         (tmp_path / f"{name}.py").write_text(text)
     trains = next(name for name in course.names if course[name].training)
     names = [name for name in course.names if course[name].training is None or name == trains]
     files = [f"tests/test_{name}.py" for name in names]
     solved = pytest_in(course.student_folder, *files, f"--submission={tmp_path}")
-    assert solved.returncode == 0, solved.stdout
+    assert solved.code == 0, solved.out
 
 
 PLAIN = """
@@ -184,14 +179,14 @@ def test_in_plain_pytest_each_test_is_seeded_and_a_broken_file_refuses_nothing(
         "import torch\ndef draw(): return torch.rand(3).tolist()\ndef divide(n): return 1 / n\n"
     )
     both = pytest_in(tiny_copy, str(suite), f"--submission={tiny_copy}")
-    assert both.returncode == 0, both.stdout
+    assert both.code == 0, both.out
     pytest_in(tiny_copy, f"{suite}::test_draws", f"--submission={tiny_copy}")
     first, again = (tiny_copy / "drawn").read_text().splitlines()
     assert first == again
     code.write_text("1 / 0\n")
     broken = pytest_in(tiny_copy, f"{suite}::test_raises", f"--submission={tiny_copy}")
-    assert broken.returncode == 1
-    assert "ZeroDivisionError" in broken.stdout
+    assert broken.code == 1
+    assert "ZeroDivisionError" in broken.out
 
 
 @pytest.mark.slow
@@ -202,7 +197,7 @@ def test_a_failure_in_the_editor_is_told_in_the_words_of_a_report(
     wrong = solutions[name].replace("-torch.inf", "0.0")
     (tmp_path / f"{name}.py").write_text(wrong)
     test = f"tests/test_{name}.py::test_worked_example"
-    said = pytest_in(course.student_folder, test, f"--submission={tmp_path}").stdout
+    said = pytest_in(course.student_folder, test, f"--submission={tmp_path}").out
     assert "The worked example: scores 1, 2, 3 with valid length 2." in said
     assert "expected:" in said
     assert "Traceback" not in said

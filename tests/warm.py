@@ -76,7 +76,8 @@ class _Starts(Popen[Any]):
         while rest and rest[0] in QUIET:
             del rest[: 2 if rest[0] in ("-W", "-X") else 1]
         if rest[:1] == ["-m"]:
-            return rest if rest[1].startswith("grader") and rest[1] != SPAWNED else None
+            warm = rest[1].startswith("grader") or rest[1] == "pytest"
+            return rest if warm and rest[1] != SPAWNED else None
         return rest if rest and not rest[0].startswith("-") else None
 
     def _start(self, order: dict[str, Any], kept: dict[int, int]) -> int:
