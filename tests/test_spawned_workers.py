@@ -39,16 +39,16 @@ Running = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def work(tmp_path: Path, course: Course) -> Path:
-    """A students' copy with three exercises: right, with a known mistake, and with an exit."""
+    """A students' copy with three exercises: right, with a known mistake, ending in a call."""
     shutil.copytree(course.student_folder, tmp_path / "exercises")
     solution = course["layer_norm"].read("solution.py")
     (tmp_path / "exercises/layer_norm.py").write_text(solution)
     wrong = course["masked_softmax"].read("solution.py").replace("dim=-1", "dim=0")
     (tmp_path / "exercises/masked_softmax.py").write_text(wrong)
-    ends = (
-        "import os\n\n\nclass FeedForward:\n    def __init__(self, *sizes):\n        os._exit(3)\n"
-    )
-    (tmp_path / "exercises/feed_forward.py").write_text(ends)
+    solution = course["feed_forward"].read("solution.py")
+    first = "hidden = torch.relu"  # each exit costs a new worker, so there are few
+    ends = f"if x.dim() == 4: __import__('os')._exit(3)\n        {first}"
+    (tmp_path / "exercises/feed_forward.py").write_text(solution.replace(first, ends))
     return tmp_path
 
 
