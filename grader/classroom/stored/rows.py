@@ -102,9 +102,10 @@ class Rows:
 
     def _note_damage(self, table: str, student: str, exercise: str) -> None:
         self._db.execute(
-            "INSERT INTO damaged (found_in, student, exercise, at) SELECT ?1, ?2, ?3, ?4 WHERE NOT "
-            "EXISTS (SELECT 1 FROM damaged WHERE (found_in, student, exercise) = (?1, ?2, ?3))",
-            [table, student, exercise, now()],
+            "INSERT INTO damaged (found_in, student, exercise, at) "
+            "SELECT :table, :student, :exercise, :at WHERE NOT EXISTS (SELECT 1 FROM damaged "
+            "WHERE (found_in, student, exercise) = (:table, :student, :exercise))",
+            {"table": table, "student": student, "exercise": exercise, "at": now()},
         )
         self.review.add(student, says(table, exercise))
 
