@@ -164,16 +164,17 @@ def is_class(root: Path, case: bytes) -> bool:
     home.mkdir()
     try:
         folder = Grower(rng, home).grow()
-        found = find_attempts(folder, course, rng.choice(LAYOUTS), folder / "out")
-        _check_attempts(found, course)
-    except RequestError as refused:
-        message = refused.message
-    else:
-        message = ""
+        try:
+            found = find_attempts(folder, course, rng.choice(LAYOUTS), folder / "out")
+        except RequestError as refused:
+            message = refused.message
+        else:
+            _check_attempts(found, course)
+            return True
     finally:
         shutil.rmtree(home)
     assert len(message) < 2000
-    return not message
+    return False
 
 
 def is_class_read_here(root: Path, case: bytes) -> bool:
