@@ -12,8 +12,7 @@ WITH_SITE := $(VENV)/.installed-site
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast test-lowest lint types types-win32 types-darwin bench bench-peers
-.PHONY: attacks accuracy mutants margins seeds build validate docs site deps-system clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks accuracy mutants margins seeds build validate docs site deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
@@ -78,18 +77,21 @@ STUDENTS := $(addprefix -m grader., __main__ commands.check commands.watch comma
 	commands.init commands.handout commands.new commands.build jupyter testing probing \
 	grading.grader grading.plugin sandbox.worker.spawned submissions.reader_process.spawned)
 
+# A change of platform empties the cache of mypy, so each platform has its own.
+PLATFORMS := types-win32 types-darwin
+.PHONY: types $(PLATFORMS)
+
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync $(TYPES)
+	@$(MAKE) --no-print-directory --jobs 2 types $(PLATFORMS)
 	$(BIN)/lint-imports
 
-# A change of platform empties the cache of mypy, so each platform has its own.
-TYPES := types types-win32 types-darwin
 types: $(DEV)
 	$(BIN)/mypy
 	MYPYPATH=tests:benchmarks $(BIN)/mypy benchmarks/*.py
-types-win32 types-darwin: types-%: $(DEV)
+
+$(PLATFORMS): types-%: $(DEV)
 	$(BIN)/mypy --cache-dir .mypy_cache/$* --platform $* $(STUDENTS)
 
 bench: $(USE)
