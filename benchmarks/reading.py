@@ -9,6 +9,7 @@ batch` reads it: by two readers at a time.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 import time
@@ -40,11 +41,14 @@ def _cpu_seconds() -> float:
     source = readers()
     assert isinstance(source, ReaderTemplate)
     template = Path(f"/proc/{source.pid}")
-    fields = (template / "stat").read_text().rpartition(")")[2].split()
-    alive = (template / "task" / template.name / "children").read_text().split()
-    nanoseconds = sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in alive)
-    ended = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return time.process_time() + ended + nanoseconds / 1e9
+    while True:
+        fields = (template / "stat").read_text().rpartition(")")[2].split()
+        alive = (template / "task" / template.name / "children").read_text().split()
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a reader ends meanwhile
+            texts = [Path(f"/proc/{pid}/schedstat").read_text() for pid in alive]
+            nanoseconds = sum(int(text.split()[0]) for text in texts)
+            ended = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            return time.process_time() + ended + nanoseconds / 1e9
 
 
 def _hand_in(folder: Path, course: Course) -> None:
