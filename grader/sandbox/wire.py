@@ -250,6 +250,7 @@ class Reply(msgspec.Struct, tag="reply", frozen=True):
     id: int
     value: Value = None
     changed: Annotated[list[Changed], Many] = []
+    rewritten: Annotated[list[int], Many] = []  # arguments whose lists or dicts have changed
     entries: Annotated[list[StateEntry], Many] = []
     grads: Annotated[list[WireTensor | None], Many] = []
     operations: Annotated[dict[str, int], Many] = {}

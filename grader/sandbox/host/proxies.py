@@ -228,6 +228,7 @@ class RemoteCode:
             raise
         if self._written is not None:
             _write_back(reply.changed, tensors, self._written)
+            _refuse_rewritten(reply.rewritten, [*args, *kwargs.values()])
         if isinstance(reply.value, wire.Handle) and reply.value.type_name == ARRAY:
             raise Mismatch("your code returned a NumPy array; return a torch tensor")
         return self._result(reply.value, request.id, tensors)
@@ -453,6 +454,15 @@ def _write_back(
             old.detach().copy_(new)
         except RuntimeError:  # an expanded view, into which no code can have written
             raise StudentFailure("Protocol", "your code interfered with the grader") from None
+
+
+def _refuse_rewritten(places: list[int], given: list[Any]) -> None:
+    """Raise `Mismatch` for a list or dict that a call changed, while writes are looked for."""
+    for place in places:
+        if not 0 <= place < len(given):
+            raise StudentFailure("Protocol", "your code interfered with the grader")
+        kind = type(given[place]).__name__
+        raise Mismatch(f"your code changed the {kind} that it was called with; work on a copy of it")
 
 
 def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:

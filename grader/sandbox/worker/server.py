@@ -227,8 +227,8 @@ class Server:
             if request.quiet:
                 return wire.Reply(id=request.id)
             # Packing is watched too: nothing may be computed on the way out.
-            changed = tensors.changed()
-            reply = self._answer(request.id, value, program, outputs, changed=changed)
+            fields = {"changed": tensors.changed(), "rewritten": _rewritten(request, args, kwargs)}
+            reply = self._answer(request.id, value, program, outputs, **fields)
         if outputs:
             self._graphs[request.id] = (tensors.leaves, outputs)
         return self._with_operations(reply)
@@ -358,6 +358,33 @@ def _method(target: Any, name: str | None) -> Any:
         broken = "".join(f"; {cell}" for cell in vars(target).get(BROKEN, ())[:3])
         raise Missing(f"{target.__file__} defines no `{name}`{meant}{broken}")
     return getattr(target, name)
+
+
+def _rewritten(request: wire.Call, args: list[Any], kwargs: dict[str, Any]) -> list[int]:
+    """Return the places of the arguments whose lists and dicts a call has changed."""
+    sent, passed = [*request.args, *request.kwargs.values()], [*args, *kwargs.values()]
+    return [place for place, pair in enumerate(zip(sent, passed, strict=True)) if not _kept(*pair)]
+
+
+def _kept(sent: wire.Value, passed: Any) -> bool:
+    """Return whether lists and dicts are as they were sent; writes into tensors are not looked for.
+
+    Only what has the very type that was sent is looked into, so nothing of the student's runs.
+    """
+    kind = type(passed)
+    if isinstance(sent, wire.WireList | wire.WireTuple):
+        same_kind = kind is (list if isinstance(sent, wire.WireList) else tuple)
+        return same_kind and len(passed) == len(sent.items) and all(map(_kept, sent.items, passed))
+    if isinstance(sent, wire.WireDict):
+        pairs = list(dict.items(passed)) if kind is dict else []
+        same_size = kind is dict and len(pairs) == len(sent.pairs)
+        return same_size and all(
+            _kept(key, now) and _kept(value, new)
+            for (key, value), (now, new) in zip(sent.pairs, pairs, strict=True)
+        )
+    if isinstance(sent, wire.WireTensor | wire.Handle):
+        return True
+    return kind is type(sent) and (passed == sent or passed != passed)  # noqa: PLR0124 (nan)
 
 
 def _changed(before: wire.WireTensor, after: Tensor) -> wire.WireTensor | None:
