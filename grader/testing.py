@@ -8,6 +8,7 @@ no verdict can be dropped. Each example is a test of a hidden suite and runs as 
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -281,24 +282,30 @@ def assert_unchanged(
 ) -> Any:
     """Return the result of a call; raise `Mismatch` if it writes into one of `inputs`.
 
+    They may be tensors, and lists or dicts without tensors.
+
     Example::
 
         def test_leaves_x_alone(student, rng):
             \"\"\"The argument is not written into.\"\"\"
             assert_unchanged(student, student.center, rng.randn(2, 5), names=["x"])
     """
-    given = [_copy(value) if isinstance(value, Tensor) else value for value in inputs]
+    given = [_copy(value) for value in inputs]
     with sharing(student, *(value for value in given if isinstance(value, Tensor))):
         result = call(*given)
     for name, old, new in zip(names, inputs, given):
         if isinstance(old, Tensor):
             same = wire.pack_tensor(old).data == wire.pack_tensor(new).data
             expect(same, f"your code wrote into its argument {name}; work on a new tensor")
+        elif isinstance(old, list | dict):  # of a student in this very process
+            expect(repr(old) == repr(new), f"your code changed its argument {name}; work on a copy")
     return result
 
 
-def _copy(value: Tensor) -> Tensor:
-    return value.detach().clone().requires_grad_(value.requires_grad)
+def _copy(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    return copy.deepcopy(value) if isinstance(value, list | dict) else value
 
 
 def assert_takes_views(student: Student, module: Any, x: Tensor) -> None:

@@ -23,6 +23,11 @@ def cut(x): return x.detach() * 2
 def double_in_place(x): return x.mul_(2)
 def double_data(x): x.data.mul_(2); return x
 def reshape(x): x.unsqueeze_(0); return x
+def grow(entries): entries[1].append(0)
+def replace(entries): entries[3] = torch.ones(2)
+def reorder(entries): entries[1] = entries.pop(1)
+def nest(entries): entries[3][0] = entries
+def size(entries): return len(entries)
 def noise(n): return torch.rand(n)
 def strides(x): return list(x.stride())
 def is_leaf(x): return x.is_leaf, x.requires_grad

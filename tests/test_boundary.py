@@ -90,6 +90,25 @@ def test_an_argument_that_was_written_into_is_changed_here_too(student: Any, fun
     assert torch.equal(base, before.T * 2)
 
 
+@pytest.mark.parametrize("function", ["grow", "replace", "reorder", "nest"])
+def test_a_list_or_dict_that_was_changed_is_told_where_writes_are_looked_for(
+    student: Any, function: str
+) -> None:
+    entries = {1: [2.0, float("nan")], 3: [True, None]}
+    getattr(student, function)(entries)
+    assert list(entries) == [1, 3]
+    assert entries[3] == [True, None]
+    with pytest.raises(Mismatch, match="changed the dict"), sharing(student):
+        getattr(student, function)(entries)
+
+
+def test_a_list_or_dict_that_was_left_alone_is_not_told(student: Any) -> None:
+    entries = {1: [2.0, float("nan"), 0, (-0.0, "x")], "a": {"b": doubles(2)}, None: []}
+    with sharing(student):
+        assert student.size(entries) == 3
+        assert student.size(["a", [1]]) == 2
+
+
 def test_an_argument_that_was_reshaped_is_refused(student: Any) -> None:
     x = doubles(2)
     with pytest.raises(Mismatch, match="changed the shape"), sharing(student, x):

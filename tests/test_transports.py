@@ -119,6 +119,7 @@ FORGERIES = {
     "a change of an argument that was not there": {
         "changed": [wire.Changed(9, wire.WireTensor("uint8", [1], b"\0"))]
     },
+    "a list that was not there": {"rewritten": [9]},
 }
 
 

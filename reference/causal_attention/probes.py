@@ -136,14 +136,23 @@ def share_dropped(student, rng):
     module, x = attention(student, rng, dropout=0.3).train(), rng.randn(1, 2, D_IN)
     with seeded(student, 5):
         output = module(x.repeat(800, 1, 1))
-    tenth = (output[:, 0] == 0).double().mean(0) - 0.3  # of each feature
-    return (tenth / 0.2).round()  # 0 for shares from 0.2 to 0.4, so that chance does not matter
+    share = (output[:, 0] == 0).double().mean(0)  # of each feature
+    # No share of a right draw is near one of these.
+    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
 
 
 @probe("extreme scores")
 def large(student, rng):
     """Inputs of a hundred."""
     return attention(student, rng)(rng.randn(2, 5, D_IN) * 100)
+
+
+@probe("extreme scores")
+def token_of_zeros(student, rng):
+    """A token of zeros, whose scores are all 0."""
+    x = rng.randn(2, 5, D_IN)
+    x[:, 2] = 0.0
+    return attention(student, rng)(x)
 
 
 @probe("extreme scores")

@@ -107,7 +107,10 @@ def test_gradients(student, reference, rng):
 
 @pytest.mark.points(1)
 def test_any_size(student, rng):
-    """A batch of any size, 1 to context_length tokens and one output feature work."""
+    """A batch of any size, 1 to context_length tokens and one output feature work.
+
+    Guards: a token of zeros, whose scores are 0.
+    """
     state = same_weights(rng)
     module, longer = (made(student, state, context=context) for context in (CONTEXT, CONTEXT + 3))
     x = rng.randn(3, CONTEXT, D_IN)
@@ -115,6 +118,12 @@ def test_any_size(student, rng):
     assert_same(output, output_of(longer, x), "the output for a full context", shape=whole)
     alone = output_of(module, x[:1])
     assert_same(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
+    # A score of 0 is a score like any other.
+    zeros, nearly = x.clone(), x.clone()
+    zeros[:, 2], nearly[:, 2] = 0.0, rng.randn(3, D_IN) * 1e-9
+    found, near = (in_float64(output_of(module, tokens)) for tokens in (zeros, nearly))
+    finite = near.isfinite()
+    assert_same(found[finite], near[finite], "the output for a text with a token of zeros")
     # Whatever the weights are, the mean of two equal values is that value.
     token = x[:, :1]
     twice = in_float64(output_of(module, token.repeat(1, 2, 1)))[:, :1]

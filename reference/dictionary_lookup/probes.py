@@ -45,6 +45,13 @@ def cold(student, rng):
     return student.attention(Q, K, V, temp=1 / 3)
 
 
+@probe("options")
+def near_zero(student, rng):
+    """Temps of 0.05, 0.005 and 0.0005, with queries as small."""
+    Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6)
+    return [student.attention(Q * temp, K, V, temp) for temp in (0.05, 0.005, 0.0005)]
+
+
 @probe("lookup")
 def found(student, rng):
     """Each key looked up with the default temp."""

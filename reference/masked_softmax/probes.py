@@ -36,6 +36,13 @@ def square(student, rng):
     return student.masked_softmax(rng.randn(4, 4, 4), torch.tensor([2, 3, 1, 4]))
 
 
+@probe("extreme scores")
+def zeros(student, rng):
+    """Scores of which a third are exactly 0."""
+    X = rng.randint(-1, 2, BATCH, N_QUERIES, N_KEYS).double()
+    return student.masked_softmax(X, torch.tensor([2, 4, 3, N_KEYS]))
+
+
 @probe("lengths per query")
 def per_query(student, rng):
     """A length for each query."""

@@ -143,11 +143,15 @@ class _CopyingCode(DirectCode):
 
 
 def _copy(value: Any) -> Any:
-    """Return a copy of a tensor with the same strides; anything else itself.
+    """Return a copy of a tensor with the same strides, or of a list or dict; else the value itself.
 
-    One with a gradient is left alone: the gradient has to reach it, and torch refuses to write
+    A tensor with a gradient is left alone: the gradient has to reach it, and torch refuses to write
     into it.
     """
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
     if not isinstance(value, Tensor) or value.requires_grad or not value.numel():
         return value
     reach = 1 + sum((size - 1) * step for size, step in zip(value.shape, value.stride()))

@@ -462,7 +462,7 @@ def _refuse_rewritten(places: list[int], given: list[Any]) -> None:
         if not 0 <= place < len(given):
             raise StudentFailure("Protocol", "your code interfered with the grader")
         kind = type(given[place]).__name__
-        raise Mismatch(f"your code changed the {kind} that it was called with; work on a copy of it")
+        raise Mismatch(f"your code changed the {kind} that it was called with; work on a copy")
 
 
 def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
