@@ -28,6 +28,7 @@ NAN = EXPECTED.clone()
 NAN[:, 2] = torch.nan
 EMPTY = EXPECTED.clone()
 EMPTY[0, :, 3] = 1e-3
+DIAGONAL = EXPECTED + torch.eye(4, dtype=torch.float64) * 0.5
 LOST = EXPECTED.clone()
 LOST[1, 0] = 0.0
 
@@ -41,6 +42,10 @@ CASES = {
     "nan_only": (NAN, "the output is nan only in query 2, and right elsewhere."),
     "rows_do_not_sum_to_one": (ONE_KEY, "8 of 8 rows sum to 1.2, not to 1."),
     "wrong_where_zero": (EMPTY, "the output is wrong only where 0 is expected."),
+    "on_the_diagonal": (
+        DIAGONAL,
+        "the output is wrong only on the diagonal, and right elsewhere.",
+    ),
     "only_some": (ONE_ITEM, "the output is wrong only in batch item 1, and right elsewhere."),
     "slightly": (EXPECTED + 1e-5 * EXPECTED**2, "the output is off by at most"),
 }
@@ -64,6 +69,12 @@ def test_a_fact_is_said_where_it_holds(name: str) -> None:
 def test_a_fact_is_not_said_of_noise(name: str) -> None:
     noise = torch.randn(EXPECTED.shape, generator=GENERATOR, dtype=torch.float64)
     assert getattr(facts, name)(compared(EXPECTED + noise)) == ""
+
+
+def test_what_is_right_on_the_diagonal_alone_is_said() -> None:
+    others = EXPECTED + (1 - torch.eye(4, dtype=torch.float64))
+    says = "the output is right only on the diagonal, and wrong elsewhere."
+    assert facts.on_the_diagonal(compared(others)) == says
 
 
 @pytest.mark.parametrize(("name", "other"), [("multiple", "shifted"), ("shifted", "multiple")])

@@ -188,6 +188,14 @@ def test_scores_of_any_size(student, reference, rng):
             lambda: student.masked_softmax(equal, lens),
             f"the result for scores of {scores[0, 0, 0].item():g}",
         )
+    some_zero = rng.randint(0, 2, BATCH, N_QUERIES, N_KEYS).double() - 0.5
+    some_zero[..., :2] = 0.0
+    assert_right_or_own(
+        student.masked_softmax(some_zero, lens),
+        reference.masked_softmax(some_zero, lens),
+        lambda: student.masked_softmax(some_zero + 7, lens),
+        "the result for scores of which some are 0",
+    )
     for scores in (X * 1e4, X * -1e4):
         weights = student.masked_softmax(scores, lens)
         expect(isinstance(weights, Tensor) and weights.isfinite().all(), "a weight is not finite")

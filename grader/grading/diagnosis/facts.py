@@ -292,6 +292,17 @@ def wrong_where_zero(c: Compared) -> str:
     return f"{c.what} is 0 where it must not be." if bool((lost == c.wrong).all()) else ""
 
 
+def on_the_diagonal(c: Compared) -> str:
+    """Say that only the diagonal is wrong, or that only the diagonal is right."""
+    if c.wrong.dim() < 2 or c.wrong.shape[-1] != c.wrong.shape[-2] or c.wrong.shape[-1] < 3:
+        return ""
+    diagonal = torch.eye(c.wrong.shape[-1], dtype=torch.bool).expand_as(c.wrong)
+    if not (c.wrong & ~diagonal).any():
+        return f"{c.what} is wrong only on the diagonal, and right elsewhere."
+    is_right = torch.equal(c.wrong, ~diagonal)
+    return f"{c.what} is right only on the diagonal, and wrong elsewhere." if is_right else ""
+
+
 def only_some(c: Compared) -> str:
     """Say in which places along one axis all wrong values lie."""
     places = _places(c)
@@ -344,6 +355,7 @@ FACTS: tuple[Fact, ...] = (
     nan_only,
     rows_do_not_sum_to_one,
     wrong_where_zero,
+    on_the_diagonal,
     only_some,
     slightly,
 )
