@@ -59,6 +59,18 @@ def diagnose(grade: Grade, course: Course, solutions: dict[str, str]) -> Diagnos
     return diagnosing
 
 
+def test_a_mistake_that_fails_other_checks_than_in_the_catalogue_is_shown_under_those(
+    diagnose: Diagnose,
+) -> None:
+    found = diagnose(
+        "distance_attention",
+        ("partial - query_norms.unsqueeze(2) / 2", "partial + query_norms.unsqueeze(2) / 2"),
+        ("products - key_norms.unsqueeze(1) / 2", "key_norms.unsqueeze(1) / 2 - products"),
+    )
+    assert found.faults == ("attends_to_the_farthest",)
+    assert found.explained == {"test_distance_scores", "test_without_query_norm"}
+
+
 @pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None

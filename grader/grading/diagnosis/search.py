@@ -299,11 +299,14 @@ def _joined(fits: Iterable[Fit], failed: Sequence[str], max_points: int) -> Expl
         for fault in fit.candidate.faults:
             said.setdefault(fault.name, (fault, fault.saying(fit.candidate.number)))
     lead = "" if len(said) == 1 else COUNTED.get(len(said), "Several mistakes at once. ")
+    faults = [fault for fault, _ in said.values()]
+    # A mistake that is written in another way than in the catalogue may fail other tests.
+    unclaimed = tuple(name for name in failed if not any(name in fault.fails for fault in faults))
     return Explanation(
         tuple(said),
         lead + " ".join(says for _, says in said.values()),
-        HINT_BREAK.join(fault.hint for fault, _ in said.values()),
-        tuple(tuple(name for name in failed if name in fault.fails) for fault, _ in said.values()),
+        HINT_BREAK.join(fault.hint for fault in faults),
+        tuple(tuple(n for n in failed if n in fault.fails) or unclaimed for fault in faults),
         tuple(says for _, says in said.values()),
-        tuple(price_of(fault, max_points) for fault, _ in said.values()),
+        tuple(price_of(fault, max_points) for fault in faults),
     )
