@@ -143,19 +143,23 @@ class _CopyingCode(DirectCode):
 
 
 def _copy(value: Any) -> Any:
-    """Return a copy of a tensor with the same strides, or of a list or dict; else the value itself.
+    """Return a copy of a tensor with the same strides; of a list or dict one of the same tensors.
 
     A tensor with a gradient is left alone: the gradient has to reach it, and torch refuses to write
-    into it.
+    into it. So is one in a list, where it would count as memory that the code takes.
     """
     if isinstance(value, list):
-        return [_copy(item) for item in value]
+        return [_structure(item) for item in value]
     if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
+        return {key: _structure(item) for key, item in value.items()}
     if not isinstance(value, Tensor) or value.requires_grad or not value.numel():
         return value
     reach = 1 + sum((size - 1) * step for size, step in zip(value.shape, value.stride()))
     return value.as_strided((reach,), (1,)).clone().as_strided(value.shape, value.stride())
+
+
+def _structure(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else _copy(value)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-# mistake: distance_scores and the module use the distance itself, not its square
+# mistake: root_of_the_squared_distance
 from torch import Tensor, nn
 from torch.nn import functional as F
 

@@ -1,4 +1,5 @@
-# mistake: the queries of the caller are divided in place by sqrt(d_key), and dropout acts on the scores before the softmax
+# mistake: dropout_before_softmax
+# (and the queries of the caller are divided in place by sqrt(d_key), which is in no catalogue)
 import math
 
 import torch
