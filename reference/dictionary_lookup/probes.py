@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import gradients, probe, written
+from grader.probing import gradients, probe, works, written
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
@@ -228,6 +228,16 @@ def arguments(student, rng):
 def arguments_at_temp_one(student, rng):
     """Which numbers in Q, K and V are others after a call with temp 1."""
     return _changed(student, rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 6), 1.0)
+
+
+@probe("writes")
+def entries(student, rng):
+    """Whether the entries are the same after `lookup`."""
+    given = {40: [2.5, -3.0], 7: [1.0, 4.0]}
+    before = repr(given)
+    student.lookup(given, 7)  # an error here is not about the entries
+    untouched = works(lambda: written(student, student.lookup, given, 7))
+    return [untouched and repr(given) == before] * 12
 
 
 def _changed(student, *inputs):
