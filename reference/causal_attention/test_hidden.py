@@ -119,11 +119,10 @@ def test_any_size(student, rng):
     alone = output_of(module, x[:1])
     assert_same(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
     # A score of 0 is a score like any other.
-    zeros, nearly = x.clone(), x.clone()
-    zeros[:, 2], nearly[:, 2] = 0.0, rng.randn(3, D_IN) * 1e-9
-    found, near = (in_float64(output_of(module, tokens)) for tokens in (zeros, nearly))
-    finite = near.isfinite()
-    assert_same(found[finite], near[finite], "the output for a text with a token of zeros")
+    zeros = x.clone()
+    zeros[:, 0] = 0.0
+    finite = in_float64(output_of(module, zeros)).isfinite() | ~output.isfinite()
+    expect(finite.all(), "the output for a text with a token of zeros is not finite")
     # Whatever the weights are, the mean of two equal values is that value.
     token = x[:, :1]
     twice = in_float64(output_of(module, token.repeat(1, 2, 1)))[:, :1]
