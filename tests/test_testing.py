@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from commandline import Grade
+from torch import Tensor
 
 from grader import testing
 from grader.course.course import load_course
@@ -166,6 +167,9 @@ class Ours:
         yield
         raise NothingRaised("nothing was raised")
 
+    def sharing(self, *written: Tensor) -> contextlib.nullcontext[None]:
+        return contextlib.nullcontext()
+
 
 def test_what_is_wrong_otherwise_is_not_said_to_raise_nothing() -> None:
     student: Any = SimpleNamespace(__code__=Ours())
@@ -177,6 +181,15 @@ def test_what_is_wrong_otherwise_is_not_said_to_raise_nothing() -> None:
 
     with pytest.raises(Mismatch, match=r"^return a torch tensor$"):
         testing.assert_refused(student, call, "f(1)")
+
+
+def test_code_in_this_process_may_not_change_a_dict_either() -> None:
+    student: Any = SimpleNamespace(__code__=Ours())
+    entries = {1: [2.0]}
+    with pytest.raises(Mismatch, match="changed its argument entries; work on a copy"):
+        testing.assert_unchanged(student, lambda d: d[1].append(0.0), entries, names=["entries"])
+    assert entries == {1: [2.0]}
+    assert testing.assert_unchanged(student, len, entries, names=["entries"]) == 1
 
 
 def test_random_inputs_may_have_no_axes() -> None:
