@@ -316,6 +316,12 @@ class ExerciseResult:
         return self.points + (self.adjustment.points if self.adjustment else 0.0)
 
     @property
+    def lost_besides(self) -> int:
+        """The points that are lost for another reason than the mistakes that are charged."""
+        charged = sum(charge.points for charge in self.charges)
+        return max(0, self.max_points - self.points - charged) if self.charges else 0
+
+    @property
     def passed(self) -> bool:
         """Whether all points were earned, and every required check passed that is worth none."""
         missing = any(test.required and test.outcome != "passed" for test in self.tests)

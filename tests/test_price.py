@@ -211,6 +211,19 @@ def test_what_the_mistake_does_not_explain_is_charged_as_well(marked: Marked) ->
 
 
 @pytest.mark.slow
+def test_a_check_that_the_mistake_fails_alone_is_no_other_reason(marked: Marked) -> None:
+    faults = FAULTS.replace('["test_twice", "test_thrice"]', '["test_twice"]')
+    result = marked(TWICE, ACCEPTS, faults=faults)
+    assert consequences(result) == ["test_twice", "test_thrice", "test_transposed"]
+    assert result.points == 12 - 3 - 1
+    two = marked(
+        TWICE, UNUSED, faults=FAULTS.replace('["test_twice", "test_thrice"]', '["test_twice"]')
+    )
+    assert two.diagnosis is not None
+    assert two.diagnosis.tests == (("test_twice", "test_thrice"), ("test_module",))
+
+
+@pytest.mark.slow
 def test_a_tie_costs_the_dearer(marked: Marked) -> None:
     result = marked(TWICE, faults=FAULTS + TIED)
     assert result.diagnosis is not None
@@ -407,7 +420,7 @@ def test_a_line_does_not_say_what_hidden_tests_found(report_of: Callable[..., Re
 
 @pytest.mark.slow
 def test_a_dearer_explanation_that_is_hidden_is_not_named(report_of: Callable[..., Report]) -> None:
-    tied = TIED.replace('["test_twice", "test_thrice"]', '["test_twice"]')
+    tied = TIED.replace(', "test_thrice"]', "]").replace("(x + x)", "(x if factor == 3 else x + x)")
     report = report_of(TWICE, faults=FAULTS + tied)
     (result,) = hide(report, "test_twice").exercises
     assert result.points == report.points

@@ -73,7 +73,7 @@ def is_untouched(text: str, stub: str) -> bool:
     return not Counter(lines) - _code_of_stub(stub) or not any(map(_DEFINES.match, lines))
 
 
-def code_of(text: str) -> str:
+def only_code(text: str) -> str:
     """Return a text without its comments, docstrings and blank lines, and without `%` commands.
 
     Two texts with the same code do the same. It takes linear time as well.

@@ -51,7 +51,7 @@ class SandboxExaminer:
     ) -> None:
         self.submission, self.connection = submission, connection
         self._references, self._course = references, references.course
-        self._seed, self.on_report, self._keeps = seed, on_report, keeps
+        self.seed, self.on_report, self._keeps = seed, on_report, keeps
         self._trainings: dict[tuple[str, str], Trainings] = {}  # by program and exercise
         self._forbidden = {name: self._course[name].forbidden for name in names}
         # Of exercises that are run on the student's own parts: what stand-ins replace of these.
@@ -64,10 +64,10 @@ class SandboxExaminer:
         exercise = self._course[self._course.exercise_of(item.path)]
         own_parts = item.get_closest_marker("own_parts") is not None
         place = exercise.name, item.name
-        torch.default_generator.manual_seed(seed_of_test(self._seed, *place))
+        torch.default_generator.manual_seed(seed_of_test(self.seed, *place))
         self._separate(secrecy_of(item))
         stood_in = () if own_parts else self.stood_in.get(exercise.name)
-        code = self._code(exercise, seed_of_worker(self._seed, *place), stood_in)
+        code = self._code(exercise, seed_of_worker(self.seed, *place), stood_in)
         try:
             yield Student(code)
             self.connection.await_quiet_calls(code.subject)
@@ -113,7 +113,7 @@ class SandboxExaminer:
 
     def _kept_trainings(self, subject: Subject) -> Trainings:
         name = subject.exercise
-        trainings = Trainings(seed_of_worker(self._seed, name, "training"))
+        trainings = Trainings(seed_of_worker(self.seed, name, "training"))
         trainings.on_report = functools.partial(self.on_report, name)
         if self._keeps != "nothing" and subject.limits.training is not None:
             parts = {name, *self._course.needed(name)}
@@ -141,4 +141,4 @@ class SandboxExaminer:
 
     def rng(self, item: pytest.Item) -> Rng:
         """Return the source of this test's random inputs."""
-        return Rng(seed_of_test(self._seed, self._course.exercise_of(item.path), item.name))
+        return Rng(seed_of_test(self.seed, self._course.exercise_of(item.path), item.name))

@@ -181,7 +181,8 @@ class Grader:
         if outcome.outcome != "failed" or (outcome.kind != UNUSABLE and place not in self._broken):
             return outcome
         if place not in self._broken:
-            self._broken[place] = self._outcome_of_reference(exercise, outcome.name) != "passed"
+            solution = exercise.read("solution.py")
+            self._broken[place] = bool(self._failed_by(solution, [outcome.name], exercise))
         return broken(outcome) if self._broken[place] else outcome
 
     def note_reference(self, result: ExerciseResult) -> None:
@@ -189,15 +190,21 @@ class Grader:
         for test in result.tests:
             self._broken[result.name, test.name] = test.outcome in ("failed", "error")
 
-    def _outcome_of_reference(self, exercise: Exercise, test: str) -> str:
-        names = (*self.course.needed(exercise.name), exercise.name)
-        solutions = {name: self.course[name].read("solution.py") for name in names}
+    def _failed_by(
+        self, text: str, tests: Collection[str], exercise: Exercise, seed: int = 0
+    ) -> list[str]:
+        """Return which of some tests a program of the course's own does not pass."""
+        needed = {
+            name: self.course[name].read("solution.py")
+            for name in self.course.needed(exercise.name)
+        }
+        program = Submission("reference", {**needed, exercise.name: text})
         with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
-            reference = Submission("reference", solutions)
-            references = self.suite.references
-            examiner = SandboxExaminer(references, reference, connection, 0, [exercise.name])
-            (found,) = self.suite.run(examiner, exercise.name, {test})
-        return found.outcome
+            references, names = self.suite.references, [exercise.name]
+            keeps = self.keeps_trainings
+            examiner = SandboxExaminer(references, program, connection, seed, names, keeps=keeps)
+            found = self.suite.run(examiner, exercise.name, tests)
+        return [outcome.name for outcome in found if outcome.outcome != "passed"]
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with what the probes show of it: the mistake, and a picture.
@@ -300,7 +307,10 @@ class Grader:
     ) -> Diagnosis | None:
         """Name the known mistake in an exercise that failed, from its answers to the probes."""
         text = examiner.submission.files[result.name]
-        found = diagnostician.diagnose(result.tests, answers, text)
+        failed_by = functools.partial(
+            self._failed_by, exercise=diagnostician.catalogue.exercise, seed=examiner.seed
+        )
+        found = diagnostician.diagnose(result.tests, answers, text, failed_by)
         diagnostician.catalogue.keep()
         if found is None or found.faults:
             return found

@@ -18,9 +18,8 @@ def sum_line(result: ExerciseResult) -> str:
     if not result.charges:
         return ""
     items = [(each.points, each.says) for each in result.charges]
-    others = result.max_points - result.points - sum(points for points, _ in items)
-    if others > 0:
-        items.append((others, OTHERS))
+    if result.lost_besides:
+        items.append((result.lost_besides, OTHERS))
     sums = " − ".join(map(str, [result.max_points, *(points for points, _ in items)]))
     several = len(items) > 1
     said = [f"{says} ({points})" if several else says for points, says in items]

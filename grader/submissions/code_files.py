@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.course.course import Course
-from grader.course.stubs import code_of, is_untouched, untouched_text
+from grader.course.stubs import is_untouched, only_code, untouched_text
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.syntax import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
@@ -89,7 +89,7 @@ class CodeFiles:
         code = self.read(file)
         if code.problem:
             return f"{file}"
-        return code.text if len(code.text) > MAX_COMPARED else code_of(code.text)
+        return code.text if len(code.text) > MAX_COMPARED else only_code(code.text)
 
     def defined_in(self, file: Path) -> dict[str, bool]:
         """Return the exercises of which a file defines something at its top level.

@@ -95,6 +95,9 @@ def diagnosis_rows(graded: Sequence[Graded]) -> Iterator[str]:
         if kind == KINDS[2]:
             cells[:2] = ["–", "–"]
         yield f"| {kind} | {found.total()} | {' | '.join(cells)} |"
+    charged = [g for g in graded if g.program.set == "known" and g.naming == "right"]
+    more = sum(g.verdict.lost_besides > 0 for g in charged)
+    yield f"\nOf the {len(charged)} named rightly, {more} pay for another check besides their mistakes."
 
 
 def suite_rows(graded: Sequence[Graded]) -> Iterator[str]:

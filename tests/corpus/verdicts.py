@@ -44,6 +44,7 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     failed: tuple[str, ...] = ()
     explanations: tuple[tuple[str, ...], ...] = ()
     facts: tuple[str, ...] = ()
+    lost_besides: int = 0  # points, for another reason than the mistakes that are charged
     is_done: bool = False  # hidden suites give all points, or a students' copy calls it done
 
     def says_the_same(self, other: Verdict) -> bool:
@@ -100,6 +101,7 @@ class Judge:
             tuple(test.name for test in result.tests if test.is_wrong and test.max_points),
             tuple(tuple(sorted(each.faults)) for each in explained),
             diagnosis.facts if diagnosis else (),
+            result.lost_besides,
             result.passed and not result.given_back,
         )
 

@@ -48,6 +48,11 @@ class Candidate(ABC):
     number: str  # that the program has where a mistake leaves one open
 
     @property
+    def text(self) -> str:
+        """The program, or nothing where only its answers are known."""
+        return ""
+
+    @property
     @abstractmethod
     def touched(self) -> int:
         """The probes to which the program's answer is wrong, as bits."""

@@ -49,6 +49,11 @@ class FaultyProgram(Candidate):
     _asked: list[int] = field(default_factory=lambda: [0, 0], repr=False)  # as bits: all, wrong
     _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)
 
+    @property
+    def text(self) -> str:
+        """The program: the solution with the edits."""
+        return self.program.text
+
     def answer(self, probe: Probe) -> Answer:
         """Return the program's answer to a probe."""
         return self.program.answer(probe)

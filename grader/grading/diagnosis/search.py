@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ UNKNOWN = "This is not one of the mistakes we know."
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
 MAX_PAIRS = 60  # that answer all probes for one student
+FailedBy = Callable[[str, Sequence[str]], Collection[str]]
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
 
@@ -46,24 +48,38 @@ class Diagnostician:
         self.last = ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
         return self.last
 
-    def diagnose(self, tests: Sequence[Outcome], answers: Answers, text: str) -> Diagnosis | None:
+    def diagnose(
+        self,
+        tests: Sequence[Outcome],
+        answers: Answers,
+        text: str,
+        failed_by: FailedBy = lambda program, tests: (),
+    ) -> Diagnosis | None:
         """Return the diagnosis of an exercise from its outcomes and the student's answers.
 
-        None if nothing failed, or if the failures themselves say what is wrong.
+        None if nothing failed, or if the failures themselves say what is wrong. `failed_by` returns
+        which of some tests a program fails: a mistake that is written in another way than in the
+        catalogue may fail others.
         """
         failed = [t.name for t in tests if t.outcome == "failed" and t.kind not in SELF_EXPLAINING]
-        return self.explain(answers, text, failed) if failed else None
+        return self.explain(answers, text, failed, failed_by) if failed else None
 
-    def explain(self, answers: Answers, text: str, failed: Sequence[str] = ()) -> Diagnosis | None:
+    def explain(
+        self,
+        answers: Answers,
+        text: str,
+        failed: Sequence[str] = (),
+        failed_by: FailedBy = lambda program, tests: (),
+    ) -> Diagnosis | None:
         """Return what is wrong with some answers; None if nothing is, or if they are all errors.
 
         `text` is the student's file, whose numbers are tried where a mistake leaves one open;
-        `failed` are the names of the failed tests.
+        `failed` are the names of the failed tests, and `failed_by` is as in `diagnose`.
         """
         if not answers:
             return None
         with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
-            return _Search(self.catalogue, answers, text).diagnosis(failed)
+            return _Search(self.catalogue, answers, text).diagnosis(failed, failed_by)
 
 
 @dataclass(frozen=True)
@@ -100,17 +116,17 @@ class _Search:
         self._known = self._right | self._wrong
         self._principal = catalogue.principal
 
-    def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
+    def diagnosis(self, failed: Sequence[str], failed_by: FailedBy) -> Diagnosis | None:
         """Return what is said of these answers; `failed` are the names of the failed tests."""
         if not self._wrong:
             return None
         found, left = self._explanations()
-        points = self._catalogue.exercise.points
-        explained = [_joined(fits, failed, points) for fits in itertools.product(*found)]
         if not found and self._only_raises():
             return None  # the error of a test tells where it is raised, and what it is
-        if not found or len(explained) > MAX_EXPLANATIONS:
+        if not found or math.prod(map(len, found)) > MAX_EXPLANATIONS:
             return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
+        points = self._catalogue.exercise.points
+        explained = (_joined(each, failed, failed_by, points) for each in itertools.product(*found))
         first, *others = explained
         return Diagnosis(
             **vars(first),
@@ -292,7 +308,9 @@ def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:
     return (choice[1] & within).bit_count()
 
 
-def _joined(fits: Iterable[Fit], failed: Sequence[str], max_points: int) -> Explanation:
+def _joined(
+    fits: Sequence[Fit], failed: Sequence[str], failed_by: FailedBy, max_points: int
+) -> Explanation:
     """Return one explanation made of mistakes in separate aspects."""
     said: dict[str, tuple[Fault, str]] = {}
     for fit in fits:
@@ -300,13 +318,20 @@ def _joined(fits: Iterable[Fit], failed: Sequence[str], max_points: int) -> Expl
             said.setdefault(fault.name, (fault, fault.saying(fit.candidate.number)))
     lead = "" if len(said) == 1 else COUNTED.get(len(said), "Several mistakes at once. ")
     faults = [fault for fault, _ in said.values()]
-    # A mistake that is written in another way than in the catalogue may fail other tests.
-    unclaimed = tuple(name for name in failed if not any(name in fault.fails for fault in faults))
+    fails = {fault.name: {*fault.fails} for fault in faults}
+    unclaimed = [name for name in failed if not any(name in each for each in fails.values())]
+    if unclaimed:  # a mistake in another form than the catalogue's may fail other tests
+        for fit in fits:
+            alone = failed_by(fit.candidate.text, unclaimed)
+            for fault in fit.candidate.faults:
+                fails[fault.name].update(alone)
+    shown = [tuple(name for name in failed if name in fails[fault.name]) for fault in faults]
+    others = tuple(name for name in failed if not any(name in each for each in shown))
     return Explanation(
         tuple(said),
         lead + " ".join(says for _, says in said.values()),
         HINT_BREAK.join(fault.hint for fault in faults),
-        tuple(tuple(n for n in failed if n in fault.fails) or unclaimed for fault in faults),
+        tuple(tests or others for tests in shown),
         tuple(says for _, says in said.values()),
         tuple(price_of(fault, max_points) for fault in faults),
     )
