@@ -115,6 +115,7 @@ def test_attention_weights(student, reference, rng):
         attention = load_parameters(student.AdditiveAttention(*sizes), state)
         if training:
             attention.train()
+        output_of(attention, -queries, *inputs[1:])  # an earlier call, with other weights
         output_of(attention, *inputs)
         kept = in_float64(attention.attention_weights)
         assert_right_or_own(kept, right, lambda: own, "attention_weights")

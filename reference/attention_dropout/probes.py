@@ -2,7 +2,8 @@
 
 Which weights are dropped is chance, and code may draw in its own way. So probes ask for the largest
 and smallest results over many draws, in which each weight was both dropped and kept, and for
-shares, rounded so that chance does not matter.
+shares, rounded so that chance does not matter. Draws are spread over calls and over the batch items
+of each call: code that draws only once in a call, or the same in each, has many draws as well.
 """
 
 import torch
@@ -23,40 +24,41 @@ def weights_of(rng, *shape):
     return torch.softmax(rng.randn(*shape), dim=-1)
 
 
-def drawn(student, weights, rate, draws):
-    """Return what is left of copies of the weights, (draws, n_queries, n_keys)."""
+def drawn(student, weights, rate, *, calls=30, items=30):
+    """Return what is left of copies of the weights, (calls * items, n_queries, n_keys)."""
     with seeded(student, 3):
-        return student.drop(weights.repeat(draws, 1, 1), rate, True)
+        copies = weights.repeat(items, 1, 1)
+        return torch.cat([student.drop(copies, rate, True) for _ in range(calls)])
 
 
-def extremes(student, weights, rate, draws):
+def extremes(student, weights, rate, **draws):
     """Return the largest and the smallest result for each weight over many draws."""
-    output = drawn(student, weights, rate, draws)
+    output = drawn(student, weights, rate, **draws)
     return {"largest": output.amax(0), "smallest": output.amin(0)}
 
 
 @probe("values")
 def half(student, rng):
-    """The largest and smallest results over 400 draws at rate 0.5."""
-    return extremes(student, weights_of(rng, 3, 4), 0.5, 400)
+    """The largest and smallest results over 900 draws at rate 0.5."""
+    return extremes(student, weights_of(rng, 3, 4), 0.5)
 
 
 @probe("values")
 def few(student, rng):
-    """The largest and smallest results over 800 draws at rate 0.2."""
-    return extremes(student, weights_of(rng, 3, 5), 0.2, 800)
+    """The largest and smallest results over 4,800 draws at rate 0.2."""
+    return extremes(student, weights_of(rng, 3, 5), 0.2, calls=40, items=120)
 
 
 @probe("values")
 def most(student, rng):
-    """The largest and smallest results over 800 draws at rate 0.8."""
-    return extremes(student, weights_of(rng, 3, 4), 0.8, 800)
+    """The largest and smallest results over 4,800 draws at rate 0.8."""
+    return extremes(student, weights_of(rng, 3, 4), 0.8, calls=40, items=120)
 
 
 @probe("square")
 def square(student, rng):
     """As many queries as keys, at rate 0.5."""
-    return extremes(student, weights_of(rng, 4, 4), 0.5, 400)
+    return extremes(student, weights_of(rng, 4, 4), 0.5)
 
 
 @probe(SHARES)
@@ -72,7 +74,7 @@ def share_at_three_quarters(student, rng):
 
 
 def _share(student, rng, rate):
-    dropped = drawn(student, weights_of(rng, 3, 4), rate, 800) == 0
+    dropped = drawn(student, weights_of(rng, 3, 4), rate, calls=60, items=120) == 0
     return (dropped.double().mean(0) * 2 - 2 * rate + 0.5).floor()  # 0 within 0.25 of the rate
 
 
@@ -90,28 +92,28 @@ def shares_of_many(student, rng):
 @probe(TOGETHER)
 def with_other_items(student, rng):
     """Whether each weight is both dropped and kept among 200 batch items of one call."""
-    dropped = drawn(student, weights_of(rng, 3, 4), 0.5, 200) == 0
-    return [dropped.any(0), (~dropped).any(0)]
+    dropped = drawn(student, weights_of(rng, 3, 4), 0.5, calls=1, items=200) == 0
+    return dropped.any(0) & (~dropped).any(0)
 
 
 @probe(TOGETHER)
 def with_other_queries(student, rng):
     """Whether each key is dropped for one query and kept for another."""
-    dropped = drawn(student, weights_of(rng, 3, 12), 0.5, 200) == 0
+    dropped = drawn(student, weights_of(rng, 3, 12), 0.5) == 0
     return (dropped[:, 0] != dropped[:, 1]).any(0)
 
 
 @probe(TOGETHER)
 def with_other_keys(student, rng):
     """Whether a query's keys are dropped one without the other."""
-    dropped = drawn(student, weights_of(rng, 12, 3), 0.5, 200) == 0
+    dropped = drawn(student, weights_of(rng, 12, 3), 0.5) == 0
     return (dropped[:, :, 0] != dropped[:, :, 1]).any(0)
 
 
 @probe(TOGETHER)
 def number_dropped(student, rng):
     """Whether the number of weights that a row loses differs from draw to draw."""
-    lost = (drawn(student, weights_of(rng, 12, 6), 0.5, 200) == 0).sum(-1)
+    lost = (drawn(student, weights_of(rng, 12, 6), 0.5) == 0).sum(-1)
     return [lost.amin(0) != lost.amax(0)]
 
 
@@ -163,7 +165,7 @@ def gradient_in_training(student, rng):
 def _gradients(student, rng, training):
     weights = weights_of(rng, 3, 4).repeat(400, 1, 1).requires_grad_()
     with seeded(student, 6):
-        output = student.drop(weights, 0.5, training)
+        output = torch.cat([student.drop(each, 0.5, training) for each in weights.split(20)])
     if not output.requires_grad:
         return {"gradients": "none"}
     output.sum().backward()
@@ -224,29 +226,30 @@ def one_axis(student, rng):
 @probe("leading axes")
 def three_axes_more(student, rng):
     """Weights with three leading axes."""
-    output = student.drop(weights_of(rng, 1, 3, 4).repeat(400, 2, 1, 1), 0.5, True)
+    weights = weights_of(rng, 1, 3, 4).repeat(20, 2, 1, 1)
+    output = torch.cat([student.drop(weights, 0.5, True) for _ in range(20)])
     return {"largest": output.amax((0, 1)), "smallest": output.amin((0, 1))}
 
 
 @probe("views")
 def transposed(student, rng):
     """A transposed view, over 400 draws at rate 0.5."""
-    weights = weights_of(rng, 3, 4).repeat(400, 1, 1).mT.contiguous().mT
+    weights = weights_of(rng, 3, 4).repeat(20, 1, 1).mT.contiguous().mT
     with seeded(student, 7):
-        output = student.drop(weights, 0.5, True)
+        output = torch.cat([student.drop(weights, 0.5, True) for _ in range(20)])
     return {"largest": output.amax(0), "smallest": output.amin(0)}
 
 
 @probe("dtype")
 def single_precision(student, rng):
-    """float32, over 400 draws at rate 0.5."""
-    return extremes(student, weights_of(rng, 3, 4).float(), 0.5, 400)
+    """float32, over 900 draws at rate 0.5."""
+    return extremes(student, weights_of(rng, 3, 4).float(), 0.5)
 
 
 @probe("dtype")
 def half_precision(student, rng):
-    """bfloat16, over 400 draws at rate 0.5."""
-    return extremes(student, weights_of(rng, 3, 4).to(torch.bfloat16), 0.5, 400)
+    """bfloat16, over 900 draws at rate 0.5."""
+    return extremes(student, weights_of(rng, 3, 4).to(torch.bfloat16), 0.5)
 
 
 @probe("dtype")

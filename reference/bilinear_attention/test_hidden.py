@@ -67,6 +67,7 @@ def assert_keeps_weights(make, rng):
             attention = make()
             if training:
                 attention.train()
+            output_of(attention, -inputs[0], *inputs[1:])  # an earlier call, with other weights
             output_of(attention, *inputs)
             kept = in_float64(attention.attention_weights)
             assert_same(kept, own, "attention_weights", shape=(2 - first, 5, n_keys))

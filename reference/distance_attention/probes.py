@@ -138,9 +138,10 @@ def in_training(student, rng):
 
 @probe("training")
 def kept(student, rng):
-    """The attention_weights of a call in training mode."""
+    """The attention_weights of the second call in training mode."""
     attention = make(student, rng, 0.4).train()
     with seeded(student, 1):
+        attention(*draw(rng), torch.tensor([3, 5]))
         attention(*draw(rng), torch.tensor([4, 2]))
     return attention.attention_weights
 

@@ -106,6 +106,13 @@ def too_large(student, rng):
     return weights[..., 0].isfinite()
 
 
+@probe("extreme scores")
+def far_apart(student, rng):
+    """Scores that fall by 4 from key to key, without lengths."""
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS) - 4.0 * torch.arange(N_KEYS)
+    return student.masked_softmax(X, None)
+
+
 @probe("extreme scores", decides=False)
 def low(student, rng):
     """Scores around -1e7."""

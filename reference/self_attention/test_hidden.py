@@ -195,13 +195,16 @@ def test_any_size(student, reference, rng):
             what = f"what `{name}` returns for leading axes {leading}"
             assert_right_or_own(function(x), right(x), each, what)
         for size in ("n_queries", "n_keys") if name in ON_SCORES else ("n_tokens", "d"):
-            x = argument_of(rng, name, **{size: 1})
-            assert_right_or_own(
-                function(x),
-                right(x),
-                lambda function=function, x=x: function(torch.stack([x, x]))[0],
-                f"what `{name}` returns with {size} 1",
-            )
+            for leading in ((), (3,)):
+                x = argument_of(rng, name, *leading, **{size: 1})
+
+                def own(function=function, x=x, leading=leading):
+                    items = x if leading else torch.stack([x, x])
+                    found = torch.stack([function(torch.stack([i, i]))[0] for i in items])
+                    return found if leading else found[0]
+
+                what = f"what `{name}` returns with {size} 1 and leading axes {leading}"
+                assert_right_or_own(function(x), right(x), own, what)
     for n_tokens, d in ((1, D), (N_TOKENS, 1), (1, 1)):
         shape = tuple(in_float64(student.scores_by_loops(rng.randn(n_tokens, d))).shape)
         says = f"for {n_tokens} tokens of size {d}, `scores_by_loops` returns the shape {shape}"

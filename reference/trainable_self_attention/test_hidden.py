@@ -168,11 +168,13 @@ def test_copy_is_separate(student, rng):
     """After the copy, neither module changes the other, V1 can be trained; biases are refused."""
     for d_out in (D_OUT, 1):
         assert_separate(student, rng, d_out)
-    biased = student.SelfAttentionV2(D_IN, D_OUT, qkv_bias=True)
-    if not any("bias" in name for name in parameter_shapes(biased)):
+    new = student.SelfAttentionV2(D_IN, D_OUT, qkv_bias=True)
+    if not any("bias" in name for name in parameter_shapes(new)):
         return  # another check asks for biases
-    call = functools.partial(student.copy_weights, biased, student.SelfAttentionV1(D_IN, D_OUT))
-    assert_refused(student, call, "copy_weights with a source that has biases")
+    zero = made(student, "SelfAttentionV2", weights_of(rng), qkv_bias=True)
+    for biased, shown in ((new, "biases"), (zero, "biases, which are 0")):
+        call = functools.partial(student.copy_weights, biased, student.SelfAttentionV1(D_IN, D_OUT))
+        assert_refused(student, call, f"copy_weights with a source that has {shown}")
 
 
 def assert_separate(student, rng, d_out):
