@@ -160,7 +160,10 @@ def test_masked_weights_are_exactly_zero(student, rng):
 
 @pytest.mark.points(1)
 def test_scores_of_any_size(student, reference, rng):
-    """A number added to all scores of a row changes nothing, nor does any score of a padded key."""
+    """A number added to all scores of a row changes nothing, nor does any score of a padded key.
+
+    Guards: scores that lie far apart, whose weights are tiny.
+    """
     # Whole numbers, so that the sums are exact in every floating type that code may compute in.
     X = rng.randint(-3, 4, BATCH, N_QUERIES, N_KEYS).double()
     X[..., 0] += 4  # no row of equal scores
