@@ -24,7 +24,7 @@ def weights_of(rng, *shape):
     return torch.softmax(rng.randn(*shape), dim=-1)
 
 
-def drawn(student, weights, rate, *, calls=30, items=30):
+def drawn(student, weights, rate, *, calls=20, items=40):
     """Return what is left of copies of the weights, (calls * items, n_queries, n_keys)."""
     with seeded(student, 3):
         copies = weights.repeat(items, 1, 1)
@@ -39,7 +39,7 @@ def extremes(student, weights, rate, **draws):
 
 @probe("values")
 def half(student, rng):
-    """The largest and smallest results over 900 draws at rate 0.5."""
+    """The largest and smallest results over 800 draws at rate 0.5."""
     return extremes(student, weights_of(rng, 3, 4), 0.5)
 
 
@@ -242,13 +242,13 @@ def transposed(student, rng):
 
 @probe("dtype")
 def single_precision(student, rng):
-    """float32, over 900 draws at rate 0.5."""
+    """float32, over 800 draws at rate 0.5."""
     return extremes(student, weights_of(rng, 3, 4).float(), 0.5)
 
 
 @probe("dtype")
 def half_precision(student, rng):
-    """bfloat16, over 900 draws at rate 0.5."""
+    """bfloat16, over 800 draws at rate 0.5."""
     return extremes(student, weights_of(rng, 3, 4).to(torch.bfloat16), 0.5)
 
 

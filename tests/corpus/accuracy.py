@@ -97,7 +97,7 @@ def diagnosis_rows(graded: Sequence[Graded]) -> Iterator[str]:
         yield f"| {kind} | {found.total()} | {' | '.join(cells)} |"
     charged = [g for g in graded if g.program.set == "known" and g.naming == "right"]
     more = sum(g.verdict.lost_besides > 0 for g in charged)
-    yield f"\nOf the {len(charged)} named rightly, {more} pay for another check besides their mistakes."
+    yield f"\nNamed rightly, but charged for another check besides: {more} of {len(charged)}."
 
 
 def suite_rows(graded: Sequence[Graded]) -> Iterator[str]:
