@@ -289,3 +289,12 @@ def copy_of_biases(student, rng):
     """A copy from a source with biases."""
     student.copy_weights(second(student, rng, True), first(student, rng))
     return [True] * 12
+
+
+@probe("refusals")
+def copy_of_zero_biases(student, rng):
+    """A copy from a source whose biases are 0."""
+    source = second(student, rng, True)
+    source.load_state_dict({f"{name}.bias": torch.zeros(D_OUT) for name in NAMES}, strict=False)
+    student.copy_weights(source, first(student, rng))
+    return [True] * 12
