@@ -162,7 +162,9 @@ def main() -> int:
     names = [name for name in course.names if arguments.only in (None, name)]
     found = [] if arguments.names else list(programs(course))[:: arguments.every]
     found = [each for each in found if each.exercise in names]
-    parts = [found[start : start + 10] for start in range(0, len(found), 10)]
+    # Right programs stand together and take far longer, so each part has its share of them.
+    number = -(-len(found) // 10)
+    parts = [found[start::number] for start in range(number)]
     lines: list[str] = []
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, mp_context=fresh) as pool:
