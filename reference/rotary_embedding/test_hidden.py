@@ -164,7 +164,7 @@ def test_attention(student, reference, rng):
     queries, keys, _, positions = draw(rng, 2, 4, 3)
     values = rng.randn(2, 4, 3, D_HEAD)
     calls.append(((queries, keys, values, positions), "the output for d_value = d_head", EXACT))
-    large = queries * 300, keys, values, positions
+    large = queries * 3000, keys, values, positions
     calls.append((large, "the output for scores of some thousands", 0.05))
     tiny = *(rng.randn(2, 1, d) for d in (2, 2, 1)), torch.tensor([3, 0])
     calls.append((tiny, "the output without leading axes, for one head", EXACT))
