@@ -5,6 +5,7 @@ python -I hostile_reader.py HOW FD ROOT
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -88,7 +89,8 @@ def kill_on_request() -> None:
     """Kill every reader whose folder holds `kill me`, as somebody on this machine may do."""
     while True:
         for path in Path(ROOT).glob("*/kill me"):
-            os.kill(int(path.parent.name), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended, its folder is still there
+                os.kill(int(path.parent.name), signal.SIGKILL)
         time.sleep(0.01)
 
 
