@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import Grade
@@ -17,6 +18,7 @@ from commandline import Grade
 from grader.course.course import Course, load_course
 from grader.course.policy import Policy
 from grader.course.visibility import for_student
+from grader.errors import WorkerLost
 from grader.report import Charge, ExerciseResult, Report
 from grader.reports import FORMATS, render, text
 from grader.reports.charges import CONSEQUENCE, checks_line, sum_line
@@ -24,6 +26,8 @@ from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
 from grader.reports.platforms.junit import to_junit
+from grader.sandbox import wire
+from grader.sandbox.host.worker import Worker
 
 SUITE = '''"""Hidden tests, worth 12 points."""
 
@@ -219,6 +223,28 @@ def test_a_check_that_the_mistake_fails_alone_is_no_other_reason(marked: Marked)
     two = marked(TWICE, UNUSED, faults=faults)
     assert two.diagnosis is not None
     assert two.diagnosis.tests == (("test_twice", "test_thrice"), ("test_module",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [3.0, -1.0])
+def test_a_mistakes_own_program_whose_worker_is_lost_is_asked_again(
+    factor: float, marked: Marked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request, own, lost = Worker.request, set[int](), set[int]()
+
+    def losing(worker: Worker, message: Any, *rest: Any) -> Any:
+        if isinstance(message, wire.Load) and "factor * 2" in message.sources["scale"].text:
+            own.add(worker.pid)
+        asked = isinstance(message, wire.Call) and worker.pid in own and factor in message.args
+        if asked and not lost:
+            lost.add(worker.pid)
+            raise WorkerLost("SIGKILL ended the process that ran the code")
+        return request(worker, message, *rest)
+
+    monkeypatch.setattr(Worker, "request", losing)
+    faults = FAULTS.replace('["test_twice", "test_thrice"]', '["test_twice"]')
+    result = marked(TWICE, ACCEPTS, faults=faults)
+    assert (len(lost), result.points) == (1, 12 - 3 - 1)
 
 
 @pytest.mark.slow
