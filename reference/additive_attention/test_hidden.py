@@ -1,8 +1,13 @@
 """Hidden tests, which decide the points."""
 
+import contextlib
+import functools
+import math
+
 import pytest
 import torch
 
+from grader.errors import StudentFailure
 from grader.testing import (
     assert_close,
     assert_depends,
@@ -51,7 +56,7 @@ def of_valid_keys(attention, queries, keys, values, lens):
     """
     rows = torch.zeros(*queries.shape[:2], values.shape[-1], dtype=values.dtype)
     for b, i in lens.nonzero().tolist():
-        n = lens[b, i]
+        n = math.ceil(lens[b, i])
         item = slice(b, b + 1)
         row = output_of(attention, queries[item, i : i + 1], keys[item, :n], values[item, :n])
         rows[b, i] = in_float64(row).reshape(-1)
@@ -94,10 +99,16 @@ def test_lengths(student, reference, rng):
     inputs = draw(rng)
     of_items = torch.tensor([4, 2])  # (batch,)
     of_queries = torch.tensor([[6, 0, 3, 1, 4], [2, 5, 0, 6, 1]])  # (batch, n_queries)
-    for lens, each in ((of_items, of_items[:, None].expand(2, 5)), (of_queries, of_queries)):
-        output = in_float64(output_of(theirs, *inputs, lens))
-        right = output_of(ours, *inputs, lens)
-        assert_right_or_own(output, right, lambda each=each: of_valid_keys(theirs, *inputs, each))
+    cases = [(inputs, lens) for lens in (of_items, of_queries, of_items + 0.5)]
+    one_key = draw(rng, n_keys=1)
+    with contextlib.suppress(StudentFailure):  # another check asks for a single key
+        output_of(theirs, *one_key)
+        cases.append((one_key, torch.tensor([0, 1])))
+    for given, lens in cases:
+        output, right = (output_of(module, *given, lens) for module in (theirs, ours))
+        each = lens if lens.ndim == 2 else lens[:, None].expand(2, 5)
+        own = functools.partial(of_valid_keys, theirs, *given, each)
+        assert_right_or_own(in_float64(output), right, own)
 
 
 @pytest.mark.points(1)
@@ -149,6 +160,8 @@ def test_dropout(student, reference, rng):
     dropped = output == 0
     assert_close(output, torch.where(dropped, 0.0, weights / 0.6), "the output in training mode")
     assert_dropped(dropped[..., :6], 0.4, "weights")
+    again = in_float64(output_of(theirs, *many))
+    expect((again != output).any(), "each call drops the same weights")
 
 
 @pytest.mark.points(1)
@@ -175,6 +188,7 @@ def test_any_input(student, reference, rng):
     lens = torch.tensor([4, 2])  # (batch,)
     queries, keys, values = inputs = draw(rng)
     names = ["queries", "keys", "values", "valid_lens"]
+    assert_unchanged(student, theirs, *inputs, torch.tensor([0, 3]), names=names)
     every = in_float64(assert_unchanged(student, theirs, *inputs, lens, names=names))
     assert_depends(every[:, 0])
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]

@@ -93,6 +93,11 @@ def test_each_on_its_own(student, rng):
         share = dropped.double().mean().item()
         says = f"{share:.1%} of {many.numel():,} weights are dropped at rate {rate}"
         expect(abs(share - rate) < 0.02, says)
+        # How alike the draws are to themselves, moved on by any number of weights.
+        spectrum = torch.fft.rfft(dropped.flatten().double() - share, n=2 * many.numel())
+        alike = torch.fft.irfft(spectrum.abs() ** 2)[: many.numel() // 2]
+        says = f"of {many.numel():,} weights, some are always dropped together"
+        expect(alike[1:].abs().max() < 0.2 * alike[0], says)
     few = weights_of(rng, 1, 3, 4)
     draws = [dropped_of(student.drop(few, 0.5, True), (1, 3, 4)) for _ in range(200)]
     assert_dropped(torch.cat(draws), 0.5, "weights, in calls with one batch item each,")

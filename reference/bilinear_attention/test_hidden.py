@@ -1,5 +1,8 @@
 """Hidden tests, which decide the points."""
 
+import functools
+import math
+
 import pytest
 import torch
 
@@ -46,7 +49,7 @@ def of_valid_keys(attention, queries, keys, values, lens):
     """
     rows = torch.zeros(*queries.shape[:2], values.shape[-1], dtype=values.dtype)
     for b, i in lens.nonzero().tolist():
-        n = lens[b, i]
+        n = math.ceil(lens[b, i])
         item = slice(b, b + 1)
         row = output_of(attention, queries[item, i : i + 1], keys[item, :n], values[item, :n])
         rows[b, i] = in_float64(row).reshape(-1)
@@ -108,10 +111,13 @@ def test_lengths(student, reference, rng):
     inputs = draw(rng)
     of_items = torch.tensor([4, 2])  # (batch,)
     of_queries = torch.tensor([[6, 0, 3, 1, 4], [2, 5, 0, 6, 1]])  # (batch, n_queries)
-    for lens, each in ((of_items, of_items[:, None].expand(2, 5)), (of_queries, of_queries)):
-        output = in_float64(output_of(theirs, *inputs, lens))
-        right = output_of(ours, *inputs, lens)
-        assert_right_or_own(output, right, lambda each=each: of_valid_keys(theirs, *inputs, each))
+    one_key = draw(rng, n_keys=1)
+    cases = [(inputs, lens) for lens in (of_items, of_queries, of_items + 0.5)]
+    for given, lens in (*cases, (one_key, torch.tensor([0, 1]))):
+        output, right = (output_of(module, *given, lens) for module in (theirs, ours))
+        each = lens if lens.ndim == 2 else lens[:, None].expand(2, 5)
+        own = functools.partial(of_valid_keys, theirs, *given, each)
+        assert_right_or_own(in_float64(output), right, own)
 
 
 @pytest.mark.points(1)
@@ -142,6 +148,8 @@ def test_dropout(student, reference, rng):
     dropped = output == 0
     assert_close(output, torch.where(dropped, 0.0, weights / 0.6), "the output in training mode")
     assert_dropped(dropped[..., :6], 0.4, "weights")
+    again = in_float64(output_of(theirs, *many))
+    expect((again != output).any(), "each call drops the same weights")
     sizes, state = (*SIZES[:2], 0.4), theirs.state_dict()
     assert_keeps_weights(lambda: load_parameters(student.BilinearAttention(*sizes), state), rng)
 
@@ -170,6 +178,12 @@ def test_any_input(student, reference, rng):
     lens = torch.tensor([4, 2])  # (batch,)
     queries, keys, values = inputs = draw(rng)
     names = ["queries", "keys", "values", "valid_lens"]
+    assert_unchanged(student, theirs, *inputs, torch.tensor([0, 3]), names=names)
+    kept, other = pair(student, reference, rng)[0], {"M": rng.randn(4, 3)}
+    output_of(kept, *inputs)  # what is kept of the old M must not count later
+    again = output_of(load_parameters(kept, other), *inputs)
+    right = output_of(load_parameters(student.BilinearAttention(*SIZES), other), *inputs)
+    assert_same(again, right, "the output with another M")
     every = in_float64(assert_unchanged(student, theirs, *inputs, lens, names=names))
     assert_depends(every[:, 0])
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]

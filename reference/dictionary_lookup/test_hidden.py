@@ -137,7 +137,8 @@ def test_arguments_are_left_alone(student, rng):
         for temp in (0.8, 1.0):
             output = assert_unchanged(student, student.attention, *tensors, temp, names=names)
             assert_depends(output)
-    assert_unchanged(student, student.lookup, ANY_KEYS, 7, names=("entries", "key"))
+    for entries, key in ((ANY_KEYS, 7), (ENTRIES, 1), ({5: [2.5, -3]}, 5)):
+        assert_unchanged(student, student.lookup, entries, key, names=("entries", "key"))
 
 
 @pytest.mark.points(1)
@@ -196,16 +197,20 @@ def test_misuse(student, rng):
     Q, K, V = qkv(rng)
     student.attention(Q, K, V, 1.0)
     student.lookup(ENTRIES, 1, 1.0)
+    one = {1: [5.5, -7]}
+    student.lookup(one, 1, 1.0)
     for temp in (-1.0, 0.0, 0):
         calls = {
             f"attention(Q, K, V, temp={temp})": lambda t=temp: student.attention(Q, K, V, t),
             f"lookup(entries, 1, temp={temp})": lambda t=temp: student.lookup(ENTRIES, 1, t),
+            f"lookup({one}, 1, temp={temp})": lambda t=temp: student.lookup(one, 1, t),
         }
         for shown, call in calls.items():
             assert_refused(student, call, shown)
     for key in (-1, 3):
         shown = f"lookup(entries, {key}) with the keys 0, 1 and 2"
         assert_refused(student, lambda k=key: student.lookup(ENTRIES, k), shown, "KeyError")
+    assert_refused(student, lambda: student.lookup(one, 0), f"lookup({one}, 0)", "KeyError")
 
 
 @pytest.mark.points(1)

@@ -99,7 +99,7 @@ def test_gradients(student, reference, rng):
 
 
 @pytest.mark.points(2)
-def test_dropout(student):
+def test_dropout(student, rng):
     """In training, each hidden unit is dropped on its own at the rate; the rest are scaled up."""
     d_model, d_ff, rate = 8, 5, 0.3
     x = torch.ones(DRAWS, 3, d_model, dtype=torch.float64)
@@ -129,6 +129,10 @@ def test_dropout(student):
     what = f"what the hidden units add to the output at rate {rate}"
     assert_close(seen, expected, what)
     assert_dropped(dropped[..., :d_ff], rate, "hidden units")
+    net = made(student, own_parameters(student, rng), rate).train()
+    inputs = rng.randn(DRAWS, 3, D_MODEL)
+    one, other = (in_float64(output_of(net, inputs)) for _ in range(2))
+    expect((one != other).any(), "each call drops the same hidden units")
     nothing = output(True, (1.0,), second=1, x=x[:1])
     assert_close(nothing, rest[:1], "the output at rate 1, where all hidden units are dropped")
 

@@ -119,7 +119,10 @@ def test_any_input(student, reference, rng):
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         other = student.CountingTransformer(*SIZES).to(dtype)
         assert_dtype(output_of(other, tokens), dtype, f"the output of a model in {dtype}")
-    assert_refused(student, lambda: model(draw(rng, 2, 4, 8)), "a model of length 7 for 8 tokens")
+    for training, mode in {True: "training", False: "eval"}.items():
+        model.train(training)
+        shown = f"a model of length 7 for 8 tokens in {mode} mode"
+        assert_refused(student, lambda: model(draw(rng, 2, 4, 8)), shown)
     grown = {"sequences": draw(rng, 9, 4, 5), "tokens": draw(rng, 3, 4, 7)}
     larger = {what: lambda x=x: model(x) for what, x in grown.items()}
     assert_vectorised(student, lambda: model(tokens), larger)
@@ -129,7 +132,14 @@ def test_any_input(student, reference, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_set_weights(student, reference, rng):
     """With weights by hand, every token of every sequence is counted right."""
-    for vocab, length, d_model in ((4, 7, 5), (9, 20, 13), (1, 4, 2), (3, 1, 9), (2, 20, 3)):
+    for vocab, length, d_model in (
+        (4, 7, 5),
+        (9, 20, 13),
+        (1, 4, 2),
+        (3, 1, 9),
+        (2, 20, 3),
+        (3, 5, 300),
+    ):
         model = student.CountingTransformer(vocab, length, d_model)
         student.set_weights(model)
         ours = reference.CountingTransformer(vocab, length, d_model)

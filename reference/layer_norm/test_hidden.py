@@ -150,6 +150,13 @@ def test_equal_features(student, rng):
     (output * rng.randn(*shape)).sum().backward()
     expect(x.grad is not None, "no gradient reaches x")
     expect(x.grad.isfinite().all(), "for equal features the gradient of x is not finite")
+    # A single feature equals all features of its token.
+    layer = load_parameters(student.LayerNorm(1), {n: state[n][:1] for n in state})
+    x = rng.randn(BATCH, N_TOKENS, 1)
+    expected = in_float64(output_of(layer, torch.zeros_like(x)))
+    if expected.isfinite().all():  # a variance that divides by 0 has lost points already
+        what = "the output for a single feature"
+        assert_same(in_float64(output_of(layer, x)), expected, what, shape=tuple(x.shape))
 
 
 @pytest.mark.points(1)

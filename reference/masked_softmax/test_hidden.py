@@ -4,12 +4,14 @@ One mistake should cost one check. So a check of an edge accepts two answers: th
 one that follows from what the student's own code gives in the ordinary case.
 """
 
+import contextlib
 import functools
 
 import pytest
 import torch
 from torch import Tensor
 
+from grader.errors import StudentFailure
 from grader.testing import (
     assert_close,
     assert_dtype,
@@ -259,13 +261,16 @@ def test_views_and_arguments(student, reference, rng):
         assert_right_or_own(weights, right, own, "the result")
     for lens in (lengths(0, 4), lengths([0, 2, 1], [3, 0, 0])):
         assert_unchanged(student, student.masked_softmax, X, lens, names=names)
+    for lens in (lengths(2.5, 4.0), lengths([2.5, 4.2, 3.0], [5.0, 0.5, 2.0])):
+        with contextlib.suppress(StudentFailure):  # another check asks for lengths as floats
+            assert_unchanged(student, student.masked_softmax, X, lens, names=names)
 
 
 @pytest.mark.points(1)
 def test_dtypes(student, reference, rng):
     """The weights have the dtype of X, also in half precision.
 
-    Guards: with lengths of both kinds and without.
+    Guards: with lengths of both kinds and without, and more keys than bfloat16 can count.
     """
     X = rng.randn(BATCH, N_QUERIES, N_KEYS)
     for lens in (lengths(1, 4), lengths([2, 4, 3], [5, 1, 2]), None):
@@ -278,6 +283,12 @@ def test_dtypes(student, reference, rng):
             near = (weights.double() - right).abs().max() < 0.05
             own = exact.shape == weights.shape and (weights.double() - exact).abs().max() < 0.05
             expect(near or own, f"the result for X of {dtype} is another than for float64")
+    X = rng.randn(BATCH, 1, 300) * 0.1
+    for lens in (lengths(257, 299), lengths([259], [263])):
+        right, exact = reference.masked_softmax(X, lens), student.masked_softmax(X, lens)
+        narrow = student.masked_softmax(X.to(torch.bfloat16), lens)
+        same = (torch.equal(narrow == 0, each == 0) for each in (right, exact))
+        expect(any(same), "with 300 keys, others are padded for X of bfloat16 than for float64")
 
 
 @pytest.mark.points(1)

@@ -224,6 +224,11 @@ def test_parts(student, rng):
         shapes = {name: tuple(value.shape) for name, value in wanted.items()}
         given = "with qkv_bias=True" if options else "without qkv_bias"
         expect(found == shapes, f"{given}, the parameters are {found}, not {shapes}")
+    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    module, new = made(student, weights_of(rng)), weights_of(rng)
+    output_of(module, x)  # what is kept of the old weights must not count later
+    again = output_of(load_parameters(module, new), x)
+    assert_same(again, output_of(made(student, new), x), "the output with new weights")
     # A bias does the same as the weights of a feature that is always 1.
     biased = made(student, {**state, **biases}, d_in=D_IN + 1, qkv_bias=True)
     x = rng.randn(BATCH, N_TOKENS, D_IN + 1)
@@ -261,6 +266,15 @@ def test_dropout(student, rng):
     assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
     assert_dropped(dropped[:, weights.abs() > 1e-3], RATE, "weights")
     assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1, less the bias")
+    module = made(student, state, dropout=RATE, d_out=d_out).train()
+    one, other = (in_float64(output_of(module, x)) for _ in range(2))
+    expect((one != other).any(), "each call drops the same weights")
+    full = 1 if working_context(student) == N_TOKENS else CONTEXT
+    module = made(student, state, dropout=RATE, d_out=d_out, context=full).train()
+    alone = in_float64(output_of(module, x[:, :1])).flatten()
+    expect(alone.numel() == DRAWS * d_out, "the output for a single token has another size")
+    lost = alone.view(DRAWS, HEADS, d_head).abs().amax(-1) == 0
+    assert_dropped(lost, RATE, "weights of a single token")
 
 
 @pytest.mark.points(1)
@@ -311,8 +325,9 @@ def test_misuse(student, rng):
         given = "".join(f", {name}={value}" for name, value in options.items())
         for n_tokens in {longest + 1, 2 * longest}:
             shown = f"MultiHeadAttention({D_IN}, {D_OUT}, {longest}, 0.0, {HEADS}{given})(x) with "
-            call = functools.partial(output_of, module, x[:, :n_tokens].clone())
-            assert_refused(student, call, f"{shown}{n_tokens} tokens")
+            for training, mode in {True: "training", False: "eval"}.items():
+                call = functools.partial(output_of, module.train(training), x[:, :n_tokens].clone())
+                assert_refused(student, call, f"{shown}{n_tokens} tokens in {mode} mode")
     for d_out, heads in ((D_OUT, 5), (6, 4)):  # 4 has a factor in common with 6
         shown = f"MultiHeadAttention({D_IN}, {d_out}, {context}, 0.0, {heads})"
         call = functools.partial(make, D_IN, d_out, context, 0.0, heads)

@@ -196,6 +196,7 @@ def test_multi_head(student, reference, rng):
         (X, {}),
         (("seq", "chans"), {}),
         (("batch", "side", "seq", "chans"), {"side": 3}),
+        (("out", "seq", "chans"), {"out": 3}),
         (X, {"head": 1}),
         (X, {"seq": 1}),
         (X, {"batch": 1}),

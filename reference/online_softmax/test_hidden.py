@@ -120,6 +120,9 @@ def test_hidden_keys(student, reference, rng):
     chunks = draw_chunks(rng)
     states = student.online_softmax(chunks), in_parts(student.online_softmax, chunks, 1, 2)
     usual = all(is_near(state, joined(chunks)) for state in states)
+    low, lower = ([chunk * 0 - size for chunk in chunks] for size in (1e4, 1e35))
+    if is_near(student.online_softmax(low), joined(low)):  # however low scores are, they count
+        assert_state(student.online_softmax(lower), joined(lower), "of scores of -1e35")
     for chunk in chunks[:2]:
         chunk[0] = -torch.inf  # five rows begin with -inf alone
     chunks[2][:, 1] = chunks[3][:, 2] = -torch.inf
@@ -350,6 +353,13 @@ def test_memory(student, rng):
         assert_depends(two(student.online_softmax(chunks[:2]))[0].unsqueeze(-1))
         sizes = {"rows": 8, "n": 50}
         assert_memory(student, lambda: student.online_softmax(chunks), CHUNK_LIMIT * size, sizes)
+        narrow = [rng.randn(200, 4) for _ in range(60)]
+        size = 8 * narrow[0].numel()
+        sizes = {"rows": 200, "n": 4}
+        assert_memory(student, lambda: student.online_softmax(narrow), CHUNK_LIMIT * size, sizes)
+        few = [x[:, :9] for x in (Q, K, V)]
+        sizes = {"n_queries": 9, "n_keys": 9, "tile": 10**5}
+        assert_memory(student, lambda: attention(*few, 10**5), 8 * 10**5, sizes)
         for causal in (False, True):
             assert_depends(in_float64(attention(Q[:, :9], K[:, :9], V[:, :9], 2, causal))[0])
 

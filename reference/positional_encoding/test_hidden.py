@@ -107,7 +107,8 @@ def test_dropout(student, rng):
     expect((plain[:, 1:] != 0).all(), "numbers of the output are 0 without dropout")
     encode = made(student, n_tokens, d_model, dropout=rate)
     assert_same(in_float64(output_of(encode, x)), plain, "the output in evaluation mode")
-    output = in_float64(output_of(encode.train(), x))
+    output, again = (in_float64(output_of(encode.train(), x)) for _ in range(2))
+    expect((output != again).any(), "each call drops the same numbers")
     dropped = output == 0
     kept = (plain / (1 - rate)).masked_fill(dropped, 0.0)
     assert_close(output, kept, f"the output in training at rate {rate}")
@@ -127,7 +128,9 @@ def test_too_many_tokens(student, rng):
         for n_tokens in (context + 1, 2 * context + 2):
             x = rng.randn(BATCH, n_tokens, 4)
             shown = f"PositionalEncoding(4, {context}) with {n_tokens} tokens"
-            assert_refused(student, functools.partial(output_of, encode, x), shown)
+            for training, mode in {True: "training", False: "eval"}.items():
+                call = functools.partial(output_of, encode.train(training), x)
+                assert_refused(student, call, f"{shown} in {mode} mode")
 
 
 def gap_of(student, *args):

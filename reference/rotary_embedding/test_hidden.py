@@ -143,6 +143,12 @@ def test_positions(student, reference, rng):
             return student.rotate(in_float64(student.rotate(x, first)), second)
 
         assert_follows(student.rotate(x, positions), right, own, f"the rotated x for {shown}")
+    exact = torch.arange(N_TOKENS) * 1.25 + 3  # in bfloat16, too
+    for dtype in (torch.bfloat16, torch.float16):
+        own = functools.partial(student.rotate, x, exact.double())
+        what = f"the rotated x for positions in {str(dtype).removeprefix('torch.')}"
+        right = reference.rotate(x, exact.double())
+        assert_follows(student.rotate(x, exact.to(dtype)), right, own, what)
     for dtype, atol in ((torch.float32, 0.003), (torch.bfloat16, 0.06)):
         found = student.rotate(x.to(dtype), far)
         right = reference.rotate(x.to(dtype).double(), far)

@@ -229,6 +229,12 @@ def test_gradients(student, reference, rng):
                 return lambda *inputs: decoder(targets, *inputs, lens)[place]
 
             assert_slopes(student, given(theirs), given(ours), inputs, rng=rng)
+    long, first, source = draw(rng, 2, 2, 12)
+
+    def last_logits(decoder):
+        return lambda state: decoder(long, state, source)[0][:, -1]
+
+    assert_slopes(student, last_logits(theirs), last_logits(ours), {"state": first}, rng=rng)
     upstream, outputs = rng.randn(2, 3, VOCAB), []
     for decoder in (theirs, ours):
         decoder.zero_grad()
@@ -302,8 +308,16 @@ def test_losses(student, reference, rng):
     expect(isinstance(losses[0], float), "a loss is not a float")
     says = f"the first loss is {losses[0]:.4g}, where the mean cross entropy is {first:.4g}"
     expect(math.isclose(losses[0], first, rel_tol=1e-4), says)
-    for name, parameter in theirs.named_parameters():
+    trained = {name: p.detach().clone() for name, p in theirs.named_parameters()}
+    for name, parameter in trained.items():
         expect(not torch.equal(parameter, before[name]), f"the training leaves {name} as it is")
+    again = load_parameters(student.AttentionDecoder(*SIZES), before, dtype=torch.float32)
+    zeros = torch.zeros(len(states), D_DECODER)
+    (-100 * again(targets, zeros, states)[0].square().sum()).backward()
+    student.train_decoder(again, states, targets, 1)
+    for name, parameter in again.named_parameters():
+        what = f"{name} after a step, if there were gradients before"
+        assert_close(parameter.detach(), trained[name], what)
     expect(student.train_decoder(theirs, states, targets, 0) == [], "0 steps have losses")
     smallest = student.AttentionDecoder(VOCAB, 1, 1, 1, 1)
     losses = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
@@ -319,21 +333,22 @@ def test_losses(student, reference, rng):
 def assert_all_drawn(student, reference, rng):
     """Raise `Mismatch` unless examples from everywhere have an effect on the training.
 
-    Encoder states of each fifth of the examples have one number of their own, which one column of
+    Encoder states of each part of the examples have one number of their own, which one column of
     W_source meets. As that is zero at first, it stays so where these examples are not drawn.
     """
-    theirs = pair(student, reference, rng, scale=0.5)[0].to(torch.float32)
     name = "alignment.W_source.weight"
-    shape = dict(theirs.named_parameters())[name].shape
-    theirs.load_state_dict({name: torch.zeros(shape)}, strict=False)
-    fifths = torch.eye(D_ENCODER).repeat_interleave(60, dim=0).unsqueeze(1)
-    numbers = rng.randn(60 * D_ENCODER, 4, 1).float() + 2.0  # (n_examples, n_source, 1)
-    targets = rng.randint(1, VOCAB, len(numbers), 5)  # (n_examples, n_target)
-    student.train_decoder(theirs, numbers * fifths, targets, 25)
-    seen = (dict(theirs.named_parameters())[name] != 0).any(dim=0)  # (d_encoder,)
-    if seen.any():  # otherwise the loss does not reach it, which is asked for elsewhere
-        says = f"25 steps on {len(numbers)} examples learn from a part of them only"
-        expect(seen.all(), says)
+    for each in (60, 1):  # examples in a part
+        theirs = pair(student, reference, rng, scale=0.5)[0].to(torch.float32)
+        shape = dict(theirs.named_parameters())[name].shape
+        theirs.load_state_dict({name: torch.zeros(shape)}, strict=False)
+        parts = torch.eye(D_ENCODER).repeat_interleave(each, dim=0).unsqueeze(1)
+        numbers = rng.randn(each * D_ENCODER, 4, 1).float() + 2.0  # (n_examples, n_source, 1)
+        targets = rng.randint(1, VOCAB, len(numbers), 5)  # (n_examples, n_target)
+        student.train_decoder(theirs, numbers * parts, targets, 25)
+        seen = (dict(theirs.named_parameters())[name] != 0).any(dim=0)  # (d_encoder,)
+        if seen.any():  # otherwise the loss does not reach it, which is asked for elsewhere
+            says = f"25 steps on {len(numbers)} examples learn from a part of them only"
+            expect(seen.all(), says)
 
 
 @pytest.mark.points(1)
@@ -373,7 +388,10 @@ def reversing(student):
     *("test_gradients", "test_losses"),
 )
 def test_reversal(student, rng):
-    """After 300 steps, the decoder writes fresh sequences backwards, along an anti-diagonal."""
+    """After 300 steps, the decoder writes fresh sequences backwards, along an anti-diagonal.
+
+    Guards: steps that are right one by one, and do not get there.
+    """
     run = reversing(student)
     decoder = run.module
     sources = rng.randint(1, 11, FRESH, LENGTH)  # (batch, n_source)

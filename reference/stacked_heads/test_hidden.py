@@ -143,7 +143,9 @@ def test_options(student, rng):
         short = student.StackedHeads(D_IN, D_OUT, context, 0.0, HEADS)
         output_of(short, x[:, :context].clone())
         shown = f"StackedHeads({D_IN}, {D_OUT}, {context}, …)(x) with {context + 1} tokens"
-        assert_refused(student, functools.partial(output_of, short, x), shown)
+        for training, mode in {True: "training", False: "eval"}.items():
+            call = functools.partial(output_of, short.train(training), x)
+            assert_refused(student, call, f"{shown} in {mode} mode")
     # A bias does the same as the weights of a feature that is always 1.
     sizes = (D_IN + 1, D_OUT, CONTEXT)
     state = weights_of(rng, d_in=D_IN + 1)
@@ -212,14 +214,26 @@ def test_split_weights(student, reference, rng):
     for mode in (True, False):
         module = made(student, weights_of(rng), dropout=1.0).train(mode)
         x = rng.randn(BATCH, N_TOKENS, D_IN)
-        before = output_with_seed(student, module, x)
+        before, learning = output_with_seed(student, module, x), reached(module, x)
         student.split_weights(module)
         what = f"in {'training' if mode else 'eval'} mode, the output after split_weights"
         assert_same(output_with_seed(student, module, x), before, what)
+        expect(reached(module, x) == learning, "after split_weights, no gradient reaches the heads")
     biased = student.StackedHeads(*SIZES, 0.0, HEADS, qkv_bias=True)
     if any("bias" in name for name in parameter_shapes(biased)):  # another check asks for them
-        call = functools.partial(student.split_weights, biased)
-        assert_refused(student, call, "split_weights of a module with biases")
+        zero = made(student, weights_of(rng), qkv_bias=True)
+        for module, shown in ((biased, "biases"), (zero, "biases, which are 0")):
+            call = functools.partial(student.split_weights, module)
+            assert_refused(student, call, f"split_weights of a module with {shown}")
+
+
+def reached(module, x):
+    """Return the names of the parameters that a gradient of the output reaches."""
+    module.zero_grad()
+    output = in_float64(module(x))
+    if output.requires_grad:
+        output.sum().backward()
+    return {name for name, each in module.named_parameters() if each.grad is not None}
 
 
 def output_with_seed(student, module, x):

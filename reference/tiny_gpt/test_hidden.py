@@ -216,7 +216,9 @@ def test_context(student, rng):
         tokens = rng.randint(0, VOCAB, 2, context + 1)
         logits_of(model, tokens[:, :-1].clone())
         shown = f"TinyGPT{(*sizes, 0.0)} of {context + 1} tokens"
-        assert_refused(student, functools.partial(output_of, model, tokens), shown)
+        for training, mode in {True: "training", False: "eval"}.items():
+            call = functools.partial(output_of, model.train(training), tokens)
+            assert_refused(student, call, f"{shown} in {mode} mode")
 
 
 @pytest.mark.points(1)

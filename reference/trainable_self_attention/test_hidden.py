@@ -172,8 +172,9 @@ def test_copy_is_separate(student, rng):
     if not any("bias" in name for name in parameter_shapes(new)):
         return  # another check asks for biases
     zero = made(student, "SelfAttentionV2", weights_of(rng), qkv_bias=True)
-    for biased, shown in ((new, "biases"), (zero, "biases, which are 0")):
-        call = functools.partial(student.copy_weights, biased, student.SelfAttentionV1(D_IN, D_OUT))
+    for biased, shown in ((new.to(torch.float64), "biases"), (zero, "biases, which are 0")):
+        target = made(student, "SelfAttentionV1", weights_of(rng))
+        call = functools.partial(student.copy_weights, biased, target)
         assert_refused(student, call, f"copy_weights with a source that has {shown}")
 
 
@@ -183,6 +184,7 @@ def assert_separate(student, rng, d_out):
     target = made(student, "SelfAttentionV1", weights_of(rng, d_out=d_out))
     x = rng.randn(N_TOKENS, D_IN)
     given, others, trained = output_of(source, x), parameter_shapes(target), reached(target, x)
+    learns = reached(source, x)
     student.copy_weights(source, target)
     assert_same(output_of(source, x), given, "the output of the source after the copy")
     found = parameter_shapes(target)
@@ -192,6 +194,7 @@ def assert_separate(student, rng, d_out):
     expect(not lost, f"after the copy, no gradient reaches {lost} of V1")
     part = any(each.grad is not None and each.grad.any() for each in source.parameters())
     expect(not part, "after the copy, V1 is a part of the graph of V2")
+    expect(reached(source, x) == learns, "after the copy, V2 cannot be trained as before")
     copied = output_of(target, x)
     source.load_state_dict(linear(weights_of(rng, d_out=d_out)), strict=False)
     assert_same(output_of(target, x), copied, "the output of V1 after V2 has changed")

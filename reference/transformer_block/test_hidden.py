@@ -148,6 +148,8 @@ def test_dropout(student, rng):
             made(student, state, norm_first=norm_first, **options).train()
             for options in ({}, {"dropout": 0.5}, {"dropout": 1.0})
         )
+        one, other = (in_float64(output_of(half, x)) for _ in range(2))
+        expect((one != other).any(), f"in {order}, each call drops the same values")
         whole = output_of(default, x)
         assert_same(output_of(half.eval(), x), whole, f"in {order}, the output in eval mode")
         what = f"in {order}, the output with the default rate, in training or in eval mode,"
@@ -278,7 +280,9 @@ def test_context_length(student, rng):
             x = rng.randn(BATCH, context + 1, D_MODEL, dtype=torch.float32)
             output_of(block, x[:, :-1].clone())
             shown = f"TransformerBlock{sizes}(x) with {context + 1} tokens"
-            assert_refused(student, functools.partial(output_of, block, x), shown)
+            for training, mode in {True: "training", False: "eval"}.items():
+                call = functools.partial(output_of, block.train(training), x)
+                assert_refused(student, call, f"{shown} in {mode} mode")
 
 
 @pytest.mark.points(1)
