@@ -308,16 +308,8 @@ def test_losses(student, reference, rng):
     expect(isinstance(losses[0], float), "a loss is not a float")
     says = f"the first loss is {losses[0]:.4g}, where the mean cross entropy is {first:.4g}"
     expect(math.isclose(losses[0], first, rel_tol=1e-4), says)
-    trained = {name: p.detach().clone() for name, p in theirs.named_parameters()}
-    for name, parameter in trained.items():
+    for name, parameter in theirs.named_parameters():
         expect(not torch.equal(parameter, before[name]), f"the training leaves {name} as it is")
-    again = load_parameters(student.AttentionDecoder(*SIZES), before, dtype=torch.float32)
-    zeros = torch.zeros(len(states), D_DECODER)
-    (-100 * again(targets, zeros, states)[0].square().sum()).backward()
-    student.train_decoder(again, states, targets, 1)
-    for name, parameter in again.named_parameters():
-        what = f"{name} after a step, if there were gradients before"
-        assert_close(parameter.detach(), trained[name], what)
     expect(student.train_decoder(theirs, states, targets, 0) == [], "0 steps have losses")
     smallest = student.AttentionDecoder(VOCAB, 1, 1, 1, 1)
     losses = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
@@ -388,10 +380,7 @@ def reversing(student):
     *("test_gradients", "test_losses"),
 )
 def test_reversal(student, rng):
-    """After 300 steps, the decoder writes fresh sequences backwards, along an anti-diagonal.
-
-    Guards: steps that are right one by one, and do not get there.
-    """
+    """After 300 steps, the decoder writes fresh sequences backwards, along an anti-diagonal."""
     run = reversing(student)
     decoder = run.module
     sources = rng.randint(1, 11, FRESH, LENGTH)  # (batch, n_source)

@@ -32,6 +32,7 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 BATCH, N_TOKENS, D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH = 2, 5, 12, 3, 7, 9
 SIZES = (D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH)
 DRAWS, RATE = 200, 0.4  # sentences in which values are dropped, and how many of them
+PARTS = ("attention.", "feed_forward.", "norm1.", "norm2.")
 ORDERS = {"pre-norm": True, "post-norm": False}  # norm_first by name
 
 
@@ -47,8 +48,7 @@ def blocks(student, reference, rng, *, sizes=SIZES, **options):
 
 def random_state(shapes, rng):
     """Return random values for those of the parameters that are asked for."""
-    asked = ("attention.", "feed_forward.", "norm1.", "norm2.")
-    return {n: rng.randn(*s) * 0.5 + 0.25 for n, s in shapes.items() if n.startswith(asked)}
+    return {n: rng.randn(*s) * 0.5 + 0.25 for n, s in shapes.items() if n.startswith(PARTS)}
 
 
 def made(code, state, *, sizes=SIZES, **options):
@@ -83,6 +83,10 @@ def test_parts(student, reference):
     expect(set(found) == set(wanted), f"these parameters are missing or unexpected: {wrong}")
     for name, shape in wanted.items():
         expect(found[name] == shape, f"{name} has the shape {found[name]}, not {shape}")
+    # Buffers of a part, such as a mask, are its own affair.
+    state = student.TransformerBlock(*SIZES).state_dict()
+    more = ", ".join(name for name in state if not name.startswith(PARTS))
+    expect(not more, f"the state_dict holds {more} as well")
 
 
 @pytest.mark.points(3)

@@ -1,4 +1,4 @@
-# mistake: cosine similarity in place of the dot product
+# mistake: cosines_for_products
 import torch
 import torch.nn.functional as F
 

@@ -1,5 +1,4 @@
-# mistake: normalises queries and keys to length 1 before the product (cosine similarity)
-# true: the lengths of the queries and keys have no effect; lookup is right because one-hot vectors have length 1
+# mistake: cosines_for_products
 import torch
 import torch.nn.functional as F
 from torch import Tensor
