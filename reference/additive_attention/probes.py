@@ -159,3 +159,30 @@ def changed(student, call, *inputs):
     """Return which numbers of the arguments are others after a call."""
     before = [value.clone() for value in inputs]
     return [new != old for new, old in zip(written(student, call, *inputs), before)]
+
+
+@probe("length 0")
+def one_key_of_length_zero(student, rng):
+    """One key, which one of two batch items may not attend to."""
+    return make(student, rng)(*draw(rng, n_keys=1), torch.tensor([0, 1]))
+
+
+@probe("dtype")
+def fractions(student, rng):
+    """Lengths that are not whole."""
+    return make(student, rng)(*draw(rng), torch.tensor([4.5, 2.5]))
+
+
+@probe("training")
+def next_call(student, rng):
+    """Whether the next call drops other weights."""
+    attention, inputs = make(student, rng, 0.4).train(), draw(rng, batch=12)
+    with seeded(student, 5):
+        first, second = (attention(*inputs) for _ in range(2))
+    return (first != second).flatten(1).any(-1)
+
+
+@probe("writes")
+def arguments_at_length_zero(student, rng):
+    """Which numbers of the arguments have changed, where one of the lengths is 0."""
+    return changed(student, make(student, rng), *draw(rng), torch.tensor([0, 3]))

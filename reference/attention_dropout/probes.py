@@ -135,6 +135,17 @@ def next_call(student, rng):
     return (first != second).any(-1)
 
 
+@probe(TOGETHER)
+def far_apart(student, rng):
+    """Whether no weight of 20,000 is dropped whenever one at some distance from it is."""
+    weights = torch.full((20_000,), 1 / 20_000, dtype=torch.float64)
+    with seeded(student, 3):
+        dropped = (student.drop(weights, 0.5, True) == 0).double()
+    spectrum = torch.fft.rfft(dropped - dropped.mean(), n=40_000)
+    alike = torch.fft.irfft(spectrum.abs() ** 2)[:10_000]  # by distance
+    return [bool(alike[1:].abs().max() < 0.2 * alike[0])] * 12
+
+
 @probe(EVALUATION)
 def evaluation(student, rng):
     """The largest and smallest results over 200 batch items in evaluation at rate 0.5."""

@@ -222,3 +222,25 @@ def too_long(student, rng):
     """One token more than the context is long."""
     output = attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
     return torch.ones_like(output)  # the values would show other mistakes
+
+
+@probe("training")
+def share_of_single_tokens(student, rng):
+    """How often the value of a token alone is dropped at a rate of 0.3."""
+    module, x = attention(student, rng, dropout=0.3).train(), rng.randn(1, 1, D_IN)
+    with seeded(student, 5):
+        output = module(x.repeat(800, 1, 1))
+    share = (output == 0).double().mean((0, 1))  # of each feature
+    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
+
+
+@probe("values")
+def other_weights(student, rng):
+    """The output without gradients, after a call with other weights."""
+    module, x = attention(student, rng), rng.randn(2, 5, D_IN)
+    names = ("W_query.weight", "W_key.weight", "W_value.weight")
+    state = {name: each for name, each in module.state_dict().items() if name in names}
+    with torch.no_grad():
+        module(x)
+        module.load_state_dict({name: -each for name, each in state.items()}, strict=False)
+        return module(x)

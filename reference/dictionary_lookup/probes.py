@@ -233,7 +233,7 @@ def arguments_at_temp_one(student, rng):
 @probe("writes")
 def entries(student, rng):
     """Whether the entries are the same after `lookup`."""
-    given = {40: [2.5, -3.0], 7: [1.0, 4.0]}
+    given = {40: [2.5, -3], 7: [1, 4.5]}
     before = repr(given)
     student.lookup(given, 7)  # an error here is not about the entries
     untouched = works(lambda: written(student, student.lookup, given, 7))
@@ -278,4 +278,11 @@ def lookup_temp_negative(student, rng):
 def unknown_key(student, rng):
     """A key that is not there."""
     student.lookup(ENTRIES, 8)
+    return ACCEPTED
+
+
+@probe("refusals")
+def temp_zero_for_one_entry(student, rng):
+    """`lookup` in a single entry with a temp of 0."""
+    student.lookup({7: [2.5, -3.0]}, 7, 0.0)
     return ACCEPTED

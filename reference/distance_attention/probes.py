@@ -223,3 +223,38 @@ def arguments_of_scores(student, rng):
     queries, keys, _ = draw(rng)
     functions = student.distance_scores, student.scores_without_query_norm
     return [changed(student, scores, queries.clone(), keys.clone()) for scores in functions]
+
+
+@probe("length 0")
+def one_key_of_length_zero(student, rng):
+    """One key, which one of two batch items may not attend to."""
+    return make(student, rng)(*draw(rng, n_keys=1), torch.tensor([0, 1]))
+
+
+@probe("dtype")
+def fractions(student, rng):
+    """Lengths that are not whole."""
+    return make(student, rng)(*draw(rng), torch.tensor([4.5, 2.5]))
+
+
+@probe("training")
+def next_call(student, rng):
+    """Whether the next call drops other weights."""
+    attention, inputs = make(student, rng, 0.4).train(), draw(rng, batch=12)
+    with seeded(student, 5):
+        first, second = (attention(*inputs) for _ in range(2))
+    return (first != second).flatten(1).any(-1)
+
+
+@probe("writes")
+def arguments_at_length_zero(student, rng):
+    """Which numbers of the arguments have changed, where one of the lengths is 0."""
+    return changed(student, make(student, rng), *draw(rng), torch.tensor([0, 3]))
+
+
+@probe("extreme scores")
+def far_padding(student, rng):
+    """Padded keys of a hundred million."""
+    queries, keys, values = draw(rng)
+    keys[0, 4:] = keys[1, 2:] = 1e8
+    return make(student, rng)(queries, keys, values, torch.tensor([4, 2]))

@@ -3,6 +3,7 @@
 import torch
 
 from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.testing import watched
 
 AXES = ("batch item", "head", "query", "number")  # of an output, in the singular
 
@@ -11,6 +12,7 @@ FLOAT64 = torch.float64
 LAYERS = ("W_query", "W_key", "W_value", "out_proj")
 SCORES = Aspect("scores", "what `grouped_scores` returns")
 CONTEXTS = Aspect("context", "what `grouped_context` returns")
+MEMORY = Aspect("memory", "how much memory is needed at once")
 
 
 def attention(
@@ -304,3 +306,21 @@ def context_of_unequal_groups(student, rng):
     """The context of six heads with four of values."""
     student.grouped_context(*products_of(rng, kv_heads=4, n_queries=2)[2:])
     return [True] * 10
+
+
+@probe(MEMORY)
+def memory_of_one_group(student, rng):
+    """Whether keys or values of one head are copied to twelve heads."""
+    sizes = {"heads": 12, "kv_heads": 1, "n_queries": 1, "n_keys": 400}
+    queries, keys, weights, values = products_of(rng, **sizes, d_head=32, d_value=32)
+    enough = 2 * 12 * 400 * 32 * 8 / 2  # bytes: half of such a copy
+    found = {}
+    with torch.no_grad():
+        for name, (call, *inputs) in {
+            "scores": (student.grouped_scores, queries, keys),
+            "context": (student.grouped_context, weights, values),
+        }.items():
+            with watched(student, memory=True) as seen:
+                call(*inputs)
+            found[name] = [float(seen.peak > enough)] * 10
+    return found

@@ -147,3 +147,9 @@ def argument_without_gradients(student, rng):
     module = build(student.LayerNorm, 6, 0.1, rng=rng)
     with torch.no_grad():
         return changed(student, module, rng.randn(2, 5, 6))
+
+
+@probe("single")
+def one_feature(student, rng):
+    """Tokens of one feature."""
+    return build(student.LayerNorm, 1, 0.1, rng=rng)(rng.randn(2, 6, 1))

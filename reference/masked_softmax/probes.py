@@ -284,3 +284,17 @@ def one_column(student, rng):
     """Lengths of shape (batch, 1)."""
     student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.ones(2, 1))
     return ACCEPTED
+
+
+@probe("dtype")
+def more_keys_than_bfloat16_counts(student, rng):
+    """Which of 300 keys get a weight, for X in bfloat16."""
+    X = rng.randn(2, 1, 300, dtype=torch.bfloat16)
+    return student.masked_softmax(X, torch.tensor([257, 299])) != 0
+
+
+@probe("writes")
+def fractions_afterwards(student, rng):
+    """Which lengths of 2.5 are others after a call."""
+    lens = torch.full((2, 6), 2.5)
+    return written(student, student.masked_softmax, rng.randn(2, 6, N_KEYS), lens)[1] != 2.5

@@ -459,3 +459,10 @@ def unequal_in_message(student, rng):
 def seq_in_message(student, rng):
     """Whether the message says that the query has seq."""
     return names_it("seq", student.attend, *three(rng, KEY, KEY, VALUE))
+
+
+@probe("leading axes")
+def another_batch_axis(student, rng):
+    """`multi_head` of an x with the axis out in the place of batch."""
+    given = [named(rng, "out", "seq", "chans", out=3), *five(rng)[1:]]
+    return in_order(student.multi_head(*given), "out", "seq", "chans")

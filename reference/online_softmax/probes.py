@@ -420,3 +420,28 @@ def count(student, inputs):
     with watched(student, kernels=False) as seen:
         student.tiled_attention(*inputs, 64, causal=True)
     return seen.operations
+
+
+@probe("extreme scores")
+def very_low(student, rng):
+    """Whether scores of -1e35 count."""
+    chunks = [torch.full((12, width), -1e35, dtype=torch.float64) for width in (3, 1)]
+    return student.online_softmax(chunks)[1] > 0.5
+
+
+@probe(MEMORY)
+def narrow_chunks(student, rng):
+    """Whether much more is needed at once than a few of 60 chunks of four scores a row."""
+    chunks = [rng.randn(200, 4) for _ in range(60)]
+    with torch.no_grad(), watched(student, memory=True) as seen:
+        student.online_softmax(chunks)
+    return [float(seen.peak > 10 * 8 * 200 * 4)] * 10
+
+
+@probe(MEMORY)
+def wide_tile(student, rng):
+    """Whether a tile that is far larger than n_keys needs memory for all of its places."""
+    Q, K, V = draw(rng)
+    with torch.no_grad(), watched(student, memory=True) as seen:
+        student.tiled_attention(Q, K, V, 10**5)
+    return [float(seen.peak > 8 * 10**5)] * 10

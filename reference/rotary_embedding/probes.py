@@ -295,3 +295,9 @@ def works_where_sizes_differ(student, rng):
     """Whether calls work where all sizes differ."""
     x = rng.randn(2, 5, 3, 6)
     return [works(lambda: expect(student.rotate(x, ORDER).shape == x.shape, "it is another"))] * 10
+
+
+@probe(POSITIONS)
+def half_precision_positions(student, rng):
+    """Positions in bfloat16, of which each is exact."""
+    return turned(student, rng.randn(2, 5, 3, 6), (torch.arange(5) * 1.25 + 3).bfloat16())

@@ -195,14 +195,24 @@ def moved(student, rng):
 @probe(EXAMPLES)
 def drawn_examples(student, rng):
     """Which fifths of 240 examples have an effect on 20 steps."""
+    return _drawn(student, rng, 48)
+
+
+def _drawn(student, rng, each):
     decoder = build(student.AttentionDecoder, *SIZES, rng=rng, dtype=torch.float32)
-    # Encoder states of each fifth have one number of their own, which one column of W_source meets.
+    # Encoder states of each part have one number of their own, which one column of W_source meets.
     decoder.load_state_dict({"alignment.W_source.weight": torch.zeros(6, 5)}, strict=False)
-    numbers = rng.randn(240, 3, 1).float() + 2.0  # (n_examples, n_source, 1)
-    fifths = torch.eye(5).repeat_interleave(48, dim=0).unsqueeze(1)  # (n_examples, 1, d_encoder)
-    student.train_decoder(decoder, numbers * fifths, rng.randint(1, 7, 240, 4), 20)
+    numbers = rng.randn(5 * each, 3, 1).float() + 2.0  # (n_examples, n_source, 1)
+    parts = torch.eye(5).repeat_interleave(each, dim=0).unsqueeze(1)  # (n_examples, 1, d_encoder)
+    student.train_decoder(decoder, numbers * parts, rng.randint(1, 7, 5 * each, 4), 20)
     weight = dict(decoder.named_parameters())["alignment.W_source.weight"]
     return [[bool(has)] * 10 for has in (weight != 0).any(dim=0)]
+
+
+@probe(EXAMPLES)
+def each_example_drawn(student, rng):
+    """Which of five examples have an effect on 20 steps."""
+    return _drawn(student, rng, 1)
 
 
 @probe("training", decides=False)
@@ -210,3 +220,11 @@ def later_losses(student, rng):
     """The losses of twelve steps."""
     losses = student.train_decoder(*example(student, rng), 12)
     return torch.tensor(losses, dtype=torch.float64)
+
+
+@probe("gradient")
+def gradient_of_long_targets(student, rng):
+    """The gradient of the first state, for the last of twelve steps."""
+    decoder = make(student, rng)
+    targets, state, encoder_states = draw(rng, n_target=12)
+    return gradients(lambda first: decoder(targets, first, encoder_states)[0][:, -1], state)

@@ -292,3 +292,9 @@ def negative(student, rng):
     """A negative temperature."""
     student.tempered_softmax(rng.randn(3, 5), -1.0)
     return ACCEPTED
+
+
+@probe("writes")
+def zeros_afterwards(student, rng):
+    """Which weights are others after `entropy`, where most are 0."""
+    return _changed(student, student.entropy, torch.eye(4, dtype=torch.float64))

@@ -234,3 +234,21 @@ def split_of_biases(student, rng):
     """`split_weights` of heads with biases."""
     student.split_weights(stacked(student, rng, True))
     return [True] * 12
+
+
+@probe(SPLIT)
+def learns_after_split(student, rng):
+    """Whether the parameters need gradients after `split_weights`."""
+    module = stacked(student, rng)
+    student.split_weights(module)
+    return {name: [each.requires_grad] * 12 for name, each in module.named_parameters()}
+
+
+@probe("refusals")
+def split_of_biases_of_zero(student, rng):
+    """`split_weights` of heads with biases, which are all 0."""
+    module = stacked(student, rng, True)
+    state = {name: each * 0 for name, each in module.state_dict().items() if "bias" in name}
+    module.load_state_dict(state, strict=False)
+    student.split_weights(module)
+    return [True] * 12

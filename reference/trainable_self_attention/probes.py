@@ -179,6 +179,14 @@ def trained_copy(student, rng):
 
 
 @probe(SEPARATE)
+def source_learns_after_the_copy(student, rng):
+    """Whether the parameters of V2 need gradients after the copy."""
+    source, target = second(student, rng), first(student, rng)
+    student.copy_weights(source, target)
+    return {name: [each.requires_grad] * 12 for name, each in source.named_parameters()}
+
+
+@probe(SEPARATE)
 def learns_after_the_copy(student, rng):
     """Whether the parameters of V1 need gradients after the copy."""
     source, target = second(student, rng), first(student, rng)

@@ -92,6 +92,14 @@ def values_of_parameters(student, rng):
     return dict(block(student, rng).named_parameters())
 
 
+@probe("layers")
+def saved(student, rng):
+    """How many names of the state_dict belong to no part of the block."""
+    parts = ("attention.", "feed_forward.", "norm1.", "norm2.")
+    names = student.TransformerBlock(D_MODEL, HEADS, D_FF, CONTEXT).state_dict()
+    return [float(sum(not name.startswith(parts) for name in names))] * 10
+
+
 @probe("gradient")
 def gradient(student, rng):
     """The gradients, pre-norm."""
