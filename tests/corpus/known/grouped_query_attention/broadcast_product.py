@@ -1,4 +1,4 @@
-# mistake: keys and values get an axis of size 1 that @ expands, which copies them to num_heads heads
+# mistake: copied_to_all_heads
 
 import torch
 from torch import Tensor, nn
