@@ -286,8 +286,9 @@ def one_feature(student, rng):
 
 @probe("single")
 def one_query(student, rng):
-    """One query for the functions that make weights."""
-    return [getattr(student, name)(table(rng, n_queries=1, n_keys=12)) for name in ON_SCORES]
+    """One query for the functions that make weights, with and without a batch."""
+    tables = [table(rng, *batch, n_queries=1, n_keys=12) for batch in ((), (3,))]
+    return [getattr(student, name)(scores) for name in ON_SCORES for scores in tables]
 
 
 @probe("single")
