@@ -33,14 +33,15 @@ LOST = EXPECTED.clone()
 LOST[1, 0] = 0.0
 
 CASES = {
-    "all_nan": (EXPECTED * torch.nan, "the output is nan everywhere."),
+    "nowhere_finite": (EXPECTED * torch.nan, "the output is nan everywhere."),
     "all_zero": (EXPECTED * 0, "the output is zero everywhere."),
     "transposed": (EXPECTED.mT.contiguous(), "the output is transposed."),
     "multiple": (EXPECTED * 2.5, "the output is the expected one times 2.5."),
     "shifted": (EXPECTED - 0.25, "the output is the expected one minus 0.25."),
     "reordered": (EXPECTED[:, [2, 0, 1, 3]], "the queries come in another order: 2, 0, 1, 3."),
-    "nan_only": (NAN, "the output is nan only in query 2, and right elsewhere."),
-    "rows_do_not_sum_to_one": (ONE_KEY, "8 of 8 rows sum to 1.2, not to 1."),
+    "finite_elsewhere": (NAN, "the output is nan only in query 2, and right elsewhere."),
+    "few_digits": (EXPECTED.float().double(), "the output is off by at most"),
+    "rows_do_not_sum_to_one": (ONE_KEY, "8 of 8 rows sum to 1.2000, not to 1."),
     "wrong_where_zero": (EMPTY, "the output is wrong only where 0 is expected."),
     "on_the_diagonal": (
         DIAGONAL,
@@ -75,6 +76,41 @@ def test_what_is_right_on_the_diagonal_alone_is_said() -> None:
     others = EXPECTED + (1 - torch.eye(4, dtype=torch.float64))
     says = "the output is right only on the diagonal, and wrong elsewhere."
     assert facts.on_the_diagonal(compared(others)) == says
+
+
+def said_of(actual: Tensor, expected: Tensor = EXPECTED) -> str:
+    """The first fact that is said of a tensor."""
+    case = Compared("the output", actual, expected, AXES, (1e-10, 1e-10))
+    return next(filter(None, (fact(case) for fact in FACTS)), "")
+
+
+def test_what_is_infinite_is_not_called_shifted() -> None:
+    infinite = EXPECTED + torch.inf
+    assert said_of(infinite) == "the output is infinite everywhere."
+    infinite[0, 0] = torch.nan
+    assert said_of(infinite) == "the output is nan or infinite everywhere."
+    mostly = EXPECTED + torch.inf
+    mostly[:, 0] = EXPECTED[:, 0]
+    assert said_of(mostly) == "the output is infinite in every query but 0, and right elsewhere."
+
+
+def test_a_factor_near_one_has_the_digits_that_tell_it_from_one() -> None:
+    assert said_of(EXPECTED * 1.00012) == "the output is the expected one times 1.0001."
+
+
+def test_a_sum_near_one_has_the_digits_that_tell_it_from_one() -> None:
+    near = EXPECTED.clone()
+    near[0, 1, 2] += 2e-6
+    assert said_of(near) == "1 of 8 rows sum to 1.000002, not to 1."
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_few_digits_are_said_only_of_values_that_have_no_more(dtype: torch.dtype) -> None:
+    rounded = EXPECTED.to(dtype).double()
+    says, name = said_of(rounded), str(dtype).removeprefix("torch.")
+    assert says.startswith("the output is off by at most")
+    assert says.endswith(f", and has only the digits of {name}.")
+    assert "digits" not in said_of(rounded + 1e-5 * EXPECTED**2)
 
 
 @pytest.mark.parametrize(("name", "other"), [("multiple", "shifted"), ("shifted", "multiple")])

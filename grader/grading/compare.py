@@ -138,7 +138,7 @@ def _assert_values(
     is_finite = not non_finite.any()
     first = tuple((wrong if is_finite else non_finite).nonzero()[0].tolist())
     pair = actual[first].item(), expected[first].item()
-    got, want = (_number(value, _digits([pair])) for value in pair)
+    got, want = (in_digits(value, digits_apart([pair])) for value in pair)
     count, total = int(wrong.sum()), wrong.numel()
     place = f" at {list(first)}" if first else ""
     summary = f"{_is(what)} {got}{place}, where {want} is expected"
@@ -146,7 +146,7 @@ def _assert_values(
         summary += f" ({count} of {total} values differ"
         worst = (actual.double() - expected.double())[wrong].abs().max().item()
         if math.isfinite(worst) and actual.dtype != torch.bool:
-            summary += f", by up to {_number(worst)}"
+            summary += f", by up to {in_digits(worst)}"
         summary += ")"
     _fail("value" if is_finite else "finite", summary, expected, actual, near=first)
 
@@ -212,16 +212,16 @@ def _digits_of(expected: Any, actual: Any, near: tuple[int, ...]) -> int:
         return DIGITS
     if expected.shape != actual.shape or len(near) != expected.dim() or not expected.numel():
         return DIGITS
-    return _digits([(expected[near].item(), actual[near].item())])
+    return digits_apart([(expected[near].item(), actual[near].item())])
 
 
-def _digits(pairs: list[tuple[Any, Any]]) -> int:
+def digits_apart(pairs: list[tuple[Any, Any]]) -> int:
     """Return the number of digits with which the numbers of each pair print differently."""
     return next(
         (
             digits
             for digits in range(DIGITS, MAX_DIGITS)
-            if all(a == b or _number(a, digits) != _number(b, digits) for a, b in pairs)
+            if all(a == b or in_digits(a, digits) != in_digits(b, digits) for a, b in pairs)
         ),
         MAX_DIGITS,
     )
@@ -255,14 +255,15 @@ def _window(value: Tensor, near: tuple[int, ...]) -> tuple[tuple[int, ...], Tens
 
 def _grid(numbers: Any, digits: int) -> str:
     if not isinstance(numbers, list):
-        return _number(numbers, digits)
+        return in_digits(numbers, digits)
     rows = numbers if numbers and isinstance(numbers[0], list) else [numbers]
-    cells = [[_number(number, digits) for number in row] for row in rows]
+    cells = [[in_digits(number, digits) for number in row] for row in rows]
     width = max((len(cell) for row in cells for cell in row), default=0)
     return "\n".join("  ".join(cell.rjust(width) for cell in row) for row in cells)
 
 
-def _number(value: Any, digits: int = DIGITS) -> str:
+def in_digits(value: Any, digits: int = DIGITS) -> str:
+    """Return a number with so many digits after the point, or so many in all if it is far from 1."""
     if isinstance(value, int | str) or not math.isfinite(value):
         return str(value)
     is_usual = value == 0 or 1e-3 <= abs(value) < 1e4

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from grader.grading.compare import digits_apart, in_digits
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.probes import Answers, Probe
 
@@ -35,6 +36,7 @@ ERRORS = {  # by the subject of the error
 }
 NOTHING = 1e-9  # relative, for what is said to be zero
 CLOSE = 1e-6  # relative and absolute, for what is said to be equal
+NARROW = (torch.bfloat16, torch.float16, torch.float32)  # the fewest digits first
 
 
 @dataclass(frozen=True)
@@ -198,9 +200,18 @@ def _name(place: str) -> str:
 # --- over one tensor ------------------------------------------------------------------------------
 
 
-def all_nan(c: Compared) -> str:
-    """Say that every value is nan."""
-    return f"{c.what} is nan everywhere." if c.actual.isnan().all() else ""
+def nowhere_finite(c: Compared) -> str:
+    """Say that every value is nan or infinite, where numbers are expected."""
+    if c.actual.isfinite().any() or not c.expected.isfinite().any():
+        return ""
+    return f"{c.what} is {_not_finite(c.actual)} everywhere."
+
+
+def _not_finite(values: Tensor) -> str:
+    """Return what values are of which none is finite."""
+    if values.isnan().all():
+        return "nan"
+    return "infinite" if values.isinf().all() else "nan or infinite"
 
 
 def all_zero(c: Compared) -> str:
@@ -231,7 +242,9 @@ def multiple(c: Compared) -> str:
         or not c.is_same(c.actual, c.expected * factor)
     ):
         return ""
-    return f"{c.what} is the expected one times {factor:.4g}."
+    is_near = abs(factor - 1) < 1e-3  # where fewer digits would say 1
+    times = in_digits(factor, digits_apart([(factor, 1.0)])) if is_near else f"{factor:.4g}"
+    return f"{c.what} is the expected one times {times}."
 
 
 def shifted(c: Compared) -> str:
@@ -239,7 +252,7 @@ def shifted(c: Compared) -> str:
     if c.actual.numel() < 3:
         return ""
     offset = float((c.actual - c.expected).median())
-    if abs(offset) < 1e-9 or not c.is_same(c.actual, c.expected + offset):
+    if not NOTHING <= abs(offset) < math.inf or not c.is_same(c.actual, c.expected + offset):
         return ""
     return f"{c.what} is the expected one {'minus' if offset < 0 else 'plus'} {abs(offset):.4g}."
 
@@ -259,12 +272,33 @@ def reordered(c: Compared) -> str:
     return ""
 
 
-def nan_only(c: Compared) -> str:
-    """Say that what is wrong is nan, and where."""
-    if not c.actual[c.wrong].isnan().all():
+def finite_elsewhere(c: Compared) -> str:
+    """Say that what is wrong is nan or infinite, and where."""
+    wrong = c.actual[c.wrong]
+    if wrong.isfinite().any():
         return ""
-    places = _places(c) or f"in {int(c.wrong.sum())} of {c.wrong.numel()} places"
-    return f"{c.what} is nan {places}, and right elsewhere."
+    places = _places(c) or f"in {len(wrong)} of {c.wrong.numel()} places"
+    return f"{c.what} is {_not_finite(wrong)} {places}, and right elsewhere."
+
+
+def few_digits(c: Compared) -> str:
+    """Say that all values are close to the expected ones, and lack digits."""
+    worst, scale = _worst(c)
+    for narrow in NARROW if worst < scale / 100 else ():
+        if _fits(c.actual, narrow) and not _fits(c.expected, narrow):
+            name = str(narrow).removeprefix("torch.")
+            return f"{c.what} is off by at most {worst:.2g}, and has only the digits of {name}."
+    return ""
+
+
+def _worst(c: Compared) -> tuple[float, float]:
+    """Return by how much a value differs at most, and the largest expected absolute value."""
+    return float((c.actual - c.expected).abs().max()), float(c.expected.abs().max())
+
+
+def _fits(values: Tensor, dtype: torch.dtype) -> bool:
+    """Return whether numbers keep all their digits in a dtype."""
+    return torch.equal(values.to(dtype).double(), values)
 
 
 def rows_do_not_sum_to_one(c: Compared) -> str:
@@ -277,7 +311,8 @@ def rows_do_not_sum_to_one(c: Compared) -> str:
     if not ones.any() or not off.any() or (c.actual < -CLOSE).any():
         return ""
     low, high = float(got[off].min()), float(got[off].max())
-    sums = f"{low:.4g}" if f"{low:.4g}" == f"{high:.4g}" else f"{low:.4g} to {high:.4g}"
+    digits = digits_apart([(low, 1.0), (high, 1.0)])
+    sums = " to ".join(dict.fromkeys(in_digits(value, digits) for value in (low, high)))
     return f"{int(off.sum())} of {int(ones.sum())} rows sum to {sums}, not to 1."
 
 
@@ -311,11 +346,10 @@ def only_some(c: Compared) -> str:
 
 def slightly(c: Compared) -> str:
     """Say that all values are close to the expected ones."""
-    worst = float((c.actual - c.expected).abs().max())
-    scale = float(c.expected.abs().max())
-    if not scale or not worst / scale < 1e-3:
+    worst, scale = _worst(c)
+    if not worst < scale / 1000:
         return ""
-    return f"{c.what} is off by at most {worst:.2g}, as if computed with few digits."
+    return f"{c.what} is off by at most {worst:.2g}; the largest value expected is {scale:.4g}."
 
 
 def _places(c: Compared) -> str:
@@ -346,13 +380,14 @@ def _listed(numbers: Sequence[int]) -> str:
 
 # The most telling first; the first that holds of a tensor is said.
 FACTS: tuple[Fact, ...] = (
-    all_nan,
+    nowhere_finite,
     all_zero,
     transposed,
     multiple,
     shifted,
     reordered,
-    nan_only,
+    finite_elsewhere,
+    few_digits,
     rows_do_not_sum_to_one,
     wrong_where_zero,
     on_the_diagonal,
