@@ -34,6 +34,7 @@ __all__ = [
     "Rng",
     "assert_close",
     "assert_depends",
+    "assert_drawn_anew",
     "assert_dropped",
     "assert_dtype",
     "assert_linear_memory",
@@ -41,6 +42,7 @@ __all__ = [
     "assert_moves",
     "assert_reaches",
     "assert_refused",
+    "assert_refused_in_both_modes",
     "assert_right_or_own",
     "assert_same",
     "assert_slopes",
@@ -99,6 +101,21 @@ def assert_refused(student: Student, call: Callable[[], Any], shown: str, *kinds
             call()
     except NothingRaised:
         raise Mismatch(f"{shown} raises nothing, where {kinds[0]} is expected") from None
+
+
+def assert_refused_in_both_modes(student: Student, module: Any, x: Tensor, shown: str) -> None:
+    """Raise `Mismatch` unless a module refuses `x` in training and in evaluation mode.
+
+    Example::
+
+        def test_another_width(student):
+            \"\"\"Tokens with more features are refused.\"\"\"
+            x = torch.ones(2, 3, 8)  # (batch, n_tokens, d_model + 1)
+            assert_refused_in_both_modes(student, student.Norm(7), x, "Norm(7) of 8 features")
+    """
+    for training, mode in ((True, "training"), (False, "eval")):
+        module.train(training)
+        assert_refused(student, lambda: output_of(module, x.clone()), f"{shown} in {mode} mode")
 
 
 def manual_seed(student: Student, seed: int) -> None:
@@ -429,6 +446,19 @@ def assert_weights_dropped(
     kept = (weights / (1 - rate)).masked_fill(dropped, 0.0)
     assert_close(seen, kept, "the weights in training (computed from the output)")
     assert_dropped(dropped, rate, "weights")
+
+
+def assert_drawn_anew(module: Any, *inputs: Tensor, what: str = "weights") -> None:
+    """Raise `Mismatch` if a module drops the same in two calls in training.
+
+    Example::
+
+        def test_draws_anew(student, rng):
+            \"\"\"Each call drops others.\"\"\"
+            assert_drawn_anew(student.Attention(0.5), *(rng.randn(2, 30, 5) for _ in range(3)))
+    """
+    one, other = (in_float64(output_of(module.train(), *inputs)) for _ in range(2))
+    expect((one != other).any(), f"each call drops the same {what}")
 
 
 def assert_vectorised(

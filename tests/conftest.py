@@ -233,6 +233,7 @@ def cli(
         capsys.readouterr()
         code = run([str(argument) for argument in arguments])
         captured = capsys.readouterr()
+        print(captured.out, captured.err, sep="\n")  # shown in full if the test fails
         return Said(code, captured.out, captured.err)
 
     return running

@@ -10,6 +10,11 @@ import pytest
 from classroom import TINY, Instant, hand_in, marks, report_of, rows
 from commandline import Cli, Said
 
+from grader.classroom import intake
+from grader.course.course import Course
+from grader.submissions.layouts import Attempt
+from grader.submissions.submission import Submission
+
 DUE = 'title = "A pair"\npoints = 10\ndue = 2026-11-08T20:00:00+01:00\n[late]\nper_day = 25\n'
 LATE = "id,name,submitted,due\ns001,One,2026-11-09T12:00:00+01:00,\ns002,Two,,\ns003,Three,,\n"
 EXTENDED = LATE.replace("+01:00,\n", "+01:00,2026-11-10T20:00:00+01:00\n", 1)
@@ -168,6 +173,30 @@ def test_reports_of_students_who_are_gone_go_with_them(
     assert not list((place / "out").rglob("*s002*"))
     said = ask(cli, place, pair, "history", "s002")
     assert "gone: handed in nothing any more" in said.out
+
+
+def test_whoever_cannot_be_read_again_keeps_the_mark_and_is_named(
+    cli: Cli, instant: Instant, place: Path, pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(cli, place, pair)
+    before = marks(place / "out")
+    hand_in(place / "class", {"s003/scale.py": "# 1 points", "s003/shift.py": "# 1 points"})
+    real = intake.collect
+
+    def collect(attempt: Attempt, course: Course) -> Submission:
+        if attempt.student != "s001":
+            raise ValueError("out of luck")
+        return real(attempt, course)
+
+    for more in ([], ["--replace"]):
+        with monkeypatch.context() as patched:
+            patched.setattr(intake, "collect", collect)
+            said = run(cli, place, pair, *more)
+        for name in ("s002", "s003"):
+            assert f"{name}: the grader failed here (ValueError: out of luck)" in said.err
+        assert marks(place / "out") == before
+    assert run(cli, place, pair, "--replace").code == 1
+    assert marks(place / "out") == {**before, "s003": "2"}
 
 
 def test_an_addition_needs_no_word(cli: Cli, instant: Instant, place: Path, pair: Path) -> None:

@@ -166,17 +166,24 @@ class Intake:
     def store(
         self, ledger: Ledger, course: Course, on_student: Callable[[str], None] = lambda name: None
     ) -> None:
-        """Store all attempts or none; call `on_student` with each student before."""
+        """Store all attempts or none; call `on_student` with each student before.
+
+        Whose attempt the grader fails to take in is named, and keeps what was taken in before.
+        """
         with ledger.taking_in():
             ledger.put(ROSTER, self.roster.to_setting())
             ledger.put(GROUPS, self.groups.to_setting())
             for selected, read in self._read_ahead(course):
                 student = selected.attempt.student
                 on_student(student)
+                is_taken = False
                 with ledger.review.errors_of(student):
                     submission = read()
                     origin = selected.origin(self.layout)
                     ledger.take(selected.row(submission), submission.files, origin)
+                    is_taken = True
+                if not is_taken:
+                    ledger.keep(student, selected.attempt.number)
             for member in self.missing:
                 with ledger.review.errors_of(member.student):
                     ledger.miss(member.student, member.person)

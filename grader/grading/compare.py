@@ -263,7 +263,7 @@ def _grid(numbers: Any, digits: int) -> str:
 
 
 def in_digits(value: Any, digits: int = DIGITS) -> str:
-    """Return a number with so many digits after the point, or so many in all if it is far from 1."""
+    """Return a number with so many digits after the point; in all, if it is very large or small."""
     if isinstance(value, int | str) or not math.isfinite(value):
         return str(value)
     is_usual = value == 0 or 1e-3 <= abs(value) < 1e4

@@ -155,9 +155,7 @@ class Grader:
     ) -> ExerciseResult:
         if exercise.own_parts and self.course.suites == "hidden":
             examiner.stood_in[exercise.name] = tuple(self._lacking(exercise, examiner))
-        outcomes = self.suite.run(examiner, exercise.name, only)
-        if (lost := examiner.connection.lost) is not None:  # in a test that did not let it out
-            raise lost
+        outcomes = self._outcomes(exercise, examiner, only)
         if self.course.suites == "hidden":
             outcomes = tuple(self._blamed(exercise, each) for each in outcomes)
         return ExerciseResult(
@@ -171,6 +169,15 @@ class Grader:
             stand_ins=examiner.stood_in.get(exercise.name, ()),
             curves=examiner.curves_of(exercise),
         )
+
+    def _outcomes(
+        self, exercise: Exercise, examiner: SandboxExaminer, only: Collection[str]
+    ) -> tuple[Outcome, ...]:
+        """Run the tests of an exercise; raise `WorkerLost` if a test did not let that out."""
+        outcomes = self.suite.run(examiner, exercise.name, only)
+        if (lost := examiner.connection.lost) is not None:
+            raise lost
+        return outcomes
 
     def _blamed(self, exercise: Exercise, outcome: Outcome) -> Outcome:
         """Return an outcome, as an error of the course if the reference fails this test as well.
@@ -203,7 +210,7 @@ class Grader:
             references, names = self.suite.references, [exercise.name]
             keeps = self.keeps_trainings
             examiner = SandboxExaminer(references, program, connection, seed, names, keeps=keeps)
-            found = self.suite.run(examiner, exercise.name, tests)
+            found = self._outcomes(exercise, examiner, tests)
         return [outcome.name for outcome in found if outcome.outcome != "passed"]
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:

@@ -17,6 +17,7 @@ from grader.testing import (
     assert_memory,
     assert_moves,
     assert_refused,
+    assert_refused_in_both_modes,
     assert_right_or_own,
     assert_same,
     assert_slopes,
@@ -264,9 +265,7 @@ def test_misuse(student, rng):
         expect(found == wanted, f"for a full context, the output has shape {found}, not {wanted}")
         for n_tokens in {context + 1, 2 * context}:
             given = f"{n_tokens} tokens at a context_length of {context}"
-            for training, mode in {True: "training", False: "eval"}.items():
-                call = functools.partial(output_of, module.train(training), x[:, :n_tokens].clone())
-                assert_refused(student, call, f"{given} in {mode} mode")
+            assert_refused_in_both_modes(student, module, x[:, :n_tokens], given)
 
 
 @pytest.mark.points(1)

@@ -16,6 +16,7 @@ from grader.testing import (
     assert_dtype,
     assert_moves,
     assert_refused,
+    assert_refused_in_both_modes,
     assert_same,
     assert_slopes,
     assert_takes_views,
@@ -143,9 +144,7 @@ def test_options(student, rng):
         short = student.StackedHeads(D_IN, D_OUT, context, 0.0, HEADS)
         output_of(short, x[:, :context].clone())
         shown = f"StackedHeads({D_IN}, {D_OUT}, {context}, …)(x) with {context + 1} tokens"
-        for training, mode in {True: "training", False: "eval"}.items():
-            call = functools.partial(output_of, short.train(training), x)
-            assert_refused(student, call, f"{shown} in {mode} mode")
+        assert_refused_in_both_modes(student, short, x, shown)
     # A bias does the same as the weights of a feature that is always 1.
     sizes = (D_IN + 1, D_OUT, CONTEXT)
     state = weights_of(rng, d_in=D_IN + 1)

@@ -11,9 +11,10 @@ import torch
 
 from grader.testing import (
     assert_close,
+    assert_drawn_anew,
     assert_dropped,
     assert_dtype,
-    assert_refused,
+    assert_refused_in_both_modes,
     assert_same,
     assert_slopes,
     assert_takes_views,
@@ -152,8 +153,7 @@ def test_dropout(student, rng):
             made(student, state, norm_first=norm_first, **options).train()
             for options in ({}, {"dropout": 0.5}, {"dropout": 1.0})
         )
-        one, other = (in_float64(output_of(half, x)) for _ in range(2))
-        expect((one != other).any(), f"in {order}, each call drops the same values")
+        assert_drawn_anew(half, x, what=f"values in {order}")
         whole = output_of(default, x)
         assert_same(output_of(half.eval(), x), whole, f"in {order}, the output in eval mode")
         what = f"in {order}, the output with the default rate, in training or in eval mode,"
@@ -284,9 +284,7 @@ def test_context_length(student, rng):
             x = rng.randn(BATCH, context + 1, D_MODEL, dtype=torch.float32)
             output_of(block, x[:, :-1].clone())
             shown = f"TransformerBlock{sizes}(x) with {context + 1} tokens"
-            for training, mode in {True: "training", False: "eval"}.items():
-                call = functools.partial(output_of, block.train(training), x)
-                assert_refused(student, call, f"{shown} in {mode} mode")
+            assert_refused_in_both_modes(student, block, x, shown)
 
 
 @pytest.mark.points(1)

@@ -82,7 +82,9 @@ class HandedIn(Rows):
 
     @contextmanager
     def taking_in(self) -> Iterator[None]:
-        """Take in a whole class at once; attempts that the block does not `take` count as gone."""
+        """Take in a whole class at once; attempts that the block does not `take` or `keep` count
+        as gone.
+        """
         with self.writing():
             self._db.execute("UPDATE attempts SET present = 0")
             self._db.execute("DELETE FROM missing")
@@ -109,6 +111,11 @@ class HandedIn(Rows):
         if origin is not None:
             where = origin.layout, json.dumps(origin.names)
             self._put("origins", [row.student, row.number, *where])
+
+    def keep(self, student: str, number: int) -> None:
+        """Let an attempt that was taken in before count as handed in again."""
+        query = "UPDATE attempts SET present = 1 WHERE student = ? AND number = ?"
+        self._db.execute(query, [student, number])
 
     def miss(self, student: str, person: Person) -> None:
         """Record that a student of the roster has handed in nothing."""
