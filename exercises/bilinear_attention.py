@@ -14,7 +14,8 @@ Write
     queries     (batch, n_queries, d_query)
     keys        (batch, n_keys, d_key)
     values      (batch, n_keys, d_value)
-    valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax
+    valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax,
+                from 0 to n_keys
     returns     (batch, n_queries, d_value)   dtype of the inputs
 
 and its only parameter

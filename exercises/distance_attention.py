@@ -30,7 +30,8 @@ Write
     queries     (batch, n_queries, d)
     keys        (batch, n_keys, d)
     values      (batch, n_keys, d_value)
-    valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax
+    valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax,
+                from 0 to n_keys
     returns     (batch, n_queries, d_value)   dtype of the inputs
 
 The weights come from your masked_softmax, which the file imports: finish it
@@ -38,7 +39,7 @@ first.
 
 Requirements
   - None of the three makes a tensor of n_queries * n_keys * d numbers for each
-    batch item, if d is larger than 1. Expanded views do not count.
+    batch item, if d is larger than 4. Expanded views do not count.
   - n_queries, n_keys, d and d_value may differ, or be 1.
   - valid_lens says how many keys a query may attend to. What stands in the
     other keys and values has no effect, as long as it is finite and nothing

@@ -56,11 +56,11 @@ the check trains up to three models.
 
     set_weights(model)
 
-sets all parameters of a CountingTransformer, in place and without training, so
-that the largest logit is that of the right count: for each token of every
-sequence of 1 to `length` tokens. It has to hold for any vocab and any length
-up to 20. If d_model is less than vocab + 1, raise ValueError; a larger one is
-fine.
+sets all parameters of a CountingTransformer, without training, so that the
+largest logit is that of the right count: for each token of every sequence of 1
+to `length` tokens. It has to hold for any vocab and any length up to 20. If
+d_model is less than vocab + 1, raise ValueError; a larger one is fine, such as
+300.
 
 Requirements
   - The names and shapes of the parameters are those above.

@@ -30,7 +30,8 @@ and the class
     queries     (batch, n_queries, d_key)
     keys        (batch, n_keys, d_key)
     values      (batch, n_keys, d_value)
-    valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax
+    valid_lens  None, (batch,) or (batch, n_queries), as in masked_softmax, here
+                always whole numbers
     returns     (batch, n_queries, d_value)
 
 Requirements

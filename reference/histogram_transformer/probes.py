@@ -99,7 +99,7 @@ def too_narrow(student, rng):
 def by_hand(student, rng):
     """The counts with weights by hand."""
     found = []
-    for vocab, length, d_model in ((4, 7, 5), (3, 12, 8)):
+    for vocab, length, d_model in ((4, 7, 5), (3, 12, 8), (2, 9, 300)):
         model = student.CountingTransformer(vocab, length, d_model)
         student.set_weights(model)
         found += [model(draw(rng, 20, vocab, length)).argmax(dim=-1)]

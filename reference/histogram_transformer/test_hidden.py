@@ -131,7 +131,8 @@ def test_any_input(student, reference, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_set_weights(student, reference, rng):
     """With weights by hand, every token of every sequence is counted right."""
-    for vocab, length, d_model in ((4, 7, 5), (9, 20, 13), (1, 4, 2), (3, 1, 9), (2, 20, 3)):
+    sizes = (4, 7, 5), (9, 20, 13), (1, 4, 2), (3, 1, 9), (2, 20, 3), (2, 20, 300)
+    for vocab, length, d_model in sizes:
         model = student.CountingTransformer(vocab, length, d_model)
         student.set_weights(model)
         ours = reference.CountingTransformer(vocab, length, d_model)
