@@ -352,6 +352,17 @@ def slightly(c: Compared) -> str:
     return f"{c.what} is off by at most {worst:.2g}; the largest value expected is {scale:.4g}."
 
 
+def first_difference(c: Compared) -> str:
+    """Say which numbers stand at the first place that is wrong."""
+    at = c.wrong.nonzero()[0].tolist()
+    pair = float(c.actual[tuple(at)]), float(c.expected[tuple(at)])
+    got, wanted = (in_digits(number, digits_apart([pair])) for number in pair)
+    named = [f"{name} {place}" for name, place in zip(c.axes, at)]
+    where = f" at {', '.join(named) if named else at}" if at else ""
+    many = f"; {int(c.wrong.sum())} of {c.wrong.numel()} numbers differ" if at else ""
+    return f"{c.what} is {got}{where}, where {wanted} is expected{many}."
+
+
 def _places(c: Compared) -> str:
     """Return the shortest description of where the wrong values lie, or nothing."""
     found: list[tuple[int, str]] = []
@@ -393,4 +404,5 @@ FACTS: tuple[Fact, ...] = (
     on_the_diagonal,
     only_some,
     slightly,
+    first_difference,
 )
