@@ -1,4 +1,4 @@
-# mistake: rows with only -inf so far are not treated apart, -inf minus -inf gives nan
+# mistake: minus_inf_is_nan
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-# mistake: the loops add the mirror image, so the diagonal counts twice
+# mistake: diagonal_twice
 import torch
 from torch import Tensor
 

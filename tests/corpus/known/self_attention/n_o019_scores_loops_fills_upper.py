@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: scores_by_loops fills the upper half with the diagonal and adds the transpose, which doubles the diagonal.
+# mistake: diagonal_twice
 import torch
 from torch import Tensor
 

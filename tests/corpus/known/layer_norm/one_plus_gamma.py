@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: scales by 1 + gamma
+# mistake: gamma_counts_from_one
 import torch
 from torch import nn
 

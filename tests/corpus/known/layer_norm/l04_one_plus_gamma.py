@@ -1,5 +1,5 @@
 # exercise: layer_norm
-# mistake: scales by 1 + gamma, as models do whose scale starts at zero, though gamma starts at one
+# mistake: gamma_counts_from_one
 # true: a fresh layer gives twice the expected output
 import torch
 from torch import Tensor, nn

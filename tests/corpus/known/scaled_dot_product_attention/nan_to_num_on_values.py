@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: nan_to_num cleans all values, so a nan or inf of a valid key is hidden as well
+# mistake: nan_hidden
 import math
 
 import torch
