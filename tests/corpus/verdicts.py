@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FILE = Path(__file__).parent / "verdicts.json"
 SEED = 7
 EVERY = 6  # of programs without a verdict that holds, those that a test grades
-AGAIN = 40  # of programs with one
+AGAIN = 60  # of programs with one
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -127,14 +127,14 @@ class Judge:
     def sampled(self, programs: Sequence[Program]) -> tuple[Verdicts, Verdicts]:
         """Return verdicts for a test: those that hold, and of each `EVERY`th other program.
 
-        Of the programs whose verdicts hold, each `AGAIN`th that is right or named is judged again:
-        for the others, every known mistake would have to answer. The second verdicts are those that
-        come out otherwise.
+        Of the programs whose verdicts hold, each `AGAIN`th that is right or named is judged again,
+        unless a model is trained: for the others, every known mistake would have to answer. The
+        second verdicts are those that come out otherwise.
         """
         held = self.kept(programs)
         others = [program for program in programs if program not in held][::EVERY]
-        quick = [p for p, verdict in held.items() if verdict.is_done or verdict.explanations]
-        again = quick[::AGAIN]
+        told = [p for p, verdict in held.items() if verdict.is_done or verdict.explanations]
+        again = [p for p in told if self.course[p.exercise].training is None][::AGAIN]
         found = self.judge([*others, *again])
         changed = {p: found[p] for p in again if not found[p].says_the_same(held[p])}
         return held | {p: found[p] for p in others}, changed
