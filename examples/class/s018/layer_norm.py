@@ -22,8 +22,9 @@ Write
 
     forward(x)
     x        (..., d_model)           one or more leading axes, usually
-                                      (batch, n_tokens, d_model)
-    returns  (..., d_model)           dtype of x
+                                      (batch, n_tokens, d_model); the dtype is
+                                      that of the layer
+    returns  (..., d_model)           the same dtype
 
 The layer has no other parameters.
 
