@@ -7,7 +7,6 @@ no verdict can be dropped. Each example is a test of a hidden suite and runs as 
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +23,15 @@ from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.grading.slopes import assert_slopes
 from grader.grading.training import assert_reaches, trained
+from grader.grading.watched import (
+    assert_linear_memory,
+    assert_memory,
+    assert_vectorised,
+    assert_written_by_hand,
+    watched,
+)
 from grader.sandbox import wire
 from grader.sandbox.host import proxies
-from grader.sandbox.host.operations import MadeTensor, OperationCounts, forbidden_call
 from grader.sandbox.host.proxies import Remote, Student, code_of
 from grader.sandbox.worker.adopt import strand
 
@@ -150,30 +155,6 @@ def sharing(student: Student, *written: Tensor) -> AbstractContextManager[None]:
             assert_close(x, torch.zeros(2, 3), "the argument")
     """
     return code_of(student).sharing(*written)
-
-
-def watched(
-    student: Student, *, kernels: bool = True, memory: bool = False
-) -> AbstractContextManager[OperationCounts]:
-    """Count the tensor operations of every call in the block.
-
-    `counts["torch.bmm"]` counts calls of the function; with `kernels`, `counts["aten.bmm"]` counts
-    runs of the operation, also within others. `largest` is the largest tensor that a function
-    returned, be it a view, with its `shape`, `elements` and `bytes`. An expanded view does not
-    count, and what one of torch's functions makes for itself is not seen. With `memory`, `peak` is
-    the most bytes that the tensors of one call took at once, those inside torch's functions
-    included and those from before the call left out. Code that hides operations from the count
-    raises `StudentFailure`.
-
-    Example::
-
-        def test_one_product(student, rng):
-            \"\"\"One matrix product is enough.\"\"\"
-            with watched(student) as seen:
-                student.scores(rng.randn(2, 3, 4), rng.randn(2, 5, 4))
-            expect(seen.counts["aten.bmm"] == 1, "use one batched product")
-    """
-    return code_of(student).watched("memory" if memory else "all" if kernels else "functions")
 
 
 def output_of(module: Any, *args: Any, **kwargs: Any) -> Any:
@@ -459,125 +440,3 @@ def assert_drawn_anew(module: Any, *inputs: Tensor, what: str = "weights") -> No
     """
     one, other = (in_float64(output_of(module.train(), *inputs)) for _ in range(2))
     expect((one != other).any(), f"each call drops the same {what}")
-
-
-def assert_vectorised(
-    student: Student, call: Callable[[], Any], grown: Mapping[str, Callable[[], Any]]
-) -> None:
-    """Raise `Mismatch` if a call takes more tensor operations when one axis grows.
-
-    `grown` holds the same call with more along one axis each, by the name of what there is more of.
-
-    Example::
-
-        def test_has_no_loop(student, rng):
-            \"\"\"No Python loop runs over the batch.\"\"\"
-            small, large = rng.randn(2, 5), rng.randn(20, 5)  # (batch, n_tokens)
-            larger = {"sentences": lambda: student.center(large)}
-            assert_vectorised(student, lambda: student.center(small), larger)
-    """
-    few = _operations(student, call)
-    for axis, larger in grown.items():
-        many = _operations(student, larger)
-        if many > few:  # the first call may also have made what is kept for later calls
-            many = _operations(student, larger)
-        expect(
-            many <= few,
-            f"{few} tensor operations became {many} when only the number of {axis} grew: "
-            "replace the Python loop by operations on whole tensors",
-        )
-
-
-def _operations(student: Student, call: Callable[[], Any]) -> int:
-    with watched(student, kernels=False) as seen:
-        call()
-    return seen.operations
-
-
-def _described(made: MadeTensor, sizes: Mapping[str, int]) -> str:
-    """Return a tensor's shape and bytes in words; `sizes` names the axes of these sizes."""
-    names = {size: name for name, size in sizes.items() if [*sizes.values()].count(size) == 1}
-    shape = ", ".join(names.get(size, str(size)) for size in made.shape)
-    return f"a tensor of the shape ({shape}) and {_amount(made.bytes)}"
-
-
-def _amount(count: float) -> str:
-    """Return a number of bytes in words."""
-    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
-
-
-def assert_memory(
-    student: Student, call: Callable[[], Any], at_most: float, sizes: Mapping[str, int]
-) -> None:
-    """Raise `Mismatch` if the tensors of a call take more than `at_most` bytes at once.
-
-    What the call gets does not count, but what torch's functions need inside does. The message
-    names the axes of the largest tensor that was made by those of `sizes` that no other axis has.
-
-    Example::
-
-        def test_memory(student, rng):
-            \"\"\"No table of all pairs is made.\"\"\"
-            x = rng.randn(500, 3)  # (n_tokens, d)
-            with torch.no_grad():
-                assert_memory(student, lambda: student.total(x), 1e6, {"n_tokens": 500, "d": 3})
-    """
-    peak, largest = _memory(student, call)
-    expect(
-        peak <= at_most,
-        f"the tensors of the call took {_amount(peak)} at once, where {_amount(at_most)} are "
-        f"enough: {_described(largest, sizes)} was made",
-    )
-
-
-def assert_linear_memory(
-    student: Student, call: Callable[[int], Any], size: int, what: str = "n_tokens"
-) -> None:
-    """Raise `Mismatch` if the tensors of a call take more memory than grows with a size.
-
-    `call(n)` runs the code at the size `n`, called `what` in the message. It is called at `size`
-    and at four times that, where the tensors may take four times as many bytes at once, and a
-    quarter of that more. Choose a `size` well above every other one.
-
-    Example::
-
-        def test_linear_memory(student, rng):
-            \"\"\"Memory grows with the number of tokens, not with its square.\"\"\"
-            x = rng.randn(800, 3)  # (n_tokens, d)
-            with torch.no_grad():
-                assert_linear_memory(student, lambda n: student.total(x[:n]), 200)
-    """
-    small, _ = _memory(student, lambda: call(size))
-    peak, largest = _memory(student, lambda: call(4 * size))
-    expect(
-        peak <= 5 * small,
-        f"4 times as many {what} take {peak / max(small, 1):.0f} times the memory: "
-        f"{_described(largest, {what: 4 * size})} was made",
-    )
-
-
-def _memory(student: Student, call: Callable[[], Any]) -> tuple[int, MadeTensor]:
-    """Return the most bytes of tensors at once in a call, and the largest that it made."""
-    with watched(student, memory=True) as seen:
-        call()
-    return seen.peak, seen.largest
-
-
-def assert_written_by_hand(student: Student, *calls: Callable[[], Any]) -> None:
-    """Raise `StudentFailure` for a forbidden call in the source or while `calls` run.
-
-    Other failures of `calls` are ignored: other tests report them.
-
-    Example::
-
-        def test_written_by_hand(student, rng):
-            \"\"\"The work is done by your own code.\"\"\"
-            assert_written_by_hand(student, lambda: student.center(rng.randn(2, 5)))
-    """
-    code = code_of(student)
-    if found := code.forbidden_in_source():
-        raise forbidden_call(found[0].function, found[0])
-    for call in calls:
-        with contextlib.suppress(Exception), watched(student) as seen:
-            call()
-        seen.check(code.forbidden)

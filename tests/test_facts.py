@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
+from grader.grading.aspects import aspect_of
 from grader.grading.diagnosis import facts
-from grader.grading.diagnosis.facts import FACTS, Compared
+from grader.grading.diagnosis.answers import Raised, values_of
+from grader.grading.diagnosis.facts import FACTS, Compared, facts_of
+from grader.grading.diagnosis.probes import Probe
 
 AXES = ("batch item", "query", "key")
 GENERATOR = torch.Generator().manual_seed(3)
@@ -61,7 +67,7 @@ def compared(actual: Tensor) -> Compared:
 
 
 def test_every_fact_has_a_case() -> None:
-    assert [fact.__name__ for fact in FACTS] == list(CASES)
+    assert [*(fact.__name__ for fact in FACTS), "first_difference"] == list(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -94,7 +100,22 @@ def test_of_whatever_else_is_wrong_the_first_numbers_are_said() -> None:
 def said_of(actual: Tensor, expected: Tensor = EXPECTED) -> str:
     """The first fact that is said of a tensor."""
     case = Compared("the output", actual, expected, AXES, (1e-10, 1e-10))
-    return next(filter(None, (fact(case) for fact in FACTS)), "")
+    return facts.most_telling(case)[1]
+
+
+def test_an_error_is_said_before_numbers_that_tell_nothing() -> None:
+    probes = [
+        Probe(name, aspect_of("values"), f"{name}.", lambda student, rng: None)
+        for name in ("Two sentences", "One sentence")
+    ]
+    reference = SimpleNamespace(answer=lambda probe: values_of(EXPECTED))
+    catalogue: Any = SimpleNamespace(probes=probes, axes=AXES, reference=reference)
+    noise = torch.randn(EXPECTED.shape, generator=GENERATOR, dtype=torch.float64)
+    answers = {probes[0].name: values_of(noise), probes[1].name: Raised("RuntimeError", "shape")}
+    first, second = facts_of(catalogue, probes, answers)
+    assert first.says == "One sentence: your code raises an error about shapes."
+    assert second.says.startswith("Two sentences: the output is ")
+    assert second.says.endswith("; 32 of 32 numbers differ.")
 
 
 def test_what_is_infinite_is_not_called_shifted() -> None:

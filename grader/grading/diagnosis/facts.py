@@ -130,7 +130,7 @@ def _of_one(answer: Answer, expected: Answer, axes: tuple[str, ...]) -> Iterator
     """Yield what one answer shows, with the rank of the fact."""
     if isinstance(answer, Raised):
         if isinstance(expected, Values):
-            yield len(FACTS) + 2, f"your code {ERRORS.get(answer.subject, 'raises an error')}."
+            yield AN_ERROR, f"your code {ERRORS.get(answer.subject, 'raises an error')}."
         return
     if isinstance(expected, Raised):
         yield 0, "your code returns a value, where the call must be refused."
@@ -166,10 +166,8 @@ def _of_values(
         compared = Compared(_name(place), got.value, wanted.value, named, tolerance)
         if not compared.wrong.any():
             continue
-        for rank, fact in enumerate(FACTS):
-            if says := fact(compared):
-                yield 2 + rank, says
-                return
+        yield most_telling(compared)
+        return
 
 
 def _form(place: str, got: Leaf | None, wanted: Leaf) -> str:
@@ -404,5 +402,14 @@ FACTS: tuple[Fact, ...] = (
     on_the_diagonal,
     only_some,
     slightly,
-    first_difference,
 )
+# The ranks of what is said after all facts: an error, and a number where nothing else can be said.
+AN_ERROR, LAST_RESORT = len(FACTS) + 2, len(FACTS) + 3
+
+
+def most_telling(c: Compared) -> tuple[int, str]:
+    """Return the first fact that holds of a tensor with wrong values, and its rank."""
+    for rank, fact in enumerate(FACTS, start=2):
+        if says := fact(c):
+            return rank, says
+    return LAST_RESORT, first_difference(c)
