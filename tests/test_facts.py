@@ -50,6 +50,10 @@ CASES = {
     "reordered": (EXPECTED[:, [2, 0, 1, 3]], "the queries come in another order: 2, 0, 1, 3."),
     "finite_elsewhere": (NAN, "the output is nan only in query 2, and right elsewhere."),
     "few_digits": (EXPECTED.float().double(), "the output is off by at most"),
+    "softmax_of_multiples": (
+        torch.softmax(EXPECTED.log() * 0.6931, -1),
+        "each row of the output is what softmax makes of the right scores times 0.6931.",
+    ),
     "rows_do_not_sum_to_one": (ONE_KEY, "8 of 8 rows sum to 1.2000, not to 1."),
     "wrong_where_zero": (EMPTY, "the output is wrong only where 0 is expected."),
     "on_the_diagonal": (
@@ -116,6 +120,15 @@ def test_an_error_is_said_before_numbers_that_tell_nothing() -> None:
     assert first.says == "One sentence: your code raises an error about shapes."
     assert second.says.startswith("Two sentences: the output is ")
     assert second.says.endswith("; 32 of 32 numbers differ.")
+
+
+def test_rows_without_weights_are_no_obstacle_to_saying_how_scores_were_scaled() -> None:
+    expected, actual = EXPECTED.clone(), torch.softmax(-2 * EXPECTED.log(), -1)
+    actual[0, :, :3] = torch.softmax(-2 * EXPECTED[0, :, :3].log(), -1)
+    for weights in (expected, actual):
+        weights[0, :, 3], weights[1, 2] = 0.0, 0.0  # a padded key, and a row of length 0
+    says = said_of(actual, expected)
+    assert says == "each row of the output is what softmax makes of the right scores times -2."
 
 
 def test_what_is_infinite_is_not_called_shifted() -> None:

@@ -178,6 +178,14 @@ def test_values_that_are_far_apart_keep_four_digits() -> None:
         assert_close(torch.tensor([1.5, 1]), torch.ones(2), "the sum")
 
 
+def test_two_answers_that_are_nan_are_not_said_to_differ() -> None:
+    nan = torch.tensor([torch.nan, 1.0])
+    with pytest.raises(Mismatch) as caught:
+        assert_close(nan, nan.clone(), "the output in bfloat16")
+    says = "the output in bfloat16 is compared with another answer of your code, which is nan"
+    assert caught.value.message == says
+
+
 def test_a_check_of_an_exception_shows_the_call(grade_tiny: GradeTiny) -> None:
     result = grade_tiny(edited(("if factor < 0", "if False")))
     assert failed(result, "test_negative").message == (

@@ -4,7 +4,7 @@ import torch
 
 from grader.probing import build, gradients, probe, seeded, written
 
-AXES = ("batch item", "query", "number")  # of an output, in the singular
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
 
 def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
@@ -85,7 +85,7 @@ def kept(student, rng):
     with seeded(student, 1):
         attention(*draw(rng), torch.tensor([3, 5]))
         attention(*draw(rng), torch.tensor([4, 2]))
-    return attention.attention_weights
+    return {"attention_weights": attention.attention_weights}
 
 
 @probe("options")

@@ -85,6 +85,13 @@ def shuffled(student, rng):
 
 
 @probe("lookup")
+def from_the_end(student, rng):
+    """The keys 5, -1, 0 and -6, looked up with temp 1."""
+    entries = {5: [2.5, 3, -1, 4], -1: [5, -7, 0.5, 6], 0: [3, 2, 9, -8], -6: [-2, 8, 1, 7]}
+    return [student.lookup(entries, key, 1.0) for key in entries]
+
+
+@probe("lookup")
 def one_column(student, rng):
     """Lists of one number."""
     entries = {5: [2], 1: [-4], 3: [7]}

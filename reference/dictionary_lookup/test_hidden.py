@@ -28,7 +28,9 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 
 N_QUERIES, N_KEYS, D_KEY, D_VALUE = 3, 5, 4, 6
 ENTRIES = {0: [2, 3, 1, -4], 1: [5, -7, 0, 6], 2: [3, 2.5, 9, 8]}
-ANY_KEYS = {40: [2.5, -3.0], -3: [5.0, 7.5], 7: [-3.0, 2.0], 1: [0.5, 4.0]}
+# Row -3 of a table with a row for each int up to 40 is that of 38.
+ANY_KEYS = {40: [2.5, -3.0], -3: [5.0, 7.5], 38: [-3.0, 2.0], 1: [0.5, 4.0]}
+HUGE_KEYS = {2**40: [1.0, 2.0, 3.0], 2**40 + 1: [4.0, 5.0, -6.0]}
 
 
 def qkv(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=D_VALUE):
@@ -137,7 +139,7 @@ def test_arguments_are_left_alone(student, rng):
         for temp in (0.8, 1.0):
             output = assert_unchanged(student, student.attention, *tensors, temp, names=names)
             assert_depends(output)
-    for entries, key in ((ANY_KEYS, 7), (ENTRIES, 1), ({5: [2.5, -3]}, 5)):
+    for entries, key in ((ANY_KEYS, 38), (ENTRIES, 1), ({5: [2.5, -3]}, 5)):
         assert_unchanged(student, student.lookup, entries, key, names=("entries", "key"))
 
 
@@ -231,7 +233,8 @@ def test_lookup(student, reference):
 def test_lookup_of_any_keys(student, reference):
     """The keys may be any ints, in any order, and the values may be floats."""
     backwards = dict(reversed(ANY_KEYS.items()))
-    for entries in (ANY_KEYS, backwards, {3: [1.0, 2.0, 3.0], 0: [4.0, 5.0, -6.0]}):
+    few = {3: [1.0, 2.0, 3.0], 0: [4.0, 5.0, -6.0]}
+    for entries in (ANY_KEYS, backwards, few, HUGE_KEYS):
         for key in entries:
             _assert_found(student, reference, entries, key)
         _assert_found(student, reference, entries, key, 1.0)

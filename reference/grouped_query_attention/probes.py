@@ -5,7 +5,7 @@ import torch
 from grader.probing import Aspect, build, gradients, probe, seeded, written
 from grader.testing import watched
 
-AXES = ("batch item", "head", "query", "number")  # of an output, in the singular
+AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
 D_IN, D_OUT, CONTEXT, HEADS, KV_HEADS = 5, 24, 6, 6, 2
 FLOAT64 = torch.float64

@@ -6,7 +6,7 @@ from torch import Tensor
 from grader.errors import StudentFailure
 from grader.probing import Aspect, gradients, probe, written
 
-AXES = ("batch item", "query", "number")  # of an output, in the singular
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
 ORDER = Aspect("order", "tensors whose axes are in another order")
 PRODUCT = Aspect("product", "what `contract` returns")

@@ -5,7 +5,7 @@ import torch
 from grader.probing import Aspect, gradients, probe, written
 from grader.testing import watched
 
-AXES = ("batch item", "query", "number")  # of an output, in the singular
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
 RUNNING = Aspect("running", "what `online_softmax` returns")
 GOING_ON = Aspect("going on", "what `online_softmax` makes of a state")

@@ -122,7 +122,7 @@ def kept(student, rng):
     """The weights of the last call in evaluation mode."""
     module = attention(student, 0.5)
     module(*qkv(rng))
-    return module.attention_weights.double()
+    return {"attention_weights": module.attention_weights.double()}
 
 
 @probe(KEPT)
@@ -130,7 +130,7 @@ def kept_with_lengths(student, rng):
     """The weights of the last call with lengths."""
     module = attention(student)
     module(*qkv(rng), torch.tensor([2, 4]))
-    return module.attention_weights.double()
+    return {"attention_weights": module.attention_weights.double()}
 
 
 @probe(KEPT)
@@ -139,7 +139,7 @@ def kept_after_another_call(student, rng):
     module = attention(student)
     for _ in range(2):
         module(*qkv(rng))
-    return module.attention_weights.double()
+    return {"attention_weights": module.attention_weights.double()}
 
 
 @probe(KEPT)

@@ -4,7 +4,7 @@ import torch
 
 from grader.probing import Aspect, build, gradients, probe, written
 
-AXES = ("batch item", "step", "number")  # of an output, in the singular
+AXES = ("batch item", "step", "feature")  # of an output, in the singular
 SIZES = (7, 2, 4, 5, 6)  # vocab, d_embed, d_decoder, d_encoder, d_hidden
 SCORES = Aspect("alignment network", "the scores of AlignmentNetwork")
 STEP = Aspect("step", "what a step returns")

@@ -299,6 +299,29 @@ def _fits(values: Tensor, dtype: torch.dtype) -> bool:
     return torch.equal(values.to(dtype).double(), values)
 
 
+def softmax_of_multiples(c: Compared) -> str:
+    """Say that each row is what softmax makes of the right scores times a number."""
+    if c.expected.dim() < 1 or min(map(float, (c.actual.amin(), c.expected.amin()))) < 0:
+        return ""
+    # The logarithms of weights are their scores, up to a number for each row.
+    both = (c.actual > 0) & (c.expected > 0)
+    ours, theirs = (_centred(weights.log(), both) for weights in (c.actual, c.expected))
+    factor = float((ours * theirs).sum() / (theirs * theirs).sum())
+    if not 1e-3 < abs(factor - 1) < math.inf:
+        return ""
+    scores = (c.expected.log() * factor).masked_fill(c.expected == 0, -torch.inf)
+    if not c.is_same(c.actual, torch.softmax(scores, dim=-1).nan_to_num(0.0)):
+        return ""
+    return f"each row of {c.what} is what softmax makes of the right scores times {factor:.4g}."
+
+
+def _centred(scores: Tensor, where: Tensor) -> Tensor:
+    """Return scores less the mean of their row; 0 in other places than `where`."""
+    kept = scores.masked_fill(~where, 0.0)
+    mean = kept.sum(-1, keepdim=True) / where.sum(-1, keepdim=True).clamp(min=1)
+    return (kept - mean).masked_fill(~where, 0.0)
+
+
 def rows_do_not_sum_to_one(c: Compared) -> str:
     """Say what rows of weights sum to."""
     if c.expected.dim() < 2 or c.expected.shape[-1] < 2 or (c.expected < -CLOSE).any():
@@ -397,6 +420,7 @@ FACTS: tuple[Fact, ...] = (
     reordered,
     finite_elsewhere,
     few_digits,
+    softmax_of_multiples,
     rows_do_not_sum_to_one,
     wrong_where_zero,
     on_the_diagonal,

@@ -21,7 +21,7 @@ PROGRAMS = ("/usr", "/bin", "/lib", "/lib64", "/opt", "/nix/store", "/etc/ld.so.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
 PATH_BENEATH, PR_SET_NO_NEW_PRIVS = 1, 38
 LIBC = ctypes.CDLL(None, use_errno=True)
-READ_BY_TORCH = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache")
+READ_BY_TORCH = ("/proc/cpuinfo", "/sys/devices/system/cpu", "/etc/ld.so.cache", "/dev/urandom")
 
 
 @functools.cache
