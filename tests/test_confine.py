@@ -376,6 +376,7 @@ WORKS = {
     "return torch.load('x.pt')['a']",
     "temporary files": "import tempfile\n"
     "with tempfile.TemporaryFile() as f: return f.write(b'abc')",
+    "generators that seed themselves": "return torch.Generator().seed()",
     "numbers nobody can guess": "import secrets\nreturn len(secrets.token_hex())",
     "the standard library": "import asyncio, csv, decimal, json, sqlite3, ssl, uuid, lzma\n"
     "return len(str(uuid.uuid4()))",

@@ -134,6 +134,9 @@ def _assert_values(
     if torch.allclose(actual, expected, rtol=rtol, atol=atol):
         return
     wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
+    if (wrong & expected.isnan()).any():  # no right answer is
+        says = f"{_is(what)} compared with another answer of your code, which is nan"
+        _fail("finite", says, expected, actual)
     non_finite = wrong & ~actual.isfinite()
     is_finite = not non_finite.any()
     first = tuple((wrong if is_finite else non_finite).nonzero()[0].tolist())
