@@ -235,6 +235,13 @@ def losses_of_full_windows(student, rng):
 
 
 @probe(LOSS)
+def losses_of_a_sure_model(student, rng):
+    """The losses of twelve pairs of windows, where probabilities are as small as 1e-20."""
+    made = load_parameters(model(student, rng), {"norm.gamma": torch.full((D_MODEL,), 30.0)})
+    return [student.next_token_loss(made, rng.randint(0, VOCAB, 2, 6)).detach() for _ in range(12)]
+
+
+@probe(LOSS)
 def gradient_of_the_loss(student, rng):
     """The gradients of the loss."""
     made = model(student, rng)

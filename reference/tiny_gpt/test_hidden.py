@@ -503,6 +503,13 @@ def test_sampling(student, rng):
         expect((counts.sum(0)[right == 0] == 0).all(), f"with {given}, others are drawn as well")
         together = (counts[:-1] * counts[1:]).sum(-1).mean(0)  # of one prompt, one after another
         expect((together - right.square().sum(-1)).abs().max() < 0.12, "rows are not independent")
+    several = rng.randint(0, VOCAB, 10, 4)
+    best = logits_of(model, several)[:, -1].topk(3).indices  # (10, 3)
+    found = written(student, model, several.repeat(100, 1), 1, 50 * unit, 3)[:, -1].long()
+    expect(((found >= 0) & (found < VOCAB)).all(), "generate draws tokens that there are not")
+    counts = F.one_hot(found, VOCAB).view(100, 10, VOCAB).sum(0)
+    are_drawn = torch.equal(counts > 0, F.one_hot(best, VOCAB).sum(1) > 0)
+    expect(are_drawn, "with top_k=3, a row does not draw from the three likeliest tokens of its own")
     many = prompts.repeat(20, 1)
     warm = [2 * unit]
     same = [seeded(student, lambda: written(student, model, many, 4, *warm)) for _ in range(2)]
