@@ -509,7 +509,7 @@ def test_sampling(student, rng):
     expect(((found >= 0) & (found < VOCAB)).all(), "generate draws tokens that there are not")
     counts = F.one_hot(found, VOCAB).view(100, 10, VOCAB).sum(0)
     are_drawn = torch.equal(counts > 0, F.one_hot(best, VOCAB).sum(1) > 0)
-    expect(are_drawn, "with top_k=3, a row does not draw from the three likeliest tokens of its own")
+    expect(are_drawn, "with top_k=3, a row does not draw from its own three likeliest tokens")
     many = prompts.repeat(20, 1)
     warm = [2 * unit]
     same = [seeded(student, lambda: written(student, model, many, 4, *warm)) for _ in range(2)]

@@ -1,0 +1,27 @@
+# mistake: mask_of_the_last_tokens
+import torch
+from torch import Tensor, nn
+
+
+class CausalAttention(nn.Module):
+    def __init__(self, d_in, d_out, context_length, dropout, qkv_bias=False):
+        super().__init__()
+        self.context_length = context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer(
+            "mask", torch.triu(torch.ones(context_length, context_length), diagonal=1).bool()
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[1]
+        if n > self.context_length:
+            raise ValueError("too many tokens")
+        q, k, v = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = q @ k.transpose(1, 2) / k.shape[-1] ** 0.5
+        # the newest n positions of the context
+        scores = scores.masked_fill(self.mask[-n:, :n], -torch.inf)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return weights @ v

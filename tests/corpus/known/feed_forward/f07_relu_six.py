@@ -1,0 +1,15 @@
+# mistake: relu6
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.p = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = F.relu6(self.linear1(x))
+        return self.linear2(F.dropout(hidden, self.p, self.training))
