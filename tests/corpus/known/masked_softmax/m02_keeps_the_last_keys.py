@@ -1,5 +1,4 @@
-# mistake: assumes padding stands on the left, so the last valid_len keys are kept
-# true: rows sum to 1 but over the wrong keys, except at full length and length 0
+# mistake: last_keys_valid
 import torch
 from torch import Tensor
 

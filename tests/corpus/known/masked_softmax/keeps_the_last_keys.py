@@ -1,4 +1,4 @@
-# mistake: the last keys are kept, not the first
+# mistake: last_keys_valid
 import torch
 import torch.nn.functional as F
 

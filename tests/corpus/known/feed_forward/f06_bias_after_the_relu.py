@@ -1,6 +1,4 @@
-# exercise: feed_forward
-# mistake: adds the bias of linear1 after the ReLU
-# true: right when linear1.bias is zero; otherwise units that should be off keep their bias
+# mistake: bias_after_the_activation
 import torch
 from torch import Tensor, nn
 

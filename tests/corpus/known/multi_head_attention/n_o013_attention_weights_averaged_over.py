@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: The attention weights are averaged over the heads, and all heads use the mean.
+# mistake: weights_averaged_over_heads
 import torch
 from torch import Tensor, nn
 

@@ -1,5 +1,4 @@
-# mistake: adds 1 to the denominator (the "off by one" softmax of a blog post), which also makes empty rows zero
-# true: rows sum to less than 1, most of all when the scores are small
+# mistake: one_added_to_the_sum
 import torch
 from torch import Tensor
 

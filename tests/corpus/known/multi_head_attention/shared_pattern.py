@@ -1,4 +1,4 @@
-# mistake: all heads use the mean of their weights
+# mistake: weights_averaged_over_heads
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

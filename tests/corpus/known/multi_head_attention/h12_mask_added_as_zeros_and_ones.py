@@ -1,5 +1,4 @@
-# mistake: adds the 0/1 mask of the future to the scores instead of -inf
-# true: later tokens are not hidden but favoured (their score is one higher); causal=False is right
+# mistake: mask_of_ones_added
 import torch
 from torch import Tensor, nn
 

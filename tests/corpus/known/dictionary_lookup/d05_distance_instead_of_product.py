@@ -1,5 +1,4 @@
-# mistake: measures the match by minus the squared distance instead of the dot product
-# true: attention prefers the nearest key, not the one with the largest product; lookup is too sharp at temp 1
+# mistake: distances_for_products
 import torch
 from torch import Tensor
 

@@ -1,6 +1,4 @@
-# exercise: layer_norm
-# mistake: subtracts the mean but divides by the root mean square of x itself
-# true: right for tokens with mean 0; the larger the mean, the smaller the output
+# mistake: uncentred_variance
 import torch
 from torch import Tensor, nn
 

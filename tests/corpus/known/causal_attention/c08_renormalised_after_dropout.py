@@ -1,5 +1,4 @@
-# mistake: divides the weights by their sum again after dropout
-# true: right in eval mode; in training the surviving weights of a row sum to 1 instead of being w/(1-p)
+# mistake: normalised_after_dropout
 import torch
 from torch import Tensor, nn
 

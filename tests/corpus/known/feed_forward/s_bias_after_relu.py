@@ -1,0 +1,18 @@
+# mistake: bias_after_the_activation
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(p=dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        W1, b1 = self.linear1.weight, self.linear1.bias
+        W2, b2 = self.linear2.weight, self.linear2.bias
+        z = x @ W1.T
+        hidden = torch.maximum(z, torch.zeros_like(z)) + b1
+        return self.dropout(hidden) @ W2.T + b2

@@ -1,0 +1,20 @@
+# mistake: not in the catalogue: the scores are divided by the root of the number of entries of M, sqrt(d_query * d_key), instead of sqrt(d_key)
+import math
+
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+
+
+class BilinearAttention(nn.Module):
+    def __init__(self, d_query: int, d_key: int, dropout: float):
+        super().__init__()
+        self.M = nn.Parameter(torch.randn(d_query, d_key) / math.sqrt(d_query))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        scores = queries @ self.M @ keys.mT / math.sqrt(self.M.numel())
+        self.attention_weights = masked_softmax(scores, valid_lens)
+        return self.dropout(self.attention_weights) @ values
