@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the mean of the products is taken over all leading axes together
+# mistake: one_mean_for_the_batch
 import torch
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the scores go through tanh before the softmax, as if they came from a hidden layer
+# mistake: tanh_of_the_scores
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: distance_scores, which the module uses, expands the square as |q|^2 + |k|^2 - q.k, without the factor 2 of the middle term
+# mistake: cross_term_halved
 import torch
 from masked_softmax import masked_softmax
 from torch import Tensor, nn

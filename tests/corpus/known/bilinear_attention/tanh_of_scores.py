@@ -1,4 +1,4 @@
-# mistake: the scores go through tanh before the softmax to keep them small
+# mistake: tanh_of_the_scores
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: entropy is divided by log(n_keys), so that it is the share of the largest entropy instead of nats
+# mistake: entropy_as_a_share
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: divides by the share that this draw has kept, not by 1 - rate
+# mistake: divided_by_the_kept_share
 import torch
 from torch import Tensor
 

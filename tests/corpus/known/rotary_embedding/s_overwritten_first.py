@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the second column of a pair is computed with the already turned first column, because it was overwritten
+# mistake: turned_with_the_turned
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: after dropout the weights of each query are normalised again, so that they sum to 1 in training, too
+# mistake: normalised_after_dropout
 import torch
 import torch.nn.functional as F
 from masked_softmax import masked_softmax

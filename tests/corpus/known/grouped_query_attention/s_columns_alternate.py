@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: before out_proj the outputs are joined with the features outside and the heads inside, so the columns of the heads alternate instead of lying side by side
+# mistake: features_of_heads_alternate
 import math
 
 import torch

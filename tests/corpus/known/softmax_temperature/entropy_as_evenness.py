@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the entropy is divided by log(n_keys), so that it lies between 0 and 1
+# mistake: entropy_as_a_share
 import math
 
 import torch

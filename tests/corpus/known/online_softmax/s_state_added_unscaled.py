@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the total of the state is added to the new total as it is, without the factor exp(m_old - m_new)
+# mistake: state_not_rescaled
 import math
 
 import torch

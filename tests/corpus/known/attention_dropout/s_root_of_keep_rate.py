@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the kept weights are divided by sqrt(1 - rate), which preserves the mean square, instead of by 1 - rate
+# mistake: divided_by_a_root
 import math
 
 import torch

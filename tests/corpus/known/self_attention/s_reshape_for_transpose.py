@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: scores_by_product turns inputs into (d, n_tokens) with reshape instead of a transpose, so the numbers are scrambled
+# mistake: reshaped_for_transposed
 import torch
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: tempered_softmax raises the plain softmax to the power 1 / temperature and does not normalise again
+# mistake: powers_not_normalised
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: valid_lens is taken as the index of the last valid key, so that every query attends to one key too many
+# mistake: one_key_too_many
 import math
 
 import torch

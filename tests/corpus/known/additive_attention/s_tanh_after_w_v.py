@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: w_v is applied to the plain sum and tanh to the score that comes out, instead of tanh first and w_v last
+# mistake: tanh_of_the_score
 import torch
 from masked_softmax import masked_softmax
 from torch import Tensor, nn

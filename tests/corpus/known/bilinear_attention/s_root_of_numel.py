@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the scores are divided by the root of the number of entries of M, sqrt(d_query * d_key), instead of sqrt(d_key)
+# mistake: scaled_by_root_of_both_sizes
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: |k|^2 and |q|^2 are means over the features instead of sums
+# mistake: mean_of_squares
 from masked_softmax import masked_softmax
 from torch import Tensor, nn
 

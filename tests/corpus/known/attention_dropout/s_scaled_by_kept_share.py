@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the kept weights are divided by the share that happened to be kept in this draw instead of by 1 - rate
+# mistake: divided_by_the_kept_share
 import torch
 from torch import Tensor
 

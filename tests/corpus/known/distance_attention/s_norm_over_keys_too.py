@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: |k|^2 is summed over the keys as well as over the features, so every key gets the same norm
+# mistake: key_norms_added_up
 import torch
 import torch.nn.functional as F
 from masked_softmax import masked_softmax

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: split_weights joins the transposed weights to (d_in, num_heads * d_out) and then reshapes instead of transposing back
+# mistake: reshaped_for_transposed
 import torch
 from causal_attention import CausalAttention
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: softmax_stable divides each row by its largest absolute score instead of subtracting the largest score
+# mistake: largest_score_divided
 import torch
 from torch import Tensor
 

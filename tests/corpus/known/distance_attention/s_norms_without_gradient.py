@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the squared norms are computed under no_grad, so that the gradients of keys and queries lack the part of the norms
+# mistake: norms_detached
 import torch
 from masked_softmax import masked_softmax
 from torch import Tensor, nn

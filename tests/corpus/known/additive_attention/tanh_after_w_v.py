@@ -1,4 +1,4 @@
-# mistake: the tanh comes after w_v instead of before it
+# mistake: tanh_of_the_score
 import torch
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: variance_of_products subtracts the mean of the products of the whole batch instead of the mean of each row of n products
+# mistake: one_mean_for_the_batch
 import torch
 from torch import Tensor
 

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the projected query is normalised to length 1 before the product with the keys
+# mistake: query_normalised
 import math
 
 import torch
