@@ -59,7 +59,7 @@ def _grade(cli: Cli, course_root: Path, out: Path) -> None:
     texts = {
         "s001": (OUTSIDE / "length_zero_as_one.py").read_text(),
         "s002": (OUTSIDE / "m05_at_least_one_key.py").read_text(),
-        "s003": (OUTSIDE / "keeps_the_last_keys.py").read_text(),
+        "s003": (OUTSIDE / "sigmoid_weights.py").read_text(),
         "s004": (course_root / "reference" / NAME / "solution.py").read_text(),
     }
     files = {f"{student}/{NAME}.py": text for student, text in texts.items()}
