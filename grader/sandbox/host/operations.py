@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from fnmatch import translate
 
 from grader.errors import StudentFailure
 from grader.report import Frame
@@ -93,10 +95,17 @@ class OperationCounts:
         for name, sentence in HIDING.items():
             if self._unseen[name]:
                 raise StudentFailure("Forbidden", sentence)
+        is_forbidden = _any_of(tuple(forbidden)).match
         for name in self.counts:
             plain = "torch." + name.partition(".")[2]
-            if any(fnmatchcase(plain, pattern) for pattern in forbidden):
+            if is_forbidden(plain):
                 raise forbidden_call(plain)
+
+
+@functools.cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Return an expression that matches a name which one of an exercise's patterns matches."""
+    return re.compile("|".join(map(translate, patterns or ("",))))
 
 
 def forbidden_call(name: str, *frames: Frame) -> StudentFailure:
