@@ -86,6 +86,19 @@ def test_a_fact_is_not_said_of_noise(name: str) -> None:
     assert getattr(facts, name)(compared(EXPECTED + noise)) == ""
 
 
+def test_a_place_that_is_slightly_wrong_is_said_to_be_so() -> None:
+    near = EXPECTED.clone()
+    near[1] += 1e-5
+    says = "the output is wrong only in batch item 1 by at most 1e-05, and right elsewhere."
+    assert facts.only_some(compared(near)) == says
+
+
+def test_rows_of_equal_weights_are_said_to_be_equal() -> None:
+    equal = (EXPECTED > 0).double()
+    says = facts.softmax_of_multiples(compared(equal / equal.sum(-1, keepdim=True)))
+    assert says == "in each row of the output, all weights that are not 0 are equal."
+
+
 def test_what_is_right_on_the_diagonal_alone_is_said() -> None:
     others = EXPECTED + (1 - torch.eye(4, dtype=torch.float64))
     says = "the output is right only on the diagonal, and wrong elsewhere."

@@ -309,9 +309,12 @@ def softmax_of_multiples(c: Compared) -> str:
     factor = float((ours * theirs).sum() / (theirs * theirs).sum())
     if not 1e-3 < abs(factor - 1) < math.inf:
         return ""
+    factor = 0.0 if abs(factor) < CLOSE else factor
     scores = (c.expected.log() * factor).masked_fill(c.expected == 0, -torch.inf)
     if not c.is_same(c.actual, torch.softmax(scores, dim=-1).nan_to_num(0.0)):
         return ""
+    if not factor:
+        return f"in each row of {c.what}, all weights that are not 0 are equal."
     return f"each row of {c.what} is what softmax makes of the right scores times {factor:.4g}."
 
 
@@ -362,7 +365,9 @@ def on_the_diagonal(c: Compared) -> str:
 def only_some(c: Compared) -> str:
     """Say in which places along one axis all wrong values lie."""
     places = _places(c)
-    return f"{c.what} is wrong {places}, and right elsewhere." if places else ""
+    worst, _ = _worst(c)
+    by = f" by at most {worst:.2g}" if slightly(c) else ""
+    return f"{c.what} is wrong {places}{by}, and right elsewhere." if places else ""
 
 
 def slightly(c: Compared) -> str:
