@@ -162,13 +162,19 @@ class _Search:
         fits = [fit for fit in map(self._fit, singles) if fit.touched]
         pairs = [fit for fit in self._pairs(fits) if self._agrees(fit)]
         found, left = min((found, left), self._chosen(strict + pairs), key=_left)
-        if left & self._principal:  # a mistake of which an edge comes out in another way
-            lenient = [fit for fit in fits if self._agrees(fit, self._principal)]
-            if not lenient:
-                pairs = list(self._pairs(fits, self._principal))
-                lenient = [fit for fit in pairs if self._agrees(fit, self._principal)]
+        # A mistake of which an edge comes out in another way, or the gradient as well.
+        for within in (
+            self._principal,
+            self._principal & ~self._catalogue.of_aspects(["gradient"]),
+        ):
+            if not left & within:
+                break
+            lenient = [fit for fit in fits if self._agrees(fit, within)]
+            if not lenient and within == self._principal:
+                pairs = list(self._pairs(fits, within))
+                lenient = [fit for fit in pairs if self._agrees(fit, within)]
             others = self._chosen(lenient)
-            if _left(others, self._principal) < _left((found, left), self._principal):
+            if _left(others, within) < _left((found, left), within):
                 found, left = others
         return found, left
 
