@@ -20,7 +20,13 @@ from torch import Tensor
 from grader.grading import compare
 from grader.sandbox.host.proxies import Remote
 
-TOLERANCE = {**compare.TOLERANCE, torch.float64: (1e-6, 1e-8)}  # dtype: (relative, absolute)
+TOLERANCE = {  # dtype: (relative, absolute)
+    **compare.TOLERANCE,
+    torch.float64: (1e-6, 1e-8),
+    # Twice as much as in a check: a wrong answer may be computed in another order, too.
+    torch.float16: (2e-2, 2e-3),
+    torch.bfloat16: (6e-2, 2e-2),
+}
 NEAR = 20.0  # times the tolerance, for a difference that may be absent with other inputs
 MAX_NUMBERS = 20_000  # of one answer; those that are longer count as one and the same
 ROUNDING = {  # dtype: (relative, absolute), for operations in another order
