@@ -11,7 +11,7 @@ import torch
 from grader.course.course import Course, Exercise
 from grader.grading.diagnosis.answers import Answer, Values
 from grader.grading.diagnosis.computed import ComputedCatalogue, FaultyProgram
-from grader.grading.diagnosis.encoding import plain_answer, plain_form
+from grader.grading.diagnosis.encoding import plain_answer, plain_form, rounded
 from grader.grading.diagnosis.probes import Probe
 from grader.grading.diagnosis.record import (
     FORMAT,
@@ -35,7 +35,6 @@ NUMBERS = (
     *("50", "100", "1000", "1e4", "1e5", "1e6", "1e7", "1e8", "1e9", "1e10", "1e12", "1e15"),
     *("1e20", "1e30"),
 )
-GRID = 2**33  # a sum is a multiple of 1 / GRID: a tenth of the least tolerance for sums, 1e-9
 MAX_FORMS = 2  # of two mistakes at once, counted from the first form of each
 
 
@@ -129,12 +128,8 @@ class _Recorder:
 
     def _sketch(self, answer: Answer) -> Sketch:
         form = self._forms.setdefault(plain_form(answer), len(self._forms))
-        return Sketch(form, _rounded(answer.sketch[0]) if isinstance(answer, Values) else 0.0)
-
-
-def _rounded(total: float) -> float:
-    """Return a sum without the bits that no comparison sees, which would not compress."""
-    return round(total * GRID) / GRID
+        total = answer.sketch[0] if isinstance(answer, Values) else 0.0
+        return Sketch(form, float(rounded(torch.tensor(total, dtype=torch.float64))))
 
 
 def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:
