@@ -29,18 +29,28 @@ from grader.sandbox.host.proxies import Student, code_of
 __all__ = [
     "ASPECTS",
     "EDGES",
+    "LUCK",
     "Aspect",
     "Rng",
     "build",
+    "dropped_weights",
+    "extremes",
     "gradients",
     "probe",
     "seeded",
+    "share_of_zeros",
     "works",
     "written",
 ]
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
 MAX_KEPT = 1_000  # numbers of one parameter that are kept
+LUCK = "a matter of luck"  # the answer where code draws in a way that no probe can foresee
+FEW = 4  # values that a number has if two others are dropped, or not
+LEVELS = (0.2, 0.4, 0.6, 0.8)  # of a share of zeros; at a usual rate, no right one is near
+CALLS, COPIES = 16, 100  # that a share of zeros is counted over
+DRAWS = 800  # in which every combination of a few dropped numbers comes up
+ALIKE = 1e-3  # of the largest draw of a number, what two draws of one number may differ by
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -203,3 +213,119 @@ def seeded(student: Student, seed: int) -> AbstractContextManager[None]:
     """
     code_of(student).manual_seed(seed)
     return contextlib.nullcontext()
+
+
+def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[str, Tensor]:
+    """Return how dropout treats weights in many draws, which does not depend on what is drawn.
+
+    `outputs` are those of one and the same input, (draws, ..., n_queries, d), and `values` what the
+    weights are multiplied by, (..., n_keys, d); they determine the weights, so d must not be less
+    than n_keys. `visible` marks the weights that count, (n_queries, n_keys).
+
+    The first query attends to one key, and the second to two. "weights" says which weights are
+    always either 0 or one other number, "outputs" which numbers of the outputs, "few" whether
+    those of the second query have no more values than two draws give, and "apart" which of two
+    weights are dropped without the other: (weights, weights).
+
+    Example::
+
+        @probe("training")
+        def dropped_together(student, rng):
+            \"\"\"Which weights are dropped together at a rate of a half.\"\"\"
+            attention = student.DotProductAttention(0.5).train()
+            queries, keys, values = (rng.randn(2, 3, 4) for _ in range(3))
+            lens = torch.tensor([[1, 2, 3], [1, 2, 3]])
+            draws = [attention(queries, keys, values, lens) for _ in range(40)]
+            return dropped_weights(torch.stack(draws), values, torch.ones(3, 3).tril().bool())
+    """
+    outputs, values = outputs.detach().double(), values.detach().double()
+    weights = outputs @ torch.linalg.pinv(values)  # (draws, ..., n_queries, n_keys)
+    are_whole, zero = _whole(weights[..., visible].flatten(1))  # (weights,), (draws, weights)
+    are_dropped = are_whole & zero.any(0) & ~zero.all(0)  # (weights,)
+    differ = (zero.unsqueeze(2) != zero.unsqueeze(1)).any(0)  # (weights, weights)
+    return {
+        "weights": are_whole,
+        "few": _number_of_values(outputs[..., 1, :].flatten(1)) <= FEW,
+        "apart": differ & are_dropped & are_dropped.unsqueeze(1),
+        "outputs": _whole(outputs.flatten(1))[0],
+    }
+
+
+def share_of_zeros(student: Student, call: Callable[..., Any], *inputs: Tensor) -> Tensor | str:
+    """Return above which levels the share of zeros lies of each number in an output.
+
+    The first value is of 0.2, then come 0.4, 0.6 and 0.8: (4, ...). Many copies of the inputs are
+    given, whose first axis is of size 1. If all copies lose the same, the share is `LUCK`.
+
+    Example::
+
+        @probe("training")
+        def share_dropped(student, rng):
+            \"\"\"How often a single token is dropped at a rate of 0.3.\"\"\"
+            attention = build(student.CausalAttention, 3, 4, 6, 0.3, rng=rng).train()
+            return share_of_zeros(student, attention, rng.randn(1, 1, 3))
+    """
+    copies = [each.expand(COPIES, *each.shape[1:]).clone() for each in inputs]
+    with seeded(student, 5):
+        outputs = torch.stack([call(*copies) for _ in range(CALLS)])  # (calls, copies, ...)
+    if (outputs == outputs[:, :1]).all() and (outputs != outputs[:1]).any():
+        return LUCK
+    share = (outputs == 0).double().mean((0, 1))
+    return torch.stack([share > level for level in LEVELS])
+
+
+def extremes(
+    student: Student,
+    call: Callable[..., Tensor],
+    *inputs: Tensor,
+    two_keys: Callable[..., Tensor] | None = None,
+) -> dict[str, Tensor | str]:
+    """Return the largest and the smallest numbers that an output has in many draws.
+
+    Many copies of the inputs are given, whose first axis is of size 1. Every combination of a few
+    dropped numbers comes up, so that the extremes do not depend on what draws them. They are `LUCK`
+    if all copies lose the same, or if `two_keys` shows that numbers behind the weights are dropped:
+    a call with these inputs in which the first query attends to one key, and the second to two.
+
+    Example::
+
+        @probe("training")
+        def dropped(student, rng):
+            \"\"\"The largest and smallest outputs in training with dropout of a half.\"\"\"
+            attention = build(student.CausalAttention, 3, 4, 6, 0.5, rng=rng).train()
+            return extremes(student, attention, rng.randn(1, 4, 3), two_keys=attention)
+    """
+    copies = [each.expand(DRAWS, *each.shape[1:]).clone() for each in inputs]
+    with seeded(student, 3):
+        outputs = call(*copies).detach()  # (draws, ...)
+        is_one_draw = (outputs == outputs[0]).all() and (call(*inputs) != outputs[0]).any()
+        is_luck = is_one_draw or (two_keys is not None and _varies_freely(two_keys(*copies)))
+    if is_luck:
+        return {"largest": LUCK, "smallest": LUCK}
+    return {"largest": outputs.amax(0), "smallest": outputs.amin(0)}
+
+
+def _varies_freely(outputs: Tensor) -> bool:
+    """Return whether draws show that more is dropped than weights, scores, values or outputs.
+
+    `outputs` is (draws, n_queries, d). What such code gives depends on luck, in however many draws:
+    numbers of the queries or the keys are dropped, or of what these are made of.
+    """
+    first, second = (_number_of_values(outputs.detach()[:, place]).max() for place in (0, 1))
+    return bool(first > 2 or (first == 1 and second > FEW))  # 2: 0, and another number
+
+
+def _number_of_values(draws: Tensor) -> Tensor:
+    """Return how many different values each number has: (numbers,), from (draws, numbers)."""
+    steps = draws.sort(dim=0).values.diff(dim=0)  # (draws - 1, numbers)
+    return (steps > ALIKE * draws.abs().amax(0)).sum(0) + 1
+
+
+def _whole(draws: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which numbers are always either 0 or one other number, and where they are 0.
+
+    `draws` is (draws, numbers), and so is the second value.
+    """
+    most = draws.abs().amax(0)  # (numbers,)
+    zero = draws.abs() <= ALIKE * most
+    return (zero | ((draws.abs() - most).abs() <= ALIKE * most)).all(0), zero

@@ -1,0 +1,115 @@
+"""What probes say of dropout tells where it acts, and does not depend on what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from grader.probing import LUCK, dropped_weights, extremes, share_of_zeros
+from grader.sandbox.host.proxies import Student
+
+DRAWS = 40
+VISIBLE = torch.ones(3, 3).tril().bool()  # (n_queries, n_keys)
+
+
+def randn(*shape: int, seed: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+QUERIES, KEYS, VALUES = randn(2, 3, 4), randn(2, 3, 4, seed=2), randn(2, 3, 5, seed=3)
+
+
+def student(more: int) -> Student:
+    """A student whose code runs here; the seeds of two of them differ."""
+    code = SimpleNamespace(manual_seed=lambda seed: torch.manual_seed(seed + more))
+    return cast(Student, SimpleNamespace(__code__=code))
+
+
+def drop(x: Tensor, *alike: int) -> Tensor:
+    """Drop half of the numbers of x, with one draw for all along the axes `alike`."""
+    shape = [1 if axis in alike else size for axis, size in enumerate(x.shape)]
+    return x * (torch.rand(shape) < 0.5) * 2
+
+
+def softmax(scores: Tensor) -> Tensor:
+    return torch.softmax(scores.masked_fill(~VISIBLE, -torch.inf), -1)
+
+
+SCORES = QUERIES @ KEYS.mT
+WAYS: dict[str, Callable[[], Tensor]] = {
+    "weights": lambda: drop(softmax(SCORES)) @ VALUES,
+    "nothing": lambda: softmax(SCORES) @ VALUES,
+    "values": lambda: softmax(SCORES) @ drop(VALUES),
+    "outputs": lambda: drop(softmax(SCORES) @ VALUES),
+    "scores": lambda: softmax(drop(SCORES)) @ VALUES,
+    "queries": lambda: softmax(drop(QUERIES) @ KEYS.mT) @ VALUES,
+    "one draw for all queries": lambda: drop(softmax(SCORES), 1) @ VALUES,
+    "one draw for all keys": lambda: drop(softmax(SCORES), 2) @ VALUES,
+    "one draw for all items": lambda: drop(softmax(SCORES), 0) @ VALUES,
+}
+
+
+def pattern(way: str, seed: int) -> list[int]:
+    """What is said of one way to drop, as numbers."""
+    torch.manual_seed(seed)
+    outputs = torch.stack([WAYS[way]() for _ in range(DRAWS)])
+    said = dropped_weights(outputs, VALUES, VISIBLE)
+    return torch.cat([each.flatten() for each in said.values()]).int().tolist()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_said_of_dropped_weights_does_not_depend_on_the_draws(way: str) -> None:
+    assert pattern(way, 1) == pattern(way, 2) == pattern(way, 3)
+
+
+def test_each_way_to_drop_is_told_from_the_others() -> None:
+    assert len({tuple(pattern(way, 1)) for way in WAYS}) == len(WAYS)
+
+
+def test_dropped_weights_are_dropped_each_on_its_own() -> None:
+    outputs = torch.stack([WAYS["weights"]() for _ in range(DRAWS)])
+    said = dropped_weights(outputs, VALUES, VISIBLE)
+    assert said["weights"].all()
+    assert torch.equal(said["apart"], ~torch.eye(12).bool())
+
+
+def outputs_of(way: str) -> Callable[[Tensor], Tensor]:
+    """A call that drops in one way, in each copy on its own; none of its inputs counts."""
+    return lambda copies: torch.stack([WAYS[way]()[0] for _ in copies])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_extremes_are_the_same_for_any_draws_or_said_to_be_luck(way: str) -> None:
+    call, one = outputs_of(way), torch.zeros(1)
+    found = [extremes(student(seed), call, one, two_keys=call) for seed in range(3)]
+    if way == "queries":
+        assert found == [{"largest": LUCK, "smallest": LUCK}] * 3
+    for end in ("largest", "smallest") if way != "queries" else ():
+        first, *others = (cast(Tensor, each[end]) for each in found)
+        assert all(torch.allclose(first, other) for other in others)
+
+
+def test_extremes_are_luck_if_all_copies_are_dropped_alike() -> None:
+    found = extremes(student(1), lambda x: drop(x, 0), randn(1, 2, 3))
+    assert found == {"largest": LUCK, "smallest": LUCK}
+
+
+@pytest.mark.parametrize(("rate", "levels"), [(0.0, 0), (0.3, 1), (0.5, 2), (0.7, 3), (1.0, 4)])
+def test_the_share_of_zeros_is_told_by_levels(rate: float, levels: int) -> None:
+    student = cast(
+        Student, SimpleNamespace(__code__=SimpleNamespace(manual_seed=torch.manual_seed))
+    )
+    found: Any = share_of_zeros(
+        student, lambda x: x * (torch.rand(x.shape) >= rate), randn(1, 2, 3)
+    )
+    assert found.sum(0).tolist() == [[levels] * 3] * 2
+
+
+def test_a_share_of_zeros_is_luck_if_all_copies_are_dropped_alike() -> None:
+    assert share_of_zeros(student(1), lambda x: drop(x, 0), randn(1, 2, 3)) == LUCK
