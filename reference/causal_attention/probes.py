@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import build, gradients, probe, seeded, written
+from grader.probing import (
+    build,
+    dropped_weights,
+    extremes,
+    gradients,
+    probe,
+    seeded,
+    share_of_zeros,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -39,17 +48,6 @@ def shapes_of(module):
     return {**shapes, "others": sorted(others)}
 
 
-def spread(student, module, x, draws):
-    """Return the largest and the smallest outputs for many copies of one sentence.
-
-    With enough draws each combination of dropped weights comes up, so that these do not depend on
-    what draws them.
-    """
-    with seeded(student, 3):
-        output = module(x.repeat(draws, 1, 1))
-    return {"largest": output.detach().amax(0), "smallest": output.detach().amin(0)}
-
-
 @probe("values")
 def ordinary(student, rng):
     """Fewer tokens than the context is long."""
@@ -83,7 +81,8 @@ def biases(student, rng):
 @probe("options")
 def dropout_in_evaluation(student, rng):
     """Evaluation mode with a dropout rate of a half."""
-    return spread(student, attention(student, rng, dropout=0.5), rng.randn(1, 3, D_IN), 200)
+    module = attention(student, rng, dropout=0.5)
+    return extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
 
 
 @probe("layers")
@@ -120,25 +119,32 @@ def training(student, rng):
 def dropped(student, rng):
     """Training mode with dropout of a half."""
     module = attention(student, rng, dropout=0.5).train()
-    return spread(student, module, rng.randn(1, 4, D_IN), 400)
+    return extremes(student, module, rng.randn(1, 4, D_IN), two_keys=module)
 
 
 @probe("training", decides=False)
 def dropped_less(student, rng):
     """Training mode with a dropout of 0.3."""
     module = attention(student, rng, dropout=0.3).train()
-    return spread(student, module, rng.randn(1, 3, D_IN), 800)
+    return extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
+
+
+@probe("training")
+def weights_dropped(student, rng):
+    """Which weights of two sentences are dropped together, over 40 draws."""
+    module = attention(student, rng, dropout=0.5).train()
+    x = rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
+    values = x @ module.state_dict()["W_value.weight"].T
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)])
+    return dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
 
 
 @probe("training")
 def share_dropped(student, rng):
     """How often the value of a first token is dropped at a rate of 0.3."""
     module, x = attention(student, rng, dropout=0.3).train(), rng.randn(1, 2, D_IN)
-    with seeded(student, 5):
-        output = module(x.repeat(800, 1, 1))
-    share = (output[:, 0] == 0).double().mean(0)  # of each feature
-    # No share of a right draw is near one of these.
-    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
+    return share_of_zeros(student, lambda copies: module(copies)[:, 0], x)
 
 
 @probe("extreme scores")
@@ -227,11 +233,8 @@ def too_long(student, rng):
 @probe("training")
 def share_of_single_tokens(student, rng):
     """How often the value of a token alone is dropped at a rate of 0.3."""
-    module, x = attention(student, rng, dropout=0.3).train(), rng.randn(1, 1, D_IN)
-    with seeded(student, 5):
-        output = module(x.repeat(800, 1, 1))
-    share = (output == 0).double().mean((0, 1))  # of each feature
-    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
+    module = attention(student, rng, dropout=0.3).train()
+    return share_of_zeros(student, module, rng.randn(1, 1, D_IN))
 
 
 @probe("values")

@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import build, gradients, probe, seeded, written
+from grader.probing import (
+    build,
+    dropped_weights,
+    extremes,
+    gradients,
+    probe,
+    seeded,
+    share_of_zeros,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -79,18 +88,43 @@ def training(student, rng):
 
 @probe("training", decides=False)
 def dropped(student, rng):
-    """Training mode with dropout of a quarter."""
-    module = build(student.FeedForward, D_MODEL, D_FF, 0.25, rng=rng).train()
-    with seeded(student, 5):
-        return module(rng.randn(2, 5, D_MODEL))
+    """The largest and smallest outputs in training with dropout of a quarter."""
+    network = build(student.FeedForward, 3, 3, 0.25, rng=rng).train()
+    return extremes(student, network, rng.randn(1, 6, 3))
 
 
 @probe("training", decides=False)
 def dropped_more(student, rng):
-    """Training mode with dropout of two thirds."""
-    module = build(student.FeedForward, D_MODEL, D_FF, 2 / 3, rng=rng).train()
-    with seeded(student, 6):
-        return module(rng.randn(3, 6, D_MODEL))
+    """The largest and smallest outputs in training with dropout of two thirds."""
+    network = build(student.FeedForward, 3, 3, 2 / 3, rng=rng).train()
+    return extremes(student, network, rng.randn(1, 6, 3))
+
+
+@probe("training")
+def units_dropped(student, rng):
+    """Which hidden units of two sentences are dropped together, over 40 draws."""
+    module = build(student.FeedForward, 8, 8, 0.5, rng=rng).train()
+    x = rng.randn(1, 3, 8).repeat(2, 1, 1)
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)])
+    state = module.state_dict()
+    every = torch.ones(3, 8).bool()  # (tokens, units)
+    outputs = outputs - state["linear2.bias"]
+    return dropped_weights(outputs, state["linear2.weight"].T, every)
+
+
+@probe("training")
+def share_dropped(student, rng):
+    """How often a hidden unit is dropped at a rate of 0.3."""
+    module = build(student.FeedForward, 5, 4, 0.3, rng=rng).train()
+    state = module.state_dict()
+    units = torch.linalg.pinv(state["linear2.weight"].T)
+
+    def hidden(x):
+        found = (module(x) - state["linear2.bias"]) @ units
+        return torch.where(found.abs() < 1e-6, 0, found)
+
+    return share_of_zeros(student, hidden, rng.randn(1, 2, 5))
 
 
 @probe("training")

@@ -2,7 +2,17 @@
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.probing import (
+    Aspect,
+    build,
+    dropped_weights,
+    extremes,
+    gradients,
+    probe,
+    seeded,
+    share_of_zeros,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -195,23 +205,31 @@ def dropped(student, rng):
     """The largest and smallest outputs in training with dropout of a half, one head and a cache."""
     module = without_out_proj(attention(student, rng, heads=1, dropout=0.5), D_OUT).train()
     cache = random_cache(rng, batch=1, n_cached=2, heads=1, d_head=D_OUT)
-    x, many = rng.randn(1, 2, D_IN).repeat(400, 1, 1), [c.repeat(400, 1, 1, 1) for c in cache]
-    with seeded(student, 3):
-        output = module(x, tuple(many))[0].detach()
-    # With enough draws each combination of dropped weights comes up.
-    return {"largest": output.amax(0), "smallest": output.amin(0)}
+    return extremes(
+        student,
+        lambda x, *cache: module(x, cache)[0],
+        *(rng.randn(1, 2, D_IN), *cache),
+        two_keys=lambda x, *_: module(x)[0],
+    )
+
+
+@probe("training")
+def weights_dropped(student, rng):
+    """Which weights of two sentences and heads are dropped together, over 40 draws."""
+    made = attention(student, rng, heads=2, d_out=8, context=200, dropout=0.5)
+    module, x = without_out_proj(made, 8).train(), rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
+    values = (x @ module.state_dict()["W_value.weight"].T).unflatten(2, (2, 4))
+    with seeded(student, 7):
+        outputs = torch.stack([module(x)[0] for _ in range(40)]).unflatten(3, (2, 4))
+    visible = torch.ones(3, 3).tril().bool()
+    return dropped_weights(outputs.transpose(2, 3), values.transpose(1, 2), visible)
 
 
 @probe("training")
 def share_dropped(student, rng):
     """How often the value of a first token is dropped at a rate of 0.3, one head."""
     module = without_out_proj(attention(student, rng, heads=1, dropout=0.3), D_OUT).train()
-    x = rng.randn(1, 1, D_IN).repeat(800, 1, 1)
-    with seeded(student, 5):
-        output = module(x)[0]
-    share = (output[:, 0] == 0).double().mean(0)  # of each feature
-    # No share of a right draw is near one of these.
-    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
+    return share_of_zeros(student, lambda x: module(x)[0], rng.randn(1, 1, D_IN))
 
 
 @probe("extreme scores")

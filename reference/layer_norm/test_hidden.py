@@ -35,8 +35,9 @@ def made(code, state, *args, **kwargs):
 
 
 def parameters_of(rng):
-    """Return random parameters by name."""
-    return {"gamma": rng.randn(D_MODEL) * 0.5 + 1, "beta": rng.randn(D_MODEL)}
+    """Return random parameters by name; every other gamma is negative."""
+    signs = (-1.0) ** torch.arange(D_MODEL)
+    return {"gamma": (rng.randn(D_MODEL) * 0.5 + 1) * signs, "beta": rng.randn(D_MODEL)}
 
 
 @pytest.mark.points(0)

@@ -158,6 +158,12 @@ def empty_items(student, rng):
 
 
 @probe("length 0")
+def all_empty(student, rng):
+    """Queries that all have length 0."""
+    return student.masked_softmax(rng.randn(2, 7, N_KEYS), torch.zeros(2, 7, dtype=torch.int64))
+
+
+@probe("length 0")
 def undefined(student, rng):
     """Which weights are nan where some queries have length 0."""
     lens = torch.tensor([[0, 2, 1, 0], [3, 0, 0, 5]])

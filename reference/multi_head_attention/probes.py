@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import build, gradients, probe, seeded, written
+from grader.probing import (
+    build,
+    dropped_weights,
+    extremes,
+    gradients,
+    probe,
+    seeded,
+    share_of_zeros,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -45,17 +54,6 @@ def without_out_proj(module, size=D_OUT):
     state = {"out_proj.weight": identity, "out_proj.bias": torch.zeros_like(identity[0])}
     module.load_state_dict(state, strict=False)
     return module
-
-
-def spread(student, module, x, draws):
-    """Return the largest and the smallest outputs for many copies of one sentence.
-
-    With enough draws each combination of dropped weights comes up, so that these do not depend on
-    what draws them.
-    """
-    with seeded(student, 3):
-        output = module(x.repeat(draws, 1, 1))
-    return {"largest": output.detach().amax(0), "smallest": output.detach().amin(0)}
 
 
 @probe("values")
@@ -110,7 +108,7 @@ def not_causal_with_biases(student, rng):
 def dropout_in_evaluation(student, rng):
     """Evaluation mode with a dropout rate of a half, one head."""
     module = without_out_proj(attention(student, rng, heads=1, dropout=0.5))
-    return spread(student, module, rng.randn(1, 3, D_IN), 200)
+    return extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
 
 
 @probe("layers")
@@ -147,28 +145,36 @@ def training(student, rng):
 def dropped(student, rng):
     """Training mode with dropout of a half, one head."""
     module = without_out_proj(attention(student, rng, heads=1, dropout=0.5)).train()
-    return spread(student, module, rng.randn(1, 4, D_IN), 400)
+    return extremes(student, module, rng.randn(1, 4, D_IN), two_keys=module)
 
 
 @probe("training", decides=False)
 def dropped_less(student, rng):
     """Training mode with a dropout of 0.3, one head, without the causal mask."""
-    module = without_out_proj(attention(student, rng, heads=1, dropout=0.3, causal=False)).train()
-    return spread(student, module, rng.randn(1, 3, D_IN), 800)
+    causal, module = (
+        without_out_proj(attention(student, rng, heads=1, dropout=0.3, causal=causal)).train()
+        for causal in (True, False)
+    )
+    return extremes(student, module, rng.randn(1, 3, D_IN), two_keys=causal)
+
+
+@probe("training")
+def weights_dropped(student, rng):
+    """Which weights of two sentences and heads are dropped together, over 40 draws."""
+    made = attention(student, rng, heads=2, d_out=8, dropout=0.5)
+    module, x = without_out_proj(made, 8).train(), rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
+    values = (x @ module.state_dict()["W_value.weight"].T).unflatten(2, (2, 4))
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)]).unflatten(3, (2, 4))
+    visible = torch.ones(3, 3).tril().bool()
+    return dropped_weights(outputs.transpose(2, 3), values.transpose(1, 2), visible)
 
 
 @probe("training")
 def share_dropped(student, rng):
     """How often the value of a first token is dropped at a rate of 0.3, one head."""
-    module, x = (
-        without_out_proj(attention(student, rng, heads=1, dropout=0.3)),
-        rng.randn(1, 2, D_IN),
-    )
-    with seeded(student, 5):
-        output = module.train()(x.repeat(800, 1, 1))
-    share = (output[:, 0] == 0).double().mean(0)  # of each feature
-    # No share of a right draw is near one of these.
-    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.3)).train()
+    return share_of_zeros(student, lambda x: module(x)[:, 0], rng.randn(1, 2, D_IN))
 
 
 @probe("extreme scores")

@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, seeded, written
+from grader.probing import (
+    Aspect,
+    dropped_weights,
+    extremes,
+    gradients,
+    probe,
+    seeded,
+    share_of_zeros,
+    written,
+)
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
@@ -24,16 +33,14 @@ def attention(student, dropout=0.0):
     return student.DotProductAttention(dropout).eval()
 
 
-def spread(student, module, rng, draws, n_queries=2, n_keys=4):
-    """Return the largest and the smallest outputs for many copies of one batch item.
+def extremes_of(student, module, rng, n_keys=4):
+    """Return the largest and the smallest outputs of two queries in many draws."""
+    inputs = qkv(rng, 1, 2, n_keys)
 
-    With enough draws each combination of dropped weights comes up, so that these do not depend on
-    what draws them.
-    """
-    copies = (tensor.repeat(draws, 1, 1) for tensor in qkv(rng, 1, n_queries, n_keys))
-    with seeded(student, 3):
-        output = module(*copies)
-    return {"largest": output.amax(0), "smallest": output.amin(0)}
+    def two_keys(*many):
+        return module(*many, torch.tensor([[1, 2]]).repeat(len(many[0]), 1))
+
+    return extremes(student, module, *inputs, two_keys=two_keys)
 
 
 @probe(PRODUCT)
@@ -101,7 +108,7 @@ def lengths_of_items_in_a_square(student, rng):
 @probe("options")
 def dropout_in_evaluation(student, rng):
     """Evaluation mode with a dropout rate of a half."""
-    return spread(student, attention(student, 0.5), rng, 200)
+    return extremes_of(student, attention(student, 0.5), rng)
 
 
 @probe("lengths per query")
@@ -146,10 +153,12 @@ def kept_after_another_call(student, rng):
 def kept_in_training(student, rng):
     """The weights of the last call in training mode with dropout of a half, over many draws."""
     module = attention(student, 0.5).train()
-    with seeded(student, 4):
-        module(*(tensor.repeat(300, 1, 1) for tensor in qkv(rng, 1)))
-    weights = module.attention_weights.double()
-    return {"largest": weights.amax(0), "smallest": weights.amin(0)}
+
+    def kept(*many):
+        module(*many, torch.tensor([[1, 2, 3]]).repeat(len(many[0]), 1))
+        return module.attention_weights.double()
+
+    return extremes(student, kept, *qkv(rng, 1), two_keys=kept)
 
 
 @probe("gradient")
@@ -173,24 +182,30 @@ def training(student, rng):
 @probe("training", decides=False)
 def dropped(student, rng):
     """Training mode with dropout of a half."""
-    return spread(student, attention(student, 0.5).train(), rng, 400)
+    return extremes_of(student, attention(student, 0.5).train(), rng)
 
 
 @probe("training", decides=False)
 def dropped_less(student, rng):
     """Training mode with a dropout of 0.3."""
-    return spread(student, attention(student, 0.3).train(), rng, 800, n_keys=3)
+    return extremes_of(student, attention(student, 0.3).train(), rng, n_keys=3)
+
+
+@probe("training")
+def weights_dropped(student, rng):
+    """Which weights of two items are dropped together, over 40 draws."""
+    module = attention(student, 0.5).train()
+    queries, keys, values = (tensor * 0.5 for tensor in qkv(rng, n_queries=3, n_keys=3))
+    with seeded(student, 7):
+        lens = torch.tensor([[1, 2, 3], [1, 2, 3]])
+        outputs = torch.stack([module(queries, keys, values, lens) for _ in range(40)])
+    return dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
 
 
 @probe("training")
 def share_dropped(student, rng):
     """How often the only key is dropped at a rate of 0.3."""
-    module = attention(student, 0.3).train()
-    with seeded(student, 5):
-        output = module(*(tensor.repeat(800, 1, 1) for tensor in qkv(rng, 1, 2, 1)))
-    share = (output == 0).double().mean(0)  # of each query and feature
-    # No share of a right draw is near one of these.
-    return torch.stack([share > level for level in (0.2, 0.4, 0.6, 0.8)])
+    return share_of_zeros(student, attention(student, 0.3).train(), *qkv(rng, 1, 2, 1))
 
 
 @probe("length 0")
