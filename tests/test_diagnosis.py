@@ -72,6 +72,38 @@ def test_a_mistake_that_fails_other_checks_than_in_the_catalogue_is_shown_under_
 
 
 @pytest.mark.slow
+def test_where_dropout_acts_is_named_whatever_draws_it(diagnose: Diagnose) -> None:
+    by_hand = (
+        "values = values * (torch.rand(values.shape) > self.dropout.p) / (1 - self.dropout.p)\n"
+        "        values = values.nan_to_num(0.0, 0.0, 0.0)"
+    )
+    found = diagnose(
+        "causal_attention",
+        (
+            "weights = self.dropout(weights)",
+            f"if self.training:\n            {by_hand.replace(chr(10), chr(10) + '    ')}",
+        ),
+    )
+    assert (found.faults, found.complete) == (("dropout_on_the_values",), True)
+
+
+@pytest.mark.slow
+def test_a_mistake_is_named_if_its_gradient_is_another(diagnose: Diagnose) -> None:
+    """The maximum has no gradient here; in right code, that changes nothing."""
+    found = diagnose(
+        "online_softmax",
+        (
+            "total = total * (maximum - anchor).exp() + added",
+            "known = maximum.masked_fill(maximum == -torch.inf, 0.0)\n"
+            "        total = total * (anchor - known).exp() + added",
+        ),
+        ("scores.amax(dim=-1))", "scores.detach().amax(dim=-1))"),
+    )
+    assert found.faults == ("inverse_rescale",)
+    assert found.besides == "This comes out otherwise than asked, too: the gradients."
+
+
+@pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None
 

@@ -18,8 +18,9 @@ from grader.course.named import Named, load_named, save_named
 from grader.grading import signatures
 
 ROOT = Path(__file__).parent.parent
-OUTSIDE = ROOT / "tests" / "corpus" / "outside" / "masked_softmax"
+CORPUS = ROOT / "tests" / "corpus"
 NAME = "masked_softmax"
+KNOWN, OUTSIDE = CORPUS / "known" / NAME, CORPUS / "outside" / NAME  # in the whole catalogue
 SAYS = "A length of 0 is taken as 1"
 FAULTS = ("lengths_cut_to_integers", "weights_as_float64")
 
@@ -57,8 +58,8 @@ def graded(cli: Cli, course_root: Path, tmp_path: Path) -> Path:
 
 def _grade(cli: Cli, course_root: Path, out: Path) -> None:
     texts = {
-        "s001": (OUTSIDE / "length_zero_as_one.py").read_text(),
-        "s002": (OUTSIDE / "m05_at_least_one_key.py").read_text(),
+        "s001": (KNOWN / "length_zero_as_one.py").read_text(),
+        "s002": (KNOWN / "m05_at_least_one_key.py").read_text(),
         "s003": (OUTSIDE / "sigmoid_weights.py").read_text(),
         "s004": (course_root / "reference" / NAME / "solution.py").read_text(),
     }
@@ -124,7 +125,7 @@ def test_later_hand_ins_and_other_classes_are_told_the_name(
     cli: Cli, graded: Path, course_root: Path, tmp_path: Path
 ) -> None:
     cli("name", group_of(graded), "--says", SAYS, "--in", graded, "--course", course_root)
-    text = (OUTSIDE / "m05_at_least_one_key.py").read_text().replace("clamp(min=1)", "clip(1)")
+    text = (KNOWN / "m05_at_least_one_key.py").read_text().replace("clamp(min=1)", "clip(1)")
     folder = hand_in(tmp_path / "next", {f"s009/{NAME}.py": text})
     cli("batch", folder, "--out", tmp_path / "out2", "--course", course_root)
     assert SAYS in (tmp_path / "out2" / "reports" / "s009.md").read_text()

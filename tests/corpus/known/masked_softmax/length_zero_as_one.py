@@ -1,4 +1,4 @@
-# mistake: length 0 is taken as 1
+# mistake: length_zero_as_one
 import torch
 from torch import nn
 

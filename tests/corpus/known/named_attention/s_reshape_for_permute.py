@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: contract brings the right tensor into the order of the aligned axes with reshape instead of permute, so its entries are scrambled if its axes come in another order
+# mistake: aligned_by_reshape
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the heads are stacked on the batch axis head by head (chunk and cat), but unstacked as if they were stored item by item, so for several items heads of different items are mixed
+# mistake: heads_of_several_items
 import torch
 from torch import Tensor, nn
 

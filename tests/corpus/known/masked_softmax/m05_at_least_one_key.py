@@ -1,4 +1,4 @@
-# mistake: clamps the lengths to at least 1 to avoid nan
+# mistake: length_zero_as_one
 # true: a row of length 0 puts weight 1 on key 0; everything else is right
 import torch
 from torch import Tensor

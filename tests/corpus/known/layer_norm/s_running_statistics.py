@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: running averages of mean and variance are kept in training and used in eval mode, as in batch norm, instead of the token's own mean and variance
+# mistake: kept_averages_in_evaluation
 import torch
 from torch import Tensor, nn
 
