@@ -49,6 +49,8 @@ def assert_slopes(
     for training in (False, True) if theirs.is_module else (False,):
         for program in (theirs, ours):
             program.run(training=training)
+        for name in theirs.frozen & ours.values().keys():
+            expect(False, f"no gradient reaches {name}: its requires_grad is False")
         output, right = theirs.output, ours.output
         too_large = f"the output has shape {tuple(output.shape)}, far larger than asked"
         expect(output.numel() <= MOST * right.numel(), too_large)
@@ -141,6 +143,12 @@ class _Program:
     def values(self) -> dict[str, Tensor]:
         """Return what the output may depend on: floating-point inputs, and parameters."""
         return {**self._moving, **self._parameters()}
+
+    @property
+    def frozen(self) -> set[str]:
+        """The names of parameters that get no gradient."""
+        found = self._code.named_parameters() if self.is_module else ()
+        return {name for name, value in found if not value.requires_grad}
 
     def _parameters(self) -> dict[str, Tensor]:
         found = self._code.named_parameters() if self.is_module else ()
