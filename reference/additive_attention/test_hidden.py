@@ -28,6 +28,7 @@ from grader.testing import (
 )
 
 SIZES = (4, 3, 7, 0.0)  # d_query, d_key, num_hiddens, dropout
+RATE = 0.43  # of the weights that are dropped
 
 
 def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
@@ -116,8 +117,8 @@ def test_lengths(student, reference, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_attention_weights(student, reference, rng):
     """After a call, attention_weights holds the weights as they are before dropout."""
-    theirs, ours = pair(student, reference, rng, 0.4)
-    sizes, state = (*SIZES[:3], 0.4), theirs.state_dict()
+    theirs, ours = pair(student, reference, rng, RATE)
+    sizes, state = (*SIZES[:3], RATE), theirs.state_dict()
     queries, keys, _ = draw(rng)
     # With these values, the output is the weights.
     inputs = queries, keys, torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)
@@ -137,7 +138,7 @@ def test_attention_weights(student, reference, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_dropout(student, reference, rng):
     """In training mode, weights are dropped, each on its own; the others are divided by 1 - p."""
-    theirs, _ = pair(student, reference, rng, 0.4)
+    theirs, _ = pair(student, reference, rng, RATE)
     queries, keys, _ = draw(rng, batch=1)
     eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
     # With these values, the output is the weights, twice.
@@ -159,8 +160,10 @@ def test_dropout(student, reference, rng):
         "numbers of the output are dropped, not weights",
     )
     dropped = output == 0
-    assert_close(output, torch.where(dropped, 0.0, weights / 0.6), "the output in training mode")
-    assert_dropped(dropped[..., :6], 0.4, "weights")
+    assert_close(
+        output, torch.where(dropped, 0.0, weights / (1 - RATE)), "the output in training mode"
+    )
+    assert_dropped(dropped[..., :6], RATE, "weights")
     assert_drawn_anew(theirs, *many)
 
 

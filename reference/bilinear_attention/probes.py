@@ -70,9 +70,10 @@ def in_training(student, rng):
     with seeded(student, 1):
         output = attention.train()(*inputs)
     dropped = output == 0
-    factors = torch.where(dropped, 1 / 0.6, output / weights)  # the same for any draws
-    if (factors[~dropped] - factors[~dropped].mean()).abs().max() > 1e-3:
+    factors = (output / weights)[~dropped]  # the same for any draws
+    if factors.numel() and (factors - factors.mean()).abs().max() > 1e-3:
         return {"factors": LUCK, "pairs": LUCK}  # numbers behind the weights are dropped
+    factors = torch.full_like(output, float(factors.mean().nan_to_num()))
     are_pairs = torch.equal(dropped[..., :6], dropped[..., 6:])
     return {"factors": factors, "pairs": [are_pairs] * 10}
 

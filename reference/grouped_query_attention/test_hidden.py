@@ -12,6 +12,7 @@ import torch
 from grader.testing import (
     assert_close,
     assert_depends,
+    assert_drawn_anew,
     assert_dropped,
     assert_dtype,
     assert_memory,
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 BATCH, N_TOKENS, CONTEXT, D_IN, HEADS, KV_HEADS, D_HEAD = 2, 5, 7, 8, 6, 2, 4
 D_OUT = HEADS * D_HEAD
 NAMES = "W_query", "W_key", "W_value"
-DRAWS, RATE = 200, 0.3  # sentences of which the weights are dropped
+DRAWS, RATE = 200, 0.33  # sentences of which the weights are dropped
 
 
 def weights_of(rng, *, d_head=D_HEAD, heads=HEADS, kv_heads=KV_HEADS, d_in=D_IN):
@@ -286,6 +287,7 @@ def test_training(student, reference, rng):
     for module in (made(student, state, dropout=0.5), theirs.eval()):
         assert_same(output_of(module, x), without, "the output in eval mode")
     assert_weights_dropped(student, rng)
+    assert_drawn_anew(made(student, state, dropout=RATE), x.repeat(8, 1, 1))
 
 
 def assert_weights_dropped(student, rng):

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, seeded, works, written
+from grader.probing import Aspect, dropped_weights, gradients, probe, seeded, works, written
 from grader.testing import assert_moves, expect
 
 AXES = ("batch item", "token", "column")  # of an output, in the singular
@@ -139,6 +139,16 @@ def dropped(student, rng):
         output = made(student, dropout=0.4).train()(x)
     found = torch.where(output == 0, plain, output * 0.6)  # the same for any draws
     return {"kept": found.float()[:6], "drops": [bool((output == 0).any())] * 10}
+
+
+@probe("training")
+def sums_dropped(student, rng):
+    """Which numbers of two sentences are dropped together, over 40 draws."""
+    module, x = made(student, dropout=0.5).train(), rng.randn(1, 3, D_MODEL).repeat(2, 1, 1) + 5
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)])
+    every = torch.ones(3, D_MODEL).bool()  # (tokens, features)
+    return dropped_weights(outputs, torch.eye(D_MODEL, dtype=torch.float64), every)
 
 
 @probe("training")

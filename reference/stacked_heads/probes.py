@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.probing import Aspect, build, dropped_weights, gradients, probe, seeded, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -138,6 +138,18 @@ def gradient(student, rng):
 def training(student, rng):
     """Training mode without dropout."""
     return stacked(student, rng).train()(rng.randn(2, 6, D_IN))
+
+
+@probe("training")
+def weights_dropped(student, rng):
+    """Which weights of two sentences and heads are dropped together, over 40 draws."""
+    module = stacked(student, rng, dropout=0.5, heads=2).train()
+    x, state = rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5, module.state_dict()
+    layers = torch.stack([state[f"heads.{head}.W_value.weight"] for head in range(2)])
+    values = (x.unsqueeze(1) @ layers.mT).detach()  # (batch, heads, tokens, d_out)
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)]).unflatten(3, (2, -1))
+    return dropped_weights(outputs.transpose(2, 3), values, torch.ones(3, 3).tril().bool())
 
 
 @probe("training", decides=False)

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 BATCH, N_TOKENS, CONTEXT, D_IN, D_OUT, HEADS = 2, 5, 6, 7, 4, 3
 SIZES = (D_IN, D_OUT, CONTEXT)
 LAYERS = "W_query", "W_key", "W_value"
-DRAWS, RATE = 200, 0.3  # sentences in which weights are dropped
+DRAWS, RATE = 200, 0.33  # sentences in which weights are dropped
 
 
 def weights_of(rng, *, d_in=D_IN, d_out=D_OUT, heads=HEADS):
@@ -184,6 +184,11 @@ def assert_heads_drop(student, state, x):
             expected = (value / (1 - RATE)).expand_as(seen).masked_fill(drops[-1][:, None], 0.0)
             assert_close(seen, expected, "the output of a head in training", atol=1e-4)
     expect(drops, "in training, the output is always 0")
+    module = made(student, state, dropout=RATE).train()
+    silent = (
+        (in_float64(output_of(module, x.repeat(DRAWS, 1, 1))) == 0).flatten(1).all(1)
+    )  # (DRAWS,)
+    expect(silent.double().mean() < RATE / 2, "all heads drop the same weights")
     assert_dropped(torch.stack(drops, dim=-1), RATE, "weights of the heads")
 
 
