@@ -403,23 +403,6 @@ def which_are_drawn(student, rng):
 
 
 @probe(DRAWN)
-def equal_logits(student, rng):
-    """Whether two tokens with equal logits, the last of `top_k`, are both drawn, twelve times."""
-    found = []
-    for number in range(12):
-        made, prompt = writer(student, rng, number), torch.zeros(1, 4, dtype=torch.int64)
-        embedding = made.state_dict()["token_embedding.weight"]
-        embedding[2] = embedding[1]
-        made.load_state_dict({"token_embedding.weight": embedding}, strict=False)
-        last = made(prompt)[0, -1].detach()  # (vocab,)
-        with seeded(student, 9):
-            top_k = int((last > last[1]).sum()) + 1
-            drawn = student.generate(made, prompt.repeat(400, 1), 1, 50.0, top_k)[:, -1]
-        found.append(bool((drawn == 1).any() and (drawn == 2).any()) or bool(last[1] != last[2]))
-    return found
-
-
-@probe(DRAWN)
 def which_follow_each_prompt(student, rng):
     """Which three tokens each of four models draws after each of ten prompts."""
     found = []

@@ -162,13 +162,10 @@ class _Search:
         fits = [fit for fit in map(self._fit, singles) if fit.touched]
         pairs = [fit for fit in self._pairs(fits) if self._agrees(fit)]
         found, left = min((found, left), self._chosen(strict + pairs), key=_left)
-        # A mistake of which an edge comes out in another way, or the gradient as well.
-        for within in (
-            self._principal,
-            self._principal & ~self._catalogue.of_aspects(["gradient"]),
-        ):
+        # A mistake of which the gradient comes out in another way, or an edge.
+        for within in (~self._catalogue.of_aspects(["gradient"]), self._principal):
             if not left & within:
-                break
+                continue
             lenient = [fit for fit in fits if self._agrees(fit, within)]
             if not lenient and within == self._principal:
                 pairs = list(self._pairs(fits, within))
