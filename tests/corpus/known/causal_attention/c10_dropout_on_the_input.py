@@ -1,4 +1,4 @@
-# mistake: applies dropout to x before the projections instead of to the weights
+# mistake: dropout_on_the_input
 # true: right in eval mode and at rate 0; in training the weights are complete and the inputs are dropped
 import torch
 from torch import Tensor, nn

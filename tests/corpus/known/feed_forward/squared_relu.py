@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the ReLU is squared
+# mistake: another_activation
 import torch
 from torch import Tensor, nn
 

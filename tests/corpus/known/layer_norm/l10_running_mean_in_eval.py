@@ -1,5 +1,4 @@
-# exercise: layer_norm
-# mistake: keeps a running mean during training and subtracts it in eval mode, as batch statistics do
+# mistake: kept_averages_in_evaluation
 # true: right in training; in eval mode a token's own mean is not removed
 import torch
 from torch import Tensor, nn

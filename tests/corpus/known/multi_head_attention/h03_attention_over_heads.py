@@ -1,4 +1,4 @@
-# mistake: forgets to move the head axis in front of the tokens, so heads attend to heads within one token
+# mistake: heads_attend_to_heads
 # true: no token ever sees another one; one head gives out_proj of the token's own value
 import torch
 from torch import Tensor, nn

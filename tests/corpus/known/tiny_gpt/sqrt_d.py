@@ -1,4 +1,4 @@
-# mistake: token embeddings are multiplied by the root of d_model
+# mistake: tokens_scaled_up
 import torch
 import torch.nn as nn
 from torch.nn import functional as F

@@ -1,4 +1,4 @@
-# mistake: equals_of_the_last_lost
+# right: with top_k exactly k tokens can be drawn
 from collections.abc import Callable
 
 import torch
