@@ -45,6 +45,7 @@ __all__ = [
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
 MAX_KEPT = 1_000  # numbers of one parameter that are kept
+MAX_COMPARED = 1_000  # numbers that are compared with each other
 LUCK = "a matter of luck"  # the answer where code draws in a way that no probe can foresee
 FEW = 4  # values that a number has if two others are dropped, or not
 LEVELS = (0.2, 0.4, 0.6, 0.8)  # of a share of zeros; at a usual rate, no right one is near
@@ -239,6 +240,8 @@ def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[st
             return dropped_weights(torch.stack(draws), values, torch.ones(3, 3).tril().bool())
     """
     outputs, values = outputs.detach().double(), values.detach().double()
+    if outputs[0].numel() > MAX_COMPARED:
+        raise Mismatch("the output is far larger than the exercise asks for")
     weights = outputs @ torch.linalg.pinv(values)  # (draws, ..., n_queries, n_keys)
     are_whole, zero = _whole(weights[..., visible].flatten(1))  # (weights,), (draws, weights)
     are_dropped = are_whole & zero.any(0) & ~zero.all(0)  # (weights,)

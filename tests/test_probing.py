@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.errors import Mismatch
 from grader.probing import LUCK, dropped_weights, extremes, share_of_zeros
 from grader.sandbox.host.proxies import Student
 
@@ -77,6 +78,12 @@ def test_dropped_weights_are_dropped_each_on_its_own() -> None:
     said = dropped_weights(outputs, VALUES, VISIBLE)
     assert said["weights"].all()
     assert torch.equal(said["apart"], ~torch.eye(12).bool())
+
+
+def test_an_output_of_any_size_is_not_compared_with_itself() -> None:
+    huge = torch.zeros(DRAWS, 40_000, 3, 5)
+    with pytest.raises(Mismatch, match="far larger"):
+        dropped_weights(huge, VALUES[:1], VISIBLE)
 
 
 def outputs_of(way: str) -> Callable[[Tensor], Tensor]:
