@@ -80,9 +80,9 @@ or all if there are fewer, and the last logits decide the next token.
     row of the batch on its own.
   - At temperature 0 it is the token with the largest logit, whatever top_k is:
     the same prompt always gives the same text. temperature < 0: ValueError.
-  - With top_k, only the top_k tokens with the largest logits can be drawn, and
-    those whose logits equal the last of these; a top_k of vocab or more is the
-    same as None. top_k < 1: ValueError.
+  - With top_k, only the top_k tokens with the largest logits can be drawn, and,
+    if you like, those whose logits equal the last of these. A top_k of vocab or
+    more is the same as None. top_k < 1: ValueError.
   - Nothing is dropped while text is generated. Afterwards, the model is in the
     mode that it was in. The result needs no gradients.
 
