@@ -94,6 +94,17 @@ def weights_dropped(student, rng):
 
 
 @probe("training")
+def share_of_a_quarter(student, rng):
+    """Whether about a quarter of the weights are dropped at a rate of 0.25."""
+    attention, inputs = make(student, rng, 0.25).train(), draw(rng, batch=1)
+    queries, keys, _ = (tensor.repeat(800, 1, 1) for tensor in inputs)
+    eye = torch.eye(6, dtype=torch.float64).repeat(800, 1, 1)  # (batch, n_keys, n_keys)
+    with seeded(student, 5):
+        share = float((attention(queries, keys, eye) == 0).double().mean())
+    return [abs(share - 0.25) < 0.03] * 12  # ten standard deviations
+
+
+@probe("training")
 def kept(student, rng):
     """The attention_weights of the second call in training mode."""
     attention = make(student, rng, 0.4).train()

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the padded values are zeroed in place in the tensor of the caller, and dropout is taken as the rate that is kept
+# mistake: rate_of_keeping + writes_into_arguments
 import math
 
 import torch
