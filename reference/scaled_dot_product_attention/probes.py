@@ -199,7 +199,9 @@ def weights_dropped(student, rng):
     with seeded(student, 7):
         lens = torch.tensor([[1, 2, 3], [1, 2, 3]])
         outputs = torch.stack([module(queries, keys, values, lens) for _ in range(40)])
-    return dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
+    said = dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
+    is_nan = 0 * outputs.detach().sum()  # what is not finite says nothing
+    return {name: each + is_nan for name, each in said.items()}
 
 
 @probe("training")
