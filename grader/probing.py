@@ -35,10 +35,13 @@ __all__ = [
     "build",
     "dropped_weights",
     "extremes",
+    "factors_of_kept_weights",
     "gradients",
     "probe",
     "seeded",
+    "share_of_weights_dropped",
     "share_of_zeros",
+    "weights_dropped_together",
     "works",
     "written",
 ]
@@ -226,7 +229,8 @@ def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[st
     The first query attends to one key, and the second to two. "weights" says which weights are
     always either 0 or one other number, "outputs" which numbers of the outputs, "few" whether
     those of the second query have no more values than two draws give, and "apart" which of two
-    weights are dropped without the other: (weights, weights).
+    weights are dropped without the other: (weights, weights). All is nan unless all outputs are
+    finite.
 
     Example::
 
@@ -246,12 +250,13 @@ def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[st
     are_whole, zero = _whole(weights[..., visible].flatten(1))  # (weights,), (draws, weights)
     are_dropped = are_whole & zero.any(0) & ~zero.all(0)  # (weights,)
     differ = (zero.unsqueeze(2) != zero.unsqueeze(1)).any(0)  # (weights, weights)
-    return {
+    said = {
         "weights": are_whole,
         "few": _number_of_values(outputs[..., 1, :].flatten(1)) <= FEW,
         "apart": differ & are_dropped & are_dropped.unsqueeze(1),
         "outputs": _whole(outputs.flatten(1))[0],
     }
+    return {name: _known(each, outputs) for name, each in said.items()}
 
 
 def share_of_zeros(student: Student, call: Callable[..., Any], *inputs: Tensor) -> Tensor | str:
@@ -270,11 +275,12 @@ def share_of_zeros(student: Student, call: Callable[..., Any], *inputs: Tensor) 
     """
     copies = [each.expand(COPIES, *each.shape[1:]).clone() for each in inputs]
     with seeded(student, 5):
-        zero = torch.stack([call(*copies) for _ in range(CALLS)]) == 0  # (calls, copies, ...)
+        outputs = torch.stack([call(*copies) for _ in range(CALLS)])  # (calls, copies, ...)
+    zero = outputs == 0
     if (zero == zero[:, :1]).all() and (zero != zero[:1]).any():
         return LUCK
     share = zero.double().mean((0, 1))
-    return torch.stack([share > level for level in LEVELS])
+    return _known(torch.stack([share > level for level in LEVELS]), outputs)
 
 
 def extremes(
@@ -306,6 +312,88 @@ def extremes(
     if is_luck:
         return {"largest": LUCK, "smallest": LUCK}
     return {"largest": outputs.amax(0), "smallest": outputs.amin(0)}
+
+
+def weights_dropped_together(
+    student: Student, attention: Any, queries: Tensor, keys: Tensor, values: Tensor
+) -> dict[str, Tensor]:
+    """Return the `dropped_weights` of 40 calls of a module with lengths from 1 to 3.
+
+    The inputs are those of two items with three queries and three keys.
+
+    Example::
+
+        @probe("training")
+        def weights_dropped(student, rng):
+            \"\"\"Which weights of two items are dropped together, over 40 draws.\"\"\"
+            attention = student.DotProductAttention(0.5).train()
+            queries, keys, values = (rng.randn(2, 3, 4) for _ in range(3))
+            return weights_dropped_together(student, attention, queries, keys, values)
+    """
+    lens = torch.tensor([[1, 2, 3], [1, 2, 3]])
+    with seeded(student, 7):
+        outputs = torch.stack([attention(queries, keys, values, lens) for _ in range(40)])
+    return dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
+
+
+def factors_of_kept_weights(
+    student: Student, attention: Any, without: Any, queries: Tensor, keys: Tensor
+) -> dict[str, Any]:
+    """Return what the weights that a module keeps are multiplied by, for any draws.
+
+    `without` is the same module without dropout. The values are the unit matrix twice, so that an
+    output holds the weights twice; "pairs" says whether a weight is dropped from both halves. If
+    there is no one factor, numbers behind the weights are dropped, and all is `LUCK`.
+
+    Example::
+
+        @probe("training")
+        def in_training(student, rng):
+            \"\"\"What dropout makes of weights, where the values are the unit matrix, twice.\"\"\"
+            attention, without = (student.DotProductAttention(rate) for rate in (0.4, 0.0))
+            queries, keys = rng.randn(2, 5, 4), rng.randn(2, 6, 4)
+            return factors_of_kept_weights(student, attention.train(), without, queries, keys)
+    """
+    batch, n_keys, _ = keys.shape
+    eye = torch.eye(n_keys, dtype=keys.dtype)  # (n_keys, n_keys)
+    inputs = queries, keys, torch.cat([eye, eye], 1).repeat(batch, 1, 1)
+    weights = without(*inputs)  # (batch, n_queries, 2 * n_keys)
+    with seeded(student, 1):
+        output = attention(*inputs)
+    dropped = output == 0
+    factors = (output / weights)[~dropped].detach()
+    if factors.numel() and (factors - factors.mean()).abs().max() > ALIKE:
+        return {"factors": LUCK, "pairs": LUCK}
+    factors = torch.full_like(output, float(factors.mean().nan_to_num()))
+    are_pairs = torch.equal(dropped[..., :n_keys], dropped[..., n_keys:])
+    return {"factors": factors, "pairs": [are_pairs] * 10}
+
+
+def share_of_weights_dropped(
+    student: Student, attention: Any, queries: Tensor, keys: Tensor
+) -> float:
+    """Return the share of the weights that a module drops; the inputs are those of one item.
+
+    Example::
+
+        @probe("training")
+        def share_of_a_quarter(student, rng):
+            \"\"\"Whether about a quarter of the weights are dropped at a rate of 0.25.\"\"\"
+            attention = student.DotProductAttention(0.25).train()
+            inputs = rng.randn(1, 5, 4), rng.randn(1, 6, 4)
+            return [abs(share_of_weights_dropped(student, attention, *inputs) - 0.25) < 0.03] * 10
+    """
+    eye = torch.eye(keys.shape[1], dtype=keys.dtype)  # (n_keys, n_keys)
+    copies = [tensor.repeat(DRAWS, 1, 1) for tensor in (queries, keys, eye)]
+    with seeded(student, 5):
+        return float((attention(*copies) == 0).double().mean())
+
+
+def _known(said: Tensor, outputs: Tensor) -> Tensor:
+    """Return what is said of outputs, or nan: where one is not finite, none tells what it lacks."""
+    return (
+        said if outputs.isfinite().all() else torch.full_like(said, torch.nan, dtype=torch.double)
+    )
 
 
 def _are_alike(first: Tensor, second: Tensor) -> bool:

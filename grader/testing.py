@@ -375,7 +375,7 @@ def assert_dropped(dropped: Tensor, rate: float, what: str) -> None:
 
     `dropped` says where, (draws, ...), with at least 200 draws. The share may differ from the rate
     by 0.06, or by five standard deviations if the values are few: of right code, one in a million
-    fails.
+    fails. A rate such as 0.39 tells code that cuts it to tenths, too.
 
     Example::
 
@@ -429,14 +429,15 @@ def assert_weights_dropped(
     assert_dropped(dropped, rate, "weights")
 
 
-def assert_drawn_anew(module: Any, *inputs: Tensor, what: str = "weights") -> None:
-    """Raise `Mismatch` if a module drops the same in two calls in training.
+def assert_drawn_anew(in_training: Any, *inputs: Tensor, what: str = "weights") -> None:
+    """Raise `Mismatch` if a module in training, or a function that calls it, drops the same twice.
 
     Example::
 
         def test_draws_anew(student, rng):
             \"\"\"Each call drops others.\"\"\"
-            assert_drawn_anew(student.Attention(0.5), *(rng.randn(2, 30, 5) for _ in range(3)))
+            queries, keys, values = (rng.randn(2, 30, 5) for _ in range(3))
+            assert_drawn_anew(student.Attention(0.5).train(), queries, keys, values)
     """
-    one, other = (in_float64(output_of(module.train(), *inputs)) for _ in range(2))
+    one, other = (in_float64(output_of(in_training, *inputs)) for _ in range(2))
     expect((one != other).any(), f"each call drops the same {what}")

@@ -15,8 +15,11 @@ from grader.commands.build import plan_build
 from grader.course.course import Course, load_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import CourseError
+from grader.grading.diagnosis.record import ENGINE
 from grader.grading.outcomes import points_of
 from grader.grading.suite import Suite, collect_suites
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_the_repositorys_exercises_are_current(course: Course) -> None:
@@ -37,6 +40,14 @@ def test_check_names_what_is_stale_and_writes_nothing(cli: Cli, tiny_copy: Path)
     assert cli("build", "--course", tiny_copy).code == 0
     assert cli("build", "--check", "--course", tiny_copy).code == 0
     assert not (tiny_copy / "exercises" / "tests" / "test_gone.py").exists()
+
+
+def test_recorded_answers_are_of_all_that_probes_import(course: Course) -> None:
+    """Otherwise a change of it would leave answers that no program gives any more."""
+    hashed = {path.relative_to(ROOT / "grader").as_posix() for path in ENGINE}
+    for name in course.names:
+        imported = re.findall(r"^from grader\.(\S+) import", course[name].read("probes.py"), re.M)
+        assert {f"{module.replace('.', '/')}.py" for module in imported} <= hashed, name
 
 
 def test_work_in_exercises_is_kept_before_it_is_overwritten(cli: Cli, tiny_copy: Path) -> None:

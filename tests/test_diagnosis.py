@@ -104,6 +104,19 @@ def test_a_mistake_is_named_if_its_gradient_is_another(diagnose: Diagnose) -> No
 
 
 @pytest.mark.slow
+def test_code_that_leaves_its_arguments_alone_does_not_write_into_them(diagnose: Diagnose) -> None:
+    """The gradient alone is that of a mistake which writes."""
+    found = diagnose(
+        "attention_dropout",
+        (
+            "return weights * kept * factor",
+            "return weights + (weights * kept * factor - weights).detach()",
+        ),
+    )
+    assert found.faults == ()
+
+
+@pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None
 

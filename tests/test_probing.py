@@ -77,7 +77,17 @@ def test_dropped_weights_are_dropped_each_on_its_own() -> None:
     outputs = torch.stack([WAYS["weights"]() for _ in range(DRAWS)])
     said = dropped_weights(outputs, VALUES, VISIBLE)
     assert said["weights"].all()
-    assert torch.equal(said["apart"], ~torch.eye(12).bool())
+    assert torch.equal(said["apart"].bool(), ~torch.eye(12).bool())
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_outputs_that_are_not_finite_say_nothing_of_what_is_dropped(value: float) -> None:
+    """Numbers that are not 0 would count as kept, and those that never are as never dropped."""
+    outputs = torch.stack([WAYS["weights"]() for _ in range(DRAWS)])
+    outputs[3, 1, 2, 0] = value
+    said = dropped_weights(outputs, VALUES, VISIBLE)
+    shares = share_of_zeros(student(1), lambda x: drop(x) * value, randn(1, 2, 3))
+    assert all(each.isnan().all() for each in (*said.values(), cast(Tensor, shares)))
 
 
 def test_an_output_of_any_size_is_not_compared_with_itself() -> None:

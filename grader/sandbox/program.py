@@ -40,6 +40,7 @@ class Program(MetaPathFinder, Loader):
         self._builtins = {**vars(builtins), **shell, **importing}
         self._modules: dict[str, ModuleType] = {}
         self._outside: dict[str, ModuleType | None] = {}
+        self._lines: dict[str, tuple[int, None, list[str], str]] = {}  # by file, for `linecache`
         self._depth = 0
 
     def load(self, name: str) -> ModuleType:
@@ -74,6 +75,7 @@ class Program(MetaPathFinder, Loader):
             self._outside = {name: sys.modules.pop(name, None) for name in self.sources}
             sys.modules.update(self._modules)
             sys.meta_path.insert(0, self)
+            linecache.cache.update(self._lines)  # another program's files may have the same names
 
     def leave(self) -> None:
         """Undo one `enter`; the last one puts other modules of the same names back."""
@@ -101,7 +103,8 @@ class Program(MetaPathFinder, Loader):
         module.__file__ = source.file
         module.__dict__["__builtins__"] = self._builtins
         lines = source.text.splitlines(keepends=True)
-        linecache.cache[source.file] = (len(source.text), None, lines, source.file)
+        self._lines[source.file] = (len(source.text), None, lines, source.file)
+        linecache.cache.update(self._lines)
         if not source.file.endswith(NOTEBOOK):
             exec(_compiled(source.text, source.file), module.__dict__)
             return

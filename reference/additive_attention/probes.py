@@ -2,7 +2,17 @@
 
 import torch
 
-from grader.probing import LUCK, build, dropped_weights, gradients, probe, seeded, written
+from grader.probing import (
+    LUCK,
+    build,
+    factors_of_kept_weights,
+    gradients,
+    probe,
+    seeded,
+    share_of_weights_dropped,
+    weights_dropped_together,
+    written,
+)
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
@@ -66,43 +76,22 @@ def slopes(student, rng):
 @probe("training")
 def in_training(student, rng):
     """What dropout makes of weights, where the values are the unit matrix, twice."""
-    attention = make(student, rng, 0.4)
-    queries, keys, _ = draw(rng)
-    eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
-    inputs = queries, keys, torch.cat([eye, eye], 1).repeat(2, 1, 1)
-    weights = make(student, rng)(*inputs)  # without dropout
-    with seeded(student, 1):
-        output = attention.train()(*inputs)
-    dropped = output == 0
-    factors = (output / weights)[~dropped].detach()  # the same for any draws
-    if factors.numel() and (factors - factors.mean()).abs().max() > 1e-3:
-        return {"factors": LUCK, "pairs": LUCK}  # numbers behind the weights are dropped
-    factors = torch.full_like(output, float(factors.mean().nan_to_num()))
-    are_pairs = torch.equal(dropped[..., :6], dropped[..., 6:])
-    return {"factors": factors, "pairs": [are_pairs] * 10}
+    attention, without = make(student, rng, 0.4).train(), make(student, rng)
+    return factors_of_kept_weights(student, attention, without, *draw(rng)[:2])
 
 
 @probe("training")
 def weights_dropped(student, rng):
     """Which weights of two items are dropped together, over 40 draws."""
-    module = make(student, rng, 0.5).train()
-    queries, keys, values = (tensor * 0.5 for tensor in draw(rng, n_queries=3, n_keys=3))
-    with seeded(student, 7):
-        lens = torch.tensor([[1, 2, 3], [1, 2, 3]])
-        outputs = torch.stack([module(queries, keys, values, lens) for _ in range(40)])
-    said = dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
-    is_nan = 0 * outputs.detach().sum()  # what is not finite says nothing
-    return {name: each + is_nan for name, each in said.items()}
+    inputs = (tensor * 0.5 for tensor in draw(rng, n_queries=3, n_keys=3))
+    return weights_dropped_together(student, make(student, rng, 0.5).train(), *inputs)
 
 
 @probe("training")
 def share_of_a_quarter(student, rng):
     """Whether about a quarter of the weights are dropped at a rate of 0.25."""
-    attention, inputs = make(student, rng, 0.25).train(), draw(rng, batch=1)
-    queries, keys, _ = (tensor.repeat(800, 1, 1) for tensor in inputs)
-    eye = torch.eye(6, dtype=torch.float64).repeat(800, 1, 1)  # (batch, n_keys, n_keys)
-    with seeded(student, 5):
-        share = float((attention(queries, keys, eye) == 0).double().mean())
+    attention, inputs = make(student, rng, 0.25).train(), draw(rng, batch=1)[:2]
+    share = share_of_weights_dropped(student, attention, *inputs)
     return [abs(share - 0.25) < 0.03] * 12  # ten standard deviations
 
 

@@ -152,7 +152,7 @@ def test_dropout(student, reference, rng):
         output, torch.where(dropped, 0.0, weights / (1 - RATE)), "the output in training mode"
     )
     assert_dropped(dropped[..., :6], RATE, "weights")
-    assert_drawn_anew(theirs, *many)
+    assert_drawn_anew(theirs.train(), *many)
     sizes, state = (*SIZES[:2], RATE), theirs.state_dict()
     assert_keeps_weights(lambda: load_parameters(student.BilinearAttention(*sizes), state), rng)
 

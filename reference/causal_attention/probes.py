@@ -137,9 +137,7 @@ def weights_dropped(student, rng):
     values = x @ module.state_dict()["W_value.weight"].T
     with seeded(student, 7):
         outputs = torch.stack([module(x) for _ in range(40)])
-    said = dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
-    is_nan = 0 * outputs.detach().sum()  # what is not finite says nothing
-    return {name: each + is_nan for name, each in said.items()}
+    return dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
 
 
 @probe("training")

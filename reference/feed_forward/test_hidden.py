@@ -131,7 +131,7 @@ def test_dropout(student, rng):
     assert_close(seen, expected, what)
     assert_dropped(dropped[..., :d_ff], rate, "hidden units")
     net = made(student, own_parameters(student, rng), rate)
-    assert_drawn_anew(net, rng.randn(DRAWS, 3, D_MODEL), what="hidden units")
+    assert_drawn_anew(net.train(), rng.randn(DRAWS, 3, D_MODEL), what="hidden units")
     nothing = output(True, (1.0,), second=1, x=x[:1])
     assert_close(nothing, rest[:1], "the output at rate 1, where all hidden units are dropped")
 

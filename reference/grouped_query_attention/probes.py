@@ -196,9 +196,7 @@ def weights_dropped(student, rng):
     with seeded(student, 7):
         outputs = torch.stack([module(x) for _ in range(40)]).unflatten(3, (2, 4))
     visible = torch.ones(3, 3).tril().bool()
-    said = dropped_weights(outputs.transpose(2, 3), values.transpose(1, 2), visible)
-    is_nan = 0 * outputs.detach().sum()  # what is not finite says nothing
-    return {name: each + is_nan for name, each in said.items()}
+    return dropped_weights(outputs.transpose(2, 3), values.transpose(1, 2), visible)
 
 
 @probe("training")

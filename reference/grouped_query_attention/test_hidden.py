@@ -287,7 +287,7 @@ def test_training(student, reference, rng):
     for module in (made(student, state, dropout=0.5), theirs.eval()):
         assert_same(output_of(module, x), without, "the output in eval mode")
     assert_weights_dropped(student, rng)
-    assert_drawn_anew(made(student, state, dropout=RATE), x.repeat(8, 1, 1))
+    assert_drawn_anew(made(student, state, dropout=RATE).train(), x.repeat(8, 1, 1))
 
 
 def assert_weights_dropped(student, rng):

@@ -268,7 +268,7 @@ def test_dropout(student, rng):
     assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
     assert_dropped(dropped[:, weights.abs() > 1e-3], RATE, "weights")
     assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1, less the bias")
-    assert_drawn_anew(made(student, state, dropout=RATE, d_out=d_out), x)
+    assert_drawn_anew(made(student, state, dropout=RATE, d_out=d_out).train(), x)
     full = 1 if working_context(student) == N_TOKENS else CONTEXT
     module = made(student, state, dropout=RATE, d_out=d_out, context=full).train()
     alone = in_float64(output_of(module, x[:, :1])).flatten()

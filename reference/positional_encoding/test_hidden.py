@@ -106,8 +106,9 @@ def test_dropout(student, rng):
     expect((plain[:, 1:] != 0).all(), "numbers of the output are 0 without dropout")
     encode = made(student, n_tokens, d_model, dropout=rate)
     assert_same(in_float64(output_of(encode, x)), plain, "the output in evaluation mode")
+    encode.train()
     assert_drawn_anew(encode, x, what="numbers")
-    output = in_float64(output_of(encode.train(), x))
+    output = in_float64(output_of(encode, x))
     dropped = output == 0
     kept = (plain / (1 - rate)).masked_fill(dropped, 0.0)
     assert_close(output, kept, f"the output in training at rate {rate}")

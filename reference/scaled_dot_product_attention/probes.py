@@ -4,12 +4,11 @@ import torch
 
 from grader.probing import (
     Aspect,
-    dropped_weights,
     extremes,
     gradients,
     probe,
-    seeded,
     share_of_zeros,
+    weights_dropped_together,
     written,
 )
 
@@ -194,14 +193,8 @@ def dropped_less(student, rng):
 @probe("training")
 def weights_dropped(student, rng):
     """Which weights of two items are dropped together, over 40 draws."""
-    module = attention(student, 0.5).train()
-    queries, keys, values = (tensor * 0.5 for tensor in qkv(rng, n_queries=3, n_keys=3))
-    with seeded(student, 7):
-        lens = torch.tensor([[1, 2, 3], [1, 2, 3]])
-        outputs = torch.stack([module(queries, keys, values, lens) for _ in range(40)])
-    said = dropped_weights(outputs, values, torch.ones(3, 3).tril().bool())
-    is_nan = 0 * outputs.detach().sum()  # what is not finite says nothing
-    return {name: each + is_nan for name, each in said.items()}
+    inputs = (tensor * 0.5 for tensor in qkv(rng, n_queries=3, n_keys=3))
+    return weights_dropped_together(student, attention(student, 0.5).train(), *inputs)
 
 
 @probe("training")

@@ -259,7 +259,7 @@ def test_dropout(student, rng):
     assert_dropped(dropped[:, plain[0].abs() > 1e-3], RATE, "weights")
     assert_close(outputs[2], torch.zeros_like(outputs[2]), "the output at rate 1")
     module, few = student.DotProductAttention(0.5), [tensor[:2] for tensor in arguments]
-    assert_drawn_anew(module, *few)
+    assert_drawn_anew(module.train(), *few)
     evaluated = in_float64(output_of(module.eval(), *few))
     assert_same(evaluated, outputs[0][:2], "the output in eval mode")
 
