@@ -190,13 +190,13 @@ def dropped(student, rng):
 @probe("training")
 def weights_dropped(student, rng):
     """Which weights of two sentences and heads are dropped together, over 40 draws."""
-    made = attention(student, rng, heads=2, kv_heads=1, d_out=8, dropout=0.5)
-    module, x = without_out_proj(made, 8).train(), rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
-    values = (x @ module.state_dict()["W_value.weight"].T).unflatten(2, (1, 4))
+    made = attention(student, rng, heads=4, kv_heads=2, d_out=16, dropout=0.5)
+    module, x = without_out_proj(made, 16).train(), rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
+    values = (x @ module.state_dict()["W_value.weight"].T).unflatten(2, (2, 4))
+    values = values.transpose(1, 2).repeat_interleave(2, 1)  # (batch, heads, n_tokens, d_head)
     with seeded(student, 7):
-        outputs = torch.stack([module(x) for _ in range(40)]).unflatten(3, (2, 4))
-    visible = torch.ones(3, 3).tril().bool()
-    return dropped_weights(outputs.transpose(2, 3), values.transpose(1, 2), visible)
+        outputs = torch.stack([module(x) for _ in range(40)]).unflatten(3, (4, 4))
+    return dropped_weights(outputs.transpose(2, 3), values, torch.ones(3, 3).tril().bool())
 
 
 @probe("training")

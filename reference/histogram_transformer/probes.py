@@ -3,7 +3,7 @@
 import torch
 
 from grader.probing import Aspect, build, gradients, probe, seeded, written
-from grader.testing import parameter_shapes
+from grader.testing import parameter_shapes, watched
 
 AXES = ("sequence", "token", "count")  # of an output, in the singular
 
@@ -155,9 +155,9 @@ def after_another_call(student, rng):
 
 @probe(TRAINING, decides=False)
 def unchanged(student, rng):
-    """Which parameters no step changes."""
+    """Which parameters no step changes, and which ones three steps do not."""
     found = {}
-    for steps in (0, 1):
+    for steps in (0, 3):  # right code may make its last step with a learning rate of 0
         model, tokens = untrained(student, rng)
         before = {name: p.detach().clone() for name, p in model.named_parameters()}
         with seeded(student, 1):
@@ -167,3 +167,15 @@ def unchanged(student, rng):
             for name, p in model.named_parameters()
         }
     return found
+
+
+@probe(TRAINING)
+def one_step(student, rng):
+    """Whether one step computes more than none."""
+    operations = []
+    for steps in (0, 1):
+        model, tokens = untrained(student, rng)
+        with watched(student, kernels=False) as seen:
+            student.train_counter(model, tokens, tokens + 1, steps)
+        operations.append(seen.operations)
+    return [operations[1] > operations[0]] * 10

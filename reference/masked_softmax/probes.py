@@ -136,6 +136,15 @@ def padded_high(student, rng):
     return student.masked_softmax(X, lens)
 
 
+@probe("extreme scores")
+def finite_beside_padding(student, rng):
+    """Which weights are finite where padded keys have a score of ten thousand."""
+    lens = torch.tensor([2, 4, 1, 3])
+    padded = torch.arange(N_KEYS) >= lens.view(BATCH, 1, 1)
+    X = rng.randn(BATCH, N_QUERIES, N_KEYS).masked_fill(padded, 1e4)
+    return student.masked_softmax(X, lens).isfinite()
+
+
 @probe("extreme scores", decides=False)
 def rows_apart(student, rng):
     """Rows whose scores lie a thousand apart."""
@@ -175,6 +184,14 @@ def gradient_of_empty_rows(student, rng):
     """The gradient of X where some rows have length 0."""
     X, lens = rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([[0, 4, 3], [5, 1, 2]])
     return gradients(student.masked_softmax, X, lens)
+
+
+@probe("length 0")
+def finite_slopes(student, rng):
+    """Which numbers of the gradient of X are finite where some rows have length 0."""
+    X, lens = rng.randn(2, 4, N_KEYS), torch.tensor([[0, 4, 3, 0], [5, 0, 2, 0]])
+    found = gradients(student.masked_softmax, X, lens)
+    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
 
 
 @probe("single")

@@ -200,6 +200,15 @@ def towering_future(student, rng):
 
 
 @probe("extreme scores")
+def finite_before_huge_tokens(student, rng):
+    """Which outputs are finite before two opposite tokens, a million times as large."""
+    x = rng.randn(2, 5, D_IN)
+    x[:, 3] *= 1e6
+    x[:, 4] = -x[:, 3]
+    return attention(student, rng)(x).isfinite()
+
+
+@probe("extreme scores")
 def far_below_zero(student, rng):
     """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
     module = without_out_proj(attention(student, rng))
