@@ -43,11 +43,13 @@ __all__ = [
     "share_of_zeros",
     "weights_dropped_together",
     "works",
+    "works_too",
     "written",
 ]
 
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
 MAX_KEPT = 1_000  # numbers of one parameter that are kept
+MANY = 12  # numbers that show a mistake: more than chance gives, and than a name needs
 MAX_COMPARED = 1_000  # numbers that are compared with each other
 LUCK = "a matter of luck"  # the answer where code draws in a way that no probe can foresee
 FEW = 4  # values that a number has if two others are dropped, or not
@@ -203,8 +205,30 @@ def works(call: Callable[[], Any]) -> bool:
     return True
 
 
-def seeded(student: Student, seed: int) -> AbstractContextManager[None]:
+def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
+    """Return whether the call `other` works, where `one` does, as often as a name needs.
+
+    Raises what `one` raises: an error that comes with every call tells nothing of this one.
+
+    Example::
+
+        @probe("views")
+        def transposed_works(student, rng):
+            \"\"\"Whether a transposed X works.\"\"\"
+            X = rng.randn(2, 5, 3).transpose(1, 2)
+            call, lens = student.masked_softmax, torch.tensor([2, 4])
+            return works_too(lambda: call(X.contiguous(), lens), lambda: call(X, lens))
+    """
+    one()
+    return [works(other)] * MANY
+
+
+def seeded(
+    student: Student, seed: int, *, only_torch: bool = False
+) -> AbstractContextManager[None]:
     """Seed torch's generator where the student's code runs, for the calls in the block.
+
+    Python's and NumPy's are seeded as well, unless `only_torch` is asked for.
 
     Example::
 
@@ -215,7 +239,7 @@ def seeded(student: Student, seed: int) -> AbstractContextManager[None]:
             with seeded(student, 1):
                 return attention(rng.randn(2, 5, 3))
     """
-    code_of(student).manual_seed(seed)
+    code_of(student).manual_seed(seed, only_torch=only_torch)
     return contextlib.nullcontext()
 
 

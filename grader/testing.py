@@ -123,20 +123,22 @@ def assert_refused_in_both_modes(student: Student, module: Any, x: Tensor, shown
         assert_refused(student, lambda: output_of(module, x.clone()), f"{shown} in {mode} mode")
 
 
-def manual_seed(student: Student, seed: int) -> None:
-    """Seed torch's generator where the student's code runs.
+def manual_seed(student: Student, seed: int, *, only_torch: bool = False) -> None:
+    """Seed torch's generator where the student's code runs, and Python's and NumPy's.
+
+    With `only_torch`, the others go on: code that draws from them is not repeatable then.
 
     Example::
 
         def test_dropout_repeats(student):
             \"\"\"The same seed drops the same weights.\"\"\"
-            manual_seed(student, 7)
+            manual_seed(student, 7, only_torch=True)
             first = student.drop(torch.ones(2, 3, 4), 0.5)
-            manual_seed(student, 7)
+            manual_seed(student, 7, only_torch=True)
             again = student.drop(torch.ones(2, 3, 4), 0.5)
             assert_same(again, first, "the weights that are left", shape=(2, 3, 4))
     """
-    code_of(student).manual_seed(seed)
+    code_of(student).manual_seed(seed, only_torch=only_torch)
 
 
 def sharing(student: Student, *written: Tensor) -> AbstractContextManager[None]:

@@ -166,6 +166,18 @@ def test_the_seed_decides_what_other_generators_draw(connection: WorkerConnectio
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_torchs_seed_alone_leaves_other_generators_as_they_are(
+    connection: WorkerConnection,
+) -> None:
+    code = "import random, torch\ndef draw(): return random.random(), float(torch.rand(()))\n"
+    student = student_at(connection, code)
+    drawn = []
+    for _ in range(2):
+        manual_seed(student, 3, only_torch=True)
+        drawn.append(student.draw())
+    assert [first != second for first, second in zip(*drawn)] == [True, False]
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 NAMES = (

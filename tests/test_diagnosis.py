@@ -117,6 +117,14 @@ def test_code_that_leaves_its_arguments_alone_does_not_write_into_them(diagnose:
 
 
 @pytest.mark.slow
+def test_an_error_that_another_module_raises_is_none_of_the_codes_own(diagnose: Diagnose) -> None:
+    """The head raises it by hand; the code that is graded calls the head."""
+    old = "CausalAttention(d_in, d_out, context_length, dropout, qkv_bias)"
+    found = diagnose("stacked_heads", (old, old.replace("context_length", "context_length - 1")))
+    assert found.faults == ("full_context_refused",)
+
+
+@pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.probing import LUCK, dropped_weights, extremes, share_of_zeros
+from grader.probing import LUCK, dropped_weights, extremes, share_of_zeros, works_too
 from grader.sandbox.host.proxies import Student
 
 DRAWS = 40
@@ -130,3 +130,12 @@ def test_the_share_of_zeros_is_told_by_levels(rate: float, levels: int) -> None:
 
 def test_a_share_of_zeros_is_luck_if_all_copies_are_dropped_alike() -> None:
     assert share_of_zeros(student(1), lambda x: drop(x, 0), randn(1, 2, 3)) == LUCK
+
+
+def test_an_error_in_every_call_tells_nothing_of_one_of_them() -> None:
+    def raising() -> None:
+        raise RuntimeError
+
+    assert works_too(lambda: 1, raising) == [False] * 12
+    with pytest.raises(RuntimeError):
+        works_too(raising, lambda: 1)

@@ -100,8 +100,8 @@ class DirectCode:
             raise CheckFailure(f"{self.exercise}.py defines no `{name}`")
         return function  # type: ignore[no-any-return]
 
-    def manual_seed(self, seed: int) -> None:
-        """Seed torch's generator."""
+    def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
+        """Seed torch's generator; others go on as in the process around."""
         torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 100 times as long
 
     @contextlib.contextmanager

@@ -122,9 +122,10 @@ class Begin(msgspec.Struct, tag="begin", frozen=True):
 
 
 class Seed(msgspec.Struct, tag="seed", frozen=True):
-    """Seed torch's generator within a test. Has no answer."""
+    """Seed torch's generator within a test, or all that code may draw from. Has no answer."""
 
     seed: int
+    only_torch: bool = False
 
 
 class Load(msgspec.Struct, tag="load", frozen=True):

@@ -11,6 +11,7 @@ from grader.probing import (
     seeded,
     share_of_weights_dropped,
     weights_dropped_together,
+    works,
     written,
 )
 
@@ -73,6 +74,13 @@ def slopes(student, rng):
     return gradients(make(student, rng), *draw(rng))
 
 
+@probe("layers")
+def sizes_exchanged(student, rng):
+    """Whether a module for queries of 4 and keys of 3 numbers takes those of 3 and 4."""
+    queries, keys, values = draw(rng)
+    return [works(lambda: make(student, rng)(keys, queries, values[:, :5]))] * 12
+
+
 @probe("training")
 def in_training(student, rng):
     """What dropout makes of weights, where the values are the unit matrix, twice."""
@@ -106,7 +114,12 @@ def kept(student, rng):
         for _ in range(2):
             attention(*last)
             kept.append(attention.attention_weights)
-    return {"attention_weights": kept[0] if torch.equal(*kept) else LUCK}
+    first, other = kept
+    are_dropped = bool((torch.stack(kept)[..., :2] == 0).any())  # of keys that all may attend to
+    return {
+        "attention_weights": first if torch.equal(first, other) else LUCK,
+        "zeros": [are_dropped] * 12,
+    }
 
 
 @probe("options")

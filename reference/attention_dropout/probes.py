@@ -8,7 +8,7 @@ of each call: code that draws only once in a call, or the same in each, has many
 
 import torch
 
-from grader.probing import Aspect, probe, seeded, written
+from grader.probing import Aspect, probe, seeded, works_too, written
 
 AXES = ("query", "key")  # of an output, in the singular
 
@@ -133,6 +133,16 @@ def next_call(student, rng):
     with seeded(student, 5):
         first, second = (student.drop(weights, 0.5, True) for _ in range(2))
     return (first != second).any(-1)
+
+
+@probe(TOGETHER)
+def repeated(student, rng):
+    """Whether the same weights are dropped after the same `torch.manual_seed`."""
+    weights, found = weights_of(rng, 12, 40), []
+    for _ in range(2):
+        with seeded(student, 5, only_torch=True):
+            found.append(student.drop(weights, 0.5, True))
+    return (found[0] == found[1]).all(-1)
 
 
 @probe(TOGETHER)
@@ -315,3 +325,13 @@ def too_low_in_evaluation(student, rng):
     """A rate of -0.1 in evaluation."""
     student.drop(weights_of(rng, 3, 4), -0.1, False)
     return ACCEPTED
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether transposed weights work."""
+    weights = weights_of(rng, 2, 4, 3).mT
+    return works_too(
+        lambda: student.drop(weights.contiguous(), 0.5, True),
+        lambda: student.drop(weights, 0.5, True),
+    )

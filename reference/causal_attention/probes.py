@@ -10,6 +10,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_too,
     written,
 )
 
@@ -256,3 +257,24 @@ def other_weights(student, rng):
         module(x)
         module.load_state_dict({name: -each for name, each in state.items()}, strict=False)
         return module(x)
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = attention(student, rng), rng.randn(5, 2, D_IN).transpose(0, 1)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+@probe("values")
+def fewer_tokens_work(student, rng):
+    """Whether fewer tokens work than the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x), lambda: module(x[:, :-1]))
+
+
+@probe("values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import gradients, probe, works, written
+from grader.probing import gradients, probe, works, works_too, written
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
@@ -293,3 +293,11 @@ def temp_zero_for_one_entry(student, rng):
     """`lookup` in a single entry with a temp of 0."""
     student.lookup({7: [2.5, -3.0]}, 7, 0.0)
     return ACCEPTED
+
+
+@probe("views")
+def views_work(student, rng):
+    """Whether views work whose two leading axes were swapped."""
+    views = [rng.randn(2, 3, n, 4).transpose(0, 1) for n in (3, 5, 5)]
+    whole = [view.contiguous() for view in views]
+    return works_too(lambda: student.attention(*whole), lambda: student.attention(*views))

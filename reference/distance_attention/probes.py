@@ -165,7 +165,12 @@ def kept(student, rng):
         for _ in range(2):
             attention(*last)
             kept.append(attention.attention_weights)
-    return {"attention_weights": kept[0] if torch.equal(*kept) else LUCK}
+    first, other = kept
+    are_dropped = bool((torch.stack(kept)[..., :2] == 0).any())  # of keys that all may attend to
+    return {
+        "attention_weights": first if torch.equal(first, other) else LUCK,
+        "zeros": [are_dropped] * 12,
+    }
 
 
 @probe("options")

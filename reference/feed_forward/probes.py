@@ -10,6 +10,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_too,
     written,
 )
 
@@ -183,3 +184,11 @@ def argument_without_gradients(student, rng):
     net = build(student.FeedForward, D_MODEL, D_FF, rng=rng)
     with torch.no_grad():
         return changed(student, net, rng.randn(2, 5, D_MODEL))
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module = build(student.FeedForward, D_MODEL, D_FF, rng=rng)
+    x = rng.randn(D_MODEL, 5, 2).transpose(0, 2)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))

@@ -11,6 +11,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_too,
     written,
 )
 from grader.testing import watched
@@ -213,6 +214,15 @@ def large(student, rng):
 
 
 @probe("extreme scores")
+def finite_before_huge_tokens(student, rng):
+    """Which outputs are finite before two opposite tokens, a million times as large."""
+    x = rng.randn(2, 5, D_IN)
+    x[:, 3] *= 1e6
+    x[:, 4] = -x[:, 3]
+    return attention(student, rng)(x).isfinite()
+
+
+@probe("extreme scores")
 def far_below_zero(student, rng):
     """Scores with the tokens themselves about -1e4, -1e8 and -1e12, one head."""
     module = without_out_proj(attention(student, rng, heads=1, kv_heads=1))
@@ -339,3 +349,10 @@ def memory_of_one_group(student, rng):
                 call(*inputs)
             found[name] = [float(seen.peak > enough)] * 10
     return found
+
+
+@probe("values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))

@@ -11,6 +11,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_too,
     written,
 )
 
@@ -239,6 +240,15 @@ def large(student, rng):
 
 
 @probe("extreme scores")
+def finite_before_huge_tokens(student, rng):
+    """Which outputs are finite before two opposite tokens, a million times as large."""
+    x = rng.randn(2, 5, D_IN)
+    x[:, 3] *= 1e6
+    x[:, 4] = -x[:, 3]
+    return attention(student, rng)(x)[0].isfinite()
+
+
+@probe("extreme scores")
 def far_below_zero(student, rng):
     """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
     module = without_out_proj(attention(student, rng), D_OUT)
@@ -311,3 +321,10 @@ def heads_do_not_divide(student, rng):
     """Five heads for twelve features."""
     student.CachedAttention(D_IN, 12, SHORT, 0.0, 5)
     return [True] * 10
+
+
+@probe("values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))

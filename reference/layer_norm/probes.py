@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import build, gradients, probe, written
+from grader.probing import build, gradients, probe, works_too, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -153,3 +153,10 @@ def argument_without_gradients(student, rng):
 def one_feature(student, rng):
     """Tokens of one feature."""
     return build(student.LayerNorm, 1, 0.1, rng=rng)(rng.randn(2, 6, 1))
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = build(student.LayerNorm, 6, 0.1, rng=rng), rng.randn(6, 5, 2).transpose(0, 2)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import gradients, probe, written
+from grader.probing import gradients, probe, works_too, written
 
 AXES = ("batch item", "query", "key")  # of an output, in the singular
 
@@ -321,3 +321,11 @@ def fractions_afterwards(student, rng):
     """Which lengths of 2.5 are others after a call."""
     lens = torch.full((2, 6), 2.5)
     return written(student, student.masked_softmax, rng.randn(2, 6, N_KEYS), lens)[1] != 2.5
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed X works."""
+    X, lens = rng.randn(2, N_KEYS, N_QUERIES).transpose(1, 2), torch.tensor([2, 4])
+    call = student.masked_softmax
+    return works_too(lambda: call(X.contiguous(), lens), lambda: call(X, lens))

@@ -10,6 +10,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_too,
     written,
 )
 
@@ -292,3 +293,24 @@ def too_long_not_causal(student, rng):
 def heads_do_not_divide(student, rng):
     """Five heads for twelve features."""
     return shapes_of(student.MultiHeadAttention(D_IN, 12, CONTEXT, 0.0, 5, qkv_bias=True))
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = attention(student, rng), rng.randn(5, 2, D_IN).transpose(0, 1)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+@probe("values")
+def fewer_tokens_work(student, rng):
+    """Whether fewer tokens work than the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x), lambda: module(x[:, :-1]))
+
+
+@probe("values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))

@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import Aspect, dropped_weights, gradients, probe, seeded, works, written
+from grader.probing import (
+    Aspect,
+    dropped_weights,
+    gradients,
+    probe,
+    seeded,
+    works,
+    works_too,
+    written,
+)
 from grader.testing import assert_moves, expect
 
 AXES = ("batch item", "token", "column")  # of an output, in the singular
@@ -244,3 +253,10 @@ def two_for_one(student, rng):
     """Two tokens where the context has one."""
     made(student, 1)(rng.randn(2, 2, D_MODEL))
     return ACCEPTED
+
+
+@probe("values")
+def fewer_tokens_work(student, rng):
+    """Whether fewer tokens work than the context is long."""
+    encode, x = made(student), rng.randn(2, 5, D_MODEL)
+    return works_too(lambda: called(encode, x), lambda: called(encode, x[:, :-1]))

@@ -9,6 +9,7 @@ from grader.probing import (
     probe,
     share_of_zeros,
     weights_dropped_together,
+    works_too,
     written,
 )
 
@@ -350,3 +351,11 @@ def wrong_lengths(student, rng):
     """As many lengths as queries, but not as batch items."""
     attention(student)(*qkv(rng), torch.tensor([2, 3, 4]))
     return ACCEPTED
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether transposed views work."""
+    module, inputs = attention(student), qkv(rng)
+    views = [tensor.mT.contiguous().mT for tensor in inputs]
+    return works_too(lambda: module(*inputs), lambda: module(*views))

@@ -167,7 +167,8 @@ def example(student, rng):
     """
     decoder = build(student.AttentionDecoder, *SIZES, rng=rng, dtype=torch.float32)
     states = rng.randn(1, 3, 5).float().repeat(40, 1, 1)  # (n_examples, n_source, d_encoder)
-    return decoder, states, rng.randint(1, 7, 1, 4).repeat(40, 1)
+    targets = torch.cat([rng.randint(1, 7, 1, 3), torch.zeros(1, 1, dtype=torch.long)], 1)
+    return decoder, states, targets.repeat(40, 1)
 
 
 @probe(LOSSES)

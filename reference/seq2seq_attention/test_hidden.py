@@ -83,7 +83,7 @@ def alike(rng):
     returns  (n_examples, n_source, d_encoder) in float32, and (n_examples, n_target)
     """
     states = rng.randn(1, 4, D_ENCODER).float().repeat(40, 1, 1)
-    return states, torch.tensor([[3, 1, 6, 2, 5]]).repeat(40, 1)
+    return states, torch.tensor([[3, 1, 6, 0, 5]]).repeat(40, 1)
 
 
 def encode(tokens):

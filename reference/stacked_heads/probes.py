@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import Aspect, build, dropped_weights, gradients, probe, seeded, written
+from grader.probing import (
+    Aspect,
+    build,
+    dropped_weights,
+    gradients,
+    probe,
+    seeded,
+    works_too,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -264,3 +273,17 @@ def split_of_biases_of_zero(student, rng):
     module.load_state_dict(state, strict=False)
     student.split_weights(module)
     return [True] * 12
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = stacked(student, rng), rng.randn(6, 2, D_IN).transpose(0, 1)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+@probe("values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = stacked(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.probing import Aspect, build, gradients, probe, seeded, works_too, written
 from grader.testing import Rng, load_parameters, parameter_shapes
 
 AXES = ("batch item", "token", "character")  # of an output, in the singular
@@ -277,6 +277,16 @@ def all_places(student, rng):
 
 
 @probe(WINDOWS)
+def repeated_windows(student, rng):
+    """Whether the same windows are drawn after the same `torch.manual_seed`."""
+    text, found = rng.permutation(500), []
+    for _ in range(2):
+        with seeded(student, 5, only_torch=True):
+            found.append(student.random_windows(text, 12, 3))
+    return (found[0] == found[1]).all(-1)
+
+
+@probe(WINDOWS)
 def along_a_window(student, rng):
     """The distances of the tokens of a window from its first one."""
     with seeded(student, 7):
@@ -390,6 +400,16 @@ def drawn_of_more_than_all(student, rng):
     return strength(student, rng, 9, 2.0, 40)
 
 
+@probe(TEXT)
+def longer_than_the_context(student, rng):
+    """Whether a text grows beyond the context."""
+    made, prompt = model(student, rng), rng.randint(0, VOCAB, 1, CONTEXT)
+    return works_too(
+        lambda: student.generate(made, prompt, 1, 0.0),
+        lambda: student.generate(made, prompt, 2, 0.0),
+    )
+
+
 @probe(DRAWN)
 def which_are_drawn(student, rng):
     """Which tokens are drawn with a `top_k` of 3, 1 and 40 at a temperature of 50."""
@@ -422,6 +442,16 @@ def which_are_drawn_cold(student, rng):
     """Which tokens are drawn at a temperature of a thousandth, for twelve prompts."""
     made = model(student, rng)
     return student.generate(made, rng.randint(0, VOCAB, 12, 4), 1, 1e-3)
+
+
+@probe(DRAWN)
+def repeated_text(student, rng):
+    """Whether the same text is written after the same `torch.manual_seed`."""
+    made, prompts, found = model(student, rng), rng.randint(0, VOCAB, 12, 4), []
+    for _ in range(2):
+        with seeded(student, 5, only_torch=True):
+            found.append(student.generate(made, prompts, 6, 50.0))
+    return [torch.equal(*found)] * 12
 
 
 @probe(DRAWN)

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.probing import Aspect, build, gradients, probe, seeded, works_too, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -306,3 +306,13 @@ def copy_of_zero_biases(student, rng):
     source.load_state_dict({f"{name}.bias": torch.zeros(D_OUT) for name in NAMES}, strict=False)
     student.copy_weights(source, first(student, rng))
     return [True] * 12
+
+
+@probe("views")
+def swapped_axes_work(student, rng):
+    """Whether a view of a batch works whose first axes are swapped."""
+    x = rng.randn(N_TOKENS, 2, D_IN).transpose(0, 1)
+    modules = both(student, rng)
+    return works_too(
+        lambda: [each(x.contiguous()) for each in modules], lambda: [each(x) for each in modules]
+    )

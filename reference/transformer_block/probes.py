@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import build, gradients, probe, seeded, written
+from grader.probing import build, gradients, probe, seeded, works_too, written
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -203,3 +203,10 @@ def argument_without_gradients(student, rng):
 def too_long(student, rng):
     """One token more than the context is long."""
     return block(student, rng)(rng.randn(2, CONTEXT + 1, D_MODEL))
+
+
+@probe("views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = block(student, rng), rng.randn(4, 2, D_MODEL).transpose(0, 1)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))

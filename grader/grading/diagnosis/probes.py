@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -105,9 +106,13 @@ def answer_of(ask: Callable[[], Any], *, misuse: bool = False) -> Answer:
 
 
 def _last_line(error: Exception) -> str:
-    """Return the line of code that raised an error."""
-    trace = traceback.extract_tb(error.__traceback__)
-    return (trace[-1].line or "") if trace else ""
+    """Return the last line of a program's own files that an error came from, as a worker does."""
+    line = ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        program = frame.f_globals.get("__loader__")
+        if isinstance(program, Program) and program.sources[frame.f_globals["__name__"]].own:
+            line = linecache.getline(frame.f_code.co_filename, number)
+    return line
 
 
 def ask_all(

@@ -47,7 +47,7 @@ class Recorder(DirectCode):
 
         return call
 
-    def manual_seed(self, seed: int) -> None:
+    def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
         """Seed torch's generator, and note it if that is part of the calls."""
         super().manual_seed(seed)
         if self.lines:

@@ -84,10 +84,9 @@ class WorkerConnection:
         self._has_quiet_calls = False
         self._post(wire.Begin(seed))
 
-    def reseed(self, seed: int) -> None:
-        """Seed torch's generator in the worker within a test."""
-        request = wire.Seed(seed)
-        self._post(request)
+    def reseed(self, seed: int, *, only_torch: bool) -> None:
+        """Seed torch's generator in the worker within a test, or all."""
+        self._post(wire.Seed(seed, only_torch))
 
     def send_quiet(self, request: wire.Call | wire.Adopt | wire.Strand) -> None:
         """Send a call without waiting; if it fails, the next answer is its failure."""

@@ -53,8 +53,8 @@ class StudentCode(Protocol):
     def function(self, name: str) -> Callable[..., Any]:
         """Return the function or class `name` of the student's module."""
 
-    def manual_seed(self, seed: int) -> None:
-        """Seed torch's generator where the code runs."""
+    def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
+        """Seed torch's generator where the code runs, and all others that it may draw from."""
 
     def watched(self, watch: wire.Watch) -> AbstractContextManager[OperationCounts]:
         """Count the operations of every call in the block, as `wire.Call` describes."""
@@ -109,10 +109,10 @@ class RemoteCode:
         call.__name__ = name
         return call
 
-    def manual_seed(self, seed: int) -> None:
-        """Seed torch's generator in the worker."""
+    def manual_seed(self, seed: int, *, only_torch: bool = False) -> None:
+        """Seed torch's generator in the worker, and all others that the code may draw from."""
         self.connection.load(self.subject)
-        self.connection.reseed(seed)
+        self.connection.reseed(seed, only_torch=only_torch)
 
     @contextlib.contextmanager
     def watched(self, watch: wire.Watch) -> Iterator[OperationCounts]:

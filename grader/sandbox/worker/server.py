@@ -69,7 +69,7 @@ class Server:
         self._handles: dict[int, tuple[Any, Program]] = {}  # all other objects of this test
         self._graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}  # leaves, outputs, by call
         self._next = 1
-        self._seed = 0
+        self._last_seed = 0
         self._draws_elsewhere = False  # whether the code may use other generators than torch's
         self._active: Program | None = None
         self._watch: OperationWatch | NameWatch | None = None
@@ -82,7 +82,7 @@ class Server:
             self._begin(request.seed)
             return None
         if isinstance(request, wire.Seed):
-            self._seed_all(request.seed)
+            self._seed(request.seed, only_torch=request.only_torch)
             return None
         quiet = isinstance(request, wire.Call | wire.Adopt | wire.Strand) and request.quiet
         if self._owed is not None:
@@ -170,13 +170,13 @@ class Server:
         self._printed.clear()
         self._owed = None
         self._names = NameWatch()
-        self._seed_all(seed)
+        self._last_seed = seed
+        self._seed(seed)
 
-    def _seed_all(self, seed: int) -> None:
-        """Seed every generator that the student's code may draw from."""
-        self._seed = seed
+    def _seed(self, seed: int, *, only_torch: bool = False) -> None:
+        """Seed torch's generator, and the others that the student's code may draw from."""
         torch.default_generator.manual_seed(seed)
-        if self._draws_elsewhere:
+        if self._draws_elsewhere and not only_torch:
             random.seed(seed)
             importlib.import_module("numpy.random").seed(seed % 2**32)
 
@@ -188,7 +188,7 @@ class Server:
         # Python's and NumPy's generators take much longer to seed than torch's.
         if not self._draws_elsewhere and any("random" in s.text for s in request.sources.values()):
             self._draws_elsewhere = True
-            self._seed_all(self._seed)
+            self._seed(self._last_seed)
         module = program.load(request.main)
         self._modules[self._next] = (module, program)
         handle = wire.Handle(self._next, "module")
