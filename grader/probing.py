@@ -36,6 +36,7 @@ __all__ = [
     "dropped_weights",
     "extremes",
     "factors_of_kept_weights",
+    "finite_too",
     "gradients",
     "probe",
     "seeded",
@@ -221,6 +222,22 @@ def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
     """
     one()
     return [works(other)] * MANY
+
+
+def finite_too(one: Tensor, other: Tensor) -> Tensor:
+    """Return which numbers of the output `other` are finite, or nan if not all of `one` are.
+
+    What is nan wherever it is asked tells nothing of one call.
+
+    Example::
+
+        @probe("length 0")
+        def finite_rows(student, rng):
+            \"\"\"Which weights are finite where some queries have length 0.\"\"\"
+            X, call = rng.randn(2, 3, 5), student.masked_softmax
+            return finite_too(call(X, None), call(X, torch.tensor([[0, 2, 1], [3, 0, 0]])))
+    """
+    return _known(other.isfinite(), one)
 
 
 def seeded(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.probing import LUCK, dropped_weights, extremes, share_of_zeros, works_too
+from grader.probing import LUCK, dropped_weights, extremes, finite_too, share_of_zeros, works_too
 from grader.sandbox.host.proxies import Student
 
 DRAWS = 40
@@ -28,7 +28,7 @@ QUERIES, KEYS, VALUES = randn(2, 3, 4), randn(2, 3, 4, seed=2), randn(2, 3, 5, s
 
 def student(more: int) -> Student:
     """A student whose code runs here; the seeds of two of them differ."""
-    code = SimpleNamespace(manual_seed=lambda seed: torch.manual_seed(seed + more))
+    code = SimpleNamespace(manual_seed=lambda seed, only_torch: torch.manual_seed(seed + more))
     return cast(Student, SimpleNamespace(__code__=code))
 
 
@@ -119,17 +119,20 @@ def test_extremes_are_luck_if_all_copies_are_dropped_alike() -> None:
 
 @pytest.mark.parametrize(("rate", "levels"), [(0.0, 0), (0.3, 1), (0.5, 2), (0.7, 3), (1.0, 4)])
 def test_the_share_of_zeros_is_told_by_levels(rate: float, levels: int) -> None:
-    student = cast(
-        Student, SimpleNamespace(__code__=SimpleNamespace(manual_seed=torch.manual_seed))
-    )
     found: Any = share_of_zeros(
-        student, lambda x: x * (torch.rand(x.shape) >= rate), randn(1, 2, 3)
+        student(0), lambda x: x * (torch.rand(x.shape) >= rate), randn(1, 2, 3)
     )
     assert found.sum(0).tolist() == [[levels] * 3] * 2
 
 
 def test_a_share_of_zeros_is_luck_if_all_copies_are_dropped_alike() -> None:
     assert share_of_zeros(student(1), lambda x: drop(x, 0), randn(1, 2, 3)) == LUCK
+
+
+def test_numbers_that_are_never_finite_tell_nothing_of_some() -> None:
+    one, other = torch.ones(2), torch.tensor([1.0, torch.nan])
+    assert finite_too(one, other).tolist() == [True, False]
+    assert finite_too(other, other).isnan().all()
 
 
 def test_an_error_in_every_call_tells_nothing_of_one_of_them() -> None:

@@ -2,11 +2,12 @@
 
 import torch
 
-from grader.probing import gradients, probe, works_too, written
+from grader.probing import finite_too, gradients, probe, works_too, written
 
 AXES = ("batch item", "query", "key")  # of an output, in the singular
 
 BATCH, N_QUERIES, N_KEYS = 4, 3, 5
+EMPTY = torch.tensor([[0, 1, 1, 0], [1, 0, 1, 0]])  # 0 where a query attends to nothing
 ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
@@ -141,8 +142,8 @@ def finite_beside_padding(student, rng):
     """Which weights are finite where padded keys have a score of ten thousand."""
     lens = torch.tensor([2, 4, 1, 3])
     padded = torch.arange(N_KEYS) >= lens.view(BATCH, 1, 1)
-    X = rng.randn(BATCH, N_QUERIES, N_KEYS).masked_fill(padded, 1e4)
-    return student.masked_softmax(X, lens).isfinite()
+    X, call = rng.randn(BATCH, N_QUERIES, N_KEYS), student.masked_softmax
+    return finite_too(call(X, lens), call(X.masked_fill(padded, 1e4), lens))
 
 
 @probe("extreme scores", decides=False)
@@ -189,9 +190,13 @@ def gradient_of_empty_rows(student, rng):
 @probe("length 0")
 def finite_slopes(student, rng):
     """Which numbers of the gradient of X are finite where some rows have length 0."""
-    X, lens = rng.randn(2, 4, N_KEYS), torch.tensor([[0, 4, 3, 0], [5, 0, 2, 0]])
-    found = gradients(student.masked_softmax, X, lens)
-    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
+    X, lens = rng.randn(2, 4, N_KEYS), torch.tensor([[1, 4, 3, 2], [5, 2, 2, 1]])
+    ordinary, found = (gradients(student.masked_softmax, X, each) for each in (lens, lens * EMPTY))
+    return {
+        name: finite_too(ordinary[name], value)
+        for name, value in found.items()
+        if torch.is_tensor(value)
+    }
 
 
 @probe("single")
