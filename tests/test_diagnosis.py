@@ -125,6 +125,26 @@ def test_an_error_that_another_module_raises_is_none_of_the_codes_own(diagnose: 
 
 
 @pytest.mark.slow
+def test_what_right_code_may_answer_and_no_check_finds_wrong_is_no_mistake(
+    course: Course, solutions: dict[str, str]
+) -> None:
+    """Rows of scores a thousand apart, without lengths, are more than the statement asks for."""
+    catalogue = computed.ComputedCatalogue(course, course["masked_softmax"], 1)
+    text = solutions["masked_softmax"].replace(
+        "return torch.softmax(X, dim=-1)",
+        "return (e := torch.exp(X - X.max())) / e.sum(dim=-1, keepdim=True).clamp_min(1e-300)",
+    )
+    text = text.replace("# (batch, 1 or n_queries, 1)", "\n    lens = lens.long()")
+    diagnostician, answers = Diagnostician(catalogue), catalogue.answers_of(text)
+    tests = {"lengths_cut_to_integers": "test_lengths_as_floats"}
+    tests |= {"one_global_maximum": "test_scores_of_any_size"}
+    for names in (("lengths_cut_to_integers",), tuple(tests)):
+        found = diagnostician.explain(answers, text, [tests[name] for name in names])
+        assert found is not None
+        assert (set(found.faults), found.complete) == ({*names}, True)
+
+
+@pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None
 

@@ -91,6 +91,11 @@ class Fit:
     _catalogue: AnyCatalogue
     _answers: Answers
 
+    @property
+    def fails(self) -> frozenset[str]:
+        """The checks that one of the mistakes fails."""
+        return frozenset().union(*(fault.fails for fault in self.candidate.faults))
+
     @functools.cached_property
     def same(self) -> int:
         """Of the probes `touched`, those to which both give the same answer."""
@@ -121,6 +126,7 @@ class _Search:
         if not self._wrong:
             return None
         found, left = self._explanations()
+        found = self._seen(found, failed)
         if not found and self._only_raises():
             return None  # the error of a test tells where it is raised, and what it is
         if not found or math.prod(map(len, found)) > MAX_EXPLANATIONS:
@@ -174,6 +180,20 @@ class _Search:
             if _left(others, within) < _left((found, left), within):
                 found, left = others
         return found, left
+
+    def _seen(self, found: list[list[Fit]], failed: Sequence[str]) -> list[list[Fit]]:
+        """Return the mistakes without those that only right answers, of another kind, may show.
+
+        Right code may answer some probes in its own way. If it does so as a mistake would, and no
+        check that the mistake fails has failed, it is not one.
+        """
+        claimed = [fits for fits in found if any(fit.fails & {*failed} for fit in fits)]
+        if not claimed:  # the checks of a students' copy have other names
+            return found
+        return [fits for fits in found if fits in claimed or self._decides(fits[0].same)]
+
+    def _decides(self, bits: int) -> bool:
+        return any(probe.decides for probe in self._catalogue.probes_in(bits))
 
     def _is_contradicted(self, candidate: Candidate) -> bool:
         """Return whether a mistake gives a wrong answer that is not the student's.
