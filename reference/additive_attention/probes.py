@@ -220,3 +220,10 @@ def next_call(student, rng):
 def arguments_at_length_zero(student, rng):
     """Which numbers of the arguments have changed, where one of the lengths is 0."""
     return changed(student, make(student, rng), *draw(rng), torch.tensor([0, 3]))
+
+
+@probe("views")
+def view_of_lengths(student, rng):
+    """Lengths per query that are a transposed view."""
+    lens = torch.tensor([[6, 2], [3, 1], [4, 5], [1, 6], [2, 3]]).T  # (batch, n_queries)
+    return make(student, rng)(*draw(rng), lens)

@@ -197,6 +197,9 @@ def test_any_input(student, reference, rng):
     views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
     again = in_float64(output_of(theirs, *views, lens))
     assert_same(again, every, "the output for transposed views", shape=(2, 5, 8))
+    each = torch.tensor([[6, 2], [3, 1], [4, 5], [1, 6], [2, 3]]).T  # (batch, n_queries)
+    again, own = (in_float64(output_of(theirs, *inputs, x)) for x in (each, each.contiguous()))
+    assert_same(again, own, "the output for a view of lengths", shape=(2, 5, 8))
     for item, query in ((slice(1, 2), slice(5)), (slice(2), slice(3, 4))):
         one = queries[item, query], keys[item], values[item], lens[item]
         output = in_float64(output_of(theirs, *one))

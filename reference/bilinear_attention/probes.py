@@ -219,3 +219,15 @@ def another_matrix(student, rng):
         attention(*draw(rng))
         attention.load_state_dict({"M": rng.randn(4, 3)}, strict=False)
         return attention(*draw(rng))
+
+
+@probe("values")
+def as_many_queries_as_items(student, rng):
+    """A length for each of two batch items with two queries."""
+    return make(student, rng)(*draw(rng, n_queries=2), torch.tensor([1, 5]))
+
+
+@probe("training")
+def all_dropped(student, rng):
+    """A dropout of 1 in training."""
+    return make(student, rng, 1.0).train()(*draw(rng))

@@ -114,10 +114,11 @@ def test_lengths(student, reference, rng):
     of_items = torch.tensor([4, 2])  # (batch,)
     of_queries = torch.tensor([[6, 0, 3, 1, 4], [2, 5, 0, 6, 1]])  # (batch, n_queries)
     one_key = draw(rng, n_keys=1)
+    as_many = draw(rng, n_queries=2)  # queries as batch items: the lengths are of items
     cases = [(inputs, lens) for lens in (of_items, of_queries, of_items + 0.5)]
-    for given, lens in (*cases, (one_key, torch.tensor([0, 1]))):
+    for given, lens in (*cases, (one_key, torch.tensor([0, 1])), (as_many, torch.tensor([1, 5]))):
         output, right = (output_of(module, *given, lens) for module in (theirs, ours))
-        each = lens if lens.ndim == 2 else lens[:, None].expand(2, 5)
+        each = lens if lens.ndim == 2 else lens[:, None].expand(2, given[0].shape[1])
         own = functools.partial(of_valid_keys, theirs, *given, each)
         assert_right_or_own(in_float64(output), right, own)
 
@@ -154,6 +155,9 @@ def test_dropout(student, reference, rng):
     assert_dropped(dropped[..., :6], RATE, "weights")
     assert_drawn_anew(theirs.train(), *many)
     sizes, state = (*SIZES[:2], RATE), theirs.state_dict()
+    every = load_parameters(student.BilinearAttention(*SIZES[:2], 1.0), state).train()
+    nothing = in_float64(output_of(every, *one))
+    assert_close(nothing, torch.zeros(1, 5, 12, dtype=torch.float64), "the output at rate 1")
     assert_keeps_weights(lambda: load_parameters(student.BilinearAttention(*sizes), state), rng)
 
 

@@ -301,3 +301,10 @@ def views_work(student, rng):
     views = [rng.randn(2, 3, n, 4).transpose(0, 1) for n in (3, 5, 5)]
     whole = [view.contiguous() for view in views]
     return works_too(lambda: student.attention(*whole), lambda: student.attention(*views))
+
+
+@probe("refusals")
+def unknown_key_between(student, rng):
+    """A key that is not there, between others that are."""
+    student.lookup(ENTRIES, 39)
+    return ACCEPTED

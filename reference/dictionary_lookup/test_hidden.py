@@ -212,7 +212,9 @@ def test_misuse(student, rng):
     for key in (-1, 3):
         shown = f"lookup(entries, {key}) with the keys 0, 1 and 2"
         assert_refused(student, lambda k=key: student.lookup(ENTRIES, k), shown, "KeyError")
-    assert_refused(student, lambda: student.lookup(one, 0), f"lookup({one}, 0)", "KeyError")
+    for entries, key in ((one, 0), (ANY_KEYS, 39), (ANY_KEYS, 0)):
+        shown = f"lookup({entries}, {key})"
+        assert_refused(student, lambda e=entries, k=key: student.lookup(e, k), shown, "KeyError")
 
 
 @pytest.mark.points(1)

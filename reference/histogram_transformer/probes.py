@@ -179,3 +179,20 @@ def one_step(student, rng):
             student.train_counter(model, tokens, tokens + 1, steps)
         operations.append(seen.operations)
     return [operations[1] > operations[0]] * 10
+
+
+@probe(BY_HAND)
+def dtype_by_hand(student, rng):
+    """The dtype of what a float64 model gives after set_weights."""
+    model = student.CountingTransformer(4, 7, 5).to(torch.float64)
+    student.set_weights(model)
+    return [float(model(draw(rng, 3)).dtype == torch.float64)] * 10
+
+
+@probe(TRAINING)
+def taught_zeros(student, rng):
+    """Whether counts that are all 0 are learned in eighty steps."""
+    model, tokens = untrained(student, rng)
+    with seeded(student, 1):
+        student.train_counter(model, tokens, tokens * 0, 80)
+    return (model(tokens).argmax(dim=-1) == 0).double().mean(1) > 0.9

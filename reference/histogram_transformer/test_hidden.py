@@ -143,6 +143,12 @@ def test_set_weights(student, reference, rng):
             all(parameter.requires_grad for parameter in model.parameters()),
             "after set_weights, parameters can no longer be trained",
         )
+    model = student.CountingTransformer(4, 7, 5).to(torch.float64)
+    student.set_weights(model)
+    tokens = draw(rng, 3, 4, 7)
+    assert_dtype(
+        output_of(model, tokens), torch.float64, "after set_weights, a float64 model's output"
+    )
     call = lambda: student.set_weights(student.CountingTransformer(4, 7, 4))  # noqa: E731
     assert_refused(student, call, "set_weights with vocab 4 and d_model 4")
 
@@ -182,6 +188,10 @@ def test_train_counter(student, rng):
     student.train_counter(model, few, counted(few), 0)
     for name, parameter in model.named_parameters():
         assert_same(parameter.detach(), before[name], f"{name} after 0 steps")
+
+    student.train_counter(model, few, torch.zeros_like(few), 40)  # a count like any other
+    share = share_of_right(model, few, torch.zeros_like(few))
+    expect(share > 0.95, f"if all counts are 0, {share:.0%} of the tokens are learned")
 
     def unnamed(tokens, counts):
         student.train_counter(model, tokens, counts, 2)

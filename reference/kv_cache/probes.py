@@ -330,3 +330,9 @@ def full_context_works(student, rng):
     """Whether as many tokens work as the context is long."""
     module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
     return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+@probe(CHUNKS)
+def chunks_with_biases(student, rng):
+    """Two chunks in a module with biases."""
+    return in_chunks(attention(student, rng, qkv_bias=True), rng.randn(2, 5, D_IN), [2, 3])[0]

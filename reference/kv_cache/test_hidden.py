@@ -133,6 +133,11 @@ def test_chunks(student, reference, rng):
         output, _ = in_chunks(theirs, x, chunks)
         what = f"the output in chunks of {', '.join(map(str, chunks))} tokens"
         assert_right_or_own(output, right, lambda: in_float64(called(theirs, x)[0]), what)
+    makes, sizes = (c.CachedAttention for c in (student, reference)), (D_IN, D_OUT, CONTEXT, 0.0)
+    biased, right = twins(*makes, *sizes, HEADS, rng=rng, qkv_bias=True)
+    output, _ = in_chunks(biased, x, (4, 3))
+    own = lambda: in_float64(called(biased, x)[0])  # noqa: E731
+    assert_right_or_own(output, called(right, x)[0], own, "the output in chunks with biases")
     longer, wide = (made(code, state, context=LONG + 3) for code in (student, reference))
     x = rng.randn(BATCH, LONG, D_IN)
     right, _ = called(wide, x)

@@ -160,3 +160,10 @@ def transposed_works(student, rng):
     """Whether a transposed x works."""
     module, x = build(student.LayerNorm, 6, 0.1, rng=rng), rng.randn(6, 5, 2).transpose(0, 2)
     return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+@probe("options")
+def tiny_eps(student, rng):
+    """An eps of 1e-10 for features of 1e-5."""
+    module = build(student.LayerNorm, 6, 1e-10, rng=rng)
+    return module(rng.randn(2, 5, 6) * 1e-5)

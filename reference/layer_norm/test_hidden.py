@@ -95,14 +95,15 @@ def test_eps(student):
     sizes = 2, 4, 40
     x = (-1.0) ** sum(torch.meshgrid(*map(torch.arange, sizes), indexing="ij"))
     x = x.double()
-    for eps in (1.0, 3.0):
+    for eps, size in ((1.0, 1.0), (3.0, 1.0), (1e-10, 1e-5)):
         layer = student.LayerNorm(40, eps).to(torch.float64).eval()
         offset = in_float64(output_of(layer, torch.zeros_like(x)))
         normalised = in_float64(output_of(layer, x * 1e4)) - offset  # eps does not count here
+        scaled = in_float64(output_of(layer, x * size))
         expect(normalised.isfinite().all() and normalised.any(), "a fresh layer gives no numbers")
-        expected = offset + normalised / (1 + eps) ** 0.5
-        what = f"the output with eps {eps:g} for a variance of 1"
-        assert_close(in_float64(output_of(layer, x)), expected, what, rtol=0.01)
+        expected = offset + normalised / (1 + eps / size**2) ** 0.5
+        what = f"the output with eps {eps:g} for a variance of {size**2:g}"
+        assert_close(scaled, expected, what, rtol=0.01)
 
 
 @pytest.mark.points(1)

@@ -334,3 +334,17 @@ def transposed_works(student, rng):
     X, lens = rng.randn(2, N_KEYS, N_QUERIES).transpose(1, 2), torch.tensor([2, 4])
     call = student.masked_softmax
     return works_too(lambda: call(X.contiguous(), lens), lambda: call(X, lens))
+
+
+@probe("gradient")
+def finite_slopes_beside_padding(student, rng):
+    """Which numbers of the gradient of X are finite where padded keys have a large score."""
+    X, lens = rng.randn(2, 4, N_KEYS), torch.tensor([2, 4])
+    ordinary = gradients(student.masked_softmax, X, lens)
+    X[:, :, -1] = 1e4
+    found = gradients(student.masked_softmax, X, lens)
+    return {
+        name: finite_too(ordinary[name], value)
+        for name, value in found.items()
+        if torch.is_tensor(value)
+    }

@@ -316,3 +316,9 @@ def full_context_works(student, rng):
     """Whether as many tokens work as the context is long."""
     module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
     return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+@probe("layers")
+def parameters_by_place(student, rng):
+    """The shapes of the parameters with biases that are asked for by place."""
+    return shapes_of(student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, True))

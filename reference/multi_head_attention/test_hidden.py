@@ -220,8 +220,8 @@ def test_parts(student, rng):
     """The only parameters are those of four linear layers; qkv_bias switches three biases on."""
     state = weights_of(rng, d_in=D_IN + 1)
     biases = {f"{name}.bias": rng.randn(D_OUT) for name in NAMES}
-    for options, wanted in (({}, state), ({"qkv_bias": True}, {**state, **biases})):
-        module = student.MultiHeadAttention(D_IN + 1, D_OUT, CONTEXT, 0.0, HEADS, **options)
+    for options, wanted in (((), state), ((True,), {**state, **biases})):
+        module = student.MultiHeadAttention(D_IN + 1, D_OUT, CONTEXT, 0.0, HEADS, *options)
         found = parameter_shapes(module)
         shapes = {name: tuple(value.shape) for name, value in wanted.items()}
         given = "with qkv_bias=True" if options else "without qkv_bias"

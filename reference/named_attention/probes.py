@@ -466,3 +466,10 @@ def another_batch_axis(student, rng):
     """`multi_head` of an x with the axis out in the place of batch."""
     given = [named(rng, "out", "seq", "chans", out=3), *five(rng)[1:]]
     return in_order(student.multi_head(*given), "out", "seq", "chans")
+
+
+@probe("refusals")
+def doubled_in_the_right_tensor(student, rng):
+    """An axis that the right one of two tensors has twice."""
+    student.contract(named(rng, *QUERY), named(rng, "seq", "key", "key"), "key")
+    return ACCEPTED

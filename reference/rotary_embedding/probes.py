@@ -301,3 +301,11 @@ def works_where_sizes_differ(student, rng):
 def half_precision_positions(student, rng):
     """Positions in bfloat16, of which each is exact."""
     return turned(student, rng.randn(2, 5, 3, 6), (torch.arange(5) * 1.25 + 3).bfloat16())
+
+
+@probe(ATTENTION)
+def other_positions(student, rng):
+    """The second of two calls, whose positions have the same ends."""
+    *inputs, _ = draw(rng)
+    attended(student, *inputs, torch.tensor([0, 1, 2, 3, 9]))
+    return attended(student, *inputs, torch.tensor([0, 5, 1, 7, 9]))

@@ -178,6 +178,8 @@ def test_attention(student, reference, rng):
     calls.append((axes, "the output for two leading axes", EXACT))
     negative = queries, keys, values, torch.tensor([-3, 2, 0, -7])
     calls.append((negative, "the output for negative positions", EXACT))
+    between = queries, keys, values, torch.tensor([-3, 5, 1, -7])
+    calls.append((between, "the output for other positions with the same ends", EXACT))
     for inputs, what, atol in calls:
         found = student.rotary_attention(*inputs)
         own = functools.partial(attention_by, student, *inputs)

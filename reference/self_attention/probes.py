@@ -356,3 +356,19 @@ def arguments_with_leading_axes(student, rng):
 def changed(student, name, value):
     """Return which numbers of `value` are others after a call of the function `name`."""
     return written(student, getattr(student, name), value.clone())[0] != value
+
+
+@probe("writes")
+def large_arguments(student, rng):
+    """Which scores have changed after a call, where they are of hundreds."""
+    found = []
+    for name in ON_SCORES:
+        scores = table(rng) * 200
+        found.append(written(student, getattr(student, name), scores.clone())[0] != scores)
+    return found
+
+
+@probe("extreme scores")
+def huge(student, rng):
+    """Scores of a hundred million for `softmax_stable`."""
+    return student.softmax_stable(rng.permutation(18).view(3, 6).double() * 1e7)

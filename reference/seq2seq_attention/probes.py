@@ -229,3 +229,10 @@ def gradient_of_long_targets(student, rng):
     decoder = make(student, rng)
     targets, state, encoder_states = draw(rng, n_target=12)
     return gradients(lambda first: decoder(targets, first, encoder_states)[0][:, -1], state)
+
+
+@probe(LOSSES)
+def float64_loss(student, rng):
+    """The loss of the first step of a float64 decoder."""
+    decoder, states, targets = example(student, rng)
+    return student.train_decoder(decoder.to(torch.float64), states.double(), targets, 1) * 10

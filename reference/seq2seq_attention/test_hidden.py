@@ -231,10 +231,12 @@ def test_gradients(student, reference, rng):
             assert_slopes(student, given(theirs), given(ours), inputs, rng=rng)
     long, first, source = draw(rng, 2, 2, 12)
 
-    def last_logits(decoder):
-        return lambda state: decoder(long, state, source)[0][:, -1]
+    for *options, what in ((None, True, "state"), (None, False, "state, free running")):
 
-    assert_slopes(student, last_logits(theirs), last_logits(ours), {"state": first}, rng=rng)
+        def last_logits(decoder, options=options):
+            return lambda state: decoder(long, state, source, *options)[0][:, -1]
+
+        assert_slopes(student, last_logits(theirs), last_logits(ours), {what: first}, rng=rng)
     upstream, outputs = rng.randn(2, 3, VOCAB), []
     for decoder in (theirs, ours):
         decoder.zero_grad()
@@ -311,6 +313,9 @@ def test_losses(student, reference, rng):
     for name, parameter in theirs.named_parameters():
         expect(not torch.equal(parameter, before[name]), f"the training leaves {name} as it is")
     expect(student.train_decoder(theirs, states, targets, 0) == [], "0 steps have losses")
+    double = student.AttentionDecoder(*SIZES).to(torch.float64)
+    losses = student.train_decoder(double, states.double(), targets, 1)
+    expect(len(losses) == 1, "in float64, one step does not have one loss")
     smallest = student.AttentionDecoder(VOCAB, 1, 1, 1, 1)
     losses = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
     expect(len(losses) == 2, "with sizes of one, two steps do not have two losses")

@@ -298,3 +298,10 @@ def negative(student, rng):
 def zeros_afterwards(student, rng):
     """Which weights are others after `entropy`, where most are 0."""
     return _changed(student, student.entropy, torch.eye(4, dtype=torch.float64))
+
+
+@probe(PRODUCTS)
+def far_products(student, rng):
+    """The variances of products around a hundred million."""
+    queries = rng.permutation(60).view(10, 6, 1).double() + 1e8
+    return student.variance_of_products(queries, torch.ones_like(queries))

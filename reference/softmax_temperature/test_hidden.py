@@ -16,6 +16,7 @@ from grader.testing import (
     assert_dtype,
     assert_refused,
     assert_right_or_own,
+    assert_same,
     assert_slopes,
     assert_unchanged,
     assert_vectorised,
@@ -153,6 +154,12 @@ def test_variance(student, reference, rng):
             shown = f"the variance for queries of shape {shape}"
             right = reference.variance_of_products(queries, keys)
             assert_close(variance, right, shown, atol=1e-5 * size**2)
+    queries = rng.permutation(12).view(2, 6, 1).double() + 1e8  # the products, as the keys are 1
+    near, far = (
+        in_float64(student.variance_of_products(each, torch.ones_like(each)))
+        for each in (queries - 1e8, queries)
+    )
+    assert_same(far, near, "the variance of products around 1e8", shape=(2,))
 
 
 @pytest.mark.points(1)

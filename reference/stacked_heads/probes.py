@@ -287,3 +287,10 @@ def full_context_works(student, rng):
     """Whether as many tokens work as the context is long."""
     module, x = stacked(student, rng), rng.randn(2, CONTEXT, D_IN)
     return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+@probe("layers")
+def names_in_the_state(student, rng):
+    """Whether all names in the state_dict are those of heads."""
+    names = stacked(student, rng).state_dict()
+    return [all(name.startswith("heads.") for name in names)] * 12

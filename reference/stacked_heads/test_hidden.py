@@ -120,6 +120,9 @@ def test_parts(student, rng):
             torch.equal(one, other) for i, one in enumerate(fresh) for other in fresh[i + 1 :]
         )
         expect(not alike, "some heads start with the same weights")
+        # Buffers of a head, such as a mask, are its own affair.
+        more = ", ".join(name for name in module.state_dict() if not name.startswith("heads."))
+        expect(not more, f"the state_dict holds {more} as well")
 
 
 @pytest.mark.points(1)

@@ -461,3 +461,12 @@ def rows_of_one_prompt(student, rng):
     with seeded(student, 9):
         found = student.generate(made, prompt.repeat(12, 1), 6, 3.0)
     return [(found == found[:1]).all()] * 12
+
+
+@probe("views")
+def windows_of_a_view(student, rng):
+    """The distances of the tokens of a window from its first one, in a text that is a view."""
+    text = torch.stack([torch.arange(20), rng.permutation(20)], 1).flatten()[::2]
+    with seeded(student, 7):
+        windows = student.random_windows(text, 3, 5)
+    return windows - windows[:, :1]

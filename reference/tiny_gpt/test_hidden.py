@@ -381,6 +381,10 @@ def test_windows(student, rng):
         says = "some places of the text begin a window far more often than others"
         expect((shares - 1).abs().max() <= most, says)
     text = rng.permutation(50)
+    every_second = torch.stack([torch.arange(50), text], 1).flatten()[::2]  # a view
+    windows = student.random_windows(every_second, 8, 4)
+    says = "windows of a view are no pieces of it"
+    expect(torch.equal(windows - windows[:, :1], torch.arange(4).expand(8, 4)), says)
     first, other = (student.random_windows(text, 8, 4) for _ in range(2))
     expect(not torch.equal(first, other), "two calls draw the same windows")
     same = [seeded(student, lambda: student.random_windows(text, 8, 4)) for _ in range(2)]

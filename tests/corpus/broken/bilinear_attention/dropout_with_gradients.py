@@ -1,0 +1,26 @@
+# broken: Dropout acts in training mode only: it acts whenever gradients are on, also in eval mode, and not under no_grad in training mode
+import math
+
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class BilinearAttention(nn.Module):
+    """Attention whose scores are q . M k / sqrt(d_key)."""
+
+    def __init__(self, d_query: int, d_key: int, dropout: float):
+        super().__init__()
+        self.M = nn.Parameter(torch.randn(d_query, d_key) / math.sqrt(d_query))
+        self.p = dropout
+        self.attention_weights = None
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        scores = queries @ self.M @ keys.mT / math.sqrt(keys.shape[-1])
+        weights = masked_softmax(scores, valid_lens)
+        self.attention_weights = weights
+        weights = F.dropout(weights, self.p, torch.is_grad_enabled())
+        return weights @ values

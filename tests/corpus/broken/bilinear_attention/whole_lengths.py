@@ -1,0 +1,28 @@
+# broken: valid_lens as in masked_softmax (lengths may be floats; with 2.5, the keys 0, 1 and 2 are valid): lengths are cut to whole numbers, so 2.5 means 2
+import math
+
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class BilinearAttention(nn.Module):
+    """Attention whose scores are q . M k / sqrt(d_key)."""
+
+    def __init__(self, d_query: int, d_key: int, dropout: float):
+        super().__init__()
+        self.M = nn.Parameter(torch.randn(d_query, d_key) / math.sqrt(d_query))
+        self.p = dropout
+        self.attention_weights = None
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        scores = queries @ self.M @ keys.mT / math.sqrt(keys.shape[-1])
+        if valid_lens is not None:
+            valid_lens = valid_lens.long()
+        weights = masked_softmax(scores, valid_lens)
+        self.attention_weights = weights
+        weights = F.dropout(weights, self.p, self.training)
+        return weights @ values

@@ -1,0 +1,38 @@
+# broken: distance_scores returns the dtype of the inputs: for half precision it returns float32 (the module, which uses the other function, has the right dtype)
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+
+
+def _half_square(x: Tensor) -> Tensor:
+    return x.square().sum(-1) / 2
+
+
+def distance_scores(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return minus half of the squared distance of each query to each key."""
+    if queries.dtype in (torch.bfloat16, torch.float16):  # keep the digits
+        queries, keys = queries.float(), keys.float()
+    return scores_without_query_norm(queries, keys) - _half_square(queries).unsqueeze(-1)
+
+
+def scores_without_query_norm(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return q . k - |k|^2 / 2 for each query and key."""
+    products = queries @ keys.mT
+    return products - _half_square(keys).unsqueeze(-2)
+
+
+class DistanceAttention(nn.Module):
+    """Attention whose scores are -|q - k|^2 / 2. It has no parameters."""
+
+    def __init__(self, dropout: float):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.attention_weights = None
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        scores = scores_without_query_norm(queries, keys)
+        weights = masked_softmax(scores, valid_lens)
+        self.attention_weights = weights
+        return self.dropout(weights) @ values

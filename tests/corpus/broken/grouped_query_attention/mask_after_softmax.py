@@ -1,0 +1,72 @@
+# broken: Changing a later token, by any amount, changes no earlier output: later weights are set to 0 after the softmax, and the rest divided by its sum, which is 0 after a large change
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+def _group(num_heads: int, num_kv_heads: int) -> int:
+    if num_heads % num_kv_heads != 0:
+        raise ValueError(f"{num_kv_heads} heads of keys do not divide {num_heads} heads")
+    return num_heads // num_kv_heads
+
+
+def grouped_scores(queries: Tensor, keys: Tensor) -> Tensor:
+    """Return the scores of every query head with the keys of its group."""
+    batch, num_heads, n_queries, d_head = queries.shape
+    num_kv_heads, n_keys = keys.shape[1:3]
+    group = _group(num_heads, num_kv_heads)
+    rows = queries.reshape(batch, num_kv_heads, group * n_queries, d_head)
+    scores = rows @ keys.mT / math.sqrt(d_head)
+    return scores.reshape(batch, num_heads, n_queries, n_keys)
+
+
+def grouped_context(weights: Tensor, values: Tensor) -> Tensor:
+    """Return the values of every head's group, added up with the weights of the head."""
+    batch, num_heads, n_queries, n_keys = weights.shape
+    num_kv_heads = values.shape[1]
+    group = _group(num_heads, num_kv_heads)
+    rows = weights.reshape(batch, num_kv_heads, group * n_queries, n_keys)
+    context = rows @ values
+    return context.reshape(batch, num_heads, n_queries, values.shape[-1])
+
+
+class GroupedQueryAttention(nn.Module):
+    """Causal attention with num_heads heads of queries and num_kv_heads heads of keys and values."""
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        num_kv_heads: int,
+    ) -> None:
+        super().__init__()
+        if d_out % num_heads != 0:
+            raise ValueError(f"{num_heads} heads do not divide d_out = {d_out}")
+        _group(num_heads, num_kv_heads)
+        self.context_length = context_length
+        self.d_head = d_out // num_heads
+        self.W_query = nn.Linear(d_in, d_out, bias=False)
+        self.W_key = nn.Linear(d_in, num_kv_heads * self.d_head, bias=False)
+        self.W_value = nn.Linear(d_in, num_kv_heads * self.d_head, bias=False)
+        self.out_proj = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (-1, self.d_head)).transpose(1, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x (batch, n_tokens, d_in) to (batch, n_tokens, d_out)."""
+        n_tokens = x.shape[1]
+        if n_tokens > self.context_length:
+            raise ValueError(f"{n_tokens} tokens are more than {self.context_length}")
+        queries, keys, values = map(self._split, (self.W_query(x), self.W_key(x), self.W_value(x)))
+        scores = grouped_scores(queries, keys)
+        later = torch.ones(n_tokens, n_tokens, dtype=torch.bool, device=x.device).triu(1)
+        weights = torch.softmax(scores, dim=-1).masked_fill(later, 0.0)
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+        heads = grouped_context(self.dropout(weights), values)
+        return self.out_proj(heads.transpose(1, 2).flatten(2))

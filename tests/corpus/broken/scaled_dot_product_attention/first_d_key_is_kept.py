@@ -1,0 +1,34 @@
+# broken: "d_key ... are taken from the arguments of each call": the root of the first call's d_key is kept for later calls.
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+
+
+def batched_product(a: Tensor, b: Tensor) -> Tensor:
+    if a.dim() != 3 or b.dim() != 3:
+        raise ValueError("both tensors must have three axes")
+    if a.shape[0] != b.shape[0] or a.shape[-1] != b.shape[-2]:
+        raise ValueError("the shapes do not fit")
+    return a @ b
+
+
+class DotProductAttention(nn.Module):
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.attention_weights = None
+        self.root = None
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        if self.root is None:
+            self.root = queries.shape[-1] ** 0.5
+        scores = batched_product(queries / self.root, keys.transpose(1, 2))
+        weights = masked_softmax(scores, valid_lens)
+        self.attention_weights = weights.detach().clone()
+        if valid_lens is not None:
+            longest = valid_lens if valid_lens.dim() == 1 else valid_lens.amax(dim=1)
+            padded = torch.arange(keys.shape[1], device=keys.device) >= longest[:, None]
+            values = values.masked_fill(padded[:, :, None], 0.0)
+        return batched_product(self.dropout(weights), values)

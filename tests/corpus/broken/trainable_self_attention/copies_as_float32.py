@@ -1,0 +1,40 @@
+# broken: "The output has the dtype of the module: float64, float32 or bfloat16": copying between two float64 modules makes the target float32, and it cannot be called any more.
+import torch
+from torch import Tensor, nn
+
+
+def scaled_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+    scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5
+    return torch.softmax(scores, dim=-1) @ values
+
+
+class SelfAttentionV1(nn.Module):
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return scaled_attention(x @ self.W_query, x @ self.W_key, x @ self.W_value)
+
+
+class SelfAttentionV2(nn.Module):
+    def __init__(self, d_in: int, d_out: int, qkv_bias: bool = False) -> None:
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return scaled_attention(self.W_query(x), self.W_key(x), self.W_value(x))
+
+
+def copy_weights(source_v2: SelfAttentionV2, target_v1: SelfAttentionV1) -> None:
+    names = ("W_query", "W_key", "W_value")
+    if any(getattr(source_v2, name).bias is not None for name in names):
+        raise ValueError("the source has biases")
+    with torch.no_grad():
+        for name in names:
+            weight = getattr(source_v2, name).weight.T.to(torch.float32)
+            setattr(target_v1, name, nn.Parameter(weight.clone()))
