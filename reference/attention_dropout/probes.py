@@ -335,12 +335,3 @@ def transposed_works(student, rng):
         lambda: student.drop(weights.contiguous(), 0.5, True),
         lambda: student.drop(weights, 0.5, True),
     )
-
-
-@probe(SHARES)
-def seldom_in_half_precision(student, rng):
-    """Whether weights in bfloat16 are dropped as often as a rate of 0.002 says."""
-    weights = torch.full((400, 500), 1 / 500, dtype=torch.bfloat16)
-    with seeded(student, 6):
-        share = float((student.drop(weights, 0.002, True) == 0).double().mean())
-    return [abs(share - 0.002) < 0.001] * 12
