@@ -195,11 +195,6 @@ def assert_separate(student, rng, d_out):
     part = any(each.grad is not None and each.grad.any() for each in source.parameters())
     expect(not part, "after the copy, V1 is a part of the graph of V2")
     expect(reached(source, x) == learns, "after the copy, V2 cannot be trained as before")
-    for parameter in source.parameters():
-        parameter.requires_grad_(False)
-    student.copy_weights(source, target)
-    lost = ", ".join(sorted(trained - reached(target, x)))
-    expect(not lost, f"after a copy of frozen weights, no gradient reaches {lost} of V1")
     copied = output_of(target, x)
     source.load_state_dict(linear(weights_of(rng, d_out=d_out)), strict=False)
     assert_same(output_of(target, x), copied, "the output of V1 after V2 has changed")

@@ -1,4 +1,5 @@
-# mistake: the leading axes are merged by view, which raises an error for some views
+# mistake: flattened_by_view
+# the leading axes are merged by view, which raises an error for some views
 import torch
 from torch.nn import functional as F
 

@@ -1,4 +1,5 @@
-# mistake: the mask comes after the softmax and the rows are divided by their sums again, so a large later score swallows the earlier ones
+# mistake: renormalised_after_softmax
+# the mask comes after the softmax and the rows are divided by their sums again, so a large later score swallows the earlier ones
 
 import torch
 from torch import Tensor, nn

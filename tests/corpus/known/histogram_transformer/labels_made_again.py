@@ -1,4 +1,5 @@
-# mistake: counts are computed from the sequences, and the labels that are given are ignored
+# mistake: counts_made_anew
+# counts are computed from the sequences, and the labels that are given are ignored
 import math
 
 import torch

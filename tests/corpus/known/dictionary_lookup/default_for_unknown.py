@@ -1,4 +1,5 @@
-# mistake: an unknown key gives zeros
+# mistake: missing_key_accepted
+# an unknown key gives zeros
 import torch
 from torch import Tensor
 
