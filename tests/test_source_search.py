@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -13,7 +17,7 @@ from grader.sandbox.host.connection import Subject, TimeLimits, WorkerConnection
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
 from grader.sandbox.source import forbidden_calls
-from grader.sandbox.syntax import Unsearchable
+from grader.sandbox.syntax import Unsearchable, top_level_names
 from grader.sandbox.wire import Source
 
 PATTERNS = ("torch*layer_norm", "torch*.LayerNorm")
@@ -254,3 +258,23 @@ def test_the_cells_of_other_exercises_do_not_count(line: str) -> None:
     assert forbidden_calls(text, "x.ipynb", PATTERNS, ["other"])
     assert forbidden_calls(text, "x.ipynb", PATTERNS, ["neither"])
     assert forbidden_calls(mine + other, "x.py", PATTERNS, ["mine"])
+
+
+@pytest.fixture
+def garbage_lets_threads_take_turns() -> Iterator[None]:
+    def take_turns(phase: str, info: dict[str, int]) -> None:
+        time.sleep(0)
+
+    usual = gc.get_threshold()
+    gc.callbacks.append(take_turns)
+    gc.set_threshold(5)
+    yield
+    gc.set_threshold(*usual)
+    gc.callbacks.remove(take_turns)
+
+
+@pytest.mark.usefixtures("garbage_lets_threads_take_turns")
+def test_sources_are_parsed_in_several_threads_at_once() -> None:
+    text = f"x = {'(' * 30}1{')' * 30}\n" + "def f(a):\n    return [[[[[[a + 1]]]]]]\n" * 5
+    with ThreadPoolExecutor(2) as threads:
+        assert all(names == {"x", "f"} for names in threads.map(top_level_names, [text] * 60))
