@@ -227,3 +227,11 @@ def view_of_lengths(student, rng):
     """Lengths per query that are a transposed view."""
     lens = torch.tensor([[6, 2], [3, 1], [4, 5], [1, 6], [2, 3]]).T  # (batch, n_queries)
     return make(student, rng)(*draw(rng), lens)
+
+
+@probe("single")
+def kept_of_one_item(student, rng):
+    """The attention_weights of one batch item."""
+    attention = make(student, rng)
+    attention(*draw(rng, batch=1))
+    return attention.attention_weights

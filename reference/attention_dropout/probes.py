@@ -254,6 +254,15 @@ def three_axes_more(student, rng):
     return {"largest": output.amax((0, 1)), "smallest": output.amin((0, 1))}
 
 
+@probe("leading axes")
+def with_other_groups(student, rng):
+    """Whether each weight is both dropped and kept among the 200 items of the first of four axes."""
+    weights = weights_of(rng, 3, 4).repeat(200, 2, 1, 1)
+    with seeded(student, 3):
+        dropped = student.drop(weights, 0.5, True) == 0
+    return dropped.any(0) & (~dropped).any(0)
+
+
 @probe("views")
 def transposed(student, rng):
     """A transposed view, over 400 draws at rate 0.5."""

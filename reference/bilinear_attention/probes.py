@@ -231,3 +231,11 @@ def as_many_queries_as_items(student, rng):
 def all_dropped(student, rng):
     """A dropout of 1 in training."""
     return make(student, rng, 1.0).train()(*draw(rng))
+
+
+@probe("single")
+def kept_of_one_item(student, rng):
+    """The attention_weights of one batch item."""
+    attention = make(student, rng)
+    attention(*draw(rng, batch=1))
+    return attention.attention_weights

@@ -87,7 +87,7 @@ def shuffled(student, rng):
 @probe("lookup")
 def from_the_end(student, rng):
     """The keys 5, -1, 0 and -6, looked up with temp 1."""
-    entries = {5: [2.5, 3, -1, 4], -1: [5, -7, 0.5, 6], 0: [3, 2, 9, -8], -6: [-2, 8, 1, 7]}
+    entries = {5: [2, 3, -1, 4], -1: [5, -7, 0.5, 6], 0: [3, 2, 9, -8], -6: [-2, 8, 1, 7]}
     return [student.lookup(entries, key, 1.0) for key in entries]
 
 
@@ -308,3 +308,10 @@ def unknown_key_between(student, rng):
     """A key that is not there, between others that are."""
     student.lookup(ENTRIES, 39)
     return ACCEPTED
+
+
+@probe("lookup")
+def large_keys(student, rng):
+    """Keys of millions that differ by one, looked up with temp 1."""
+    entries = {2**24: [2.5, 3, -1, 4], 2**24 + 1: [5, -7, 0.5, 6], 2**24 - 1: [3, 2, 9, -8]}
+    return [student.lookup(entries, key, 1.0) for key in entries]

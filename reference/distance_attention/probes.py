@@ -89,12 +89,13 @@ def square_scores(student, rng):
 def made(student, rng):
     """Which of the three make a tensor of n_queries * n_keys * d numbers."""
     queries, keys = rng.randn(1, 31, 23), rng.randn(1, 37, 23)  # (batch, n, d)
-    values = rng.randn(1, 37, 5)  # (batch, n_keys, d_value)
+    values, lens = rng.randn(1, 37, 5), torch.full((1, 31), 36)  # of each key and each query
     attention = make(student, rng)
     calls = {
         "distances": lambda: student.distance_scores(queries, keys),
         "partial": lambda: student.scores_without_query_norm(queries, keys),
         "attention": lambda: attention(queries, keys, values),
+        "lengths per query": lambda: attention(queries, keys, values, lens),
     }
     found = {}
     for name, call in calls.items():
@@ -124,8 +125,9 @@ def slopes(student, rng):
 
 @probe("gradient")
 def slopes_of_scores(student, rng):
-    """The gradients of queries and keys in both functions."""
+    """The gradients in both functions, where a query and a key are zeros."""
     queries, keys, _ = draw(rng)
+    queries[0, 1], keys[1, 2] = 0, 0
     return {
         "distances": gradients(student.distance_scores, queries, keys),
         "partial": gradients(student.scores_without_query_norm, queries, keys),
@@ -285,3 +287,11 @@ def far_padding(student, rng):
     queries, keys, values = draw(rng)
     keys[0, 4:] = keys[1, 2:] = 1e8
     return make(student, rng)(queries, keys, values, torch.tensor([4, 2]))
+
+
+@probe("single")
+def kept_of_one_item(student, rng):
+    """The attention_weights of one batch item."""
+    attention = make(student, rng)
+    attention(*draw(rng, batch=1))
+    return attention.attention_weights

@@ -108,11 +108,14 @@ def by_hand(student, rng):
 
 @probe(BY_HAND)
 def by_hand_long(student, rng):
-    """The counts of twenty equal tokens or fewer, with weights by hand."""
-    model = student.CountingTransformer(2, 20, 3)
-    student.set_weights(model)
+    """The counts of twenty equal tokens or fewer, with weights by hand for 3 and 300 features."""
     tokens = (torch.arange(20) >= torch.arange(20).view(20, 1)).long()  # (20, n_tokens)
-    return model(tokens).argmax(dim=-1)
+    found = []
+    for d_model in (3, 300):
+        model = student.CountingTransformer(2, 20, d_model)
+        student.set_weights(model)
+        found.append(model(tokens).argmax(dim=-1))
+    return found
 
 
 @probe(BY_HAND)
@@ -179,6 +182,29 @@ def one_step(student, rng):
             student.train_counter(model, tokens, tokens + 1, steps)
         operations.append(seen.operations)
     return [operations[1] > operations[0]] * 10
+
+
+@probe(TRAINING)
+def updates_of_many(student, rng):
+    """Whether two steps on 300 sequences go back through the model as often as on six."""
+    calls = []
+    for copies in (1, 50):
+        model, tokens = untrained(student, rng)
+        many = tokens.repeat(copies, 1)
+        with watched(student, kernels=False) as seen:
+            student.train_counter(model, many, many + 1, 2)
+        calls.append(sum(n for name, n in seen.counts.items() if name.endswith(".backward")))
+    return [calls[0] == calls[1]] * 10
+
+
+@probe("writes")
+def examples_afterwards(student, rng):
+    """Which sequences and counts are others after a step of training."""
+    model, _ = untrained(student, rng)
+    examples = draw(rng, 6), rng.randint(0, 7, 6, 5)  # sequences, and any counts
+    copies = [each.clone() for each in examples]
+    found = written(student, student.train_counter, model, *copies, 1)
+    return [new != old for new, old in zip(found, examples)]
 
 
 @probe(BY_HAND)

@@ -348,3 +348,10 @@ def finite_slopes_beside_padding(student, rng):
         for name, value in found.items()
         if torch.is_tensor(value)
     }
+
+
+@probe("refusals")
+def half_a_key_too_long(student, rng):
+    """A length of half a key more than there are."""
+    student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2.0, N_KEYS + 0.5]))
+    return ACCEPTED

@@ -473,3 +473,11 @@ def doubled_in_the_right_tensor(student, rng):
     """An axis that the right one of two tensors has twice."""
     student.contract(named(rng, *QUERY), named(rng, "seq", "key", "key"), "key")
     return ACCEPTED
+
+
+@probe("leading axes")
+def axes_called_row_and_q(student, rng):
+    """`multi_head` of an x with axes called row and q."""
+    names = "row", "q", "seq", "chans"
+    given = [named(rng, *names, row=3, q=2), *five(rng)[1:]]
+    return in_order(student.multi_head(*given), *names)

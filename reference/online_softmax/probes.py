@@ -445,3 +445,12 @@ def wide_tile(student, rng):
     with torch.no_grad(), watched(student, memory=True) as seen:
         student.tiled_attention(Q, K, V, 10**5)
     return [float(seen.peak > 8 * 10**5)] * 10
+
+
+@probe(HIDDEN)
+def hidden_in_two_calls(student, rng):
+    """Rows with only -inf in the state and in the chunks of the next call."""
+    first, second = (chunks_of(rng, 4, 5, widths=(3,)) for _ in range(2))
+    first[0][:3] = second[0][:3] = -torch.inf
+    maximum, total = student.online_softmax(second, student.online_softmax(first))
+    return {"infinite": maximum == -torch.inf, "total": total, "finite": total.isfinite()}

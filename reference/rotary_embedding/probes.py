@@ -309,3 +309,12 @@ def other_positions(student, rng):
     *inputs, _ = draw(rng)
     attended(student, *inputs, torch.tensor([0, 1, 2, 3, 9]))
     return attended(student, *inputs, torch.tensor([0, 5, 1, 7, 9]))
+
+
+@probe(POSITIONS)
+def far_to_three_digits(student, rng):
+    """Whether a pair is turned by an angle of thousands to about three digits."""
+    positions = torch.arange(12) * 250 + 1013
+    x = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(12, 1, 2)
+    right = torch.stack((positions.double().cos(), positions.double().sin()), dim=-1)
+    return (student.rotate(x, positions)[:, 0] - right).abs().amax(-1) < 0.003

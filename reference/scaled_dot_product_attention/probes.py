@@ -204,6 +204,12 @@ def share_dropped(student, rng):
     return share_of_zeros(student, attention(student, 0.3).train(), *qkv(rng, 1, 2, 1))
 
 
+@probe("training")
+def all_dropped(student, rng):
+    """Training mode with dropout of 1."""
+    return attention(student, 1.0).train()(*qkv(rng))
+
+
 @probe("length 0")
 def empty(student, rng):
     """Some queries with length 0."""
@@ -213,20 +219,27 @@ def empty(student, rng):
 @probe(PADDED)
 def undefined(student, rng):
     """Padded values of nan."""
-    return _with_padding(student, rng, torch.nan)
+    return _with_padding(student, rng, torch.nan, torch.tensor([2, 4, 3]))
+
+
+@probe(PADDED)
+def undefined_for_every_query(student, rng):
+    """Values of nan that are padded for every query, each with a length of its own."""
+    lens = torch.tensor([[1, 2, 2], [4, 1, 3], [2, 3, 1]])  # (batch, n_queries)
+    return _with_padding(student, rng, torch.nan, lens)
 
 
 @probe(PADDED)
 def infinite(student, rng):
     """Padded values of inf."""
-    return _with_padding(student, rng, torch.inf)
+    return _with_padding(student, rng, torch.inf, torch.tensor([2, 4, 3]))
 
 
-def _with_padding(student, rng, filler):
+def _with_padding(student, rng, filler, lens):
     queries, keys, values = qkv(rng, 3)
     padded = torch.arange(5) >= torch.tensor([[2], [4], [3]])
     spoilt = values.masked_fill(padded.unsqueeze(-1), filler)
-    output = attention(student)(queries, keys, spoilt, torch.tensor([2, 4, 3]))
+    output = attention(student)(queries, keys, spoilt, lens)
     return {"output": output, "finite": output.isfinite()}
 
 

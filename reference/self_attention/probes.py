@@ -100,6 +100,12 @@ def normalised_square(student, rng):
     return student.normalise(table(rng, n_queries=4, n_keys=4).abs())
 
 
+@probe(NORMALISE)
+def normalised_small(student, rng):
+    """`normalise` of scores of a millionth."""
+    return student.normalise(table(rng).abs() * 1e-6)
+
+
 @probe(NAIVE)
 def naive(student, rng):
     """`softmax_naive` of ordinary scores."""
@@ -334,6 +340,13 @@ def half_precision(student, rng):
 def kept_dtypes(student, rng):
     """Whether each function keeps float64 and bfloat16."""
     return {name: [keeps(student, rng, name, dtype) for dtype in KEPT * 6] for name in EVERY}
+
+
+@probe("dtype")
+def exact_by_loops(student, rng):
+    """Which scores by loops are those of float64, to twelve digits."""
+    inputs = tokens(rng)
+    return (student.scores_by_loops(inputs) - inputs @ inputs.mT).abs() < 1e-12
 
 
 def keeps(student, rng, name, dtype):

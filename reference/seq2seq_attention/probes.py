@@ -236,3 +236,11 @@ def float64_loss(student, rng):
     """The loss of the first step of a float64 decoder."""
     decoder, states, targets = example(student, rng)
     return student.train_decoder(decoder.to(torch.float64), states.double(), targets, 1) * 10
+
+
+@probe("gradient")
+def slopes_without_teacher_forcing(student, rng):
+    """The gradients of the first state and the encoder states without teacher forcing."""
+    decoder = make(student, rng)
+    targets, *states = draw(rng)
+    return gradients(lambda *x: decoder(targets, *x, None, False)[0], *states)

@@ -228,6 +228,13 @@ def transposed(student, rng):
     }
 
 
+@probe("views")
+def swapped_leading_axes(student, rng):
+    """`variance_of_products` of views whose two leading axes were swapped."""
+    queries, keys = (rng.randn(4, 3, 3, 5).transpose(0, 1) for _ in range(2))
+    return student.variance_of_products(queries, keys)
+
+
 @probe("dtype")
 def single_precision(student, rng):
     """float32."""

@@ -110,8 +110,9 @@ def start(student, rng):
 
 @probe(SPLIT)
 def split(student, rng):
-    """The three matrices of five heads."""
-    return [each.detach() for each in student.split_weights(stacked(student, rng))]
+    """The three matrices of twelve heads of size 2."""
+    module = stacked(student, rng, sizes=(D_IN, 2, CONTEXT), heads=12)
+    return [each.detach() for each in student.split_weights(module)]
 
 
 @probe(SPLIT)
@@ -123,8 +124,8 @@ def split_of_two(student, rng):
 
 @probe(SPLIT)
 def after_split(student, rng):
-    """The output after `split_weights`."""
-    module = stacked(student, rng)
+    """The output in evaluation mode, with dropout of 1, after `split_weights`."""
+    module = stacked(student, rng, dropout=1.0)
     student.split_weights(module)
     return module(rng.randn(2, 6, D_IN))
 

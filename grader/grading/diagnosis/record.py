@@ -24,7 +24,7 @@ from grader.files import zipped
 from grader.grading.code_text import without_remarks
 from grader.report import WrongStep
 
-FORMAT = 1
+FORMAT = 2
 FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
 PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
 INDEX = "index.json"
@@ -86,12 +86,14 @@ class SingleMistake(Struct, frozen=True, array_like=True):
 class MistakePair(Struct, frozen=True, array_like=True):
     """A program with two mistakes: their numbers in `singles`, and its answers where both count.
 
-    None is a right answer. `beyond` are the probes at which it differs clearly from each half.
+    An answer is the number of its form, or None if it is right. The sums are in the record's
+    `totals`, apart from the rest: hardly two are the same, and what is repeated is stored in less
+    without them. `beyond` are the probes at which the program differs clearly from each half.
     """
 
     first: int
     second: int
-    answers: dict[int, Sketch | None]
+    forms: dict[int, int | None]
     beyond: tuple[int, int]
 
 
@@ -107,6 +109,7 @@ class Record(Struct, frozen=True, array_like=True):
     mistakes: tuple[MistakeText, ...]
     singles: tuple[SingleMistake, ...]
     pairs: tuple[MistakePair, ...]
+    totals: tuple[float, ...]  # of the wrong answers of all pairs, in their order
 
 
 @functools.cache

@@ -121,16 +121,16 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
     @functools.cached_property
     def _pairs(self) -> dict[tuple[int, int], RecordedMistakes]:
         """The pairs, by the identities of their halves."""
-        pairs = {}
+        pairs, totals = {}, iter(self._record.totals)
         for each in self._record.pairs:
             first, second = self._singles[each.first], self._singles[each.second]
             answers = {**first.answers, **second.answers}
-            for place, sketch in each.answers.items():
+            for place, form in each.forms.items():
                 name = self.probes[place].name
-                if sketch is None:
+                if form is None:
                     answers.pop(name, None)
                 else:
-                    answers[name] = self._known(sketch)
+                    answers[name] = self._known(Sketch(form, next(totals)))
             steps = self._earlier_steps(first, second)
             both = first.faults + second.faults
             number = first.number or second.number

@@ -56,6 +56,7 @@ class _Recorder:
         self._catalogue, self._of = catalogue, of
         self._place = {probe.name: place for place, probe in enumerate(catalogue.probes)}
         self._forms: dict[PlainForm, int] = {}
+        self._totals: list[float] = []  # of the wrong answers of pairs
         self._principal = catalogue.principal
 
     def record(self) -> Record:
@@ -80,6 +81,7 @@ class _Recorder:
             tuple(MistakeText(f.name, f.says, f.hint, f.number) for f in faults),
             tuple(singles),
             tuple(pairs),
+            tuple(self._totals),
         )
 
     def _single(self, candidate: FaultyProgram, mistake: int) -> SingleMistake:
@@ -110,9 +112,11 @@ class _Recorder:
         for probe in catalogue.probes_in(first.touched & second.touched):
             wrong = pair.is_wrong(probe)
             answers[self._place[probe.name]] = self._sketch(pair.answer(probe)) if wrong else None
+        forms = {place: sketch and sketch.form for place, sketch in answers.items()}
         clear = [self._beyond(pair, *order) for order in ((first, second), (second, first))]
         if all(clear):
-            yield MistakePair(*halves, answers, (clear[0], clear[1]))
+            self._totals += [sketch.total for sketch in answers.values() if sketch]
+            yield MistakePair(*halves, forms, (clear[0], clear[1]))
 
     def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
         """Return the probes at which a pair differs clearly from one half, as bits.

@@ -1,0 +1,36 @@
+# broken: "the columns i*d_out to (i+1)*d_out - 1 are those of head i": split_weights sorts the heads by name as text, so from 11 heads on head 10 comes before head 2.
+import torch
+from causal_attention import CausalAttention
+from torch import Tensor, nn
+
+
+class StackedHeads(nn.Module):
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        num_heads: int,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(
+            [
+                CausalAttention(d_in, d_out, context_length, dropout, qkv_bias)
+                for _ in range(num_heads)
+            ]
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+
+
+def split_weights(stacked: StackedHeads) -> tuple[Tensor, Tensor, Tensor]:
+    heads = [head for _, head in sorted(stacked.heads.named_children())]
+    if any(head.W_query.bias is not None for head in heads):
+        raise ValueError("the heads have biases")
+    W_query = torch.cat([head.W_query.weight for head in heads]).detach()
+    W_key = torch.cat([head.W_key.weight for head in heads]).detach()
+    W_value = torch.cat([head.W_value.weight for head in heads]).detach()
+    return W_query, W_key, W_value
