@@ -27,6 +27,7 @@ from grader.report import UNWRITTEN
 from grader.sandbox.host.proxies import Student, code_of
 
 __all__ = [
+    "ACCEPTED",
     "ASPECTS",
     "EDGES",
     "LUCK",
@@ -34,15 +35,18 @@ __all__ = [
     "Rng",
     "build",
     "dropped_weights",
+    "drops_anew",
     "extremes",
     "factors_of_kept_weights",
     "finite_too",
     "gradients",
+    "often",
     "probe",
     "seeded",
     "share_of_weights_dropped",
     "share_of_zeros",
     "weights_dropped_together",
+    "weights_kept_in_training",
     "works",
     "works_too",
     "written",
@@ -58,6 +62,8 @@ LEVELS = (0.2, 0.4, 0.6, 0.8)  # of a share of zeros; at a usual rate, no right 
 CALLS, COPIES = 16, 400  # that a share of zeros is counted over
 DRAWS = 800  # in which every combination of a few dropped numbers comes up
 ALIKE = 1e-3  # of the largest draw of a number, what two draws of one number may differ by
+
+ACCEPTED = [True] * MANY  # what a probe returns after a call that must be refused
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -183,6 +189,20 @@ def written(student: Student, call: Callable[..., Any], *inputs: Any) -> list[An
     return [value.detach() for value in tensors]
 
 
+def often(*values: Any) -> list[Any]:
+    """Return values as often as a name needs: one number more or less shows no mistake.
+
+    Example::
+
+        @probe("layers")
+        def has_bias(student, rng):
+            \"\"\"Whether the query layer has a bias.\"\"\"
+            attention = student.CausalAttention(3, 4, 6, 0.0, True)
+            return often("W_query.bias" in dict(attention.named_parameters()))
+    """
+    return [*values] * MANY
+
+
 def works(call: Callable[[], Any]) -> bool:
     """Return whether a call works, where only that is asked.
 
@@ -193,7 +213,7 @@ def works(call: Callable[[], Any]) -> bool:
         @probe("refusals")
         def odd_width_works(student, rng):
             \"\"\"Whether a table of an odd number of columns is made.\"\"\"
-            return [works(lambda: student.table(5, 7))] * 10
+            return often(works(lambda: student.table(5, 7)))
     """
     try:
         call()
@@ -221,7 +241,7 @@ def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
             return works_too(lambda: call(X.contiguous(), lens), lambda: call(X, lens))
     """
     one()
-    return [works(other)] * MANY
+    return often(works(other))
 
 
 def finite_too(one: Tensor, other: Tensor) -> Tensor:
@@ -407,7 +427,7 @@ def factors_of_kept_weights(
         return {"factors": LUCK, "pairs": LUCK}
     factors = torch.full_like(output, float(factors.mean().nan_to_num()))
     are_pairs = torch.equal(dropped[..., :n_keys], dropped[..., n_keys:])
-    return {"factors": factors, "pairs": [are_pairs] * 10}
+    return {"factors": factors, "pairs": often(are_pairs)}
 
 
 def share_of_weights_dropped(
@@ -422,12 +442,59 @@ def share_of_weights_dropped(
             \"\"\"Whether about a quarter of the weights are dropped at a rate of 0.25.\"\"\"
             attention = student.DotProductAttention(0.25).train()
             inputs = rng.randn(1, 5, 4), rng.randn(1, 6, 4)
-            return [abs(share_of_weights_dropped(student, attention, *inputs) - 0.25) < 0.03] * 10
+            return often(abs(share_of_weights_dropped(student, attention, *inputs) - 0.25) < 0.03)
     """
     eye = torch.eye(keys.shape[1], dtype=keys.dtype)  # (n_keys, n_keys)
     copies = [tensor.repeat(DRAWS, 1, 1) for tensor in (queries, keys, eye)]
     with seeded(student, 5):
         return float((attention(*copies) == 0).double().mean())
+
+
+def drops_anew(student: Student, attention: Any, *inputs: Tensor) -> list[bool]:
+    """Return whether the next call of a module with the same inputs gives another output.
+
+    Example::
+
+        @probe("training")
+        def next_call(student, rng):
+            \"\"\"Whether the next call drops other weights.\"\"\"
+            attention = student.DotProductAttention(0.4).train()
+            return drops_anew(student, attention, *(rng.randn(12, 5, 4) for _ in range(3)))
+    """
+    with seeded(student, 5):
+        first, second = (attention(*inputs) for _ in range(2))
+    return often(bool((first != second).any()))
+
+
+def weights_kept_in_training(
+    student: Student, attention: Any, first: tuple[Tensor, ...], last: tuple[Tensor, ...]
+) -> dict[str, Any]:
+    """Return the `attention_weights` after calls with two inputs: of the last, without dropout.
+
+    "zeros" says whether some of the first two keys has the weight 0, to which all may attend. If
+    another call with the last inputs keeps other weights, they are `LUCK`.
+
+    Example::
+
+        @probe("training")
+        def kept(student, rng):
+            \"\"\"The attention_weights of the second call in training mode.\"\"\"
+            attention = student.DotProductAttention(0.4).train()
+            first, last = (tuple(rng.randn(2, 5, 4) for _ in range(3)) for _ in range(2))
+            return weights_kept_in_training(student, attention, first, last)
+    """
+    with seeded(student, 1):
+        attention(*first)
+        kept = []
+        for _ in range(2):
+            attention(*last)
+            kept.append(attention.attention_weights)
+    one, other = kept
+    are_dropped = bool((torch.stack(kept)[..., :2] == 0).any())
+    return {
+        "attention_weights": one if torch.equal(one, other) else LUCK,
+        "zeros": often(are_dropped),
+    }
 
 
 def _known(said: Tensor, outputs: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ of each call: code that draws only once in a call, or the same in each, has many
 
 import torch
 
-from grader.probing import Aspect, probe, seeded, works_too, written
+from grader.probing import ACCEPTED, Aspect, often, probe, seeded, works_too, written
 
 AXES = ("query", "key")  # of an output, in the singular
 
@@ -16,7 +16,6 @@ EVALUATION = Aspect("evaluation", "the weights in evaluation")
 TOGETHER = Aspect("together", "which weights are dropped together")
 SHARES = Aspect("shares", "how often a weight is dropped")
 LIMITS = Aspect("limits", "a rate of 0 or 1", is_edge=True)
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 def weights_of(rng, *shape):
@@ -123,7 +122,7 @@ def number_dropped_of_a_matrix(student, rng):
     with seeded(student, 4):
         outputs = [student.drop(weights_of(rng, 1, 4, 5), 0.5, True) for _ in range(24)]
     lost = torch.stack([(output == 0).sum() for output in outputs])
-    return [(lost != lost[0]).any()] * 12
+    return often((lost != lost[0]).any())
 
 
 @probe(TOGETHER)
@@ -153,7 +152,7 @@ def far_apart(student, rng):
         dropped = (student.drop(weights, 0.5, True) == 0).double()
     spectrum = torch.fft.rfft(dropped - dropped.mean(), n=40_000)
     alike = torch.fft.irfft(spectrum.abs() ** 2)[:10_000]  # by distance
-    return [bool(alike[1:].abs().max() < 0.2 * alike[0])] * 12
+    return often(bool(alike[1:].abs().max() < 0.2 * alike[0]))
 
 
 @probe(EVALUATION)
@@ -256,7 +255,7 @@ def three_axes_more(student, rng):
 
 @probe("leading axes")
 def with_other_groups(student, rng):
-    """Whether each weight is both dropped and kept among the 200 items of the first of four axes."""
+    """Whether each weight is both dropped and kept among 200 items of four axes."""
     weights = weights_of(rng, 3, 4).repeat(200, 2, 1, 1)
     with seeded(student, 3):
         dropped = student.drop(weights, 0.5, True) == 0

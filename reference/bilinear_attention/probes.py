@@ -3,14 +3,16 @@
 import torch
 
 from grader.probing import (
-    LUCK,
     build,
+    drops_anew,
     factors_of_kept_weights,
     gradients,
+    often,
     probe,
     seeded,
     share_of_weights_dropped,
     weights_dropped_together,
+    weights_kept_in_training,
     written,
 )
 
@@ -59,8 +61,8 @@ def square(student, rng):
 def parameters(student, rng):
     """The parameters."""
     shapes = {name: list(x.shape) for name, x in make(student, rng).named_parameters()}
-    others = [float(len(shapes.keys() - {"M"}))] * 10
-    return {"M": [float(n) for n in shapes.get("M", [0, 0])] * 10, "others": others}
+    others = often(float(len(shapes.keys() - {"M"})))
+    return {"M": often(*(float(n) for n in shapes.get("M", [0, 0]))), "others": others}
 
 
 @probe("gradient")
@@ -88,26 +90,14 @@ def share_of_a_quarter(student, rng):
     """Whether about a quarter of the weights are dropped at a rate of 0.25."""
     attention, inputs = make(student, rng, 0.25).train(), draw(rng, batch=1)[:2]
     share = share_of_weights_dropped(student, attention, *inputs)
-    return [abs(share - 0.25) < 0.03] * 12  # ten standard deviations
+    return often(abs(share - 0.25) < 0.03)  # ten standard deviations
 
 
 @probe("training")
 def kept(student, rng):
     """The attention_weights of the second call in training mode."""
-    attention = make(student, rng, 0.4).train()
-    with seeded(student, 1):
-        attention(*draw(rng), torch.tensor([3, 5]))
-        last = *draw(rng), torch.tensor([4, 2])
-        kept = []
-        for _ in range(2):
-            attention(*last)
-            kept.append(attention.attention_weights)
-    first, other = kept
-    are_dropped = bool((torch.stack(kept)[..., :2] == 0).any())  # of keys that all may attend to
-    return {
-        "attention_weights": first if torch.equal(first, other) else LUCK,
-        "zeros": [are_dropped] * 12,
-    }
+    first, last = ((*draw(rng), torch.tensor(lens)) for lens in ([3, 5], [4, 2]))
+    return weights_kept_in_training(student, make(student, rng, 0.4).train(), first, last)
 
 
 @probe("options")
@@ -199,10 +189,7 @@ def fractions(student, rng):
 @probe("training")
 def next_call(student, rng):
     """Whether the next call drops other weights."""
-    attention, inputs = make(student, rng, 0.4).train(), draw(rng, batch=12)
-    with seeded(student, 5):
-        first, second = (attention(*inputs) for _ in range(2))
-    return (first != second).any().repeat(12)
+    return drops_anew(student, make(student, rng, 0.4).train(), *draw(rng, batch=12))
 
 
 @probe("writes")

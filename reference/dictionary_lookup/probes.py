@@ -2,12 +2,11 @@
 
 import torch
 
-from grader.probing import gradients, probe, works, works_too, written
+from grader.probing import ACCEPTED, gradients, often, probe, works, works_too, written
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
 ENTRIES = {40: [2.5, -3, 1], -3: [5, 7, 0.5], 7: [-3, 2, 4], 0: [1, -6, 2]}
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 @probe("values")
@@ -244,7 +243,7 @@ def entries(student, rng):
     before = repr(given)
     student.lookup(given, 7)  # an error here is not about the entries
     untouched = works(lambda: written(student, student.lookup, given, 7))
-    return [untouched and repr(given) == before] * 12
+    return often(untouched and repr(given) == before)
 
 
 def _changed(student, *inputs):

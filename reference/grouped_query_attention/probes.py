@@ -3,12 +3,14 @@
 import torch
 
 from grader.probing import (
+    ACCEPTED,
     Aspect,
     build,
     dropped_weights,
     extremes,
     finite_too,
     gradients,
+    often,
     probe,
     seeded,
     share_of_zeros,
@@ -143,15 +145,15 @@ def parameters(student, rng):
     """The shapes of the parameters."""
     shapes = {name: list(each.shape) for name, each in attention(student, rng).named_parameters()}
     others = [shapes.pop(name) for name in list(shapes) if name.partition(".")[0] not in LAYERS]
-    sizes = {name: [float(size) for size in shape] * 10 for name, shape in shapes.items()}
-    return {**sizes, "others": [float(len(others))] * 10}
+    sizes = {name: often(*(float(size) for size in shape)) for name, shape in shapes.items()}
+    return {**sizes, "others": often(float(len(others)))}
 
 
 @probe("layers")
 def biases(student, rng):
     """Which layers have a bias."""
     names = {name for name, _ in attention(student, rng).named_parameters()}
-    return {layer: [f"{layer}.bias" in names] * 10 for layer in LAYERS}
+    return {layer: often(f"{layer}.bias" in names) for layer in LAYERS}
 
 
 @probe("gradient")
@@ -304,35 +306,35 @@ def arguments(student, rng):
 def too_long(student, rng):
     """One token more than the context is long."""
     attention(student, rng)(rng.randn(2, CONTEXT + 1, D_IN))
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
 def heads_do_not_divide(student, rng):
     """Five heads for 24 features."""
     student.GroupedQueryAttention(D_IN, 24, CONTEXT, 0.0, 5, 1)
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
 def groups_do_not_divide(student, rng):
     """Four heads of keys for six heads."""
     student.GroupedQueryAttention(D_IN, 24, CONTEXT, 0.0, 6, 4)
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
 def scores_of_unequal_groups(student, rng):
     """Scores of six heads with four of keys."""
     student.grouped_scores(*products_of(rng, kv_heads=4, n_queries=2)[:2])
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
 def context_of_unequal_groups(student, rng):
     """The context of six heads with four of values."""
     student.grouped_context(*products_of(rng, kv_heads=4, n_queries=2)[2:])
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe(MEMORY)
@@ -349,7 +351,7 @@ def memory_of_one_group(student, rng):
         }.items():
             with watched(student, memory=True) as seen:
                 call(*inputs)
-            found[name] = [float(seen.peak > enough)] * 10
+            found[name] = often(float(seen.peak > enough))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, written
+from grader.probing import ACCEPTED, Aspect, build, gradients, often, probe, seeded, written
 from grader.testing import parameter_shapes, watched
 
 AXES = ("sequence", "token", "count")  # of an output, in the singular
@@ -59,7 +59,7 @@ def single(student, rng):
 def parameters(student, rng):
     """The sizes of all parameters."""
     shapes = parameter_shapes(student.CountingTransformer(*SIZES))
-    return {name: [list(shape)] * 10 for name, shape in shapes.items()}
+    return {name: often(list(shape)) for name, shape in shapes.items()}
 
 
 @probe("gradient")
@@ -85,14 +85,14 @@ def tokens_afterwards(student, rng):
 def too_long(student, rng):
     """More tokens than the model allows."""
     make(student, rng)(draw(rng, 2, length=8))
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
 def too_narrow(student, rng):
     """Weights by hand for a d_model without a place for BOS."""
     student.set_weights(student.CountingTransformer(4, 7, 4))
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe(BY_HAND)
@@ -123,7 +123,7 @@ def still_trainable(student, rng):
     """Which parameters can be trained after set_weights."""
     model = student.CountingTransformer(4, 7, 5)
     student.set_weights(model)
-    return [[float(p.requires_grad)] * 10 for p in model.parameters()]
+    return [often(float(p.requires_grad)) for p in model.parameters()]
 
 
 def untrained(student, rng):
@@ -153,7 +153,7 @@ def after_another_call(student, rng):
         with seeded(student, 1):
             student.train_counter(each, tokens, 5 - tokens, 1)
     pairs = zip(model.named_parameters(), other.parameters())
-    return {name: [float(torch.allclose(one, two))] * 10 for (name, one), two in pairs}
+    return {name: often(float(torch.allclose(one, two))) for (name, one), two in pairs}
 
 
 @probe(TRAINING, decides=False)
@@ -166,7 +166,7 @@ def unchanged(student, rng):
         with seeded(student, 1):
             student.train_counter(model, tokens, tokens + 1, steps)
         found[f"{steps} steps"] = {
-            name: [float(torch.equal(p.detach(), before[name]))] * 10
+            name: often(float(torch.equal(p.detach(), before[name])))
             for name, p in model.named_parameters()
         }
     return found
@@ -181,7 +181,7 @@ def one_step(student, rng):
         with watched(student, kernels=False) as seen:
             student.train_counter(model, tokens, tokens + 1, steps)
         operations.append(seen.operations)
-    return [operations[1] > operations[0]] * 10
+    return often(operations[1] > operations[0])
 
 
 @probe(TRAINING)
@@ -194,7 +194,7 @@ def updates_of_many(student, rng):
         with watched(student, kernels=False) as seen:
             student.train_counter(model, many, many + 1, 2)
         calls.append(sum(n for name, n in seen.counts.items() if name.endswith(".backward")))
-    return [calls[0] == calls[1]] * 10
+    return often(calls[0] == calls[1])
 
 
 @probe("writes")
@@ -212,7 +212,7 @@ def dtype_by_hand(student, rng):
     """The dtype of what a float64 model gives after set_weights."""
     model = student.CountingTransformer(4, 7, 5).to(torch.float64)
     student.set_weights(model)
-    return [float(model(draw(rng, 3)).dtype == torch.float64)] * 10
+    return often(float(model(draw(rng, 3)).dtype == torch.float64))
 
 
 @probe(TRAINING)

@@ -3,12 +3,14 @@
 import torch
 
 from grader.probing import (
+    ACCEPTED,
     Aspect,
     build,
     dropped_weights,
     extremes,
     finite_too,
     gradients,
+    often,
     probe,
     seeded,
     share_of_zeros,
@@ -169,7 +171,7 @@ def evaluated(student, rng):
 def parameters(student, rng):
     """The shapes of the parameters."""
     found = attention(student, rng, qkv_bias=True).named_parameters()
-    return {name: [float(size) for size in each.shape] * 10 for name, each in found}
+    return {name: often(*(float(size) for size in each.shape)) for name, each in found}
 
 
 @probe("gradient")
@@ -307,7 +309,7 @@ def arguments(student, rng):
 def too_long(student, rng):
     """One token more than the context is long."""
     attention(student, rng, context=SHORT)(rng.randn(2, SHORT + 1, D_IN))
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
@@ -315,14 +317,14 @@ def too_long_with_cache(student, rng):
     """One token after as many in the cache as the context is long."""
     cache = random_cache(rng, n_cached=SHORT)
     _, cache = attention(student, rng, context=SHORT)(rng.randn(2, 1, D_IN), cache)
-    return [cache[0].shape[2]] * 10  # the values would show other mistakes
+    return often(cache[0].shape[2])  # the values would show other mistakes
 
 
 @probe("refusals")
 def heads_do_not_divide(student, rng):
     """Five heads for twelve features."""
     student.CachedAttention(D_IN, 12, SHORT, 0.0, 5)
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("values")

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import StudentFailure
-from grader.probing import Aspect, gradients, probe, written
+from grader.probing import ACCEPTED, Aspect, gradients, often, probe, written
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 
@@ -18,7 +18,6 @@ SCORES, OUTPUT = ("batch", "query", "seq"), ("batch", "query", "val")
 X, W_Q, W_V = ("batch", "seq", "chans"), ("head", "chans", "key"), ("head", "chans", "val")
 MULTI_HEAD = (X, W_Q, W_Q, W_V, ("head", "val", "chans"))
 REFUSALS = "ValueError", "AssertionError", "RuntimeError", "IndexError"
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 def named(rng, *names, **sizes):
@@ -422,10 +421,10 @@ def names_it(axis, function, *given):
     except StudentFailure as failure:
         if failure.kind not in REFUSALS:
             raise
-        return [axis in failure.message] * 12
+        return often(axis in failure.message)
     except (ValueError, RuntimeError, IndexError) as error:  # of the reference and known mistakes
-        return [axis in str(error)] * 12
-    return [True] * 12
+        return often(axis in str(error))
+    return ACCEPTED
 
 
 @probe(MESSAGES)

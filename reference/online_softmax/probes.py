@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, written
+from grader.probing import ACCEPTED, Aspect, gradients, often, probe, written
 from grader.testing import watched
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
@@ -302,7 +302,7 @@ def kept_dtypes(student, rng):
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         output = student.tiled_attention(*(x.to(dtype) for x in draw(rng, 2)), 4)
         state = student.online_softmax([x.to(dtype) for x in chunks_of(rng, 4, 5)])
-        found[f"{dtype}"] = [float(each.dtype == dtype) for each in (output, *state)] * 10
+        found[f"{dtype}"] = often(*(float(each.dtype == dtype) for each in (output, *state)))
     return found
 
 
@@ -343,14 +343,14 @@ def changed(student, call, *inputs):
 def no_tile(student, rng):
     """A tile of 0 keys."""
     student.tiled_attention(*draw(rng, 2), 0)
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe("refusals")
 def negative_tile(student, rng):
     """A tile of -2 keys."""
     student.tiled_attention(*draw(rng, 2), -2)
-    return [True] * 10
+    return ACCEPTED
 
 
 @probe(MEMORY)
@@ -368,7 +368,7 @@ def memory(student, rng):
         for name, (call, most) in calls.items():
             with watched(student, memory=True) as seen:
                 call()
-            found[name] = [float(seen.peak > most)] * 10
+            found[name] = often(float(seen.peak > most))
     return found
 
 
@@ -378,7 +378,7 @@ def table(student, rng):
     Q, K, V = draw(rng, n_queries=31, n_keys=64, d_key=5, d_value=3)
     with torch.no_grad(), watched(student) as seen:
         student.tiled_attention(Q, K, V, 4)
-    return [float(seen.largest.elements >= 31 * 64)] * 10
+    return often(float(seen.largest.elements >= 31 * 64))
 
 
 @probe(MEMORY)
@@ -393,7 +393,7 @@ def growth(student, rng):
                 with watched(student, memory=True) as seen:
                     student.tiled_attention(Q[:, :n], K[:, :n], V[:, :n], 16, causal)
                 peaks.append(seen.peak)
-            found[f"causal {causal}"] = [float(peaks[1] > 5 * peaks[0])] * 10
+            found[f"causal {causal}"] = often(float(peaks[1] > 5 * peaks[0]))
     return found
 
 
@@ -403,16 +403,16 @@ def operations(student, rng):
     found = {}
     for name, sizes in {"queries": {"n_queries": 15}, "keys": {"n_keys": 16}}.items():
         counts = [count(student, draw(rng, 2, **each)) for each in ({}, sizes)]
-        found[name] = [float(counts[1] > counts[0])] * 10
+        found[name] = often(float(counts[1] > counts[0]))
     counts = [count(student, draw(rng, batch)) for batch in (2, 9)]
-    found["batch items"] = [float(counts[1] > counts[0])] * 10
+    found["batch items"] = often(float(counts[1] > counts[0]))
     counts = []
     for rows in (5, 15):
         chunks = chunks_of(rng, rows)
         with watched(student, kernels=False) as seen:
             student.online_softmax(chunks)
         counts.append(seen.operations)
-    return found | {"rows": [float(counts[1] > counts[0])] * 10}
+    return found | {"rows": often(float(counts[1] > counts[0]))}
 
 
 def count(student, inputs):
@@ -435,7 +435,7 @@ def narrow_chunks(student, rng):
     chunks = [rng.randn(200, 4) for _ in range(60)]
     with torch.no_grad(), watched(student, memory=True) as seen:
         student.online_softmax(chunks)
-    return [float(seen.peak > 10 * 8 * 200 * 4)] * 10
+    return often(float(seen.peak > 10 * 8 * 200 * 4))
 
 
 @probe(MEMORY)
@@ -444,7 +444,7 @@ def wide_tile(student, rng):
     Q, K, V = draw(rng)
     with torch.no_grad(), watched(student, memory=True) as seen:
         student.tiled_attention(Q, K, V, 10**5)
-    return [float(seen.peak > 8 * 10**5)] * 10
+    return often(float(seen.peak > 8 * 10**5))
 
 
 @probe(HIDDEN)

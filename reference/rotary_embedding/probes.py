@@ -2,13 +2,12 @@
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, works, written
+from grader.probing import ACCEPTED, Aspect, gradients, often, probe, works, written
 from grader.testing import expect
 
 AXES = ("batch item", "token", "head", "column")  # of an output, in the singular
 ATTENTION = Aspect("attention", "what `rotary_attention` returns")
 POSITIONS = Aspect("positions", "positions that are not small whole numbers", is_edge=True)
-ACCEPTED = [True] * 10  # the answer of code that refuses nothing
 ORDER = torch.tensor([3, 0, 7, 1, 4])  # positions
 
 
@@ -294,7 +293,7 @@ def as_many_positions_as_heads(student, rng):
 def works_where_sizes_differ(student, rng):
     """Whether calls work where all sizes differ."""
     x = rng.randn(2, 5, 3, 6)
-    return [works(lambda: expect(student.rotate(x, ORDER).shape == x.shape, "it is another"))] * 10
+    return often(works(lambda: expect(student.rotate(x, ORDER).shape == x.shape, "it is another")))
 
 
 @probe(POSITIONS)

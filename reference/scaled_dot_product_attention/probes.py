@@ -3,6 +3,7 @@
 import torch
 
 from grader.probing import (
+    ACCEPTED,
     Aspect,
     extremes,
     gradients,
@@ -18,7 +19,6 @@ AXES = ("batch item", "query", "feature")  # of an output, in the singular
 PRODUCT = Aspect("product", "what `batched_product` returns")
 KEPT = Aspect("kept weights", "the weights in `attention_weights`")
 PADDED = Aspect("padded values", "the output where padded values are not finite", is_edge=True)
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 def qkv(rng, batch=2, n_queries=3, n_keys=5, d_key=4, d_value=6, dtype=torch.float64):

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, written
+from grader.probing import Aspect, build, gradients, often, probe, written
 
 AXES = ("batch item", "step", "feature")  # of an output, in the singular
 SIZES = (7, 2, 4, 5, 6)  # vocab, d_embed, d_decoder, d_encoder, d_hidden
@@ -78,7 +78,7 @@ def parameters(student, rng):
     """The shapes of the parameters."""
     module = student.AttentionDecoder(*SIZES)
     return {
-        name: [float(n) for n in parameter.shape] * 10
+        name: often(*(float(n) for n in parameter.shape))
         for name, parameter in module.named_parameters()
     }
 
@@ -147,7 +147,7 @@ def dtypes(student, rng):
     decoder = build(student.AttentionDecoder, *SIZES, rng=rng, dtype=torch.bfloat16)
     targets, state, encoder_states = draw(rng)
     found = decoder(targets, state.bfloat16(), encoder_states.bfloat16())
-    return [[each.dtype == torch.bfloat16] * 10 for each in found]
+    return [often(each.dtype == torch.bfloat16) for each in found]
 
 
 @probe("writes")
@@ -180,7 +180,7 @@ def first_loss(student, rng):
 @probe(LOSSES)
 def number_of_losses(student, rng):
     """How many losses four steps have."""
-    return [float(len(student.train_decoder(*example(student, rng), 4)))] * 10
+    return often(float(len(student.train_decoder(*example(student, rng), 4))))
 
 
 @probe("training")
@@ -190,7 +190,7 @@ def moved(student, rng):
     before = {name: p.detach().clone() for name, p in decoder.named_parameters()}
     student.train_decoder(decoder, states, targets, 1)
     after = decoder.named_parameters()
-    return {name: [not torch.equal(p, before[name])] * 10 for name, p in after if name in before}
+    return {name: often(not torch.equal(p, before[name])) for name, p in after if name in before}
 
 
 @probe(EXAMPLES)
@@ -207,7 +207,7 @@ def _drawn(student, rng, each):
     parts = torch.eye(5).repeat_interleave(each, dim=0).unsqueeze(1)  # (n_examples, 1, d_encoder)
     student.train_decoder(decoder, numbers * parts, rng.randint(1, 7, 5 * each, 4), 20)
     weight = dict(decoder.named_parameters())["alignment.W_source.weight"]
-    return [[bool(has)] * 10 for has in (weight != 0).any(dim=0)]
+    return [often(bool(has)) for has in (weight != 0).any(dim=0)]
 
 
 @probe(EXAMPLES)

@@ -3,10 +3,12 @@
 import torch
 
 from grader.probing import (
+    ACCEPTED,
     Aspect,
     build,
     dropped_weights,
     gradients,
+    often,
     probe,
     seeded,
     works_too,
@@ -255,7 +257,7 @@ def too_long(student, rng):
 def split_of_biases(student, rng):
     """`split_weights` of heads with biases."""
     student.split_weights(stacked(student, rng, True))
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe(SPLIT)
@@ -263,7 +265,7 @@ def learns_after_split(student, rng):
     """Whether the parameters need gradients after `split_weights`."""
     module = stacked(student, rng)
     student.split_weights(module)
-    return {name: [each.requires_grad] * 12 for name, each in module.named_parameters()}
+    return {name: often(each.requires_grad) for name, each in module.named_parameters()}
 
 
 @probe("refusals")
@@ -273,7 +275,7 @@ def split_of_biases_of_zero(student, rng):
     state = {name: each * 0 for name, each in module.state_dict().items() if "bias" in name}
     module.load_state_dict(state, strict=False)
     student.split_weights(module)
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe("views")
@@ -294,4 +296,4 @@ def full_context_works(student, rng):
 def names_in_the_state(student, rng):
     """Whether all weights in the state_dict are those of heads."""
     names = [n for n in stacked(student, rng).state_dict() if n.endswith("weight")]
-    return [all(name.startswith("heads.") for name in names)] * 12
+    return often(all(name.startswith("heads.") for name in names))

@@ -2,7 +2,17 @@
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, works_too, written
+from grader.probing import (
+    ACCEPTED,
+    Aspect,
+    build,
+    gradients,
+    often,
+    probe,
+    seeded,
+    works_too,
+    written,
+)
 from grader.testing import Rng, load_parameters, parameter_shapes
 
 AXES = ("batch item", "token", "character")  # of an output, in the singular
@@ -117,7 +127,7 @@ def start(student, rng):
         state = student.TinyGPT(40, 60, 3, 1, 30, 0.0).state_dict()
     names = "token_embedding.weight", "position_embedding.weight"
     found = [(state[name].std() * 20).round() for name in names]
-    return [found] * 10
+    return often(found)
 
 
 @probe("gradient")
@@ -186,28 +196,28 @@ def prompt_afterwards(student, rng):
 def too_long(student, rng):
     """One token more than the context is long."""
     model(student, rng)(rng.randint(0, VOCAB, 2, CONTEXT + 1))
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe("refusals")
 def window_too_long(student, rng):
     """Windows that are longer than the text."""
     student.random_windows(rng.randint(0, VOCAB, 6), 2, 7)
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe("refusals")
 def negative_temperature(student, rng):
     """A negative temperature."""
     student.generate(model(student, rng), rng.randint(0, VOCAB, 2, 3), 1, -0.5)
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe("refusals")
 def no_top(student, rng):
     """A `top_k` of 0."""
     student.generate(model(student, rng), rng.randint(0, VOCAB, 2, 3), 1, 1.0, 0)
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe(LOSS)
@@ -317,7 +327,7 @@ def no_steps(student, rng):
     """Whether a model in training mode is still in it after no step of training."""
     trained = model(student, rng, sizes=TINY).train()
     student.train_gpt(trained, rng.randint(0, 5, 12), 0)
-    return [trained.training] * 12
+    return often(trained.training)
 
 
 @probe(STEPS)
@@ -361,7 +371,7 @@ def mode_afterwards(student, rng):
     student.generate(made.train(), prompt, 1)
     found = [made.training]
     student.generate(made.eval(), prompt, 1)
-    return [*found, made.training] * 10
+    return often(*found, made.training)
 
 
 @probe(TEXT)
@@ -451,7 +461,7 @@ def repeated_text(student, rng):
     for _ in range(2):
         with seeded(student, 5, only_torch=True):
             found.append(student.generate(made, prompts, 6, 50.0))
-    return [torch.equal(*found)] * 12
+    return often(torch.equal(*found))
 
 
 @probe(DRAWN)
@@ -460,7 +470,7 @@ def rows_of_one_prompt(student, rng):
     prompt, made = rng.randint(0, VOCAB, 1, 4), model(student, rng)
     with seeded(student, 9):
         found = student.generate(made, prompt.repeat(12, 1), 6, 3.0)
-    return [(found == found[:1]).all()] * 12
+    return often((found == found[:1]).all())
 
 
 @probe("views")

@@ -4,7 +4,17 @@ import math
 
 import torch
 
-from grader.probing import Aspect, build, gradients, probe, seeded, works_too, written
+from grader.probing import (
+    ACCEPTED,
+    Aspect,
+    build,
+    gradients,
+    often,
+    probe,
+    seeded,
+    works_too,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -85,7 +95,7 @@ def parameters_with_biases(student, rng):
     found = shapes_of(second(student, rng, True))
     wanted = [f"{name}.{part}" for name in NAMES for part in ("weight", "bias")]
     sizes = {name: math.prod(found.pop(name, [0])) for name in wanted}
-    return {**{name: [size] * 10 for name, size in sizes.items()}, "others": sorted(found)}
+    return {**{name: often(size) for name, size in sizes.items()}, "others": sorted(found)}
 
 
 def shapes_of(module):
@@ -175,7 +185,7 @@ def trained_copy(student, rng):
     found = [
         (name, each.grad) for module in (target, source) for name, each in module.named_parameters()
     ]
-    return {name: each != 0 if each is not None else [False] * 12 for name, each in found}
+    return {name: each != 0 if each is not None else often(False) for name, each in found}
 
 
 @probe(SEPARATE)
@@ -183,7 +193,7 @@ def source_learns_after_the_copy(student, rng):
     """Whether the parameters of V2 need gradients after the copy."""
     source, target = second(student, rng), first(student, rng)
     student.copy_weights(source, target)
-    return {name: [each.requires_grad] * 12 for name, each in source.named_parameters()}
+    return {name: often(each.requires_grad) for name, each in source.named_parameters()}
 
 
 @probe(SEPARATE)
@@ -191,7 +201,7 @@ def learns_after_the_copy(student, rng):
     """Whether the parameters of V1 need gradients after the copy."""
     source, target = second(student, rng), first(student, rng)
     student.copy_weights(source, target)
-    return {name: [each.requires_grad] * 12 for name, each in target.named_parameters()}
+    return {name: often(each.requires_grad) for name, each in target.named_parameters()}
 
 
 @probe("gradient")
@@ -296,7 +306,7 @@ def argument(student, rng):
 def copy_of_biases(student, rng):
     """A copy from a source with biases."""
     student.copy_weights(second(student, rng, True), first(student, rng))
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe("refusals")
@@ -305,7 +315,7 @@ def copy_of_zero_biases(student, rng):
     source = second(student, rng, True)
     source.load_state_dict({f"{name}.bias": torch.zeros(D_OUT) for name in NAMES}, strict=False)
     student.copy_weights(source, first(student, rng))
-    return [True] * 12
+    return ACCEPTED
 
 
 @probe("views")

@@ -6,13 +6,12 @@ most probes also ask which logits are kept. No sum of probabilities lies near p.
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, written
+from grader.probing import ACCEPTED, Aspect, gradients, probe, written
 
 AXES = ("row", "token")  # of an output, in the singular
 EQUAL = Aspect("equal logits", "rows of equally likely tokens")
 LIMITS = Aspect("limits", "a p near 0, and a p of 1", is_edge=True)
 
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 SHARES = ((40, 25, 15, 10, 6, 4), (70, 12, 8, 5, 3, 2), (22, 20, 19, 15, 13, 11))
 
 

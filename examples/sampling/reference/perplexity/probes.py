@@ -6,7 +6,7 @@ So most probes ask for those of a dozen batches.
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, written
+from grader.probing import ACCEPTED, Aspect, gradients, probe, written
 
 AXES = ("token of the vocabulary",)  # of an output, in the singular
 PADDING = Aspect("padding", "batches with padding")
@@ -14,7 +14,6 @@ NOTHING = Aspect("nothing", "batches with nothing to guess", is_edge=True)
 
 BATCHES = 12
 PAD = -100
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 def drawn(rng, *shape):

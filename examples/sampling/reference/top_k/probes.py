@@ -6,13 +6,11 @@ most probes also ask which logits are kept.
 
 import torch
 
-from grader.probing import Aspect, gradients, probe, written
+from grader.probing import ACCEPTED, Aspect, gradients, probe, written
 
 AXES = ("row", "token")  # of an output, in the singular
 EQUAL = Aspect("equal logits", "rows with equal logits")
 LIMITS = Aspect("limits", "a k of all tokens or more", is_edge=True)
-
-ACCEPTED = [True] * 12  # the answer of code that does not refuse a call
 
 
 def filtered(student, logits, k):
