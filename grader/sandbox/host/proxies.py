@@ -473,6 +473,9 @@ def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
             if value.numel() <= MAX_SHOWN and not value.is_floating_point():
                 return str(value.tolist())
             return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
+        if isinstance(value, list | tuple) and any(isinstance(each, Tensor) for each in value):
+            inner = ", ".join(map(part, value))
+            return f"[{inner}]" if isinstance(value, list) else f"({inner})"
         text = repr(value)
         return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "…"
 
