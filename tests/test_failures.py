@@ -198,7 +198,7 @@ def test_a_call_shows_the_shapes_of_tensors_in_a_list(tiny_copy: Path, grade: Gr
     old, new = "(rng.randn(3), -1.0)", "([x := rng.randn(3), (x.float(), 'key')], 2.0)"
     assert old in suite.read_text()
     suite.write_text(suite.read_text().replace(old, new))
-    (result,) = grade(load_course(tiny_copy), {"scale": SCALE}).results
+    (result,) = grade(load_course(tiny_copy), {"scale": SCALE}).exercises
     assert failed(result, "test_negative").called == (
         "scale([float64 (3,), (float32 (3,), 'key')], 2.0)"
     )
