@@ -42,6 +42,7 @@ __all__ = [
     "gradients",
     "often",
     "probe",
+    "reported",
     "seeded",
     "share_of_weights_dropped",
     "share_of_zeros",
@@ -278,6 +279,24 @@ def seeded(
     """
     code_of(student).manual_seed(seed, only_torch=only_torch)
     return contextlib.nullcontext()
+
+
+def reported(student: Student, train: Callable[[Any], Any]) -> list[tuple[int, float]]:
+    """Return the step and the loss of each report while `train(report)` trains a model.
+
+    Example::
+
+        @probe("training")
+        def reports(student, rng):
+            \"\"\"How often each step from 0 to 5 is reported, of four.\"\"\"
+            x = rng.randn(5, 3)
+            found = reported(student, lambda report: student.fit(student.Norm(3), x, 4, report))
+            steps = [step for step, _ in found]
+            return often(*(steps.count(step) for step in range(6)))
+    """
+    with code_of(student).training("a few steps") as (report, log):
+        train(report)
+    return list(log.losses)
 
 
 def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[str, Tensor]:

@@ -343,3 +343,11 @@ def transposed_works(student, rng):
         lambda: student.drop(weights.contiguous(), 0.5, True),
         lambda: student.drop(weights, 0.5, True),
     )
+
+
+@probe("leading axes")
+def one_key(student, rng):
+    """Whether weights of one key that are not dropped are twice as large, at rate 0.5."""
+    with seeded(student, 6):
+        output = student.drop(torch.ones(200, 1, dtype=torch.float64), 0.5, True)
+    return [list(output.shape), output.amax(), output.amin()]

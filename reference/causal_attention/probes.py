@@ -280,3 +280,18 @@ def full_context_works(student, rng):
     """Whether as many tokens work as the context is long."""
     module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
     return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+@probe("refusals")
+def two_tokens_where_one_is_the_most(student, rng):
+    """Two tokens with a context of one."""
+    output = attention(student, rng, sizes=(D_IN, D_OUT, 1))(rng.randn(2, 2, D_IN))
+    return torch.ones_like(output)
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    x, module = rng.randn(2, 5, D_IN), attention(student, rng)
+    new = lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)(x.float())  # noqa: E731
+    return works_too(lambda: module(x), new)

@@ -282,3 +282,11 @@ def kept_of_one_item(student, rng):
     attention = make(student, rng)
     attention(*draw(rng, batch=1))
     return attention.attention_weights
+
+
+@probe("dtype")
+def scores_in_single_precision(student, rng):
+    """Scores of inputs in float32, in both functions."""
+    queries, keys, _ = (x.float() for x in draw(rng))
+    calls = student.distance_scores, student.scores_without_query_norm
+    return [call(queries, keys) for call in calls]

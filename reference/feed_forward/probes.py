@@ -192,3 +192,17 @@ def transposed_works(student, rng):
     module = build(student.FeedForward, D_MODEL, D_FF, rng=rng)
     x = rng.randn(D_MODEL, 5, 2).transpose(0, 2)
     return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+@probe("single")
+def one_of_each(student, rng):
+    """One feature, one hidden unit, or both."""
+    sizes = (1, 3), (12, 1), (1, 1)
+    return [build(student.FeedForward, *s, rng=rng)(rng.randn(3, 4, s[0])) for s in sizes]
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    x, module = rng.randn(2, 5, D_MODEL), build(student.FeedForward, D_MODEL, D_FF, rng=rng)
+    return works_too(lambda: module(x), lambda: student.FeedForward(D_MODEL, D_FF)(x.float()))

@@ -167,3 +167,10 @@ def tiny_eps(student, rng):
     """An eps of 1e-10 for features of 1e-5."""
     module = build(student.LayerNorm, 6, 1e-10, rng=rng)
     return module(rng.randn(2, 5, 6) * 1e-5)
+
+
+@probe("extreme scores")
+def around_thousands(student, rng):
+    """Features around three thousand and minus three thousand."""
+    sides = torch.tensor([3e3, -3e3], dtype=torch.float64).view(2, 1, 1)
+    return build(student.LayerNorm, 6, 0.1, rng=rng)(rng.randn(2, 5, 6) + sides)

@@ -322,3 +322,27 @@ def full_context_works(student, rng):
 def parameters_by_place(student, rng):
     """The shapes of the parameters with biases that are asked for by place."""
     return shapes_of(student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, True))
+
+
+@probe("single")
+def context_of_one(student, rng):
+    """One token with a context of one."""
+    sizes = D_IN, D_OUT, 1, 0.0, HEADS
+    module = build(student.MultiHeadAttention, *sizes, rng=rng, layers=LAYERS)
+    return module(rng.randn(2, 1, D_IN))
+
+
+@probe("refusals")
+def two_tokens_where_one_is_the_most(student, rng):
+    """Two tokens with a context of one."""
+    sizes = D_IN, D_OUT, 1, 0.0, HEADS
+    module = build(student.MultiHeadAttention, *sizes, rng=rng, layers=LAYERS)
+    return torch.ones_like(module(rng.randn(2, 2, D_IN)))
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    x, module = rng.randn(2, 4, D_IN), attention(student, rng)
+    new = lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)(x.float())  # noqa: E731
+    return works_too(lambda: module(x), new)

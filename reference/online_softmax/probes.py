@@ -454,3 +454,9 @@ def hidden_in_two_calls(student, rng):
     first[0][:3] = second[0][:3] = -torch.inf
     maximum, total = student.online_softmax(second, student.online_softmax(first))
     return {"infinite": maximum == -torch.inf, "total": total, "finite": total.isfinite()}
+
+
+@probe("single")
+def chunks_of_one(student, rng):
+    """Chunks of a single score, for rows with an axis of size 1."""
+    return pair(student.online_softmax(chunks_of(rng, 12, 1, widths=(1, 1, 1))))

@@ -261,3 +261,9 @@ def fewer_tokens_work(student, rng):
     """Whether fewer tokens work than the context is long."""
     encode, x = made(student), rng.randn(2, 5, D_MODEL)
     return works_too(lambda: called(encode, x), lambda: called(encode, x[:, :-1]))
+
+
+@probe("single")
+def one_column_added(student, rng):
+    """Tokens of one feature."""
+    return called(made(student, 5, 1), rng.randn(3, 4, 1))

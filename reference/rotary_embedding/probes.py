@@ -317,3 +317,17 @@ def far_to_three_digits(student, rng):
     x = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(12, 1, 2)
     right = torch.stack((positions.double().cos(), positions.double().sin()), dim=-1)
     return (student.rotate(x, positions)[:, 0] - right).abs().amax(-1) < 0.003
+
+
+@probe("single")
+def attention_of_one(student, rng):
+    """Attention of one sentence, of one token, of one head, and with values of size 1."""
+    found = {}
+    for name, sizes in {
+        "sentence": {"batch": 1},
+        "token": {"n_tokens": 1},
+        "head": {"heads": 1},
+        "value": {"d_value": 1},
+    }.items():
+        found[name] = attended(student, *draw(rng, **sizes))
+    return found

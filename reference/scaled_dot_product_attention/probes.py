@@ -372,3 +372,17 @@ def transposed_works(student, rng):
     module, inputs = attention(student), qkv(rng)
     views = [tensor.mT.contiguous().mT for tensor in inputs]
     return works_too(lambda: module(*inputs), lambda: module(*views))
+
+
+@probe("single")
+def one_value(student, rng):
+    """Values of a single number."""
+    return attention(student)(*qkv(rng, d_value=1))
+
+
+@probe("single")
+def kept_for_one_key(student, rng):
+    """The weights of the last call, for one key."""
+    module = attention(student)
+    module(*qkv(rng, n_queries=12, n_keys=1))
+    return module.attention_weights

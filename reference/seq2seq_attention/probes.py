@@ -1,8 +1,10 @@
 """Probes: calls whose answers tell one mistake from another."""
 
+import functools
+
 import torch
 
-from grader.probing import Aspect, build, gradients, often, probe, written
+from grader.probing import Aspect, build, gradients, often, probe, reported, written
 
 AXES = ("batch item", "step", "feature")  # of an output, in the singular
 SIZES = (7, 2, 4, 5, 6)  # vocab, d_embed, d_decoder, d_encoder, d_hidden
@@ -10,6 +12,7 @@ SCORES = Aspect("alignment network", "the scores of AlignmentNetwork")
 STEP = Aspect("step", "what a step returns")
 FREE = Aspect("free running", "the values without teacher forcing")
 LOSSES = Aspect("losses", "the losses of the training")
+REPORTS = Aspect("reports", "what `train_decoder` reports")
 EXAMPLES = Aspect("examples", "which examples are trained on")
 
 
@@ -244,3 +247,11 @@ def slopes_without_teacher_forcing(student, rng):
     decoder = make(student, rng)
     targets, *states = draw(rng)
     return gradients(lambda *x: decoder(targets, *x, None, False)[0], *states)
+
+
+@probe(REPORTS)
+def reported_steps(student, rng):
+    """How often each number from 0 to 11 is reported while there are ten steps."""
+    train = functools.partial(student.train_decoder, *example(student, rng), 10)
+    steps = [step for step, _ in reported(student, train)]
+    return often(*(steps.count(step) for step in range(12)))

@@ -311,3 +311,12 @@ def far_products(student, rng):
     """The variances of products around a hundred million."""
     queries = rng.permutation(60).view(10, 6, 1).double() + 1e8
     return student.variance_of_products(queries, torch.ones_like(queries))
+
+
+@probe("single")
+def one_group(student, rng):
+    """`variance_of_products` with a leading axis of one, and of one query."""
+    return [
+        student.variance_of_products(*(rng.randn(*shape, 3) for _ in range(2)))
+        for shape in ((1, 5), (4, 1), (1, 1, 6))
+    ]

@@ -297,3 +297,18 @@ def names_in_the_state(student, rng):
     """Whether all weights in the state_dict are those of heads."""
     names = [n for n in stacked(student, rng).state_dict() if n.endswith("weight")]
     return often(all(name.startswith("heads.") for name in names))
+
+
+@probe("single")
+def one_of_each(student, rng):
+    """One feature and heads of size 1: the output and the matrices."""
+    module = stacked(student, rng, sizes=(1, 1, CONTEXT))
+    return [module(rng.randn(2, 6, 1)), *(m.detach() for m in student.split_weights(module))]
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    x, module = rng.randn(2, 6, D_IN), stacked(student, rng)
+    new = lambda: student.StackedHeads(D_IN, D_OUT, CONTEXT, 0.0, HEADS)(x.float())  # noqa: E731
+    return works_too(lambda: module(x), new)

@@ -9,6 +9,7 @@ from grader.probing import (
     gradients,
     often,
     probe,
+    reported,
     seeded,
     works_too,
     written,
@@ -21,6 +22,7 @@ VOCAB, D_MODEL, HEADS, LAYERS, CONTEXT = SIZES = (13, 6, 3, 2, 7)
 TINY = (5, 4, 2, 1, 11)  # of models that are trained for a few steps
 LOSS = Aspect("loss", "the loss")
 WINDOWS = Aspect("windows", "the windows of a text")
+REPORTS = Aspect("reports", "what `train_gpt` reports")
 STEPS = Aspect("steps", "what training does")
 TEXT = Aspect("text", "the text that is generated")
 DRAWN = Aspect("drawn", "how the next token is drawn")
@@ -480,3 +482,15 @@ def windows_of_a_view(student, rng):
     with seeded(student, 7):
         windows = student.random_windows(text, 3, 5)
     return windows - windows[:, :1]
+
+
+@probe(REPORTS)
+def reported_steps(student, rng):
+    """How often each number from 0 to 5 is reported while there are four steps."""
+    trained, text = model(student, rng, sizes=TINY), rng.randint(0, 5, 12)
+
+    def train(report):
+        student.train_gpt(trained, text, 4, report=report)
+
+    steps = [step for step, _ in reported(student, train)]
+    return often(*(steps.count(step) for step in range(6)))

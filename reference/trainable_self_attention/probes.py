@@ -326,3 +326,17 @@ def swapped_axes_work(student, rng):
     return works_too(
         lambda: [each(x.contiguous()) for each in modules], lambda: [each(x) for each in modules]
     )
+
+
+@probe("training")
+def training(student, rng):
+    """V1 and V2 in training mode, and their gradients."""
+    modules, x = both(student, rng), rng.randn(N_TOKENS, D_IN)
+    return [gradients(module.train(), x) for module in modules]
+
+
+@probe("single")
+def one_of_each(student, rng):
+    """One token of one feature, and several."""
+    modules = both(student, rng, sizes=(1, 1))
+    return [m(rng.randn(*shape)) for m in modules for shape in ((2, 1, 1), (4, 3, 1))]

@@ -210,3 +210,11 @@ def transposed_works(student, rng):
     """Whether a transposed x works."""
     module, x = block(student, rng), rng.randn(4, 2, D_MODEL).transpose(0, 1)
     return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new block works, in float32."""
+    x, module = rng.randn(2, 4, D_MODEL), block(student, rng)
+    new = lambda: student.TransformerBlock(D_MODEL, HEADS, D_FF, CONTEXT)(x.float())  # noqa: E731
+    return works_too(lambda: module(x), new)
