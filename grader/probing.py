@@ -50,6 +50,7 @@ __all__ = [
     "weights_kept_in_training",
     "works",
     "works_too",
+    "works_when_new",
     "written",
 ]
 
@@ -243,6 +244,22 @@ def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
     """
     one()
     return often(works(other))
+
+
+def works_when_new(module: Any, make: Callable[[], Any], x: Tensor) -> list[bool]:
+    """Return whether a module as it is made works for x in float32, as often as a name needs.
+
+    Raises what the same `module` raises that was given parameters and a dtype.
+
+    Example::
+
+        @probe("dtype")
+        def new_module_works(student, rng):
+            \"\"\"Whether a new module works, in float32.\"\"\"
+            module = build(student.LayerNorm, 3, rng=rng)
+            return works_when_new(module, lambda: student.LayerNorm(3), rng.randn(2, 5, 3))
+    """
+    return works_too(lambda: module(x), lambda: make()(x.float()))
 
 
 def finite_too(one: Tensor, other: Tensor) -> Tensor:

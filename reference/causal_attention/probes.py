@@ -12,6 +12,7 @@ from grader.probing import (
     seeded,
     share_of_zeros,
     works_too,
+    works_when_new,
     written,
 )
 
@@ -292,6 +293,5 @@ def two_tokens_where_one_is_the_most(student, rng):
 @probe("dtype")
 def new_module_works(student, rng):
     """Whether a new module works, in float32."""
-    x, module = rng.randn(2, 5, D_IN), attention(student, rng)
-    new = lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0)(x.float())  # noqa: E731
-    return works_too(lambda: module(x), new)
+    module, x = attention(student, rng), rng.randn(2, 5, D_IN)
+    return works_when_new(module, lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0), x)

@@ -311,6 +311,6 @@ def unknown_key_between(student, rng):
 
 @probe("lookup")
 def large_keys(student, rng):
-    """Keys of millions that differ by one, looked up with temp 1."""
-    entries = {2**24: [2.5, 3, -1, 4], 2**24 + 1: [5, -7, 0.5, 6], 2**24 - 1: [3, 2, 9, -8]}
+    """Keys of millions that differ by one, with values of thousands, looked up with temp 1."""
+    entries = {2**24: [2500, 3, -1, 4], 2**24 + 1: [5, -7e5, 0.5, 6], 2**24 - 1: [3, 2, 9, -8]}
     return [student.lookup(entries, key, 1.0) for key in entries]

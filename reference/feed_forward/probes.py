@@ -11,6 +11,7 @@ from grader.probing import (
     seeded,
     share_of_zeros,
     works_too,
+    works_when_new,
     written,
 )
 
@@ -204,5 +205,5 @@ def one_of_each(student, rng):
 @probe("dtype")
 def new_module_works(student, rng):
     """Whether a new module works, in float32."""
-    x, module = rng.randn(2, 5, D_MODEL), build(student.FeedForward, D_MODEL, D_FF, rng=rng)
-    return works_too(lambda: module(x), lambda: student.FeedForward(D_MODEL, D_FF)(x.float()))
+    module, x = build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL)
+    return works_when_new(module, lambda: student.FeedForward(D_MODEL, D_FF), x)

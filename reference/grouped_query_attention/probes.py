@@ -15,6 +15,7 @@ from grader.probing import (
     seeded,
     share_of_zeros,
     works_too,
+    works_when_new,
     written,
 )
 from grader.testing import watched
@@ -360,3 +361,12 @@ def full_context_works(student, rng):
     """Whether as many tokens work as the context is long."""
     module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
     return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    module, x = attention(student, rng), rng.randn(2, 4, D_IN)
+    return works_when_new(
+        module, lambda: student.GroupedQueryAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS), x
+    )

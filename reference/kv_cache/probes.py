@@ -15,6 +15,7 @@ from grader.probing import (
     seeded,
     share_of_zeros,
     works_too,
+    works_when_new,
     written,
 )
 
@@ -338,3 +339,12 @@ def full_context_works(student, rng):
 def chunks_with_biases(student, rng):
     """Two chunks in a module with biases."""
     return in_chunks(attention(student, rng, qkv_bias=True), rng.randn(2, 5, D_IN), [2, 3])[0]
+
+
+@probe("dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    module, x = attention(student, rng), rng.randn(2, 4, D_IN)
+    return works_when_new(
+        module, lambda: student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x
+    )

@@ -12,6 +12,7 @@ from grader.probing import (
     seeded,
     share_of_zeros,
     works_too,
+    works_when_new,
     written,
 )
 
@@ -241,8 +242,8 @@ def one_token_alone(student, rng):
 
 @probe("single")
 def one_head(student, rng):
-    """One head."""
-    return attention(student, rng, heads=1)(rng.randn(2, 4, D_IN))
+    """One head, with fewer features than the context is long."""
+    return attention(student, rng, heads=1, d_out=3)(rng.randn(2, 4, D_IN))
 
 
 @probe("single")
@@ -343,6 +344,7 @@ def two_tokens_where_one_is_the_most(student, rng):
 @probe("dtype")
 def new_module_works(student, rng):
     """Whether a new module works, in float32."""
-    x, module = rng.randn(2, 4, D_IN), attention(student, rng)
-    new = lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)(x.float())  # noqa: E731
-    return works_too(lambda: module(x), new)
+    module, x = attention(student, rng), rng.randn(2, 4, D_IN)
+    return works_when_new(
+        module, lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x
+    )

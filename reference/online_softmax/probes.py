@@ -460,3 +460,9 @@ def hidden_in_two_calls(student, rng):
 def chunks_of_one(student, rng):
     """Chunks of a single score, for rows with an axis of size 1."""
     return pair(student.online_softmax(chunks_of(rng, 12, 1, widths=(1, 1, 1))))
+
+
+@probe(CAUSAL)
+def causal_in_heads(student, rng):
+    """With causal=True, three heads of two sentences."""
+    return student.tiled_attention(*draw(rng, 2, 3), 4, causal=True)

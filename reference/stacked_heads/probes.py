@@ -12,6 +12,7 @@ from grader.probing import (
     probe,
     seeded,
     works_too,
+    works_when_new,
     written,
 )
 
@@ -309,6 +310,5 @@ def one_of_each(student, rng):
 @probe("dtype")
 def new_module_works(student, rng):
     """Whether a new module works, in float32."""
-    x, module = rng.randn(2, 6, D_IN), stacked(student, rng)
-    new = lambda: student.StackedHeads(D_IN, D_OUT, CONTEXT, 0.0, HEADS)(x.float())  # noqa: E731
-    return works_too(lambda: module(x), new)
+    module, x = stacked(student, rng), rng.randn(2, 6, D_IN)
+    return works_when_new(module, lambda: student.StackedHeads(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x)

@@ -2,7 +2,16 @@
 
 import torch
 
-from grader.probing import build, gradients, often, probe, seeded, works_too, written
+from grader.probing import (
+    build,
+    gradients,
+    often,
+    probe,
+    seeded,
+    works_too,
+    works_when_new,
+    written,
+)
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -214,7 +223,12 @@ def transposed_works(student, rng):
 
 @probe("dtype")
 def new_module_works(student, rng):
-    """Whether a new block works, in float32."""
-    x, module = rng.randn(2, 4, D_MODEL), block(student, rng)
-    new = lambda: student.TransformerBlock(D_MODEL, HEADS, D_FF, CONTEXT)(x.float())  # noqa: E731
-    return works_too(lambda: module(x), new)
+    """Whether a new module works, in float32."""
+    made, sizes = student.TransformerBlock, (D_MODEL, HEADS, D_FF, CONTEXT)
+    return works_when_new(block(student, rng), lambda: made(*sizes), rng.randn(2, 4, D_MODEL))
+
+
+@probe("single")
+def one_item_post_norm(student, rng):
+    """One sentence, post-norm."""
+    return block(student, rng, norm_first=False)(rng.randn(1, 4, D_MODEL))
