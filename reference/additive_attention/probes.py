@@ -99,9 +99,10 @@ def weights_dropped(student, rng):
 
 @probe("training")
 def share_of_a_quarter(student, rng):
-    """Whether about a quarter of the weights are dropped at a rate of 0.25."""
+    """Whether about a quarter of the weights are dropped at a rate of 0.25, without gradients."""
     attention, inputs = make(student, rng, 0.25).train(), draw(rng, batch=1)[:2]
-    share = share_of_weights_dropped(student, attention, *inputs)
+    with torch.no_grad():
+        share = share_of_weights_dropped(student, attention, *inputs)
     return often(abs(share - 0.25) < 0.03)  # ten standard deviations
 
 
@@ -222,3 +223,9 @@ def kept_of_one_item(student, rng):
     attention = make(student, rng)
     attention(*draw(rng, batch=1))
     return attention.attention_weights
+
+
+@probe("single")
+def one_hidden(student, rng):
+    """A single hidden number."""
+    return build(student.AdditiveAttention, 4, 3, 1, 0.0, rng=rng)(*draw(rng))

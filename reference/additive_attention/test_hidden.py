@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 
 import pytest
@@ -121,17 +122,18 @@ def test_attention_weights(student, reference, rng):
     sizes, state = (*SIZES[:3], RATE), theirs.state_dict()
     queries, keys, _ = draw(rng)
     # With these values, the output is the weights.
-    inputs = queries, keys, torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)
-    right = output_of(ours, *inputs)
-    own = in_float64(output_of(theirs, *inputs))
-    for training in (False, True):
+    eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
+    for training, lens in itertools.product((False, True), (None, torch.tensor([4, 2]))):
+        inputs = queries, keys, eye, lens
+        right = output_of(ours, *inputs)
+        own = in_float64(output_of(theirs, *inputs))
         attention = load_parameters(student.AdditiveAttention(*sizes), state)
         if training:
             attention.train()
         output_of(attention, -queries, *inputs[1:])  # an earlier call, with other weights
         output_of(attention, *inputs)
         kept = in_float64(attention.attention_weights)
-        assert_right_or_own(kept, right, lambda: own, "attention_weights")
+        assert_right_or_own(kept, right, lambda own=own: own, "attention_weights")
 
 
 @pytest.mark.points(1)
@@ -165,6 +167,9 @@ def test_dropout(student, reference, rng):
     )
     assert_dropped(dropped[..., :6], RATE, "weights")
     assert_drawn_anew(theirs.train(), *many)
+    for lens in (torch.full((200,), 6), torch.full((200, 5), 6)):
+        lost = in_float64(output_of(theirs, *many, lens)) == 0
+        expect(lost.any(), f"nothing is dropped with valid_lens of shape {tuple(lens.shape)}")
 
 
 @pytest.mark.points(1)

@@ -351,3 +351,27 @@ def one_key(student, rng):
     with seeded(student, 6):
         output = student.drop(torch.ones(200, 1, dtype=torch.float64), 0.5, True)
     return [list(output.shape), output.amax(), output.amin()]
+
+
+@probe(LIMITS)
+def whole_rates(student, rng):
+    """The rates 0 and 1 as ints."""
+    weights = weights_of(rng, 3, 4)
+    return [student.drop(weights, rate, True) for rate in (0, 1)]
+
+
+@probe("leading axes")
+def with_other_heads(student, rng):
+    """Whether each key is dropped in one head and kept in another, in weights of four axes."""
+    weights = weights_of(rng, 3, 12).repeat(20, 2, 1, 1)
+    with seeded(student, 3):
+        dropped = student.drop(weights, 0.5, True) == 0
+    return (dropped[:, 0] != dropped[:, 1]).any(0)
+
+
+@probe(LIMITS)
+def nothing_in_half_precision(student, rng):
+    """Which of 4,096 weights in bfloat16 are kept at rate 0."""
+    weights = torch.full((64, 64), 1 / 64, dtype=torch.bfloat16)
+    with seeded(student, 8):
+        return (student.drop(weights, 0.0, True) == weights).all(-1)

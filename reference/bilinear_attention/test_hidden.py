@@ -65,8 +65,9 @@ def assert_keeps_weights(make, rng):
     """
     queries, keys, _ = draw(rng)
     eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
-    for first, n_keys in ((0, 6), (1, 6), (0, 1)):
-        inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys]
+    short = torch.tensor([4, 2])  # (batch,)
+    for first, n_keys, lens in ((0, 6, None), (1, 6, None), (0, 1, None), (0, 6, short)):
+        inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys], lens
         own = in_float64(output_of(make(), *inputs))
         for training in (False, True):
             attention = make()
@@ -154,6 +155,9 @@ def test_dropout(student, reference, rng):
     )
     assert_dropped(dropped[..., :6], RATE, "weights")
     assert_drawn_anew(theirs.train(), *many)
+    for lens in (torch.full((200,), 6), torch.full((200, 5), 6)):
+        lost = in_float64(output_of(theirs, *many, lens)) == 0
+        expect(lost.any(), f"nothing is dropped with valid_lens of shape {tuple(lens.shape)}")
     sizes, state = (*SIZES[:2], RATE), theirs.state_dict()
     every = load_parameters(student.BilinearAttention(*SIZES[:2], 1.0), state).train()
     nothing = in_float64(output_of(every, *one))

@@ -295,3 +295,23 @@ def new_module_works(student, rng):
     """Whether a new module works, in float32."""
     module, x = attention(student, rng), rng.randn(2, 5, D_IN)
     return works_when_new(module, lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0), x)
+
+
+@probe("options")
+def evaluation_at_rate_one(student, rng):
+    """Evaluation mode with a dropout rate of 1."""
+    return attention(student, rng, dropout=1.0)(rng.randn(2, 5, D_IN))
+
+
+@probe("dtype")
+def converted_after_a_call(student, rng):
+    """A module that was converted to bfloat16 after a call in float64."""
+    module, x = attention(student, rng), rng.randn(2, 5, D_IN)
+    module(x)
+    return module.to(torch.bfloat16)(x.bfloat16())
+
+
+@probe("single")
+def one_feature(student, rng):
+    """A single output feature."""
+    return attention(student, rng, sizes=(D_IN, 1, CONTEXT))(rng.randn(3, 5, D_IN))

@@ -107,7 +107,7 @@ def test_gradients(student, reference, rng):
 
 
 @pytest.mark.points(1)
-def test_any_size(student, rng):
+def test_any_size(student, reference, rng):
     """A batch of any size, 1 to context_length tokens and one output feature work.
 
     Guards: a token of zeros, whose scores are 0.
@@ -131,9 +131,14 @@ def test_any_size(student, rng):
     assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
     alone = output_of(module, token[:1])
     assert_same(alone, twice[:1], "the output for one token alone", shape=(1, 1, D_OUT))
-    narrow = made(student, weights_of(rng, d_out=1), d_out=1, context=CONTEXT)
-    found = tuple(in_float64(output_of(narrow, x)).shape)
+    state_of_one = weights_of(rng, d_out=1)
+    narrow = in_float64(output_of(made(student, state_of_one, d_out=1, context=CONTEXT), x))
+    found = tuple(narrow.shape)
     expect(found == (3, CONTEXT, 1), f"the output for a d_out of 1 has shape {found}")
+    right = in_float64(output_of(made(reference, state, context=CONTEXT), x))
+    if torch.allclose(output, right, rtol=1e-5, atol=1e-5):  # else other checks tell what is wrong
+        right = output_of(made(reference, state_of_one, d_out=1, context=CONTEXT), x)
+        assert_close(narrow, right, "the output for a d_out of 1")
 
 
 @pytest.mark.points(1)
@@ -219,7 +224,9 @@ def test_dropout(student, rng):
     assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
     assert_dropped(dropped[:, weights.abs() > 1e-3], RATE, "weights")
     assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1")
-    assert_drawn_anew(made(student, state, dropout=RATE, d_out=d_out).train(), x)
+    module = made(student, state, dropout=RATE, d_out=d_out)
+    output_of(module, x[:1])  # a call in eval mode ends nothing
+    assert_drawn_anew(module.train(), x)
     full = 1 if working_context(student) == N_TOKENS else CONTEXT
     module = made(student, state, dropout=RATE, d_out=d_out, context=full).train()
     alone = in_float64(output_of(module, x[:, :1])).flatten()
@@ -234,10 +241,11 @@ def test_nothing_dropped_in_eval_mode(student, rng):
     state = weights_of(rng)
     x = rng.randn(BATCH, N_TOKENS, D_IN)
     without = output_of(made(student, state), x)
-    module = made(student, state, dropout=0.5)
-    assert_same(output_of(module, x), without, "the output in eval mode")
-    output_of(module.train(), x)
-    assert_same(output_of(module.eval(), x), without, "the output in eval mode after training")
+    for rate in (0.5, 1.0):
+        module = made(student, state, dropout=rate)
+        assert_same(output_of(module, x), without, "the output in eval mode")
+        output_of(module.train(), x)
+        assert_same(output_of(module.eval(), x), without, "the output in eval mode after training")
 
 
 @pytest.mark.points(1)

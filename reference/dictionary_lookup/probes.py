@@ -311,6 +311,13 @@ def unknown_key_between(student, rng):
 
 @probe("lookup")
 def large_keys(student, rng):
-    """Keys of millions that differ by one, with values of thousands, looked up with temp 1."""
-    entries = {2**24: [2500, 3, -1, 4], 2**24 + 1: [5, -7e5, 0.5, 6], 2**24 - 1: [3, 2, 9, -8]}
+    """Keys of billions that differ by one, with values of thousands, looked up with temp 1."""
+    entries = {2**40: [2500, 3, -1, 4], 2**40 + 1: [5, -7e5, 0.5, 6], -1: [3, 2, 9, -8]}
     return [student.lookup(entries, key, 1.0) for key in entries]
+
+
+@probe("extreme scores")
+def ties_at_a_low_temp(student, rng):
+    """Equal scores at a temp of a hundred-thousandth."""
+    Q, K, V = torch.zeros(3, 4, dtype=torch.float64), rng.randn(5, 4), rng.randn(5, 6)
+    return student.attention(Q, K, V, 1e-5)

@@ -30,7 +30,7 @@ N_QUERIES, N_KEYS, D_KEY, D_VALUE = 3, 5, 4, 6
 ENTRIES = {0: [2, 3, 1, -4], 1: [5, -7, 0, 6], 2: [3, 2.5, 9, 8]}
 # Row -3 of a table with a row for each int up to 40 is that of 38.
 ANY_KEYS = {40: [2.5, -3.0], -3: [5.0, 7.5], 38: [-3.0, 2.0], 1: [0.5, 4.0]}
-HUGE_KEYS = {2**40: [1.0, 2.0, 3.0], 2**40 + 1: [4.0, 5.0, -6.0]}
+HUGE_KEYS = {2**40: [1.0, 2.0, 3.0], 2**40 + 1: [4.0, 5.0, -6.0], -5: [0.5, 7.0, 2.0]}
 
 
 def qkv(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=D_VALUE):

@@ -104,7 +104,9 @@ def made(student, rng):
         with watched(student, kernels=False) as seen:
             call()
         found[name] = often(float(seen.largest.elements >= 31 * 37 * 23))
-    return found
+    with watched(student, kernels=False) as seen:
+        student.distance_scores(queries[..., :7], keys[..., :7])
+    return found | {"d of 7": often(float(seen.largest.elements >= 31 * 37 * 7))}
 
 
 @probe("layers")
@@ -152,9 +154,10 @@ def weights_dropped(student, rng):
 
 @probe("training")
 def share_of_a_quarter(student, rng):
-    """Whether about a quarter of the weights are dropped at a rate of 0.25."""
+    """Whether about a quarter of the weights are dropped at a rate of 0.25, without gradients."""
     attention, inputs = make(student, rng, 0.25).train(), draw(rng, batch=1)[:2]
-    share = share_of_weights_dropped(student, attention, *inputs)
+    with torch.no_grad():
+        share = share_of_weights_dropped(student, attention, *inputs)
     return often(abs(share - 0.25) < 0.03)  # ten standard deviations
 
 

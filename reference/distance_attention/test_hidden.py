@@ -57,8 +57,9 @@ def assert_keeps_weights(make, rng):
     """
     queries, keys, _ = draw(rng)
     eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
-    for first, n_keys in ((0, 6), (1, 6), (0, 1)):
-        inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys]
+    short = torch.tensor([4, 2])  # (batch,)
+    for first, n_keys, lens in ((0, 6, None), (1, 6, None), (0, 1, None), (0, 6, short)):
+        inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys], lens
         own = in_float64(output_of(make(), *inputs))
         for training in (False, True):
             attention = make()
@@ -190,6 +191,9 @@ def test_dropout(student, reference, rng):
     )
     assert_dropped(dropped[..., :6], RATE, "weights")
     assert_drawn_anew(theirs.train(), *many)
+    for lens in (torch.full((200,), 6), torch.full((200, 5), 6)):
+        lost = in_float64(output_of(theirs, *many, lens)) == 0
+        expect(lost.any(), f"nothing is dropped with valid_lens of shape {tuple(lens.shape)}")
     assert_keeps_weights(lambda: student.DistanceAttention(RATE).eval(), rng)
 
 
@@ -278,6 +282,10 @@ def test_memory(student, rng):
     for lens in (None, torch.full((1,), 37), torch.full((1, 31), 37)):
         call = lambda lens=lens: attention(queries, keys, values, lens)  # noqa: E731
         assert_memory(student, call, enough, sizes)
+    flat = rng.randn(1, 31, 7), rng.randn(1, 37, 7)  # for which differences are few as well
+    sizes = {"n_queries": 31, "n_keys": 37, "d": 7}
+    call = lambda: student.distance_scores(*flat)  # noqa: E731
+    assert_memory(student, call, 31 * 37 * 7 * 8 - 1, sizes)
     grown = {"batch items": {"batch": 9}, "queries": {"n_queries": 15}, "keys": {"n_keys": 16}}
     small = draw(rng)
 

@@ -7,6 +7,7 @@ from grader.probing import (
     dropped_weights,
     extremes,
     gradients,
+    often,
     probe,
     seeded,
     share_of_zeros,
@@ -14,6 +15,7 @@ from grader.probing import (
     works_when_new,
     written,
 )
+from grader.testing import watched
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -207,3 +209,46 @@ def new_module_works(student, rng):
     """Whether a new module works, in float32."""
     module, x = build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL)
     return works_when_new(module, lambda: student.FeedForward(D_MODEL, D_FF), x)
+
+
+@probe("options")
+def evaluation_at_rate_one(student, rng):
+    """Evaluation mode with a dropout rate of 1."""
+    return build(student.FeedForward, D_MODEL, D_FF, 1.0, rng=rng)(rng.randn(2, 5, D_MODEL))
+
+
+@probe("training")
+def dropped_without_gradients(student, rng):
+    """Training mode with dropout of 1, without gradients."""
+    module = build(student.FeedForward, D_MODEL, D_FF, 1.0, rng=rng).train()
+    with torch.no_grad():
+        return module(rng.randn(2, 5, D_MODEL))
+
+
+@probe("training")
+def dropped_after_evaluation(student, rng):
+    """Training mode with dropout of 1, as an int, after a call in evaluation mode."""
+    module, x = build(student.FeedForward, D_MODEL, D_FF, 1, rng=rng), rng.randn(2, 5, D_MODEL)
+    module(x)
+    return module.train()(x)
+
+
+@probe("leading axes")
+def operations(student, rng):
+    """Whether more operations run for more sentences or tokens."""
+    module, counts = build(student.FeedForward, D_MODEL, D_FF, rng=rng), []
+    for shape in ((2, 3), (40, 3), (2, 40)):
+        with watched(student, kernels=False) as seen:
+            module(rng.randn(*shape, D_MODEL))
+        counts.append(seen.operations)
+    return often(counts[1] > counts[0], counts[2] > counts[0])
+
+
+@probe("training")
+def seldom_dropped(student, rng):
+    """Whether hidden units are dropped at a rate of 0.008, of some ten thousand."""
+    module = build(student.FeedForward, D_MODEL, D_FF, 0.008, rng=rng)
+    x = rng.randn(2000, D_MODEL)
+    with seeded(student, 9):
+        plain, found = module(x), module.train()(x)
+    return often(bool((plain - found).abs().max() > 0.1 * plain.abs().max()))

@@ -18,6 +18,7 @@ from grader.probing import (
     works_when_new,
     written,
 )
+from grader.testing import watched
 
 AXES = ("batch item", "token", "feature")  # of an output, in the singular
 
@@ -348,3 +349,49 @@ def new_module_works(student, rng):
     return works_when_new(
         module, lambda: student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x
     )
+
+
+@probe("training")
+def all_dropped_with_a_cache(student, rng):
+    """Training mode with dropout of 1, with a cache."""
+    module = attention(student, rng, dropout=1.0).train()
+    return module(rng.randn(2, 4, D_IN), random_cache(rng))[0]
+
+
+@probe("views")
+def cache_of_heads_behind_tokens(student, rng):
+    """A cache that is a view of tensors in which the heads come behind the tokens."""
+    keys, values = (rng.randn(2, 3, HEADS, 4).transpose(1, 2) for _ in range(2))
+    return attention(student, rng)(rng.randn(2, 4, D_IN), (keys, values))[0]
+
+
+@probe("refusals")
+def chunk_over_the_end(student, rng):
+    """Two tokens after one less in the cache than the context is long."""
+    cache = random_cache(rng, n_cached=SHORT - 1)
+    attention(student, rng, context=SHORT)(rng.randn(2, 2, D_IN), cache)
+    return ACCEPTED
+
+
+@probe("training")
+def one_token_dropped_with_a_cache(student, rng):
+    """Training mode with dropout of 1, for one token after a cache."""
+    module = attention(student, rng, dropout=1.0).train()
+    return module(rng.randn(3, 1, D_IN), random_cache(rng, batch=3))[0]
+
+
+@probe("refusals")
+def more_heads_than_features(student, rng):
+    """Eight heads for four features."""
+    student.CachedAttention(D_IN, 4, CONTEXT, 0.0, 8)
+    return ACCEPTED
+
+
+@probe("training")
+def table_of_all_tokens(student, rng):
+    """Whether one token after 200 makes a table of all tokens by all, in training mode."""
+    module = attention(student, rng, context=210).train()
+    cache, x = random_cache(rng, batch=1, n_cached=200), rng.randn(1, 1, D_IN)
+    with watched(student, kernels=False) as seen:
+        module(x, cache)
+    return often(seen.largest.elements >= 200**2)

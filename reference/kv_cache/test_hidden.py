@@ -210,6 +210,10 @@ def test_too_long(student, reference, rng):
         module, ours = (made(code, state, context=context) for code in (student, reference))
         x = rng.randn(BATCH, 2 * context, D_IN)
         _, cache = in_chunks(ours, x[:, :context], chunks)
+        if context > 2:
+            _, half = in_chunks(ours, x[:, : context - 1], (context - 1,))
+            over = functools.partial(called, module, x[:, :2], half)
+            assert_refused(student, over, f"2 more tokens after {context - 1} of {context}")
         for n_tokens in (1, context):
             more = functools.partial(called, module, x[:, :n_tokens], cache)
             shown = f"{n_tokens} more tokens after {context}, at a context_length of {context},"
@@ -223,7 +227,7 @@ def test_too_long(student, reference, rng):
         output, _ = called(module, x[:, context - last : context], cache)
         found, wanted = tuple(in_float64(output).shape), (BATCH, last, right.shape[-1])
         expect(found == wanted, f"for a full context, the output has shape {found}, not {wanted}")
-    for d_out, heads in ((D_OUT, 5), (6, 4)):
+    for d_out, heads in ((D_OUT, 5), (6, 4), (4, 8)):
         call = functools.partial(student.CachedAttention, D_IN, d_out, CONTEXT, 0.0, heads)
         assert_refused(student, call, f"CachedAttention({D_IN}, {d_out}, {CONTEXT}, 0.0, {heads})")
 
@@ -253,6 +257,8 @@ def test_training(student, reference, rng):
         assert_weights_dropped(student, reference, rng, n_cached)
     module = made(student, state, dropout=RATE).train()
     assert_drawn_anew(lambda x: module(x)[0], x.repeat(8, 1, 1))
+    cache = tuple(each.repeat(8, 1, 1, 1) for each in cache)
+    assert_drawn_anew(lambda x: module(x, cache)[0], x[:, -1:].repeat(8, 1, 1))
 
 
 def assert_reached(student, theirs, ours, module, right, x):

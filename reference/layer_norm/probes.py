@@ -30,6 +30,12 @@ def default_eps(student, rng):
     return build(student.LayerNorm, 6, rng=rng)(rng.randn(2, 5, 6) * 0.01)
 
 
+@probe("values")
+def no_eps(student, rng):
+    """An eps of 0 and features of a thousandth."""
+    return build(student.LayerNorm, 6, 0.0, rng=rng)(rng.randn(2, 5, 6) * 1e-3)
+
+
 @probe("square")
 def square(student, rng):
     """All sizes equal."""
@@ -174,3 +180,11 @@ def around_thousands(student, rng):
     """Features around three thousand and minus three thousand."""
     sides = torch.tensor([3e3, -3e3], dtype=torch.float64).view(2, 1, 1)
     return build(student.LayerNorm, 6, 0.1, rng=rng)(rng.randn(2, 5, 6) + sides)
+
+
+@probe("extreme scores")
+def around_a_million(student, rng):
+    """Tokens of whole numbers around a million, around minus a million and around 0, in float32."""
+    sides = 2.0**20 * torch.tensor([[1.0], [-1.0], [0.0]])
+    x = torch.cat([rng.randint(-6, 7, 2, 3, 6), torch.tensor([-5, 4]).expand(2, 3, 2)], -1)
+    return student.LayerNorm(8).eval()(x.float() + sides)

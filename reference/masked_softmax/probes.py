@@ -187,6 +187,13 @@ def gradient_of_empty_rows(student, rng):
 
 
 @probe("length 0")
+def gradient_of_all_empty(student, rng):
+    """The gradient of X where all rows have length 0."""
+    X = rng.randn(2, N_QUERIES, N_KEYS)
+    return gradients(student.masked_softmax, X, torch.tensor([0, 0]))
+
+
+@probe("length 0")
 def finite_slopes(student, rng):
     """Which numbers of the gradient of X are finite where some rows have length 0."""
     X, lens = rng.randn(2, 4, N_KEYS), torch.tensor([[1, 4, 3, 2], [5, 2, 2, 1]])
@@ -354,3 +361,10 @@ def half_a_key_too_long(student, rng):
     """A length of half a key more than there are."""
     student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), torch.tensor([2.0, N_KEYS + 0.5]))
     return ACCEPTED
+
+
+@probe("dtype")
+def fractions_per_query(student, rng):
+    """Lengths per query that are not whole."""
+    lens = torch.tensor([[2.5, 1.0, 0.3], [4.7, 5.0, 1.2]])
+    return student.masked_softmax(rng.randn(2, N_QUERIES, N_KEYS), lens)

@@ -222,6 +222,8 @@ def test_gradients(student, reference, rng):
     for lens in (lengths(2, 4), lengths([1, 4, 3], [5, 1, 2]), lengths([0, 4, 0], [5, 1, 2]), None):
         inputs = {"X": X, "valid_lens": lens}
         assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)
+    inputs = {"X": X, "valid_lens": lengths(0, 0)}
+    assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)
     X[:, :, -1] = 1e4  # padding
     inputs = {"X": X, "valid_lens": lengths(2, 4)}
     assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)

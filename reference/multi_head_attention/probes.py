@@ -8,6 +8,7 @@ from grader.probing import (
     extremes,
     finite_too,
     gradients,
+    often,
     probe,
     seeded,
     share_of_zeros,
@@ -348,3 +349,24 @@ def new_module_works(student, rng):
     return works_when_new(
         module, lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x
     )
+
+
+@probe("options")
+def evaluation_at_rate_one(student, rng):
+    """Evaluation mode with a dropout rate of 1."""
+    return attention(student, rng, dropout=1.0)(rng.randn(2, 4, D_IN))
+
+
+@probe("refusals")
+def more_heads_than_features(student, rng):
+    """Eight heads for four features."""
+    return shapes_of(student.MultiHeadAttention(D_IN, 4, CONTEXT, 0.0, 8, qkv_bias=True))
+
+
+@probe("gradient")
+def reached_in_training(student, rng):
+    """Which parameters get gradients in training mode with dropout of a half."""
+    module, x = attention(student, rng, dropout=0.5).train(), rng.randn(8, 4, D_IN)
+    with seeded(student, 10):
+        found = gradients_of(module, x)
+    return {name: often(torch.is_tensor(g) and bool((g != 0).any())) for name, g in found.items()}

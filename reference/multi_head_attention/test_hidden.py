@@ -151,6 +151,9 @@ def test_any_size(student, rng):
     shortest = output_of(made(student, state, context=1), x[:, :1])
     first = output_of(module, x[:, :1])
     assert_same(shortest, first, "the output for a context_length of 1", shape=(3, 1, D_OUT))
+    growing = made(student, state, context=CONTEXT)
+    output_of(growing, x[:, :2])
+    assert_same(output_of(growing, x), output, "the output after a call with fewer tokens")
     # A score of 0 is a score like any other.
     zeros = x.clone()
     zeros[:, 0] = 0.0
@@ -268,13 +271,19 @@ def test_dropout(student, rng):
     assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
     assert_dropped(dropped[:, weights.abs() > 1e-3], RATE, "weights")
     assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1, less the bias")
-    assert_drawn_anew(made(student, state, dropout=RATE, d_out=d_out).train(), x)
+    module = made(student, state, dropout=RATE, d_out=d_out)
+    output_of(module, x[:1])  # a call in eval mode ends nothing
+    assert_drawn_anew(module.train(), x)
     full = 1 if working_context(student) == N_TOKENS else CONTEXT
     module = made(student, state, dropout=RATE, d_out=d_out, context=full).train()
     alone = in_float64(output_of(module, x[:, :1])).flatten()
     expect(alone.numel() == DRAWS * d_out, "the output for a single token has another size")
     lost = alone.view(DRAWS, HEADS, d_head).abs().amax(-1) == 0
     assert_dropped(lost, RATE, "weights of a single token")
+    module = made(student, same_weights(rng, d_out=d_head), dropout=1.0, heads=1, d_out=d_head)
+    nothing = in_float64(output_of(module.train(), x[:1]))
+    what = "the output of a single head at rate 1, less the bias"
+    assert_close(nothing, torch.zeros_like(nothing), what)
 
 
 @pytest.mark.points(1)
@@ -283,10 +292,11 @@ def test_nothing_dropped_in_eval_mode(student, rng):
     state = weights_of(rng)
     x = rng.randn(BATCH, N_TOKENS, D_IN)
     without = output_of(made(student, state), x)
-    module = made(student, state, dropout=0.5)
-    assert_same(output_of(module, x), without, "the output in eval mode")
-    output_of(module.train(), x)
-    assert_same(output_of(module.eval(), x), without, "the output in eval mode after training")
+    for rate in (0.5, 1.0):
+        module = made(student, state, dropout=rate)
+        assert_same(output_of(module, x), without, "the output in eval mode")
+        output_of(module.train(), x)
+        assert_same(output_of(module.eval(), x), without, "the output in eval mode after training")
 
 
 @pytest.mark.points(1)
@@ -327,7 +337,7 @@ def test_misuse(student, rng):
             shown = f"MultiHeadAttention({D_IN}, {D_OUT}, {longest}, 0.0, {HEADS}{given})(x) with "
             says = f"{shown}{n_tokens} tokens"
             assert_refused_in_both_modes(student, module, x[:, :n_tokens], says)
-    for d_out, heads in ((D_OUT, 5), (6, 4)):  # 4 has a factor in common with 6
+    for d_out, heads in ((D_OUT, 5), (6, 4), (4, 8)):  # 4 has a factor in common with 6
         shown = f"MultiHeadAttention({D_IN}, {d_out}, {context}, 0.0, {heads})"
         call = functools.partial(make, D_IN, d_out, context, 0.0, heads)
         assert_refused(student, call, shown)

@@ -475,8 +475,9 @@ def doubled_in_the_right_tensor(student, rng):
 
 
 @probe("leading axes")
-def axes_called_row_and_q(student, rng):
-    """`multi_head` of an x with axes called row and q."""
-    names = "row", "q", "seq", "chans"
-    given = [named(rng, *names, row=3, q=2), *five(rng)[1:]]
+def axes_with_other_names(student, rng):
+    """`multi_head` of an x with axes called row, q, class and batch-1."""
+    names = "row", "q", "class", "batch-1", "seq", "chans"
+    sizes = {"row": 3, "q": 2, "class": 1, "batch-1": 2}
+    given = [named(rng, *names, **sizes), *five(rng)[1:]]
     return in_order(student.multi_head(*given), *names)

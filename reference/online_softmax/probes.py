@@ -466,3 +466,24 @@ def chunks_of_one(student, rng):
 def causal_in_heads(student, rng):
     """With causal=True, three heads of two sentences."""
     return student.tiled_attention(*draw(rng, 2, 3), 4, causal=True)
+
+
+@probe("writes")
+def state_without_gradients(student, rng):
+    """Which numbers of the state have changed after a call without gradients."""
+
+    def call(maximum, total, *chunks):
+        return student.online_softmax(list(chunks), (maximum, total))
+
+    state = rng.randn(4, 5), rng.rand(4, 5) + 1  # (4, 5) each
+    with torch.no_grad():
+        return changed(student, call, *state, *chunks_of(rng, 4, 5))
+
+
+@probe(MEMORY)
+def half_precision_chunks(student, rng):
+    """Whether chunks in bfloat16 need more at once than a few of them in float32."""
+    chunks = [rng.randn(8, 50, dtype=torch.bfloat16) for _ in range(40)]
+    with torch.no_grad(), watched(student, memory=True) as seen:
+        student.online_softmax(chunks)
+    return often(float(seen.peak > 10 * 4 * 8 * 50))

@@ -267,3 +267,11 @@ def fewer_tokens_work(student, rng):
 def one_column_added(student, rng):
     """Tokens of one feature."""
     return called(made(student, 5, 1), rng.randn(3, 4, 1))
+
+
+@probe("dtype")
+def converted_after_a_call(student, rng):
+    """A module that was converted to bfloat16 after a call."""
+    module, x = made(student, dtype=torch.float32), rng.randn(2, 5, D_MODEL)
+    module(x.float())
+    return module.to(torch.bfloat16)(x.bfloat16())

@@ -237,7 +237,7 @@ def infinite(student, rng):
 
 def _with_padding(student, rng, filler, lens):
     queries, keys, values = qkv(rng, 3)
-    padded = torch.arange(5) >= torch.tensor([[2], [4], [3]])
+    padded = torch.arange(5) >= lens.view(3, -1).amax(1, keepdim=True)
     spoilt = values.masked_fill(padded.unsqueeze(-1), filler)
     output = attention(student)(queries, keys, spoilt, lens)
     return {"output": output, "finite": output.isfinite()}
@@ -314,6 +314,15 @@ def arguments(student, rng):
 
 
 @probe("writes")
+def undefined_values_afterwards(student, rng):
+    """Which values are nan after a call with padded values of nan."""
+    queries, keys, values = qkv(rng)
+    values[:, 3:] = torch.nan
+    module, lens = attention(student), torch.tensor([3, 2])
+    return written(student, module, queries, keys, values, lens)[2].isnan()
+
+
+@probe("writes")
 def arguments_with_lengths(student, rng):
     """Which numbers in queries, keys and values are others after a call with lengths."""
     return _changed(student, attention(student), *qkv(rng), torch.tensor([2, 4]))
@@ -386,3 +395,16 @@ def kept_for_one_key(student, rng):
     module = attention(student)
     module(*qkv(rng, n_queries=12, n_keys=1))
     return module.attention_weights
+
+
+@probe(PADDED)
+def undefined_at_length_zero(student, rng):
+    """Values that are all nan, and padded for every query, in one of three items."""
+    return _with_padding(student, rng, torch.nan, torch.tensor([0, 4, 3]))
+
+
+@probe("refusals")
+def one_matrix_of_the_same_size(student, rng):
+    """`batched_product` with one matrix for all, with as many rows as the batch has items."""
+    student.batched_product(rng.randn(4, 3, 4), rng.randn(4, 5))
+    return ACCEPTED

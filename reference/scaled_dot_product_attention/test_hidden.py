@@ -182,6 +182,14 @@ def test_lengths(student, reference, rng):
         assert_refused(student, functools.partial(attended, student, *arguments, lens), shown)
 
 
+def assert_spoilt_values_stay(student, rng):
+    """Raise `Mismatch` if padded values of nan are written into."""
+    queries, keys, values = qkv(rng)
+    values[:, 3:] = torch.nan
+    module, lens = student.DotProductAttention(0.0), lengths(3, 2)
+    assert_unchanged(student, module, queries, keys, values, lens, names=(*NAMES[:3], "valid_lens"))
+
+
 @pytest.mark.points(1)
 def test_padded_values(student, reference, rng):
     """The value of a key that is padded for every query has no effect, even if it is nan or inf.
@@ -202,6 +210,7 @@ def test_padded_values(student, reference, rng):
             output = attended(student, queries, keys, spoilt, lens)
             shown = f"the output for padded values of {filler:g}"
             assert_right_or_own(output, right, own, shown)
+    assert_spoilt_values_stay(student, rng)
     used = values.clone()
     used[:, 0, 0] = torch.nan
     for lens in (None, lengths(2, 4, 3)):
@@ -258,6 +267,10 @@ def test_dropout(student, rng):
     assert_close(seen, expected, what, atol=1e-4)
     assert_dropped(dropped[:, plain[0].abs() > 1e-3], RATE, "weights")
     assert_close(outputs[2], torch.zeros_like(outputs[2]), "the output at rate 1")
+    for lens in (torch.full((DRAWS,), N_KEYS), torch.full((DRAWS, N_QUERIES), N_KEYS)):
+        found = in_float64(output_of(student.DotProductAttention(RATE).train(), *arguments, lens))
+        differs = (found - outputs[0]).abs().amax() > 1e-3
+        expect(differs, f"nothing is dropped with valid_lens of shape {tuple(lens.shape)}")
     module, few = student.DotProductAttention(0.5), [tensor[:2] for tensor in arguments]
     assert_drawn_anew(module.train(), *few)
     evaluated = in_float64(output_of(module.eval(), *few))

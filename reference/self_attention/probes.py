@@ -385,3 +385,9 @@ def large_arguments(student, rng):
 def huge(student, rng):
     """Scores of a hundred million for `softmax_stable`."""
     return student.softmax_stable(rng.permutation(18).view(3, 6).double() * 1e7)
+
+
+@probe(STABLE)
+def equal_and_huge(student, rng):
+    """`softmax_stable` of equal scores of a hundred million in float32."""
+    return student.softmax_stable(torch.full((3, N_KEYS), 1e8))

@@ -165,6 +165,9 @@ def test_large_scores(student, reference, rng):
         for size in (1e4, -1e4, 1e8):
             right, found = (code.softmax_stable(scores * size) for code in (reference, student))
             assert_close(in_float64(found), right, f"the softmax of scores of up to {18 * size:g}")
+        even = in_float64(student.softmax_stable(torch.full((3, 6), 1e8)))
+        right = torch.full((3, 6), 1 / 6, dtype=torch.float64)
+        assert_close(even, right, "the softmax of equal scores of 1e8 in float32")
     inputs = (rng.permutation(20).view(5, 4).double() - 9) / 8
     if is_near(student.context_vectors(inputs), reference.context_vectors(inputs)):
         context, right = (code.context_vectors(inputs * 250) for code in (student, reference))

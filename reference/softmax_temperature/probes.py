@@ -320,3 +320,16 @@ def one_group(student, rng):
         student.variance_of_products(*(rng.randn(*shape, 3) for _ in range(2)))
         for shape in ((1, 5), (4, 1), (1, 1, 6))
     ]
+
+
+@probe(ENTROPY)
+def small_weights(student, rng):
+    """Ten million times the entropy of rows with weights of a ten-millionth."""
+    small = torch.tensor([1 - 2e-7, 1e-7, 1e-7], dtype=torch.float64).expand(12, 3)
+    return student.entropy(small).to(torch.bfloat16) * 1e7
+
+
+@probe(SCALE)
+def single_score(student, rng):
+    """A single score in float32, scaled."""
+    return student.scale(torch.tensor(3.0), 7)

@@ -107,6 +107,10 @@ def test_entropy(student, reference, rng):
     even = torch.full((2, N_KEYS), 1 / N_KEYS, dtype=torch.float64)
     right = torch.full((2,), math.log(N_KEYS), dtype=torch.float64)
     assert_close(in_float64(student.entropy(even)), right, "the entropy of even weights")
+    small = torch.tensor([1 - 2e-7, 1e-7, 1e-7], dtype=torch.float64)
+    right = reference.entropy(small)
+    found = in_float64(student.entropy(small))
+    assert_close(found, right, "the entropy of weights of 1e-7", rtol=1e-2, atol=0)
 
 
 @pytest.mark.points(1)
@@ -174,6 +178,8 @@ def test_scale(student, reference, rng):
         shown = f"the scaled scores for d_key {d_key}"
         right = reference.scale(scores, d_key)
         assert_close(in_float64(student.scale(scores, d_key)), right, shown)
+    single = student.scale(torch.tensor(3.0), 7)
+    assert_dtype(single, torch.float32, "a single score in float32, scaled")
     scores = rng.randn(3, 4) * 1e5
     right = reference.scale(scores, 4)
     assert_close(in_float64(student.scale(scores, 4)), right, "large scores, scaled", atol=0.1)

@@ -312,3 +312,19 @@ def new_module_works(student, rng):
     """Whether a new module works, in float32."""
     module, x = stacked(student, rng), rng.randn(2, 6, D_IN)
     return works_when_new(module, lambda: student.StackedHeads(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x)
+
+
+@probe(SPLIT)
+def split_after_a_change(student, rng):
+    """The matrices of heads whose weights have changed since the last call."""
+    module = stacked(student, rng)
+    student.split_weights(module)
+    state = {name: each + 1 for name, each in module.state_dict().items() if "weight" in name}
+    module.load_state_dict(state, strict=False)
+    return [each.detach() for each in student.split_weights(module)]
+
+
+@probe("training")
+def single_token_dropped(student, rng):
+    """Training mode with dropout of 1, for one token."""
+    return stacked(student, rng, dropout=1.0).train()(rng.randn(4, 1, D_IN))

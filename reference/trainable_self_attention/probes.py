@@ -204,6 +204,15 @@ def learns_after_the_copy(student, rng):
     return {name: often(each.requires_grad) for name, each in target.named_parameters()}
 
 
+@probe(SEPARATE)
+def learns_after_a_copy_of_a_frozen_source(student, rng):
+    """Whether the parameters of V1 need gradients after the copy of a V2 that is frozen."""
+    source, target = second(student, rng), first(student, rng)
+    source.requires_grad_(False)
+    student.copy_weights(source, target)
+    return {name: often(each.requires_grad) for name, each in target.named_parameters()}
+
+
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of x and of the parameters of V1."""

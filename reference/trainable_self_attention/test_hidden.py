@@ -168,6 +168,13 @@ def test_copy_is_separate(student, rng):
     """After the copy, neither module changes the other, V1 can be trained; biases are refused."""
     for d_out in (D_OUT, 1):
         assert_separate(student, rng, d_out)
+    frozen = made(student, "SelfAttentionV2", weights_of(rng))
+    frozen.requires_grad_(False)
+    target, x = made(student, "SelfAttentionV1", weights_of(rng)), rng.randn(N_TOKENS, D_IN)
+    trained = reached(target, x)
+    student.copy_weights(frozen, target)
+    lost = ", ".join(sorted(trained - reached(target, x)))
+    expect(not lost, f"after the copy of a V2 that is frozen, no gradient reaches {lost} of V1")
     new = student.SelfAttentionV2(D_IN, D_OUT, qkv_bias=True)
     if not any("bias" in name for name in parameter_shapes(new)):
         return  # another check asks for biases

@@ -232,3 +232,16 @@ def new_module_works(student, rng):
 def one_item_post_norm(student, rng):
     """One sentence, post-norm."""
     return block(student, rng, norm_first=False)(rng.randn(1, 4, D_MODEL))
+
+
+@probe("options")
+def evaluation_at_rate_one(student, rng):
+    """Evaluation mode with a dropout rate of 1."""
+    return block(student, rng, dropout=1.0)(rng.randn(2, 4, D_MODEL))
+
+
+@probe("training")
+def dropped_all_post_norm(student, rng):
+    """Post-norm in training mode with dropout of 1."""
+    module = block(student, rng, dropout=1.0, norm_first=False).train()
+    return module(rng.randn(2, 4, D_MODEL))

@@ -155,7 +155,10 @@ def test_dropout(student, rng):
         )
         assert_drawn_anew(half, x, what=f"values in {order}")
         whole = output_of(default, x)
-        assert_same(output_of(half.eval(), x), whole, f"in {order}, the output in eval mode")
+        for evaluated in (half, all_dropped):
+            found = output_of(evaluated.eval(), x)
+            assert_same(found, whole, f"in {order}, the output in eval mode")
+        all_dropped.train()
         what = f"in {order}, the output with the default rate, in training or in eval mode,"
         assert_same(output_of(default.eval(), x), whole, what)
         nothing = in_float64(output_of(load_parameters(default, silent), x))
