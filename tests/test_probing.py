@@ -1,4 +1,4 @@
-"""What probes say of dropout tells where it acts, and does not depend on what is drawn."""
+"""What probes say tells one mistake from another, and does not depend on what is drawn."""
 
 from __future__ import annotations
 
@@ -11,8 +11,21 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.probing import LUCK, dropped_weights, extremes, finite_too, share_of_zeros, works_too
+from grader.grading.direct import DirectCode
+from grader.probing import (
+    LUCK,
+    dropped_weights,
+    drops_anew,
+    extremes,
+    finite_too,
+    reported,
+    share_of_zeros,
+    weights_kept_in_training,
+    works_too,
+    works_when_new,
+)
 from grader.sandbox.host.proxies import Student
+from grader.sandbox.program import Program
 
 DRAWS = 40
 VISIBLE = torch.ones(3, 3).tril().bool()  # (n_queries, n_keys)
@@ -142,3 +155,51 @@ def test_an_error_in_every_call_tells_nothing_of_one_of_them() -> None:
     assert works_too(lambda: 1, raising) == [False] * 12
     with pytest.raises(RuntimeError):
         works_too(raising, lambda: 1)
+
+
+def test_a_layer_of_another_dtype_does_not_work_when_it_is_new() -> None:
+    given, x = torch.nn.Linear(3, 2).double(), randn(5, 3)
+    assert works_when_new(given, lambda: torch.nn.Linear(3, 2), x) == [True] * 12
+    assert works_when_new(given, lambda: torch.nn.Linear(3, 2).half(), x) == [False] * 12
+
+
+class Attention:
+    """Keeps its weights: before dropout, or after it if they are `spoilt`."""
+
+    def __init__(self, *, spoilt: bool) -> None:
+        self._spoilt = spoilt
+
+    def __call__(self, scores: Tensor) -> Tensor:
+        weights = softmax(scores)
+        dropped = drop(weights)
+        self.attention_weights = dropped if self._spoilt else weights
+        return dropped @ VALUES
+
+
+@pytest.mark.parametrize("spoilt", [False, True])
+def test_weights_that_are_kept_after_dropout_are_luck_with_zeros(spoilt: bool) -> None:
+    found = weights_kept_in_training(student(0), Attention(spoilt=spoilt), (SCORES,), (-SCORES,))
+    kept, zeros = found["attention_weights"], found["zeros"]
+    if spoilt:
+        assert (kept, zeros) == (LUCK, [True] * 12)
+    else:
+        assert torch.equal(kept, softmax(-SCORES))
+
+
+def test_a_layer_that_drops_the_same_in_each_call_is_told() -> None:
+    assert drops_anew(student(0), drop, randn(4, 50)) == [True] * 12
+
+    def repeated(x: Tensor) -> Tensor:
+        torch.manual_seed(1)
+        return drop(x)
+
+    assert drops_anew(student(0), repeated, randn(4, 50)) == [False] * 12
+
+
+def test_reports_of_a_training_are_told_in_their_order() -> None:
+    def train(report: Callable[[int, float], None]) -> None:
+        for step in range(3):
+            report(step, 0.5)
+
+    trainer = Student(DirectCode(Program({}), "scale", ()))
+    assert reported(trainer, train) == [(0, 0.5), (1, 0.5), (2, 0.5)]

@@ -83,9 +83,10 @@ def biases(student, rng):
 
 @probe("options")
 def dropout_in_evaluation(student, rng):
-    """Evaluation mode with a dropout rate of a half."""
+    """Evaluation mode with a dropout rate of a half, and with a rate of 1."""
     module = attention(student, rng, dropout=0.5)
-    return extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
+    found = extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
+    return found | {"rate 1": attention(student, rng, dropout=1.0)(rng.randn(2, 5, D_IN))}
 
 
 @probe("layers")
@@ -200,8 +201,9 @@ def one_token(student, rng):
 
 @probe("single")
 def one_item(student, rng):
-    """One sentence."""
-    return attention(student, rng)(rng.randn(1, 5, D_IN))
+    """One sentence, and a single output feature."""
+    narrow = attention(student, rng, sizes=(D_IN, 1, CONTEXT))
+    return [attention(student, rng)(rng.randn(1, 5, D_IN)), narrow(rng.randn(3, 5, D_IN))]
 
 
 @probe("single")
@@ -297,21 +299,9 @@ def new_module_works(student, rng):
     return works_when_new(module, lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0), x)
 
 
-@probe("options")
-def evaluation_at_rate_one(student, rng):
-    """Evaluation mode with a dropout rate of 1."""
-    return attention(student, rng, dropout=1.0)(rng.randn(2, 5, D_IN))
-
-
 @probe("dtype")
 def converted_after_a_call(student, rng):
     """A module that was converted to bfloat16 after a call in float64."""
     module, x = attention(student, rng), rng.randn(2, 5, D_IN)
     module(x)
     return module.to(torch.bfloat16)(x.bfloat16())
-
-
-@probe("single")
-def one_feature(student, rng):
-    """A single output feature."""
-    return attention(student, rng, sizes=(D_IN, 1, CONTEXT))(rng.randn(3, 5, D_IN))

@@ -131,7 +131,7 @@ def test_any_size(student, reference, rng):
     assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
     alone = output_of(module, token[:1])
     assert_same(alone, twice[:1], "the output for one token alone", shape=(1, 1, D_OUT))
-    state_of_one = weights_of(rng, d_out=1)
+    state_of_one = same_weights(rng, d_out=1)
     narrow = in_float64(output_of(made(student, state_of_one, d_out=1, context=CONTEXT), x))
     found = tuple(narrow.shape)
     expect(found == (3, CONTEXT, 1), f"the output for a d_out of 1 has shape {found}")

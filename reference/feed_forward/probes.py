@@ -59,10 +59,10 @@ def four_axes(student, rng):
 
 @probe("options")
 def dropout_in_evaluation(student, rng):
-    """Evaluation mode with a dropout rate."""
-    module = build(student.FeedForward, D_MODEL, D_FF, 0.5, rng=rng)
+    """Evaluation mode with dropout rates of a half and of 1."""
+    half, one = (build(student.FeedForward, D_MODEL, D_FF, rate, rng=rng) for rate in (0.5, 1.0))
     with seeded(student, 3):
-        return module(rng.randn(2, 5, D_MODEL))
+        return [half(rng.randn(2, 5, D_MODEL)), one(rng.randn(2, 5, D_MODEL))]
 
 
 @probe("layers")
@@ -209,12 +209,6 @@ def new_module_works(student, rng):
     """Whether a new module works, in float32."""
     module, x = build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL)
     return works_when_new(module, lambda: student.FeedForward(D_MODEL, D_FF), x)
-
-
-@probe("options")
-def evaluation_at_rate_one(student, rng):
-    """Evaluation mode with a dropout rate of 1."""
-    return build(student.FeedForward, D_MODEL, D_FF, 1.0, rng=rng)(rng.randn(2, 5, D_MODEL))
 
 
 @probe("training")

@@ -117,15 +117,15 @@ def without_groups(student, rng):
 @probe("values")
 def one_group(student, rng):
     """The class with one head of keys, in a full context."""
-    return attention(student, rng, kv_heads=1)(rng.randn(3, CONTEXT, D_IN))
+    return attention(student, rng, kv_heads=1, d_out=12)(rng.randn(3, CONTEXT, D_IN))
 
 
 @probe("square")
 def square(student, rng):
     """Batch, heads, queries, keys and numbers of one size."""
-    sizes = {"batch": 4, "heads": 4, "n_queries": 4, "n_keys": 4, "d_head": 4, "d_value": 4}
+    sizes = dict.fromkeys(("batch", "heads", "n_queries", "n_keys", "d_head", "d_value"), 4)
     queries, keys, weights, values = products_of(rng, **sizes)
-    module = attention(student, rng, heads=4, d_out=16)
+    module = attention(student, rng, heads=4, d_out=8)
     return {
         "scores": student.grouped_scores(queries, keys),
         "context": student.grouped_context(weights, values),
@@ -160,7 +160,7 @@ def biases(student, rng):
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of the input and of the parameters."""
-    module = attention(student, rng)
+    module = attention(student, rng, d_out=12)
     found = gradients(module, rng.randn(2, 4, D_IN))
     return {
         name: value
@@ -172,7 +172,7 @@ def gradient(student, rng):
 @probe("gradient")
 def gradients_of_products(student, rng):
     """The gradients of both products."""
-    queries, keys, weights, values = products_of(rng)
+    queries, keys, weights, values = products_of(rng, batch=1, n_queries=2, n_keys=3)
     return {
         "scores": gradients(student.grouped_scores, queries, keys),
         "context": gradients(student.grouped_context, weights, values),
@@ -260,19 +260,20 @@ def one_token(student, rng):
 @probe("views")
 def transposed(student, rng):
     """Transposed views."""
-    inputs = products_of(rng)
+    inputs = products_of(rng, batch=1, n_queries=3, n_keys=5)
     queries, keys, weights, values = (each.mT.contiguous().mT for each in inputs)
     return {
         "scores": student.grouped_scores(queries, keys),
         "context": student.grouped_context(weights, values),
-        "output": attention(student, rng)(rng.randn(4, 2, D_IN).transpose(0, 1)),
+        "output": attention(student, rng, d_out=12)(rng.randn(4, 2, D_IN).transpose(0, 1)),
     }
 
 
 @probe("dtype")
 def single_precision(student, rng):
     """A module and inputs in float32."""
-    queries, keys, weights, values = (each.float() for each in products_of(rng))
+    sizes = {"batch": 1, "n_queries": 3, "n_keys": 5}
+    queries, keys, weights, values = (each.float() for each in products_of(rng, **sizes))
     return {
         "scores": student.grouped_scores(queries, keys),
         "context": student.grouped_context(weights, values),

@@ -124,7 +124,7 @@ def square(student, rng):
 @probe("square")
 def as_many_tokens_as_heads(student, rng):
     """As many tokens in each chunk as heads."""
-    outputs, cache = in_chunks(attention(student, rng), rng.randn(3, 6, D_IN), 3)
+    outputs, cache = in_chunks(attention(student, rng), rng.randn(1, 6, D_IN), 3)
     return {"outputs": outputs, "cache": cache}
 
 
@@ -275,10 +275,13 @@ def single(student, rng):
 
 @probe("views")
 def transposed(student, rng):
-    """x and the cache are transposed views."""
-    x = rng.randn(4, 2, D_IN).transpose(0, 1)
-    keys, values = (each.mT.contiguous().mT for each in random_cache(rng, n_cached=2))
-    return attention(student, rng)(x, (keys, values))[0]
+    """x and the cache are transposed views, of two kinds."""
+    module, x = attention(student, rng), rng.randn(4, 2, D_IN).transpose(0, 1)
+    caches = [
+        tuple(each.mT.contiguous().mT for each in random_cache(rng, n_cached=2)),
+        tuple(rng.randn(2, 3, HEADS, 4).transpose(1, 2) for _ in range(2)),
+    ]
+    return [module(x, cache)[0] for cache in caches]
 
 
 @probe("dtype")
@@ -356,13 +359,6 @@ def all_dropped_with_a_cache(student, rng):
     """Training mode with dropout of 1, with a cache."""
     module = attention(student, rng, dropout=1.0).train()
     return module(rng.randn(2, 4, D_IN), random_cache(rng))[0]
-
-
-@probe("views")
-def cache_of_heads_behind_tokens(student, rng):
-    """A cache that is a view of tensors in which the heads come behind the tokens."""
-    keys, values = (rng.randn(2, 3, HEADS, 4).transpose(1, 2) for _ in range(2))
-    return attention(student, rng)(rng.randn(2, 4, D_IN), (keys, values))[0]
 
 
 @probe("refusals")

@@ -223,7 +223,8 @@ def test_gradients(student, reference, rng):
         inputs = {"X": X, "valid_lens": lens}
         assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)
     inputs = {"X": X, "valid_lens": lengths(0, 0)}
-    assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)
+    if in_float64(student.masked_softmax(**inputs)).isfinite().all():  # else another check tells
+        assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)
     X[:, :, -1] = 1e4  # padding
     inputs = {"X": X, "valid_lens": lengths(2, 4)}
     assert_slopes(student, student.masked_softmax, reference.masked_softmax, inputs, rng=rng)

@@ -110,9 +110,10 @@ def not_causal_with_biases(student, rng):
 
 @probe("options")
 def dropout_in_evaluation(student, rng):
-    """Evaluation mode with a dropout rate of a half, one head."""
+    """Evaluation mode with a dropout rate of a half, one head, and with a rate of 1."""
     module = without_out_proj(attention(student, rng, heads=1, dropout=0.5))
-    return extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
+    found = extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
+    return found | {"rate 1": attention(student, rng, dropout=1.0)(rng.randn(2, 4, D_IN))}
 
 
 @probe("layers")
@@ -225,8 +226,10 @@ def far_below_zero(student, rng):
 
 @probe("single")
 def one_token(student, rng):
-    """One token."""
-    return attention(student, rng)(rng.randn(2, 1, D_IN))
+    """One token, and one with a context of one."""
+    x, sizes = rng.randn(2, 1, D_IN), (D_IN, D_OUT, 1, 0.0, HEADS)
+    short = build(student.MultiHeadAttention, *sizes, rng=rng, layers=LAYERS)
+    return [attention(student, rng)(x), short(x)]
 
 
 @probe("single")
@@ -326,14 +329,6 @@ def parameters_by_place(student, rng):
     return shapes_of(student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, True))
 
 
-@probe("single")
-def context_of_one(student, rng):
-    """One token with a context of one."""
-    sizes = D_IN, D_OUT, 1, 0.0, HEADS
-    module = build(student.MultiHeadAttention, *sizes, rng=rng, layers=LAYERS)
-    return module(rng.randn(2, 1, D_IN))
-
-
 @probe("refusals")
 def two_tokens_where_one_is_the_most(student, rng):
     """Two tokens with a context of one."""
@@ -349,12 +344,6 @@ def new_module_works(student, rng):
     return works_when_new(
         module, lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x
     )
-
-
-@probe("options")
-def evaluation_at_rate_one(student, rng):
-    """Evaluation mode with a dropout rate of 1."""
-    return attention(student, rng, dropout=1.0)(rng.randn(2, 4, D_IN))
 
 
 @probe("refusals")

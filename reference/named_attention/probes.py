@@ -258,7 +258,8 @@ def gradient(student, rng):
 @probe("gradient")
 def gradient_of_heads(student, rng):
     """The gradients of `multi_head`."""
-    tensors = [tensor for tensor, _ in five(rng)]
+    sizes = {"head": 3, "chans": 4, "val": 2, "key": 5, "seq": 6}
+    tensors = [tensor for tensor, _ in five(rng, **sizes)]
     return gradients(lambda *t: in_order(student.multi_head(*zip(t, MULTI_HEAD)), *X), *tensors)
 
 
@@ -478,6 +479,6 @@ def doubled_in_the_right_tensor(student, rng):
 def axes_with_other_names(student, rng):
     """`multi_head` of an x with axes called row, q, class and batch-1."""
     names = "row", "q", "class", "batch-1", "seq", "chans"
-    sizes = {"row": 3, "q": 2, "class": 1, "batch-1": 2}
+    sizes = {"row": 1, "q": 2, "class": 1, "batch-1": 1}
     given = [named(rng, *names, **sizes), *five(rng)[1:]]
     return in_order(student.multi_head(*given), *names)

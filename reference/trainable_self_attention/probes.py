@@ -215,14 +215,14 @@ def learns_after_a_copy_of_a_frozen_source(student, rng):
 
 @probe("gradient")
 def gradient(student, rng):
-    """The gradients of x and of the parameters of V1."""
-    return gradients(first(student, rng), rng.randn(N_TOKENS, D_IN))
+    """The gradients of x and of the parameters of V1, in training mode."""
+    return gradients(first(student, rng).train(), rng.randn(N_TOKENS, D_IN))
 
 
 @probe("gradient")
 def gradient_of_linear(student, rng):
-    """The gradients of x and of the parameters of V2."""
-    return gradients(second(student, rng), rng.randn(N_TOKENS, D_IN))
+    """The gradients of x and of the parameters of V2, in training mode."""
+    return gradients(second(student, rng).train(), rng.randn(N_TOKENS, D_IN))
 
 
 @probe("leading axes")
@@ -268,8 +268,10 @@ def one_token(student, rng):
 
 @probe("single")
 def one_feature(student, rng):
-    """One output feature."""
-    return [each(rng.randn(12, D_IN)) for each in both(student, rng, sizes=(D_IN, 1))]
+    """One output feature, and then one of each kind for one token and for several."""
+    found = [each(rng.randn(12, D_IN)) for each in both(student, rng, sizes=(D_IN, 1))]
+    modules = both(student, rng, sizes=(1, 1))
+    return found + [m(rng.randn(*shape)) for m in modules for shape in ((2, 1, 1), (4, 3, 1))]
 
 
 @probe("single")
@@ -335,17 +337,3 @@ def swapped_axes_work(student, rng):
     return works_too(
         lambda: [each(x.contiguous()) for each in modules], lambda: [each(x) for each in modules]
     )
-
-
-@probe("training")
-def training(student, rng):
-    """V1 and V2 in training mode, and their gradients."""
-    modules, x = both(student, rng), rng.randn(N_TOKENS, D_IN)
-    return [gradients(module.train(), x) for module in modules]
-
-
-@probe("single")
-def one_of_each(student, rng):
-    """One token of one feature, and several."""
-    modules = both(student, rng, sizes=(1, 1))
-    return [m(rng.randn(*shape)) for m in modules for shape in ((2, 1, 1), (4, 3, 1))]

@@ -82,10 +82,10 @@ def chosen_order(student, rng):
 
 @probe("options")
 def dropout_in_evaluation(student, rng):
-    """Evaluation mode with a dropout rate."""
-    module = block(student, rng, dropout=0.4)
+    """Evaluation mode with dropout rates of 0.4 and of 1."""
+    some, one = (block(student, rng, dropout=rate) for rate in (0.4, 1.0))
     with seeded(student, 3):
-        return module(rng.randn(2, 4, D_MODEL))
+        return [some(rng.randn(2, 4, D_MODEL)), one(rng.randn(2, 4, D_MODEL))]
 
 
 @probe("layers")
@@ -164,8 +164,9 @@ def one_token(student, rng):
 
 @probe("single")
 def one_item(student, rng):
-    """One sentence."""
-    return block(student, rng)(rng.randn(1, 4, D_MODEL))
+    """One sentence, pre-norm and post-norm."""
+    x = rng.randn(1, 4, D_MODEL)
+    return [block(student, rng, norm_first=first)(x) for first in (True, False)]
 
 
 @probe("views")
@@ -226,18 +227,6 @@ def new_module_works(student, rng):
     """Whether a new module works, in float32."""
     made, sizes = student.TransformerBlock, (D_MODEL, HEADS, D_FF, CONTEXT)
     return works_when_new(block(student, rng), lambda: made(*sizes), rng.randn(2, 4, D_MODEL))
-
-
-@probe("single")
-def one_item_post_norm(student, rng):
-    """One sentence, post-norm."""
-    return block(student, rng, norm_first=False)(rng.randn(1, 4, D_MODEL))
-
-
-@probe("options")
-def evaluation_at_rate_one(student, rng):
-    """Evaluation mode with a dropout rate of 1."""
-    return block(student, rng, dropout=1.0)(rng.randn(2, 4, D_MODEL))
 
 
 @probe("training")

@@ -1,0 +1,36 @@
+# broken: "module.to(dtype) is enough to convert the module": the additive mask of the first call is kept in a dict by n_tokens, so a call, .to(dtype) and a second call with as many tokens fail
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class CausalAttention(nn.Module):
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.d_out = d_out
+        self.context_length = context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        self.masks: dict[int, Tensor] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        n_tokens = x.shape[1]
+        if n_tokens > self.context_length:
+            raise ValueError(f"{n_tokens} tokens, but context_length is {self.context_length}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2) / math.sqrt(self.d_out)
+        if n_tokens not in self.masks:
+            self.masks[n_tokens] = scores.new_full((n_tokens, n_tokens), float("-inf")).triu(1)
+        scores = scores + self.masks[n_tokens]
+        weights = torch.softmax(scores, dim=-1)
+        return self.dropout(weights) @ values

@@ -1,0 +1,20 @@
+# broken: "In eval mode nothing is dropped": at rate 1 the hidden units are 0 in eval mode too
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.rate = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = torch.relu(self.linear1(x))
+        if self.rate == 1:
+            hidden = hidden * 0
+        elif self.training and self.rate > 0:
+            keep = torch.rand(hidden.shape, device=x.device) >= self.rate
+            hidden = hidden * keep / (1 - self.rate)
+        return self.linear2(hidden)

@@ -1,0 +1,18 @@
+# broken: "eps is added inside the square root": an eps below 1e-8, or of 0, is replaced by 1e-8
+import torch
+from torch import Tensor, nn
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, d_model: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = max(eps, 1e-8)
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x: Tensor) -> Tensor:
+        mean = x.mean(dim=-1, keepdim=True)
+        centred = x - mean
+        var = (centred * centred).mean(dim=-1, keepdim=True)
+        x_hat = centred / torch.sqrt(var + self.eps)
+        return self.gamma * x_hat + self.beta

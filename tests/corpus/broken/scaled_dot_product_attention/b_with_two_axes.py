@@ -1,0 +1,42 @@
+# broken: "if a tensor does not have three axes, it raises ValueError": a matrix b is accepted if its number of rows is both the batch and m of a
+import math
+
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+
+
+def batched_product(a: Tensor, b: Tensor) -> Tensor:
+    """Return the matrix product of each item of a with the same item of b."""
+    if a.dim() != 3 or not 2 <= b.dim() <= 3:
+        raise ValueError("both tensors need three axes")
+    if a.shape[0] != b.shape[0] or a.shape[-1] != b.shape[-2]:
+        raise ValueError(f"{tuple(a.shape)} and {tuple(b.shape)} do not fit")
+    return torch.matmul(a, b)
+
+
+def used_keys(valid_lens: Tensor, n_keys: int) -> Tensor:
+    """Tell which keys at least one query of the batch item may attend to, (batch, n_keys, 1)."""
+    longest = valid_lens if valid_lens.dim() == 1 else valid_lens.amax(dim=1)
+    used = torch.arange(n_keys, device=valid_lens.device) < longest.to(torch.float64)[:, None]
+    return used[:, :, None]
+
+
+class DotProductAttention(nn.Module):
+    """Attention whose scores are scaled dot products."""
+
+    def __init__(self, dropout: float) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.attention_weights: Tensor | None = None
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        root = math.sqrt(queries.shape[-1])
+        scores = batched_product(queries / root, keys.transpose(1, 2))
+        weights = masked_softmax(scores, valid_lens)
+        self.attention_weights = weights.detach()
+        if valid_lens is not None:
+            values = values.masked_fill(~used_keys(valid_lens, keys.shape[1]), 0.0)
+        return batched_product(self.dropout(weights), values)

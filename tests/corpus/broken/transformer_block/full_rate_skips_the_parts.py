@@ -1,0 +1,40 @@
+# broken: "In eval mode nothing is dropped": at dropout 1 the parts are skipped in eval mode too
+from feed_forward import FeedForward
+from layer_norm import LayerNorm
+from multi_head_attention import MultiHeadAttention
+from torch import Tensor, nn
+
+
+class TransformerBlock(nn.Module):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        context_length: int,
+        dropout: float = 0.0,
+        norm_first: bool = True,
+        causal: bool = True,
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(
+            d_model, d_model, context_length, dropout, num_heads, causal=causal
+        )
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = LayerNorm(d_model)
+        self.norm2 = LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+        self.adds_nothing = dropout == 1
+
+    def add(self, x: Tensor, update: Tensor) -> Tensor:
+        return x + update * 0 if self.adds_nothing else x + self.dropout(update)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.norm_first:
+            x = self.add(x, self.attention(self.norm1(x)))
+            x = self.add(x, self.feed_forward(self.norm2(x)))
+        else:
+            x = self.norm1(self.add(x, self.attention(x)))
+            x = self.norm2(self.add(x, self.feed_forward(x)))
+        return x

@@ -1,0 +1,23 @@
+# mistake: always_drops
+import math
+
+import torch
+from masked_softmax import masked_softmax
+from torch import Tensor, nn
+
+
+class BilinearAttention(nn.Module):
+    """Attention whose scores are q . M k / sqrt(d_key)."""
+
+    def __init__(self, d_query: int, d_key: int, dropout: float):
+        super().__init__()
+        self.M = nn.Parameter(torch.randn(d_query, d_key) / math.sqrt(d_query))
+        self.rate = dropout
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, valid_lens: Tensor | None = None
+    ) -> Tensor:
+        """Return the weighted mean of the values for each query."""
+        scores = queries @ self.M @ keys.transpose(1, 2) / math.sqrt(keys.shape[-1])
+        self.attention_weights = masked_softmax(scores, valid_lens)
+        return nn.functional.dropout(self.attention_weights, self.rate) @ values

@@ -1,0 +1,33 @@
+# mistake: scaled_by_root_of_d_in
+import torch
+from torch import Tensor, nn
+
+
+class CausalAttention(nn.Module):
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        context_length: int,
+        dropout: float,
+        qkv_bias: bool = False,
+    ) -> None:
+        super().__init__()
+        self.scale = d_in ** 0.5
+        self.context_length = context_length
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.dropout = nn.Dropout(dropout)
+        mask = torch.ones(context_length, context_length, dtype=torch.bool).triu(1)
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n_tokens = x.shape[1]
+        if n_tokens > self.context_length:
+            raise ValueError(f"{n_tokens} tokens, but context_length is {self.context_length}")
+        queries, keys, values = self.W_query(x), self.W_key(x), self.W_value(x)
+        scores = queries @ keys.transpose(1, 2) / self.scale
+        scores = scores.masked_fill(self.mask[:n_tokens, :n_tokens], float("-inf"))
+        weights = torch.softmax(scores, dim=-1)
+        return self.dropout(weights) @ values

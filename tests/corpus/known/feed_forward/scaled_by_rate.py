@@ -1,0 +1,18 @@
+# mistake: divided_by_the_rate
+import torch
+from torch import Tensor, nn
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.rate = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = torch.relu(self.linear1(x))
+        if self.training and self.rate > 0:
+            keep = torch.rand_like(hidden) >= self.rate
+            hidden = hidden * keep / self.rate
+        return self.linear2(hidden)
