@@ -179,15 +179,15 @@ def parameters(student, rng):
 @probe("gradient")
 def gradient(student, rng):
     """The gradients of x and of the parameters, with a given cache."""
-    module, cache, x = attention(student, rng), random_cache(rng), rng.randn(2, 3, D_IN)
-    found = gradients(lambda x: module(x, cache)[0], x)
+    module, cache = attention(student, rng, d_out=6), random_cache(rng, d_head=2)
+    found = gradients(lambda x: module(x, cache)[0], rng.randn(2, 3, D_IN))
     return found | {name: p.grad for name, p in module.named_parameters()}
 
 
 @probe("gradient")
 def gradient_without_cache(student, rng):
     """The gradients of x and of the parameters, without a cache."""
-    module = attention(student, rng)
+    module = attention(student, rng, d_out=6)
     found = gradients(lambda x: module(x)[0], rng.randn(2, 3, D_IN))
     return found | {name: p.grad for name, p in module.named_parameters()}
 

@@ -151,7 +151,7 @@ def gradient_of_halves(student, rng):
 @probe("gradient")
 def gradient_of_attention(student, rng):
     """The gradients of queries, keys and values."""
-    *inputs, positions = draw(rng)
+    *inputs, positions = draw(rng, heads=2)
     call = lambda *given: student.rotary_attention(*given, positions)  # noqa: E731
     return as_float(gradients(call, *inputs))
 
@@ -177,7 +177,7 @@ def single(student, rng):
 @probe("views")
 def transposed(student, rng):
     """Transposed views."""
-    x = rng.randn(6, 3, 5, 2).permute(3, 2, 1, 0)
+    x = rng.randn(4, 3, 5, 2).permute(3, 2, 1, 0)
     return [
         turned(student, x, ORDER, 4.0),
         turned(student, x, ORDER, 4.0, interleaved=False),

@@ -240,7 +240,7 @@ def as_many_items_as_tokens(student, rng):
 @probe("leading axes")
 def two(student, rng):
     """Two leading axes."""
-    return [each(rng.randn(2, 4, N_TOKENS, D_IN)) for each in both(student, rng)]
+    return [each(rng.randn(2, 3, 4, D_IN)) for each in both(student, rng)]
 
 
 @probe("extreme scores")
