@@ -57,7 +57,7 @@ def assert_keeps_weights(make, rng):
     """
     queries, keys, _ = draw(rng)
     eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
-    short = torch.tensor([4, 2])  # (batch,)
+    short = torch.tensor([4, 2])[:, None].expand(2, 5)  # (batch, n_queries)
     for first, n_keys, lens in ((0, 6, None), (1, 6, None), (0, 1, None), (0, 6, short)):
         inputs = queries[first:], keys[first:, :n_keys], eye[first:, :n_keys, :n_keys], lens
         own = in_float64(output_of(make(), *inputs))
