@@ -237,24 +237,11 @@ def taught_zeros(student, rng):
     return (model(tokens).argmax(dim=-1) == 0).double().mean(1) > 0.9
 
 
-def reports_of(student, rng):
-    """Return the reports of ten steps, and the loss before the first of them."""
-    model, tokens = untrained(student, rng)
-    right = torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), (tokens + 2).flatten())
-    with seeded(student, 1):
-        train = functools.partial(student.train_counter, model, tokens, tokens + 2, 10)
-        return reported(student, train), right.item()
-
-
 @probe(REPORTS)
 def reported_steps(student, rng):
     """How often each number from 0 to 11 is reported while there are ten steps."""
-    steps = [step for step, _ in reports_of(student, rng)[0]]
+    model, tokens = untrained(student, rng)
+    with seeded(student, 1):
+        train = functools.partial(student.train_counter, model, tokens, tokens + 2, 10)
+        steps = [step for step, _ in reported(student, train)]
     return often(*(steps.count(step) for step in range(12)))
-
-
-@probe(REPORTS, decides=False)
-def first_loss(student, rng):
-    """Whether the loss that is reported first is the mean over all tokens."""
-    found, right = reports_of(student, rng)
-    return often(bool(found) and abs(found[0][1] - right) < 0.01)

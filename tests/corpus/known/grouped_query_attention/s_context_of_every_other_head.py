@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: grouped_context gives head i the values of head i % num_kv_heads, while the scores rightly use i // group
+# mistake: tiled_groups
 import torch
 from torch import Tensor, nn
 
