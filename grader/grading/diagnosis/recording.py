@@ -116,7 +116,8 @@ class _Recorder:
         clear = [self._beyond(pair, *order) for order in ((first, second), (second, first))]
         if all(clear):
             self._totals += [sketch.total for sketch in answers.values() if sketch]
-            yield MistakePair(*halves, forms, (clear[0], clear[1]))
+            # A sketch is never false, which mypy cannot know of the line that makes `forms`.
+            yield MistakePair(*halves, forms, (clear[0], clear[1]))  # type: ignore[arg-type]
 
     def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
         """Return the probes at which a pair differs clearly from one half, as bits.
