@@ -18,8 +18,8 @@ from grader.probing import (
     drops_anew,
     extremes,
     finite_too,
-    reported,
     share_of_zeros,
+    steps_reported,
     weights_kept_in_training,
     works_too,
     works_when_new,
@@ -41,7 +41,7 @@ QUERIES, KEYS, VALUES = randn(2, 3, 4), randn(2, 3, 4, seed=2), randn(2, 3, 5, s
 
 def student(more: int) -> Student:
     """A student whose code runs here; the seeds of two of them differ."""
-    code = SimpleNamespace(manual_seed=lambda seed, only_torch: torch.manual_seed(seed + more))
+    code = SimpleNamespace(manual_seed=lambda seed, **_: torch.manual_seed(seed + more))
     return cast(Student, SimpleNamespace(__code__=code))
 
 
@@ -170,7 +170,7 @@ class Attention:
         self._spoilt = spoilt
 
     def __call__(self, scores: Tensor) -> Tensor:
-        weights = softmax(scores)
+        weights = torch.softmax(scores, -1)  # of scores that hide no key
         dropped = drop(weights)
         self.attention_weights = dropped if self._spoilt else weights
         return dropped @ VALUES
@@ -183,7 +183,8 @@ def test_weights_that_are_kept_after_dropout_are_luck_with_zeros(spoilt: bool) -
     if spoilt:
         assert (kept, zeros) == (LUCK, [True] * 12)
     else:
-        assert torch.equal(kept, softmax(-SCORES))
+        assert torch.equal(kept, torch.softmax(-SCORES, -1))
+        assert zeros == [False] * 12
 
 
 def test_a_layer_that_drops_the_same_in_each_call_is_told() -> None:
@@ -196,10 +197,10 @@ def test_a_layer_that_drops_the_same_in_each_call_is_told() -> None:
     assert drops_anew(student(0), repeated, randn(4, 50)) == [False] * 12
 
 
-def test_reports_of_a_training_are_told_in_their_order() -> None:
+def test_reports_of_a_training_are_counted_by_their_numbers() -> None:
     def train(report: Callable[[int, float], None]) -> None:
-        for step in range(3):
+        for step in (0, 2, 2, 3, 9):
             report(step, 0.5)
 
     trainer = Student(DirectCode(Program({}), "scale", ()))
-    assert reported(trainer, train) == [(0, 0.5), (1, 0.5), (2, 0.5)]
+    assert steps_reported(trainer, 3, train) == [1, 0, 2, 1, 0] * 12

@@ -283,8 +283,8 @@ def test_memory(student, rng):
         assert_memory(student, call, enough, sizes)
     flat = rng.randn(1, 31, 7), rng.randn(1, 37, 7)  # for which differences are few as well
     sizes = {"n_queries": 31, "n_keys": 37, "d": 7}
-    call = lambda: student.distance_scores(*flat)  # noqa: E731
-    assert_memory(student, call, 31 * 37 * 7 * 8 - 1, sizes)
+    enough = 31 * 37 * 7 * 8 - 1  # bytes
+    assert_memory(student, lambda: student.distance_scores(*flat), enough, sizes)
     grown = {"batch items": {"batch": 9}, "queries": {"n_queries": 15}, "keys": {"n_keys": 16}}
     small = draw(rng)
 

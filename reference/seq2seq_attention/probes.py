@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-from grader.probing import Aspect, build, gradients, often, probe, reported, written
+from grader.probing import Aspect, build, gradients, often, probe, steps_reported, written
 
 AXES = ("batch item", "step", "feature")  # of an output, in the singular
 SIZES = (7, 2, 4, 5, 6)  # vocab, d_embed, d_decoder, d_encoder, d_hidden
@@ -253,5 +253,4 @@ def slopes_without_teacher_forcing(student, rng):
 def reported_steps(student, rng):
     """How often each number from 0 to 11 is reported while there are ten steps."""
     train = functools.partial(student.train_decoder, *example(student, rng), 10)
-    steps = [step for step, _ in reported(student, train)]
-    return often(*(steps.count(step) for step in range(12)))
+    return steps_reported(student, 10, train)

@@ -9,8 +9,8 @@ from grader.probing import (
     gradients,
     often,
     probe,
-    reported,
     seeded,
+    steps_reported,
     works_too,
     written,
 )
@@ -492,5 +492,4 @@ def reported_steps(student, rng):
     def train(report):
         student.train_gpt(trained, text, 4, report=report)
 
-    steps = [step for step, _ in reported(student, train)]
-    return often(*(steps.count(step) for step in range(6)))
+    return steps_reported(student, 4, train)

@@ -36,6 +36,7 @@ ENGINE = (
     *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "probes", "answers")),
     *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
     *(ROOM.parent / f"{name}.py" for name in ("direct", "programs", "rng", "seeds", "parameters")),
+    *(ROOM.parent / f"{name}.py" for name in ("dropped", "told")),
     *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "probing", "testing")),  # for probes
 )
 NEEDED_FILES = ("solution.py", "stand_in.py")  # of exercises that one builds on

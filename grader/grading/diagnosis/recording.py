@@ -112,12 +112,11 @@ class _Recorder:
         for probe in catalogue.probes_in(first.touched & second.touched):
             wrong = pair.is_wrong(probe)
             answers[self._place[probe.name]] = self._sketch(pair.answer(probe)) if wrong else None
-        forms = {place: sketch and sketch.form for place, sketch in answers.items()}
+        forms = {place: each.form if each else None for place, each in answers.items()}
         clear = [self._beyond(pair, *order) for order in ((first, second), (second, first))]
         if all(clear):
             self._totals += [sketch.total for sketch in answers.values() if sketch]
-            # A sketch is never false, which mypy cannot know of the line that makes `forms`.
-            yield MistakePair(*halves, forms, (clear[0], clear[1]))  # type: ignore[arg-type]
+            yield MistakePair(*halves, forms, (clear[0], clear[1]))
 
     def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
         """Return the probes at which a pair differs clearly from one half, as bits.

@@ -474,9 +474,10 @@ def _call_in_words(name: str, args: Any, kwargs: Mapping[str, Any]) -> str:
                 return str(value.tolist())
             return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}"
         if isinstance(value, list | tuple) and any(isinstance(each, Tensor) for each in value):
-            inner = ", ".join(map(part, value))
-            return f"[{inner}]" if isinstance(value, list) else f"({inner})"
-        text = repr(value)
+            inner = ", ".join(map(part, value[:MAX_ARGUMENT]))  # each has a character at least
+            text = f"[{inner}]" if isinstance(value, list) else f"({inner})"
+        else:
+            text = repr(value)
         return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "…"
 
     parts = [part(value) for value in args]

@@ -1,0 +1,31 @@
+"""What a probe tells: numbers enough to show a mistake, and none where nothing is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+MANY = 12  # numbers that show a mistake: more than chance gives, and than a name needs
+
+
+def often(*values: Any) -> list[Any]:
+    """Return values as often as a name needs: one number more or less shows no mistake.
+
+    Example::
+
+        @probe("layers")
+        def has_bias(student, rng):
+            \"\"\"Whether the query layer has a bias.\"\"\"
+            attention = student.CausalAttention(3, 4, 6, 0.0, True)
+            return often("W_query.bias" in dict(attention.named_parameters()))
+    """
+    return [*values] * MANY
+
+
+def known(said: Tensor, outputs: Tensor) -> Tensor:
+    """Return what is said of outputs, or nan: where one is not finite, none tells what it lacks."""
+    return (
+        said if outputs.isfinite().all() else torch.full_like(said, torch.nan, dtype=torch.double)
+    )
