@@ -44,7 +44,8 @@ from grader.submissions.submission import Submission
 ROOT = Path(__file__).parent.parent
 PYTHON = [sys.executable, "-W", "ignore"]
 ROUNDS = 7  # for each command that is timed cold; the median counts
-FEW, MANY = 10, 60  # gradings; the difference does not contain the cost of the start
+FEW, MANY = 2, 12  # gradings; the difference does not contain the cost of the start
+LOOPS = 5  # of plain pytest, after one to warm up
 TURNS = 3  # for plain pytest and a warm grader, alternating
 CALLS = 3000
 WORKERS = 60
@@ -107,9 +108,9 @@ class Looped:
         """Run one round to warm up, then measure the others."""
         self._run(session)
         start = time.process_time()
-        for _ in range(FEW):
+        for _ in range(LOOPS):
             self._run(session)
-        self.cpu = (time.process_time() - start) / FEW
+        self.cpu = (time.process_time() - start) / LOOPS
         assert session.testsfailed == 0
         return True
 
@@ -254,6 +255,11 @@ def per_call(call: Callable[[], object]) -> float:
     return statistics.median(batches)
 
 
+def begin(what: str) -> None:
+    """Say what is measured from now on."""
+    print(f"measuring {what} …", file=sys.stderr, flush=True)
+
+
 def main() -> None:
     """Measure and print the table."""
     torch.set_num_threads(1)
@@ -262,19 +268,25 @@ def main() -> None:
     added = [e.name for e in whole.exercises if e.name not in course.names and not e.training]
     grader = [*PYTHON, "-m", "grader", "check", "--seed", "1"]
     one = [*grader, "reference/masked_softmax/solution.py"]
+    begin("cold checks")
     importing, check_one, check_all = interleaved(
         [*PYTHON, "-c", "import torch"], one, [*grader, "reference"]
     )
+    begin("a correct submission")
     turns = [
         (cpu_of_plain_pytest(course), cpu_of_one_grading(course, course.names))
         for _ in range(TURNS)
     ]
     pytest_cpu, grading_cpu = (statistics.median(column) for column in zip(*turns))
+    begin("added exercises")
     core_check, added_check = (cpu_of_a_check(whole, names) for names in (course.names, added))
+    begin("calls and workers")
     call = cost_of_a_call()
     confining = cost_of_confinement()
+    begin("checks after a save")
     saving = save_to_verdict("fork", 0.3)
     saving_spawned = save_to_verdict("spawn", importing + 1.0)  # the next worker is ready by then
+    begin("diagnoses")
     diagnosing = cost_of_diagnosis(course)
     rows = [
         (
