@@ -100,10 +100,11 @@ class Values:
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
         """Return whether another answer has the same form and numbers."""
-        if not isinstance(other, Values) or not self._may_be(other):
+        if not isinstance(other, Values) or self.form != other.form:
             return False
-        alike = bool((self._array == other._array).all())  # as most are, and faster to see
-        return alike or not self._differing(other, exact=exact).any()
+        if self._array.tobytes() == other._array.tobytes():  # as most are, and faster to see
+            return True
+        return self._may_be(other) and not self._differing(other, exact=exact).any()
 
     def _may_be(self, other: Values, factor: float = 1.0) -> bool:
         """Return False if forms or sketches differ: much faster than to compare all numbers."""
