@@ -90,6 +90,7 @@ lint: $(DEV)
 types: $(DEV)
 	$(BIN)/mypy
 	MYPYPATH=tests:benchmarks $(BIN)/mypy benchmarks/*.py
+	MYPYPATH=tests:benchmarks $(BIN)/mypy benchmarks/peers/*.py
 
 $(PLATFORMS): types-%: $(DEV)
 	$(BIN)/mypy --cache-dir .mypy_cache/$* --platform $* $(STUDENTS)

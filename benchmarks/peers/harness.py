@@ -44,8 +44,8 @@ class Case:
 
 @functools.cache
 def course() -> Course:
-    """Return the course of this repository."""
-    return load_course(ROOT)
+    """Return the course of this repository, with the exercises that a command takes by itself."""
+    return load_course(ROOT).choose("core")
 
 
 @functools.cache
@@ -96,7 +96,8 @@ def check(exercise: str, test: str) -> None:
 
 def _program(exercise: str, *, own_parts: bool) -> Program:
     files = {name: source.text for name, source in files_in(Path(), course()).items()}
-    name, sources = program(course(), course()[exercise], files, own_parts=own_parts)
+    stood_in = () if own_parts else None
+    name, sources = program(course(), course()[exercise], files, stood_in=stood_in)
     if name not in _programs:
         _programs[name] = Program(sources)
     return _programs[name]
