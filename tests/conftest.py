@@ -13,7 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import browser
 import pytest
+from browser import Tab
 from class_lists import COURSE
 from classroom import Instant, Pools, hand_in
 from commandline import Cli, Grade, Said
@@ -132,6 +134,15 @@ def connection(zygote: Zygote) -> Iterator[WorkerConnection]:
     opened.begin(1)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Tab]:
+    """A tab of Chromium; in CI, tests fail without it."""
+    if browser.executable() is None and not os.environ.get("CI"):
+        pytest.skip(browser.MISSING)
+    with browser.started() as chromium:
+        yield Tab(chromium)
 
 
 @pytest.fixture

@@ -8,9 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import browser
 import pytest
+from browser import PHONE, Scheme, Tab
 from classroom import TINY, Instant, hand_in
 from commandline import Cli
+from made_reports import diagnosed, outcome
 from test_similarity import program
 
 from grader.classroom import publishing
@@ -122,6 +125,35 @@ def test_a_pair_that_cannot_be_shown_leaves_its_page_to_no_other(
         names = re.search(rf'href="\./similar/001-{number}\.html">(.*?)</a>', index)
         assert names is not None
         assert all(name in names[1] for name in pair), names[1]
+
+
+def whole_pages() -> dict[str, str]:
+    """A student's code beside the verdicts, and two students side by side."""
+    texts = ("import torch\n\nx = '</pre><script>'\n", "import torch\n" + "y = 1\n" * 30)
+    sentence = "Each promise of this exercise holds for inputs of every shape and of any size."
+    report = diagnosed(outcome("passed", name="test_y"), outcome(sentence=sentence))
+    shown = (code.ShownFile("scale.py", texts[0], report.exercises[0], {"test_x": 3}),)
+    pair = code.SharedFile("Scale", texts, ((1,), (1, 3)))
+    return {
+        "code": code.render(code.CodeView(report, shown)),
+        "pair": code.render_pair(code.PairView(("s001", "s002"), (pair,))),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", browser.SCHEMES)
+@pytest.mark.parametrize("name", ["code", "pair"])
+def test_a_page_with_code_fits_a_phone_and_axe_finds_nothing(
+    tab: Tab, tmp_path: Path, name: str, scheme: Scheme
+) -> None:
+    path = tmp_path / f"{name}.html"
+    path.write_text(whole_pages()[name], "utf-8")
+    page = tab.open(path.as_uri(), scheme, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert (page.asked, page.said) == ([path.as_uri()], [])
+    assert "x = '</pre><script>'" in page.locator("pre").first.inner_text()
+    broken, which = browser.accessibility(page, scheme)
+    assert broken == 0, which
 
 
 def test_a_line_of_a_notebook_is_found_in_its_cell() -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from browser import PHONE, Scheme, Tab
 
 from grader.classroom.statistics import ClassTally
 from grader.report import Diagnosis, ExerciseResult, Mark, Outcome, Person, Report
-from grader.reports import code, dashboard
+from grader.reports import dashboard
 from grader.reports.summary import SimilarGroup, Summary
 
 OpenPage = Callable[..., Any]
@@ -43,8 +42,6 @@ DIFFICULTY = (0.1, 0.25, 0.45, 0.35, 0.3)
 SAYS = ("the scores are not scaled", "the mask is off by one", "the wrong axis")
 
 pytestmark = pytest.mark.slow
-if chromium.executable() is None and not os.environ.get("CI"):
-    pytest.skip(chromium.MISSING, allow_module_level=True)
 
 
 def result(rng: random.Random, number: int, skill: float) -> ExerciseResult:
@@ -132,12 +129,6 @@ def summary() -> Summary:
 @pytest.fixture(scope="module")
 def text(summary: Summary) -> str:
     return dashboard.render(summary)
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Tab]:
-    with chromium.started() as browser:
-        yield Tab(browser)
 
 
 @pytest.fixture(scope="module")
@@ -437,34 +428,6 @@ def test_axe_finds_nothing(open_page: OpenPage, tmp_path: Path, scheme: Scheme) 
     page = open_page(scheme, path=small)
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.locator("ul.who li").first.wait_for()
-    broken, which = chromium.accessibility(page, scheme)
-    assert broken == 0, which
-
-
-def pages_with_code() -> dict[str, str]:
-    """A student's code beside the verdicts, and two students side by side."""
-    texts = ("import torch\n\nx = '</pre><script>'\n", "import torch\n" + "y = 1\n" * 30)
-    lines = {"test_0": 3}
-    one = report(1, random.Random(2))
-    shown = (code.ShownFile("exercise_1.py", texts[0], one.exercises[1], lines),)
-    pair = code.SharedFile("Masked softmax", texts, ((1,), (1, 3)))
-    return {
-        "code": code.render(code.CodeView(one, shown)),
-        "pair": code.render_pair(code.PairView(("s0001", "s0002"), (pair,))),
-    }
-
-
-@pytest.mark.parametrize("scheme", chromium.SCHEMES)
-@pytest.mark.parametrize("name", ["code", "pair"])
-def test_pages_with_code_fit_a_phone_and_axe_finds_nothing(
-    open_page: OpenPage, tmp_path: Path, name: str, scheme: Scheme
-) -> None:
-    path = tmp_path / f"{name}.html"
-    path.write_text(pages_with_code()[name], "utf-8")
-    page = open_page(scheme, path=path, viewport=PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert (page.asked, page.said) == ([path.as_uri()], [])
-    assert "x = '</pre><script>'" in page.locator("pre").first.inner_text()
     broken, which = chromium.accessibility(page, scheme)
     assert broken == 0, which
 

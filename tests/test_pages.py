@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +25,7 @@ CLASS = ROOT / "examples" / "class"
 LIMIT = 300 * 1024  # bytes of a page on seven failing exercises
 
 pytestmark = pytest.mark.slow
-if chromium.executable() is None and not os.environ.get("CI"):
-    pytest.skip(chromium.MISSING, allow_module_level=True)
-
-
 OpenPage = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Tab]:
-    with chromium.started() as browser:
-        yield Tab(browser)
 
 
 @pytest.fixture(scope="module")
