@@ -1,6 +1,6 @@
 """Measure the speed of the grader, as ratios from one run on this machine.
 
-    python benchmarks/bench.py      about six minutes; `make bench`
+    python benchmarks/bench.py      about eight minutes; `make bench`
 
 A ratio compares the grader with something else that runs here: importing torch, or pytest that runs
 the same tests in one process, again and again, with the solution imported and no boundary.
