@@ -238,6 +238,17 @@ def test_two_mistakes_at_once_are_both_named(diagnose: Diagnose) -> None:
 
 
 @pytest.mark.slow
+def test_one_mistake_may_hide_what_another_does_at_an_edge(diagnose: Diagnose) -> None:
+    found = diagnose(
+        "causal_attention",
+        ("every_pair.tril()", "every_pair.tril(diagonal=1)"),
+        ("weights = self.dropout(weights)", "weights = weights"),
+        ("return weights @ values", "return self.dropout(weights @ values)"),
+    )
+    assert set(found.faults) == {"one_token_ahead", "dropout_on_the_output"}
+
+
+@pytest.mark.slow
 def test_mistakes_that_give_the_same_answers_are_a_tie(
     diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -277,15 +278,12 @@ class _Search:
         """Yield the pairs that can explain the probes `within`.
 
         Where only one of two has an effect, the pair answers as that one does, so that few pairs
-        have to be run.
+        have to be run. But the other may hide the effect, or change it at an edge.
         """
         left = MAX_PAIRS
-        bits = [(fit, fit.touched & within, ~fit.same) for fit in fits if fit.touched & within]
-        for (first, one, not_one), (second, two, not_two) in itertools.combinations(bits, 2):
-            if one & ~two & not_one or two & ~one & not_two:
-                continue
+        for first, second, asked in self._promising(fits, within):
             pair = self._catalogue.pair(first.candidate, second.candidate)
-            if pair is None or not self._answers_first(pair, one & two):
+            if pair is None or not self._answers_first(pair, asked):
                 continue
             fit = self._fit(pair)
             halves = first.candidate, second.candidate
@@ -294,6 +292,20 @@ class _Search:
             left -= 1
             if not left:
                 return
+
+    def _promising(self, fits: Sequence[Fit], within: int) -> Iterator[tuple[Fit, Fit, int]]:
+        """Yield two mistakes each that may explain the probes `within`, and what to ask first."""
+        bits = [(fit, fit.touched & within, ~fit.same) for fit in fits if fit.touched & within]
+        hiding = []
+        for (first, one, not_one), (second, two, not_two) in itertools.combinations(bits, 2):
+            unlike = one & ~two & not_one | two & ~one & not_two  # what the one does alone
+            if not unlike:
+                yield first, second, one & two
+            elif not (unlike & self._principal | within & ~(one | two)) & self._wrong:
+                unexplained = unlike | within & self._wrong & ~(first.same | second.same)
+                hiding.append((unexplained.bit_count(), first, second, unlike))
+        hiding.sort(key=operator.itemgetter(0))
+        yield from (each[1:] for each in hiding[:MAX_PAIRS])
 
     def _answers_first(self, pair: Candidate, bits: int) -> bool:
         """Return whether a pair gives the student's answer to the first of some probes."""
