@@ -28,6 +28,7 @@ TOLERANCE = {  # dtype: (relative, absolute)
     torch.bfloat16: (6e-2, 2e-2),
 }
 NEAR = 20.0  # times the tolerance, for a difference that may be absent with other inputs
+LEAST = 1e-7  # tolerance of a sum, whatever is summed
 MAX_NUMBERS = 20_000  # of one answer; those that are longer count as one and the same
 ROUNDING = {  # dtype: (relative, absolute), for operations in another order
     **TOLERANCE,
@@ -96,7 +97,7 @@ class Values:
         nan, high, low = NON_FINITE
         plain = np.nan_to_num(self._array, nan=nan, posinf=high, neginf=low).clip(-1e12, 1e12)
         slack = weights * (absolute + relative * np.abs(plain))
-        return float(weights @ plain), 2 * float(slack.sum()) + 1e-9
+        return float(weights @ plain), 2 * float(slack.sum()) + LEAST
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
         """Return whether another answer has the same form and numbers."""
@@ -107,9 +108,7 @@ class Values:
         return self._may_be(other) and not self._differing(other, exact=exact).any()
 
     def _may_be(self, other: Values, factor: float = 1.0) -> bool:
-        """Return False if forms or sketches differ: much faster than to compare all numbers."""
-        if self.form != other.form:
-            return False
+        """Return False if sketches of one form differ: much faster than to compare all numbers."""
         (ours, slack), (theirs, _) = self.sketch, other.sketch
         return abs(ours - theirs) <= factor * slack or abs(ours) >= 1e9
 
@@ -132,9 +131,9 @@ class Values:
 
     def is_near(self, other: Answer) -> bool:
         """Return whether another answer differs by less than `NEAR` times the tolerance."""
-        if not isinstance(other, Values) or not self._may_be(other, NEAR):
+        if not isinstance(other, Values) or self.form != other.form:
             return False
-        return not self._differing(other, factor=NEAR).any()
+        return self._may_be(other, NEAR) and not self._differing(other, factor=NEAR).any()
 
     def finite_differences(self, reference: Answer) -> int:
         """Return how many finite numbers differ from the reference's."""

@@ -10,7 +10,8 @@ from torch import Tensor
 from grader.grading.diagnosis.answers import Answer, Form, Raised, Values
 from grader.grading.diagnosis.record import PlainAnswer, PlainForm
 
-GRID = 2**33  # numbers are multiples of 1 / GRID: a tenth of the least tolerance for sums, 1e-9
+GRID = 2**33  # numbers are multiples of 1 / GRID: a hundredth of the least tolerance, 1e-8
+GRID_OF_SUMS = 2**26  # a tenth of the least tolerance for sums, 1e-7
 
 
 def plain_form(answer: Answer) -> PlainForm:
@@ -30,10 +31,10 @@ def plain_answer(answer: Answer) -> PlainAnswer:
     return PlainAnswer(plain_form(answer), numbers)
 
 
-def rounded(numbers: Tensor) -> Tensor:
+def rounded(numbers: Tensor, grid: int = GRID) -> Tensor:
     """Return float64 numbers without the bits that no comparison sees, which do not compress."""
-    has_such_bits = numbers.abs() < 2**52 / GRID
-    return torch.where(has_such_bits, (numbers * GRID).round() / GRID, numbers)
+    has_such_bits = numbers.abs() < 2**52 / grid
+    return torch.where(has_such_bits, (numbers * grid).round() / grid, numbers)
 
 
 def form_of(plain: PlainForm) -> Form:

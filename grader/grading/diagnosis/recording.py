@@ -11,7 +11,7 @@ import torch
 from grader.course.course import Course, Exercise
 from grader.grading.diagnosis.answers import Answer, Values
 from grader.grading.diagnosis.computed import ComputedCatalogue, FaultyProgram
-from grader.grading.diagnosis.encoding import plain_answer, plain_form, rounded
+from grader.grading.diagnosis.encoding import GRID_OF_SUMS, plain_answer, plain_form, rounded
 from grader.grading.diagnosis.probes import Probe
 from grader.grading.diagnosis.record import (
     FORMAT,
@@ -133,7 +133,8 @@ class _Recorder:
     def _sketch(self, answer: Answer) -> Sketch:
         form = self._forms.setdefault(plain_form(answer), len(self._forms))
         total = answer.sketch[0] if isinstance(answer, Values) else 0.0
-        return Sketch(form, float(rounded(torch.tensor(total, dtype=torch.float64))))
+        total = float(rounded(torch.tensor(total, dtype=torch.float64), GRID_OF_SUMS))
+        return Sketch(form, total)
 
 
 def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:
