@@ -136,9 +136,11 @@ def test_dropout(student, rng):
     assert_drawn_anew(net.train(), rng.randn(DRAWS, 3, D_MODEL), what="hidden units")
     few = (output(True, (0.008,), second=1) - rest).abs() < hidden.abs() / 2
     expect(few[..., :d_ff].any(), "no hidden unit is ever dropped at a rate of 0.008")
+    many = x.repeat(7, 1, 1)  # some 20,000 units, of which a rate of 0.999 keeps one
     for whole in (1.0, 1):
-        nothing = output(True, (whole,), second=1, x=x[:1])
-        assert_close(nothing, rest[:1], "the output at rate 1, where all hidden units are dropped")
+        nothing = output(True, (whole,), second=1, x=many)
+        right = rest[:1].expand_as(nothing)
+        assert_close(nothing, right, "the output at rate 1, where all hidden units are dropped")
 
 
 @pytest.mark.points(1)

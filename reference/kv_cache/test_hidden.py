@@ -4,11 +4,13 @@ A check of anything but the formula compares the student's answers with each oth
 mistake costs one check.
 """
 
+import contextlib
 import functools
 
 import pytest
 import torch
 
+from grader.errors import StudentFailure
 from grader.testing import (
     assert_close,
     assert_drawn_anew,
@@ -163,32 +165,37 @@ def test_chunks(student, reference, rng):
 @pytest.mark.points(1)
 def test_cache(student, reference, rng):
     """The cache holds the keys and values of all tokens; it can be used twice."""
+
+    def assert_holds(found, right, when):
+        for name, one, other in zip(("keys", "values"), found, right):
+            assert_close(in_float64(one), other, f"the {name} in the cache {when}")
+
+    def after(chunks):
+        return f"after chunks of {', '.join(map(str, chunks))} tokens"
+
     state = weights_of(rng)
     theirs, ours = (made(code, state) for code in (student, reference))
     x = rng.randn(BATCH, N_TOKENS, D_IN)
     for chunks, factor in (((4,), 1), ((4, 3), 1), ((2, 1, 2), 1), ((3, 2), 1e6)):
         tokens = x[:, : sum(chunks)] * factor
         _, found = in_chunks(theirs, tokens, chunks)
-        _, right = called(ours, tokens)
-        for name, one, other in zip(("keys", "values"), found, right):
-            what = f"the {name} in the cache after chunks of {', '.join(map(str, chunks))} tokens"
-            assert_close(in_float64(one), other, what)
+        assert_holds(found, called(ours, tokens)[1], after(chunks))
+    full, chunks = rng.randn(BATCH, CONTEXT, D_IN), (CONTEXT - 1, 1)
+    with contextlib.suppress(StudentFailure):  # another check asks whether a full context works
+        _, found = in_chunks(theirs, full, chunks)
+        assert_holds(found, called(ours, full)[1], after(chunks))
     longer, wide = (made(code, state, context=LONG + 3) for code in (student, reference))
     tokens = rng.randn(BATCH, LONG, D_IN)
     _, right = called(wide, tokens)
     for chunks in LONG_CHUNKS:
         _, found = in_chunks(longer, tokens, chunks)
-        for name, one, other in zip(("keys", "values"), found, right):
-            what = f"the {name} in the cache after chunks of {', '.join(map(str, chunks))} tokens"
-            assert_close(in_float64(one), other, what)
+        assert_holds(found, right, after(chunks))
     small = weights_of(rng, d_out=1)  # no axis of size 1 is lost
     theirs_small, ours_small = (made(c, small, heads=1, d_out=1) for c in (student, reference))
     for tokens in (x[:1, :1], x[:1, :2]):
         found, right = (called(each, tokens)[1] for each in (theirs_small, ours_small))
         for _ in range(2):
-            for name, one, other in zip(("keys", "values"), found, right):
-                what = f"the {name} in the cache for a batch of 1, and one head of size 1"
-                assert_close(in_float64(one), other, what)
+            assert_holds(found, right, "for a batch of 1, and one head of size 1")
             found, right = (
                 called(each, x[:1, 2:3], right)[1] for each in (theirs_small, ours_small)
             )

@@ -222,7 +222,13 @@ def test_padded_values(student, reference, rng):
 @pytest.mark.points(1)
 def test_kept_weights(student, reference, rng):
     """After each call, `attention_weights` holds its weights before dropout, in both modes."""
-    kinds = {(2, 3, 5): None, (3, 4, 6): lengths(2, 4, 1), (1, 1, 4): None, (2, 3, 1): None}
+    kinds = {
+        (2, 3, 5): None,
+        (3, 4, 6): lengths(2, 4, 1),
+        (1, 1, 4): None,
+        (2, 1, 5): None,
+        (2, 3, 1): None,
+    }
     for sizes, lens in kinds.items():
         queries, keys, _ = qkv(rng, *sizes)
         identity = torch.eye(sizes[2], dtype=torch.float64).expand(sizes[0], -1, -1)
@@ -241,6 +247,11 @@ def test_kept_weights(student, reference, rng):
         own = functools.partial(attended, student, *other)
         what = f"attention_weights after a {number} call"
         assert_right_or_own(module.attention_weights, attended(reference, *other), own, what)
+    empty = *other, torch.zeros(BATCH, dtype=torch.int64)
+    own = in_float64(output_of(module.eval(), *empty))
+    if own.isfinite().all():  # another check asks what length 0 gives
+        kept = in_float64(module.attention_weights)
+        assert_same(kept, own, "attention_weights after a call with length 0")
 
 
 @pytest.mark.points(1)

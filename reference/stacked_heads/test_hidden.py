@@ -219,6 +219,12 @@ def test_split_weights(student, reference, rng):
                 assert_close(matrix, right[layer], f"the matrix {layer}")
         what = "the output of the module after split_weights"
         assert_same(output_of(module, x), before, what)
+    module, other = random_module(student, rng), random_module(student, rng)
+    student.split_weights(module)
+    load_parameters(module, other.state_dict())
+    for layer, one, right in zip(LAYERS, *map(student.split_weights, (module, other))):
+        what = f"the matrix {layer} after other weights were loaded"
+        assert_same(in_float64(one).detach(), in_float64(right).detach(), what)
     for mode in (True, False):
         module = made(student, weights_of(rng), dropout=1.0).train(mode)
         x = rng.randn(BATCH, N_TOKENS, D_IN)
