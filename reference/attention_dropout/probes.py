@@ -6,6 +6,8 @@ shares, rounded so that chance does not matter. Draws are spread over calls and 
 of each call: code that draws only once in a call, or the same in each, has many draws as well.
 """
 
+import functools
+
 import torch
 
 from grader.probing import ACCEPTED, Aspect, often, probe, seeded, works_too, written
@@ -141,7 +143,7 @@ def repeated(student, rng):
     for _ in range(2):
         with seeded(student, 5, only_torch=True):
             found.append(student.drop(weights, 0.5, True))
-    return (found[0] == found[1]).all(-1)
+    return often(torch.equal(*found))
 
 
 @probe(TOGETHER)
@@ -358,6 +360,16 @@ def whole_rates(student, rng):
     """The rates 0 and 1 as ints."""
     weights = weights_of(rng, 3, 4)
     return [student.drop(weights, rate, True) for rate in (0, 1)]
+
+
+@probe(LIMITS)
+def limits_work(student, rng):
+    """Whether the rates 0 and 1 work."""
+    half, *limits = (
+        functools.partial(student.drop, weights_of(rng, 3, 4), rate, True)
+        for rate in (0.5, 0.0, 1.0)
+    )
+    return [works_too(half, limit) for limit in limits]
 
 
 @probe("leading axes")

@@ -224,6 +224,13 @@ def whole_numbers(student, rng):
     return student.lookup({0: [2, 3], 1: [5, 7], 2: [3, 2]}, 1, 1.0)
 
 
+@probe("dtype")
+def whole_numbers_work(student, rng):
+    """Whether lists of whole numbers work."""
+    halves, whole = ({0: [x, 3 * x], 1: [5 * x, 7 * x]} for x in (0.5, 1))
+    return works_too(lambda: student.lookup(halves, 1), lambda: student.lookup(whole, 1))
+
+
 @probe("writes")
 def arguments(student, rng):
     """Which numbers in Q, K and V are others after a call with temp 0.5."""
@@ -241,8 +248,8 @@ def entries(student, rng):
     """Whether the entries are the same after `lookup`."""
     given = {40: [2.5, -3], 7: [1, 4.5]}
     before = repr(given)
-    student.lookup(given, 7)  # an error here is not about the entries
-    untouched = works(lambda: written(student, student.lookup, given, 7))
+    student.lookup(given, 40)  # an error here is not about the entries
+    untouched = works(lambda: written(student, student.lookup, given, 40))
     return often(untouched and repr(given) == before)
 
 

@@ -173,6 +173,13 @@ def half_precision(student, rng):
     return module(rng.randn(2, 5, D_MODEL, dtype=torch.bfloat16))
 
 
+@probe("dtype")
+def half_precision_works(student, rng):
+    """Whether a module that works in float64 works in bfloat16."""
+    module, x = build(student.FeedForward, D_MODEL, D_FF, rng=rng), rng.randn(2, 5, D_MODEL)
+    return works_too(lambda: module(x), lambda: module.to(torch.bfloat16)(x.bfloat16()))
+
+
 @probe("writes")
 def argument(student, rng):
     """x after the call."""

@@ -43,6 +43,14 @@ def zeros(student, rng):
     return student.masked_softmax(X, torch.tensor([2, 4, 3, N_KEYS]))
 
 
+@probe("values")
+def full_lengths_work(student, rng):
+    """Whether lengths as large as the number of keys work."""
+    X, call = rng.randn(BATCH, N_QUERIES, N_KEYS), student.masked_softmax
+    shorter, full = torch.tensor([[2, 4, 1, 3], [2, N_KEYS, 1, 3]])
+    return works_too(lambda: call(X, shorter), lambda: call(X, full))
+
+
 @probe("lengths per query")
 def per_query(student, rng):
     """A length for each query."""

@@ -41,6 +41,13 @@ def full_context(student, rng):
     return block(student, rng)(rng.randn(3, CONTEXT, D_MODEL))
 
 
+@probe("options")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = block(student, rng), rng.randn(2, CONTEXT, D_MODEL)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
 @probe("square")
 def square(student, rng):
     """All sizes equal."""
