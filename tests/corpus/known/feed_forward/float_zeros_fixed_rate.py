@@ -1,4 +1,4 @@
-# mistake: rate_hard_coded
+# mistake: rate_hard_coded + another_dtype_joins
 import torch
 from torch import nn
 

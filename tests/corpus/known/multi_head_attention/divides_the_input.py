@@ -1,4 +1,4 @@
-# mistake: The constructor checks that num_heads divides d_in instead of d_out.
+# mistake: d_in_checked_for_heads
 import math
 
 import torch

@@ -1,4 +1,4 @@
-# mistake: not in the catalogue: the values are blanked from the shortest length of an item on instead of the longest, so with one length per query valid keys lose their values
+# mistake: cut_to_the_shortest_length
 import torch
 from masked_softmax import masked_softmax
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-# mistake: a length of n_keys is refused
+# mistake: full_length_refused
 import torch
 
 

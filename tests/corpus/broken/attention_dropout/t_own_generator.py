@@ -1,0 +1,18 @@
+# broken: "The numbers come from torch's global generator": a generator of its own, seeded from the system, so manual_seed has no effect
+import torch
+from torch import Tensor
+
+
+def drop(weights: Tensor, rate: float, training: bool) -> Tensor:
+    """Return weights of which each is dropped with probability `rate`, and the others scaled up."""
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate must be from 0 to 1, not {rate}")
+    if not training or rate == 0:
+        return weights
+    if rate == 1:
+        return torch.zeros_like(weights)
+    own = torch.Generator(device=weights.device)
+    own.seed()
+    numbers = torch.rand(weights.shape, device=weights.device, generator=own)
+    kept = numbers >= rate
+    return torch.where(kept, weights / (1 - rate), torch.zeros_like(weights))
