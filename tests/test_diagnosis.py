@@ -238,7 +238,7 @@ def test_two_mistakes_at_once_are_both_named(diagnose: Diagnose) -> None:
 
 
 @pytest.mark.slow
-def test_one_mistake_may_hide_what_another_does_at_an_edge(diagnose: Diagnose) -> None:
+def test_one_mistake_may_hide_what_another_does(diagnose: Diagnose) -> None:
     found = diagnose(
         "causal_attention",
         ("every_pair.tril()", "every_pair.tril(diagonal=1)"),
@@ -246,6 +246,17 @@ def test_one_mistake_may_hide_what_another_does_at_an_edge(diagnose: Diagnose) -
         ("return weights @ values", "return self.dropout(weights @ values)"),
     )
     assert set(found.faults) == {"one_token_ahead", "dropout_on_the_output"}
+
+
+@pytest.mark.slow
+def test_one_mistake_may_change_what_another_does_at_an_edge(diagnose: Diagnose) -> None:
+    by_hand = "(e := torch.exp(scores)) / e.sum(dim=-1, keepdim=True)"
+    found = diagnose(
+        "masked_softmax",
+        ("torch.softmax(scores, dim=-1)", by_hand),
+        ("weights.masked_fill(~valid, 0.0)", "weights"),
+    )
+    assert set(found.faults) == {"softmax_without_maximum", "nan_at_length_zero"}
 
 
 @pytest.mark.slow
