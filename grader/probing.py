@@ -32,6 +32,7 @@ from grader.grading.dropped import (
     weights_dropped_together,
     weights_kept_in_training,
 )
+from grader.grading.moves import assert_moves
 from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.grading.told import MANY, known, often
@@ -61,6 +62,7 @@ __all__ = [
     "weights_dropped_together",
     "weights_kept_in_training",
     "works",
+    "works_elsewhere",
     "works_too",
     "works_when_new",
     "written",
@@ -250,6 +252,21 @@ def works_when_new(module: Any, make: Callable[[], Any], x: Tensor) -> list[bool
             return works_when_new(module, lambda: student.LayerNorm(3), rng.randn(2, 5, 3))
     """
     return works_too(lambda: module(x), lambda: make()(x.float()))
+
+
+def works_elsewhere(make: Callable[[], Any], x: Tensor) -> list[bool]:
+    """Return whether a module that is made works for x on another device, as often as a name needs.
+
+    Raises what the module raises here.
+
+    Example::
+
+        @probe("devices")
+        def moved(student, rng):
+            \"\"\"Whether the module works after a move to another device.\"\"\"
+            return works_elsewhere(lambda: student.LayerNorm(3), rng.randn(2, 5, 3).float())
+    """
+    return works_too(lambda: make()(x), lambda: assert_moves(make, x))
 
 
 def finite_too(one: Tensor, other: Tensor) -> Tensor:

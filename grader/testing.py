@@ -16,9 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch, NothingRaised, StudentFailure
+from grader.errors import Mismatch, NothingRaised
 from grader.grading.compare import assert_close, assert_same, describe, expect, in_float64
 from grader.grading.diagnosis.answers import REFUSALS
+from grader.grading.moves import assert_moves
 from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
 from grader.grading.slopes import assert_slopes
@@ -31,9 +32,7 @@ from grader.grading.watched import (
     watched,
 )
 from grader.sandbox import wire
-from grader.sandbox.host import proxies
-from grader.sandbox.host.proxies import Remote, Student, code_of
-from grader.sandbox.worker.adopt import strand
+from grader.sandbox.host.proxies import Student, code_of
 
 __all__ = [
     "Rng",
@@ -42,6 +41,7 @@ __all__ = [
     "assert_drawn_anew",
     "assert_dropped",
     "assert_dtype",
+    "assert_keeps_weights",
     "assert_linear_memory",
     "assert_memory",
     "assert_moves",
@@ -332,31 +332,6 @@ def assert_takes_views(student: Student, module: Any, x: Tensor) -> None:
         assert_same(output(view), plain, "the output for a transposed view")
 
 
-def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
-    """Raise `Mismatch` if the module that `make` returns works, but not on another device.
-
-    A move to a device takes parameters and buffers along, and leaves other tensors behind.
-
-    Example::
-
-        def test_moves(student, rng):
-            \"\"\"No tensor is a plain attribute.\"\"\"
-            assert_moves(lambda: student.Norm(5), rng.randn(2, 5).float())
-    """
-    output_of(make(), *inputs)  # what fails here has nothing to do with devices
-    module = make()
-    if isinstance(module, Remote):
-        proxies.strand_remote(module)
-    else:
-        strand(module)
-    try:
-        output_of(module, *inputs)
-    except StudentFailure as failure:
-        says = "after a move to another device, the module cannot be called: what is neither a "
-        says += f"parameter nor a buffer stays behind ({failure.kind}: {failure.message})"
-        raise Mismatch(says) from None
-
-
 def assert_dtype(output: Any, dtype: torch.dtype, shown: str) -> None:
     """Raise `Mismatch` unless the output of a call, which the message shows, has a dtype.
 
@@ -429,6 +404,45 @@ def assert_weights_dropped(
     kept = (weights / (1 - rate)).masked_fill(dropped, 0.0)
     assert_close(seen, kept, "the weights in training (computed from the output)")
     assert_dropped(dropped, rate, "weights")
+
+
+def assert_keeps_weights(make: Callable[[], Any], queries: Tensor, keys: Tensor) -> None:
+    """Raise `Mismatch` unless `attention_weights` of a module holds the weights of its last call.
+
+    `make` returns the module, with the same parameters each time and in evaluation mode; it is
+    called with queries, keys, values and lengths. `queries` (batch, n_queries, d) and `keys`
+    (batch, n_keys, d) are of at least two batch items; with the values of an identity matrix, the
+    output is the weights. What a module gives for length 0 is not asked here.
+
+    Example::
+
+        def test_keeps_weights(student, rng):
+            \"\"\"The weights of the last call can be read.\"\"\"
+            queries, keys = rng.randn(2, 5, 4), rng.randn(2, 3, 4)  # (batch, n_…, d)
+            assert_keeps_weights(lambda: student.Attention(0.4).eval(), queries, keys)
+    """
+    (batch, n_queries, _), n_keys = queries.shape, keys.shape[1]
+    eye = torch.eye(n_keys, dtype=queries.dtype).expand(batch, -1, -1)  # (batch, n_keys, n_keys)
+    short = (torch.arange(batch) % n_keys + 1)[:, None].expand(-1, n_queries)  # (batch, n_queries)
+    every = slice(batch), slice(n_queries), slice(n_keys), None
+    one_item, one_query = (slice(1, 2), *every[1:]), (slice(batch), slice(1), *every[2:])
+    one_key, lengths = (*every[:2], slice(1), None), (*every[:3], short)
+    empty = (*every[:3], 0 * short)
+    for case in (every, one_item, one_query, one_key, lengths, empty):
+        items, asked, known, lens = case
+        inputs = queries[items, asked], keys[items, known], eye[items, known, known], lens
+        weights = in_float64(output_of(make(), *inputs))
+        if case is empty and not weights.isfinite().all():
+            continue
+        for training in (False, True):
+            attention = make()
+            if training:
+                attention.train()
+            output_of(attention, -inputs[0], *inputs[1:3])  # an earlier call, with other weights
+            output_of(attention, *inputs)
+            kept = in_float64(attention.attention_weights)
+            shape = (*inputs[0].shape[:2], inputs[1].shape[1])
+            assert_same(kept, weights, "attention_weights", shape=shape)
 
 
 def assert_drawn_anew(in_training: Any, *inputs: Tensor, what: str = "weights") -> None:

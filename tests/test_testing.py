@@ -78,8 +78,12 @@ class Attention(nn.Module):
         super().__init__()
         self.dropout = nn.Dropout(rate)
 
-    def forward(self, queries, keys, values):
-        self.attention_weights = torch.softmax(scores(queries, keys), dim=-1)
+    def forward(self, queries, keys, values, lens=None):
+        hidden = torch.zeros(())
+        if lens is not None:
+            hidden = torch.arange(keys.shape[1]) >= lens[:, :, None]
+        weights = scores(queries, keys).masked_fill(hidden.bool(), -torch.inf)
+        self.attention_weights = torch.softmax(weights, dim=-1)
         return torch.bmm(self.dropout(self.attention_weights), values)
 """
 # The same with a mistake in everything, each of which some example has to notice.
@@ -106,7 +110,7 @@ WRONG = (
         "super().__init__()", "super().__init__()\n        self.one = {1: [torch.ones(d_model)]}"
     )
     .replace("return self.gamma.sum() *", "return self.one[1][0] * self.gamma.sum() *")
-    .replace("self.dropout(self.attention_weights)", "self.attention_weights")
+    .replace("self.dropout(self.attention_weights)", "self.attention_weights.flip(-1)")
     + "\n\nOWN = torch.Generator()\n"
 )
 WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]

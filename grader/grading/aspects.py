@@ -23,6 +23,7 @@ ASPECTS = {
     "single": "single tokens, queries, heads or batch items",
     "views": "inputs that are not contiguous",
     "dtype": "inputs of other dtypes",
+    "devices": "the module on another device",
     "writes": "arguments that must stay as they are",
     "refusals": "calls that must be refused",
 }
@@ -36,6 +37,7 @@ EDGES = frozenset(
         "single",
         "views",
         "dtype",
+        "devices",
         "refusals",
         "layers",
     )

@@ -181,8 +181,8 @@ class Adopt(msgspec.Struct, tag="adopt", frozen=True):
     quiet: bool = True
 
 
-class Strand(msgspec.Struct, tag="strand", frozen=True):
-    """Make unusable what a module would leave behind on its device; `quiet` as in `Call`."""
+class Move(msgspec.Struct, tag="move", frozen=True):
+    """Let a module run as if on another device; `quiet` as in `Call`."""
 
     id: int
     target: int
@@ -221,9 +221,9 @@ class Sync(msgspec.Struct, tag="sync", frozen=True):
     id: int
 
 
-Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Strand | Get | Backward | Inspect
+Request = Begin | Seed | Sync | Search | Load | Call | Adopt | Move | Get | Backward | Inspect
 # Requests without an answer; a `Call` only if it is quiet.
-Quiet = Begin | Seed | Call | Adopt | Strand
+Quiet = Begin | Seed | Call | Adopt | Move
 
 
 # --- answers, worker to host --------------------------------------------------------------------

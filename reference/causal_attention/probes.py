@@ -11,6 +11,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_elsewhere,
     works_too,
     works_when_new,
     written,
@@ -305,3 +306,11 @@ def converted_after_a_call(student, rng):
     module, x = attention(student, rng), rng.randn(2, 5, D_IN)
     module(x)
     return module.to(torch.bfloat16)(x.bfloat16())
+
+
+@probe("devices")
+def moved(student, rng):
+    """Whether a new module works after a move to another device."""
+    return works_elsewhere(
+        lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0), rng.randn(2, 5, D_IN).float()
+    )

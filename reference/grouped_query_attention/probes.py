@@ -14,6 +14,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_elsewhere,
     works_too,
     works_when_new,
     written,
@@ -370,4 +371,13 @@ def new_module_works(student, rng):
     module, x = attention(student, rng), rng.randn(2, 4, D_IN)
     return works_when_new(
         module, lambda: student.GroupedQueryAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS), x
+    )
+
+
+@probe("devices")
+def moved(student, rng):
+    """Whether a new module works after a move to another device."""
+    return works_elsewhere(
+        lambda: student.GroupedQueryAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS),
+        rng.randn(2, 4, D_IN).float(),
     )

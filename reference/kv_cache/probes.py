@@ -14,6 +14,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_elsewhere,
     works_too,
     works_when_new,
     written,
@@ -391,3 +392,12 @@ def table_of_all_tokens(student, rng):
     with watched(student, kernels=False) as seen:
         module(x, cache)
     return often(seen.largest.elements >= 200**2)
+
+
+@probe("devices")
+def moved(student, rng):
+    """Whether a new module works after a move to another device."""
+    return works_elsewhere(
+        lambda: student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS),
+        rng.randn(2, 4, D_IN).float(),
+    )

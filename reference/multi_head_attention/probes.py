@@ -12,6 +12,7 @@ from grader.probing import (
     probe,
     seeded,
     share_of_zeros,
+    works_elsewhere,
     works_too,
     works_when_new,
     written,
@@ -359,3 +360,12 @@ def reached_in_training(student, rng):
     with seeded(student, 10):
         found = gradients_of(module, x)
     return {name: often(torch.is_tensor(g) and bool((g != 0).any())) for name, g in found.items()}
+
+
+@probe("devices")
+def moved(student, rng):
+    """Whether a new module works after a move to another device."""
+    return works_elsewhere(
+        lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS),
+        rng.randn(2, 4, D_IN).float(),
+    )

@@ -11,7 +11,6 @@ from grader.testing import (
     assert_close,
     assert_depends,
     assert_dtype,
-    assert_moves,
     assert_reaches,
     assert_right_or_own,
     assert_same,
@@ -286,8 +285,6 @@ def test_any_input(student, reference, rng):
             assert_dtype(output, dtype, f"the output for inputs in {dtype}")
         for name, parameter in decoder.state_dict().items():
             assert_dtype(parameter, dtype, f"{name} of a decoder in {dtype}")
-    plain = targets, state.float(), encoder_states.float()
-    assert_moves(lambda: student.AttentionDecoder(*SIZES), *plain)
     grown = {"batch items": {"batch": 9}, "places of the source": {"n_source": 19}}
     inputs = {what: draw(rng, **more) for what, more in grown.items()}
     larger = {what: lambda x=x: theirs(*x) for what, x in inputs.items()}

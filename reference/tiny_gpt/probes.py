@@ -11,6 +11,7 @@ from grader.probing import (
     probe,
     seeded,
     steps_reported,
+    works_elsewhere,
     works_too,
     written,
 )
@@ -493,3 +494,9 @@ def reported_steps(student, rng):
         student.train_gpt(trained, text, 4, report=report)
 
     return steps_reported(student, 4, train)
+
+
+@probe("devices")
+def moved(student, rng):
+    """Whether a new module works after a move to another device."""
+    return works_elsewhere(lambda: student.TinyGPT(*SIZES, 0.0), rng.randint(0, VOCAB, 2, 5))

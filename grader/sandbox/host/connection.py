@@ -88,7 +88,7 @@ class WorkerConnection:
         """Seed torch's generator in the worker within a test, or all."""
         self._post(wire.Seed(seed, only_torch))
 
-    def send_quiet(self, request: wire.Call | wire.Adopt | wire.Strand) -> None:
+    def send_quiet(self, request: wire.Call | wire.Adopt | wire.Move) -> None:
         """Send a call without waiting; if it fails, the next answer is its failure."""
         self.called = self.called or isinstance(request, wire.Call)
         self._has_quiet_calls = True

@@ -413,10 +413,10 @@ def adopt_remote(module: Remote, values: Tensor) -> None:
     connection.send_quiet(wire.Adopt(connection.next_id(), module.__handle__.id, packed))
 
 
-def strand_remote(module: Remote) -> None:
-    """Do to a module in the worker what `strand` does to a local one."""
+def move_remote(module: Remote) -> None:
+    """Do to a module in the worker what `move` does to a local one."""
     connection = module.__code__.connection
-    connection.send_quiet(wire.Strand(connection.next_id(), module.__handle__.id))
+    connection.send_quiet(wire.Move(connection.next_id(), module.__handle__.id))
 
 
 def type_name(thing: Remote) -> str:

@@ -26,8 +26,9 @@ from grader.sandbox.cells import BROKEN
 from grader.sandbox.program import Program
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
-from grader.sandbox.worker.adopt import adopt, strand
+from grader.sandbox.worker.adopt import adopt
 from grader.sandbox.worker.operations import NameWatch, OperationWatch
+from grader.sandbox.worker.other_device import move
 from grader.sandbox.worker.output import CapturedOutput
 from grader.sandbox.worker.progress import CallProgress
 
@@ -84,7 +85,7 @@ class Server:
         if isinstance(request, wire.Seed):
             self._seed(request.seed, only_torch=request.only_torch)
             return None
-        quiet = isinstance(request, wire.Call | wire.Adopt | wire.Strand) and request.quiet
+        quiet = isinstance(request, wire.Call | wire.Adopt | wire.Move) and request.quiet
         if self._owed is not None:
             if quiet:
                 return None  # still owed to the next request that has an answer
@@ -113,8 +114,8 @@ class Server:
             case wire.Adopt():
                 adopt(self.held(request.target), wire.unpack_tensor(request.values))
                 return wire.Reply(id=request.id)
-            case wire.Strand():
-                strand(self.held(request.target))
+            case wire.Move():
+                move(self.held(request.target))
                 return wire.Reply(id=request.id)
             case wire.Search():
                 found = [

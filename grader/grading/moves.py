@@ -1,0 +1,40 @@
+"""Whether a module works on another device than the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from grader.errors import Mismatch
+from grader.sandbox.host.proxies import Remote, move_remote
+from grader.sandbox.worker.other_device import TwoDevices, move
+
+
+def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
+    """Raise `Mismatch` if the module that `make` returns works, but not on another device.
+
+    A move takes parameters and buffers along, and leaves other tensors behind; what `forward` makes
+    is on the CPU unless it names the device. Any machine will do: see `other_device`.
+
+    Example::
+
+        def test_moves(student, rng):
+            \"\"\"No tensor is a plain attribute.\"\"\"
+            assert_moves(lambda: student.Norm(5), rng.randn(2, 5).float())
+    """
+    _called(make(), *inputs)  # what fails here has nothing to do with devices
+    module = make()
+    (move_remote if isinstance(module, Remote) else move)(module)
+    try:
+        _called(module, *inputs)
+    except Exception as failure:  # anything else that fails there has reasons of its own
+        if getattr(failure, "kind", type(failure).__name__) == TwoDevices.__name__:
+            says = f"after a move to another device, the module cannot be called: {failure}"
+            raise Mismatch(says) from None
+
+
+def _called(module: Any, *inputs: Any) -> None:
+    with torch.no_grad():
+        module(*inputs)

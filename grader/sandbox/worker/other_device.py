@@ -1,0 +1,142 @@
+"""A device other than the CPU, for code that is to work on any, on a machine that has none."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+MAX_DEPTH = 8  # of containers within containers, which may also hold themselves
+
+
+class TwoDevices(RuntimeError):
+    """An operation was given tensors of two devices."""
+
+
+def move(module: nn.Module) -> None:
+    """Let `forward` of a module run from now on as if the module and its inputs were elsewhere.
+
+    Parameters, buffers and arguments are on another device. A tensor that the module holds as a
+    plain attribute stays on the CPU, and what `forward` makes is there unless it names a device.
+    Where the two meet, `forward` raises `TwoDevices`. All values are computed as ever: on a device
+    without values, which `meta` is, right code such as `if mask.all()` cannot run.
+    """
+    forward = module.forward
+
+    @functools.wraps(forward)
+    def on_other_device(*args: Any, **kwargs: Any) -> Any:
+        with _OtherDevice(_left_behind(module)):
+            return forward(*args, **kwargs)
+
+    module.forward = on_other_device
+
+
+def _left_behind(module: nn.Module) -> list[Tensor]:
+    """Return the tensors that stay where they are when the module moves."""
+    moved = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
+    held = [value for part in module.modules() for value in vars(part).values()]
+    return [tensor for tensor in _tensors(held) if id(tensor) not in moved]
+
+
+class _OtherDevice(TorchFunctionMode):
+    """Knows which tensors are on the CPU; all others are on the other device.
+
+    A tensor that no call seen here made counts as one of the others: better to miss a mistake than
+    to find one in right code.
+    """
+
+    def __init__(self, on_cpu: list[Tensor]) -> None:
+        super().__init__()
+        self._on_cpu = {id(tensor): tensor for tensor in on_cpu}  # kept, so that ids stay theirs
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        if func == _DEVICE_OF:
+            return self._device_of(args[0])
+        if func == _SET_DATA:
+            self._place(args[0], self._device_of(args[1]))
+        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+        if name in _SPEAK_OF_DEVICES:
+            return func(*args, **kwargs)
+        tensors = list(_tensors([*args, *kwargs.values()]))
+        target = self._named_device(name, args, kwargs)
+        if target is None:
+            self._refuse_mixture(name, args, tensors)
+        result = func(*map(_really, args), **{key: _really(value) for key, value in kwargs.items()})
+        if target is not None and any(result is tensor for tensor in tensors):
+            result = result.clone()  # torch sees no move, and returns the tensor itself
+        if target == _CPU or (target is None and all(map(self._is_here, tensors))):
+            for tensor in _tensors(result):
+                self._place(tensor, _CPU)
+        return result
+
+    def _is_here(self, tensor: Tensor) -> bool:
+        return id(tensor) in self._on_cpu
+
+    def _device_of(self, tensor: Tensor) -> torch.device:
+        return _CPU if self._is_here(tensor) else _ELSEWHERE
+
+    def _place(self, tensor: Tensor, device: torch.device) -> None:
+        if device == _CPU:
+            self._on_cpu[id(tensor)] = tensor
+        else:
+            self._on_cpu.pop(id(tensor), None)
+
+    def _named_device(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> torch.device | None:
+        """Return the device that a call asks for, None if it names none."""
+        named = kwargs.get("device")
+        if name == "cpu":
+            named = _CPU
+        elif name in ("to", "type_as"):
+            given = (*args[1:], *kwargs.values())
+            named = next((value for value in given if isinstance(value, _NAMES_DEVICE)), None)
+        if isinstance(named, Tensor):
+            return self._device_of(named)
+        return None if named is None else torch.device(named)
+
+    def _refuse_mixture(self, name: str, args: Sequence[Any], tensors: list[Tensor]) -> None:
+        """Raise `TwoDevices` if torch would not take these tensors together.
+
+        It takes a single number of the CPU, indices for a tensor elsewhere, and copies.
+        """
+        if name in _COPIES or (name == "__getitem__" and not self._is_here(args[0])):
+            return
+        here = [tensor for tensor in tensors if self._is_here(tensor)]
+        arrays = [tensor for tensor in here if tensor.dim()]
+        if arrays and len(here) < len(tensors):
+            shape, dtype = tuple(arrays[0].shape), str(arrays[0].dtype).removeprefix("torch.")
+            says = f"{name.strip('_')} is given a {dtype} tensor {shape} on the CPU together with"
+            raise TwoDevices(f"{says} one on the device of the module")
+
+
+def _really(value: Any) -> Any:
+    """Return the CPU for the other device, of which there is none."""
+    is_elsewhere = isinstance(value, torch.device | str) and str(value) == _ELSEWHERE.type
+    return _CPU if is_elsewhere else value
+
+
+def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
+    """Yield a tensor, or those that lists, tuples and dicts hold."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, list | tuple | dict) and depth < MAX_DEPTH:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item, depth + 1)
+
+
+_CPU, _ELSEWHERE = torch.device("cpu"), torch.device("meta")
+_DEVICE_OF = Tensor.device.__get__
+_SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
+_SPEAK_OF_DEVICES = frozenset({"device", "_parse_to"})  # `torch.device`; `Module.to` asks the other
+_NAMES_DEVICE = Tensor | torch.device | str
+_COPIES = frozenset(
+    {"copy_", "__setitem__", "__set__", "_has_compatible_shallow_copy_type"}
+    | {"expand_as", "view_as", "reshape_as"}
+)
