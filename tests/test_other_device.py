@@ -15,10 +15,22 @@ from grader.sandbox.worker.other_device import move
 from grader.testing import assert_moves
 
 MODULE = """
+import functools
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+
+ALL = torch.ones(9, 9).tril()
+
+class Holds:
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+@functools.lru_cache
+def mask_of(n, device="cpu"):
+    return torch.ones(n, n, device=device).tril()
 
 class Attention(nn.Module):
     def __init__(self):
@@ -29,7 +41,8 @@ class Attention(nn.Module):
         self.positions = nn.Embedding(9, 4)
         self.register_buffer("buffer", torch.ones(9, 9).tril())
         self.kept, self.listed, self.mask = torch.ones(9, 9).tril(), {1: [torch.ones(4)]}, None
-        self.also = [self.W_key.weight]
+        self.also, self.view = [self.W_key.weight], self.buffer[:5, :5]
+        self.taken, self.object = torch.ones(9, 9).tril(), Holds(torch.ones(4))
 
     def forward(self, x):
         n = x.shape[1]
@@ -52,6 +65,12 @@ RIGHT = {
     "a_mask_kept_for_its_device": """if self.mask is None or self.mask.device != x.device:
             self.mask = torch.ones(n, n, device=x.device).tril()
         return self.mask * scores""",
+    "an_attribute_that_the_move_takes_along": """return self.taken[:n, :n] * scores
+
+    def _apply(self, function, *rest):
+        self.taken = function(self.taken)
+        return super()._apply(function, *rest)""",
+    "a_mask_from_a_cache_for_the_device": "return mask_of(n, x.device) * scores",
     "a_question_of_the_values": "return scores.tril() if scores.tril().any() else scores",
     "a_single_number": "return torch.where(scores > 0, scores, torch.tensor(-torch.inf))",
     "indices_on_the_cpu": "return scores[:, torch.arange(n)] + x[torch.tensor([0])].sum()",
@@ -76,6 +95,15 @@ WRONG = {
     "an_attribute": "return self.kept[:n, :n] * scores",
     "an_attribute_in_containers": "return self.listed[1][0] * x",
     "an_attribute_indexed": "return self.kept[torch.arange(n, device=x.device)]",
+    "a_view_of_a_buffer": "return self.view * scores",
+    "an_object_of_another_kind": "return self.object.tensor * x",
+    "a_global_mask": "return ALL[:n, :n] * scores",
+    "a_mask_from_a_cache": "return mask_of(n) * scores",
+    "only_in_training": "return torch.rand(n, n) * scores if self.training else scores",
+    "only_in_evaluation": "return scores if self.training else torch.rand(n, n) * scores",
+    "a_mask_kept_from_the_cpu": """if self.mask is None:
+            self.mask = torch.ones(n, n, device=x.device)
+        return self.mask * scores""",
     "a_mask_kept_from_before": """if self.mask is None:
             self.mask = torch.ones(n, n)
         return self.mask * scores""",
@@ -111,7 +139,7 @@ def test_right_code_works_on_another_device(forward: str) -> None:
 
 @pytest.mark.parametrize("forward", WRONG.values(), ids=WRONG)
 def test_a_tensor_left_on_the_cpu_is_named(forward: str) -> None:
-    with pytest.raises(Mismatch, match=r"is given a \w+ tensor \(.*\) on the CPU together with"):
+    with pytest.raises(Mismatch, match=r"is given a tensor \(.*\) of \w+ on the CPU together with"):
         assert_moves(module_of(forward), inputs())
 
 
@@ -135,5 +163,5 @@ def test_right_code_works_there_in_the_worker(connection: WorkerConnection, forw
 
 def test_a_tensor_left_on_the_cpu_is_named_in_the_worker(connection: WorkerConnection) -> None:
     student = student_at(connection, MODULE.replace("{forward}", WRONG["a_mask_on_the_cpu"]))
-    with pytest.raises(Mismatch, match=r"mul is given a float32 tensor \(5, 5\) on the CPU"):
+    with pytest.raises(Mismatch, match=r"mul is given a tensor \(5, 5\) of float32 on the CPU"):
         assert_moves(student.Attention, inputs())

@@ -15,8 +15,9 @@ from grader.sandbox.worker.other_device import TwoDevices, move
 def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
     """Raise `Mismatch` if the module that `make` returns works, but not on another device.
 
-    A move takes parameters and buffers along, and leaves other tensors behind; what `forward` makes
-    is on the CPU unless it names the device. Any machine will do: see `other_device`.
+    It is called in both modes before the move and after it. A move takes parameters and buffers
+    along, and leaves other tensors behind; what `forward` makes is on the CPU unless it names the
+    device. Any machine will do: see `other_device`.
 
     Example::
 
@@ -24,8 +25,8 @@ def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
             \"\"\"No tensor is a plain attribute.\"\"\"
             assert_moves(lambda: student.Norm(5), rng.randn(2, 5).float())
     """
-    _called(make(), *inputs)  # what fails here has nothing to do with devices
     module = make()
+    _called(module, *inputs)  # what fails here has nothing to do with devices
     (move_remote if isinstance(module, Remote) else move)(module)
     try:
         _called(module, *inputs)
@@ -36,5 +37,7 @@ def assert_moves(make: Callable[[], Any], *inputs: Any) -> None:
 
 
 def _called(module: Any, *inputs: Any) -> None:
-    with torch.no_grad():
-        module(*inputs)
+    for is_training in (True, False):
+        module.train(is_training)
+        with torch.no_grad():
+            module(*inputs)

@@ -312,5 +312,5 @@ def converted_after_a_call(student, rng):
 def moved(student, rng):
     """Whether a new module works after a move to another device."""
     return works_elsewhere(
-        lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.0), rng.randn(2, 5, D_IN).float()
+        lambda: student.CausalAttention(D_IN, D_OUT, CONTEXT, 0.5), rng.randn(2, 5, D_IN).float()
     )

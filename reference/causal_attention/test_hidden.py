@@ -257,7 +257,7 @@ def test_argument(student, rng):
 @pytest.mark.points(1)
 def test_moves(student, rng):
     """`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16."""
-    sizes = D_IN, D_OUT, working_context(student), 0.0
+    sizes = D_IN, D_OUT, working_context(student), 0.5
     make = functools.partial(student.CausalAttention, *sizes)
     assert_moves(make, rng.randn(BATCH, N_TOKENS, D_IN).float())
     state = weights_of(rng)

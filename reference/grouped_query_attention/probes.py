@@ -378,6 +378,6 @@ def new_module_works(student, rng):
 def moved(student, rng):
     """Whether a new module works after a move to another device."""
     return works_elsewhere(
-        lambda: student.GroupedQueryAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS),
+        lambda: student.GroupedQueryAttention(D_IN, D_OUT, CONTEXT, 0.5, HEADS, KV_HEADS),
         rng.randn(2, 4, D_IN).float(),
     )

@@ -370,7 +370,7 @@ def assert_any_x(student, rng):
     found = tuple(in_float64(output_of(tiny, x[:1, :1])).shape)
     expect(found == (1, 1, 1), f"the output for one head of size 1 has shape {found}")
     assert_takes_views(student, module, x)
-    sizes = D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS
+    sizes = D_IN, D_OUT, CONTEXT, 0.5, HEADS, KV_HEADS
     assert_moves(functools.partial(student.GroupedQueryAttention, *sizes), x.float())
     for dtype in (torch.float32, torch.bfloat16):
         low = made(student, state, dropout=0.5).to(dtype)

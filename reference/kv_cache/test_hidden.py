@@ -350,8 +350,9 @@ def test_any_input(student, reference, rng):
     for axes in ((1, 2), (0, 1)):
         views = [each.transpose(*axes).contiguous().transpose(*axes) for each in given]
         assert_same(call(*views), output, "the output for transposed views")
-    make = functools.partial(student.CachedAttention, D_IN, D_OUT, CONTEXT, 0.0, HEADS)
-    assert_moves(make, x.float())
+    make = functools.partial(student.CachedAttention, D_IN, D_OUT, CONTEXT, 0.5, HEADS)
+    for inputs in ((x.float(),), (x[:, 4:].float(), tuple(each.float() for each in cache))):
+        assert_moves(make, *inputs)
     for dtype in (torch.float32, torch.bfloat16):
         low = made(student, state, dropout=0.5).to(dtype)
         shown = f"after module.to({dtype}), the output"

@@ -366,6 +366,6 @@ def reached_in_training(student, rng):
 def moved(student, rng):
     """Whether a new module works after a move to another device."""
     return works_elsewhere(
-        lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS),
+        lambda: student.MultiHeadAttention(D_IN, D_OUT, CONTEXT, 0.5, HEADS),
         rng.randn(2, 4, D_IN).float(),
     )

@@ -308,7 +308,7 @@ def test_argument(student, rng):
 @pytest.mark.points(1)
 def test_moves(student, rng):
     """`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16."""
-    sizes = D_IN, D_OUT, working_context(student), 0.0, HEADS
+    sizes = D_IN, D_OUT, working_context(student), 0.5, HEADS
     make = functools.partial(student.MultiHeadAttention, *sizes)
     assert_moves(make, rng.randn(BATCH, N_TOKENS, D_IN).float())
     state = weights_of(rng)

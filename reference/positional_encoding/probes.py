@@ -204,7 +204,7 @@ def double_precision(student, rng):
 def moved(student, rng):
     """Whether the module works after a move to another device."""
     x = rng.randn(2, 5, D_MODEL, dtype=torch.float32)
-    return works_elsewhere(lambda: student.PositionalEncoding(D_MODEL, 5), x)
+    return works_elsewhere(lambda: student.PositionalEncoding(D_MODEL, 5, 0.5), x)
 
 
 @probe("single")

@@ -93,7 +93,7 @@ def test_nothing_to_train_or_save(student, rng):
     x = rng.randn(BATCH, CONTEXT, D_MODEL)
     for found in (student.sinusoidal(CONTEXT, D_MODEL), encode(x.float())):
         expect(not found.requires_grad, "the encoding has gradients, which only x should have")
-    assert_moves(lambda: student.PositionalEncoding(D_MODEL, CONTEXT), x.float())
+    assert_moves(lambda: student.PositionalEncoding(D_MODEL, CONTEXT, 0.5), x.float())
 
 
 @pytest.mark.points(1)

@@ -272,7 +272,7 @@ def test_any_input(student, rng):
         assert_dtype(logits, dtype, f"after model.to({dtype}), the output")
         far = (logits.double() - wide).abs().max() / wide.abs().max()
         expect(far < 0.1, f"after model.to({dtype}), the logits are others")
-    assert_moves(lambda: student.TinyGPT(*SIZES, 0.0), tokens)
+    assert_moves(lambda: student.TinyGPT(*SIZES, 0.5), tokens)
     model = made(student, state)
     losses = [
         assert_unchanged(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,40 +19,43 @@ class TwoDevices(RuntimeError):
 
 
 def move(module: nn.Module) -> None:
-    """Let `forward` of a module run from now on as if the module and its inputs were elsewhere.
+    """Move a module to another device, of which there is none; its `forward` runs as if there.
 
-    Parameters, buffers and arguments are on another device. A tensor that the module holds as a
-    plain attribute stays on the CPU, and what `forward` makes is there unless it names a device.
-    Where the two meet, `forward` raises `TwoDevices`. All values are computed as ever: on a device
-    without values, which `meta` is, right code such as `if mask.all()` cannot run.
+    `module.to` is called, and takes parameters and buffers along. All other tensors that there are
+    stay on the CPU, and so does what `forward` makes without naming a device; its arguments are on
+    the other device. Where the two meet, `forward` raises `TwoDevices`. All values are computed as
+    ever: on `meta`, a device without values, right code such as `if mask.all()` cannot run.
     """
+    mode = _OtherDevice()
+    with mode:
+        module.to(_ELSEWHERE)
     forward = module.forward
 
     @functools.wraps(forward)
     def on_other_device(*args: Any, **kwargs: Any) -> Any:
-        with _OtherDevice(_left_behind(module)):
+        mode.receive([*args, *kwargs.values()])
+        with mode:
             return forward(*args, **kwargs)
 
     module.forward = on_other_device
 
 
-def _left_behind(module: nn.Module) -> list[Tensor]:
-    """Return the tensors that stay where they are when the module moves."""
-    moved = {id(tensor) for tensor in (*module.parameters(), *module.buffers())}
-    held = [value for part in module.modules() for value in vars(part).values()]
-    return [tensor for tensor in _tensors(held) if id(tensor) not in moved]
-
-
 class _OtherDevice(TorchFunctionMode):
-    """Knows which tensors are on the CPU; all others are on the other device.
+    """Knows which tensors are on the CPU: at first, all that exist.
 
-    A tensor that no call seen here made counts as one of the others: better to miss a mistake than
-    to find one in right code.
+    A later tensor that no call seen here made counts as one of the other device: better to miss a
+    mistake than to find one in right code.
     """
 
-    def __init__(self, on_cpu: list[Tensor]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._on_cpu = {id(tensor): tensor for tensor in on_cpu}  # kept, so that ids stay theirs
+        existing = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
+        self._on_cpu = {id(tensor): tensor for tensor in existing}  # kept, so that ids stay theirs
+
+    def receive(self, arguments: list[Any]) -> None:
+        """Place the tensors among these on the other device."""
+        for tensor in _tensors(arguments):
+            self._place(tensor, _ELSEWHERE)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
@@ -112,8 +116,8 @@ class _OtherDevice(TorchFunctionMode):
         arrays = [tensor for tensor in here if tensor.dim()]
         if arrays and len(here) < len(tensors):
             shape, dtype = tuple(arrays[0].shape), str(arrays[0].dtype).removeprefix("torch.")
-            says = f"{name.strip('_')} is given a {dtype} tensor {shape} on the CPU together with"
-            raise TwoDevices(f"{says} one on the device of the module")
+            given = f"{name.strip('_')} is given a tensor {shape} of {dtype} on the CPU"
+            raise TwoDevices(f"{given} together with one on the device of the module")
 
 
 def _really(value: Any) -> Any:
