@@ -92,7 +92,7 @@ Requirements
   - tokens, windows and prompt may be views. They are not modified.
   - Gradients of the loss reach all parameters.
   - model.to(dtype) is enough to convert the model, for example to bfloat16.
-    After a move to another device, it works there.
+    After a move to another device, the model works there.
   - No Python loop runs over batch, tokens or windows. Loops over blocks, over
     training steps and over the n new tokens are right here.
   - nn.Transformer and its layers, and nn.MultiheadAttention, are not allowed.

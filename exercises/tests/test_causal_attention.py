@@ -144,7 +144,7 @@ def test_x_stays(student, rng):
 def test_device_and_dtype(student, rng):
     """Everything moves along to another device, and to bfloat16, also in training."""
     x = rng.randn(2, 6, 7, dtype=torch.float32)
-    assert_moves(lambda: student.CausalAttention(7, 4, 6, 0.0), x)
+    assert_moves(lambda: student.CausalAttention(7, 4, 6, 0.5), x)
     module = student.CausalAttention(7, 4, 6, 0.4).bfloat16().train()
     assert_dtype(output_of(module, x.bfloat16()), torch.bfloat16, "in training, the output")
 

@@ -165,7 +165,7 @@ def test_dtype_and_device(student, rng):
     x = rng.randn(2, 4, 7).float()
 
     def make():
-        return student.GroupedQueryAttention(7, 12, 5, 0.0, 6, 2)
+        return student.GroupedQueryAttention(7, 12, 5, 0.5, 6, 2)
 
     output = output_of(make().to(torch.bfloat16), x.to(torch.bfloat16))
     assert_dtype(output, torch.bfloat16, "the output for bfloat16")

@@ -184,9 +184,10 @@ def test_dtype_and_device(student, rng):
     x = rng.randn(2, 4, 7).float()
 
     def make():
-        return student.CachedAttention(7, 6, 5, 0.0, 2)
+        return student.CachedAttention(7, 6, 5, 0.5, 2)
 
     output, cache = output_of(make().to(torch.bfloat16), x.to(torch.bfloat16))
     for name, found in zip(("output", "keys", "values"), (output, *cache)):
         assert_dtype(found, torch.bfloat16, f"for bfloat16, {name}")
     assert_moves(make, x)
+    assert_moves(make, x[:, :1], tuple(each.float() for each in cache))

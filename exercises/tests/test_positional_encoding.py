@@ -106,4 +106,4 @@ def test_dtype_and_device(student, rng):
     x = rng.randn(2, 4, 6)
     output = output_of(student.PositionalEncoding(6, 5).to(torch.bfloat16), x.to(torch.bfloat16))
     assert_dtype(output, torch.bfloat16, "the output for bfloat16")
-    assert_moves(lambda: student.PositionalEncoding(6, 5), x.to(torch.float32))
+    assert_moves(lambda: student.PositionalEncoding(6, 5, 0.5), x.to(torch.float32))
