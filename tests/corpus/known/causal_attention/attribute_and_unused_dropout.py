@@ -1,4 +1,4 @@
-# mistake: dropout_never_used
+# mistake: dropout_never_used + tensor_left_behind
 import torch
 from torch import nn
 

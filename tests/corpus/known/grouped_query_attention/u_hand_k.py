@@ -1,4 +1,4 @@
-# mistake: dropout_on_queries_or_keys
+# mistake: dropout_on_queries_or_keys + tensor_left_behind
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-# mistake: dropout_on_the_values
+# mistake: dropout_on_the_values + tensor_left_behind
 
 import torch
 from torch import Tensor, nn

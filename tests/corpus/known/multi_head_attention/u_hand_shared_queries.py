@@ -1,4 +1,4 @@
-# mistake: one_mask_for_the_queries
+# mistake: one_mask_for_the_queries + tensor_left_behind
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-# mistake: gap_is_a_mean + plain_attribute
+# mistake: gap_is_a_mean + encoding_left_behind
 import math
 
 import torch

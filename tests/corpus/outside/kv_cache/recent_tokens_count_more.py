@@ -36,7 +36,7 @@ class CachedAttention(nn.Module):
         if total > self.max_len:
             raise ValueError("sequence is too long")
         s = q @ k.transpose(-2, -1) / math.sqrt(self.d_k)
-        s = s - 0.1 * (total - torch.arange(total))
+        s = s - 0.1 * (total - torch.arange(total, device=x.device))
         rows = torch.arange(past, total, device=x.device)[:, None]
         cols = torch.arange(total, device=x.device)[None, :]
         s = s.masked_fill(cols > rows, float("-inf"))

@@ -1,4 +1,4 @@
-# mistake: the additive mask is a plain float32 tensor that does not follow the module, so a module in bfloat16 fails when weights meet values
+# mistake: float32_mask
 import torch
 from torch import Tensor, nn
 

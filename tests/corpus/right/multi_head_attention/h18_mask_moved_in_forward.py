@@ -1,4 +1,4 @@
-# promise: the mask moves with the module to another device (it is a plain attribute)
+# style: the mask is a plain attribute, and forward moves it to where x is
 import torch
 from torch import Tensor, nn
 
