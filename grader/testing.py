@@ -422,7 +422,7 @@ def assert_keeps_weights(make: Callable[[], Any], queries: Tensor, keys: Tensor)
             assert_keeps_weights(lambda: student.Attention(0.4).eval(), queries, keys)
     """
     (batch, n_queries, _), n_keys = queries.shape, keys.shape[1]
-    eye = torch.eye(n_keys, dtype=queries.dtype).expand(batch, -1, -1)  # (batch, n_keys, n_keys)
+    eye = torch.eye(n_keys, dtype=queries.dtype).repeat(batch, 1, 1)  # (batch, n_keys, n_keys)
     short = (torch.arange(batch) % n_keys + 1)[:, None].expand(-1, n_queries)  # (batch, n_queries)
     every = slice(batch), slice(n_queries), slice(n_keys), None
     one_item, one_query = (slice(1, 2), *every[1:]), (slice(batch), slice(1), *every[2:])

@@ -74,7 +74,7 @@ def test_a_mistake_that_fails_other_checks_than_in_the_catalogue_is_shown_under_
 @pytest.mark.slow
 def test_where_dropout_acts_is_named_whatever_draws_it(diagnose: Diagnose) -> None:
     by_hand = (
-        "values = values * (torch.rand(values.shape) > self.dropout.p) / (1 - self.dropout.p)\n"
+        "values = values * (torch.rand_like(values) > self.dropout.p) / (1 - self.dropout.p)\n"
         "        values = values.nan_to_num(0.0, 0.0, 0.0)"
     )
     found = diagnose(

@@ -143,6 +143,19 @@ def test_a_tensor_left_on_the_cpu_is_named(forward: str) -> None:
         assert_moves(module_of(forward), inputs())
 
 
+def test_a_mask_cached_for_each_device_outlives_the_module_that_made_it() -> None:
+    make = module_of("return mask_of(n, x.device) * scores")
+    for _ in range(2):
+        assert_moves(make, inputs())
+
+
+def test_what_a_module_left_on_the_cpu_is_there_for_the_next() -> None:
+    make = module_of("return mask_of(n) * scores")
+    for _ in range(2):
+        with pytest.raises(Mismatch):
+            assert_moves(make, inputs())
+
+
 def test_nothing_is_computed_otherwise() -> None:
     for forward in RIGHT.values():
         module = module_of(forward)()

@@ -223,35 +223,38 @@ def no_top(student, rng):
     return ACCEPTED
 
 
+def loss_of(student, made, rng, n_windows, length):
+    """The loss of random windows, in whatever dtype it is computed."""
+    windows = rng.randint(0, VOCAB, n_windows, length)  # (n_windows, length)
+    return student.next_token_loss(made, windows).detach().double()  # ()
+
+
 @probe(LOSS)
 def losses(student, rng):
     """The losses of twelve pairs of windows."""
     made = model(student, rng)
-    return [student.next_token_loss(made, rng.randint(0, VOCAB, 2, 6)).detach() for _ in range(12)]
+    return [loss_of(student, made, rng, 2, 6) for _ in range(12)]
 
 
 @probe(LOSS)
 def losses_of_short_windows(student, rng):
     """The losses of twelve windows of two tokens."""
     made = model(student, rng)
-    return [student.next_token_loss(made, rng.randint(0, VOCAB, 1, 2)).detach() for _ in range(12)]
+    return [loss_of(student, made, rng, 1, 2) for _ in range(12)]
 
 
 @probe(LOSS)
 def losses_of_full_windows(student, rng):
     """The losses of twelve windows of one token more than the context."""
     made = model(student, rng)
-    return [
-        student.next_token_loss(made, rng.randint(0, VOCAB, 1, CONTEXT + 1)).detach()
-        for _ in range(12)
-    ]
+    return [loss_of(student, made, rng, 1, CONTEXT + 1) for _ in range(12)]
 
 
 @probe(LOSS)
 def losses_of_a_sure_model(student, rng):
     """The losses of twelve pairs of windows, where probabilities are as small as 1e-20."""
     made = load_parameters(model(student, rng), {"norm.gamma": torch.full((D_MODEL,), 30.0)})
-    return [student.next_token_loss(made, rng.randint(0, VOCAB, 2, 6)).detach() for _ in range(12)]
+    return [loss_of(student, made, rng, 2, 6) for _ in range(12)]
 
 
 @probe(LOSS)

@@ -23,7 +23,7 @@ Parts
     Create them in this order if you want to see the numbers below.
   - The mask is no parameter, and follows the module to another dtype or
     device. One way is a buffer (register_buffer) of shape (context_length,
-    context_length); another is to make the mask in forward.
+    context_length); another is to make the mask in forward, where x is.
   - dropout is the rate at which weights are dropped in training; the remaining
     weights are divided by 1 - dropout. Dropout is applied to the weights after
     the softmax and to nothing else. In eval mode nothing is dropped.

@@ -28,7 +28,7 @@ Parts
     that always has a bias. There are no other parameters: 3*d_in*d_out +
     d_out^2 + d_out numbers without qkv_bias.
   - The mask is no parameter, and follows the module to another dtype or
-    device: it is a buffer (register_buffer), or it is made in forward.
+    device: it is a buffer (register_buffer), or it is made in forward, where x is.
   - dropout is the rate at which weights are dropped in training; the remaining
     weights are divided by 1 - dropout. Dropout is applied to the weights of
     every head after the softmax and to nothing else. In eval mode nothing is

@@ -19,7 +19,7 @@ class CausalAttention(nn.Module):
         q = self.W_query(x)
         k = self.W_key(x)
         v = self.W_value(x)
-        att = torch.baddbmm(torch.zeros(1, dtype=x.dtype), q, k.transpose(1, 2), alpha=self.factor)
+        att = torch.baddbmm(x.new_zeros(1), q, k.transpose(1, 2), alpha=self.factor)
         att.masked_fill_(self.hidden[:t, :t], float("-inf"))
         att = self.drop(att.softmax(-1))
         return att.bmm(v)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils.weak import WeakIdKeyDictionary
 
 MAX_DEPTH = 8  # of containers within containers, which may also hold themselves
 
@@ -41,7 +42,7 @@ def move(module: nn.Module) -> None:
 
 
 class _OtherDevice(TorchFunctionMode):
-    """Knows which tensors are on the CPU: at first, all that exist.
+    """Knows which tensors are on the CPU: at first, all that exist and that no mode moved.
 
     A later tensor that no call seen here made counts as one of the other device: better to miss a
     mistake than to find one in right code.
@@ -50,7 +51,9 @@ class _OtherDevice(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         existing = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
-        self._on_cpu = {id(tensor): tensor for tensor in existing}  # kept, so that ids stay theirs
+        self._on_cpu = {  # tensors are kept, so that ids stay theirs
+            id(tensor): tensor for tensor in existing if tensor not in _MOVED
+        }
 
     def receive(self, arguments: list[Any]) -> None:
         """Place the tensors among these on the other device."""
@@ -72,11 +75,14 @@ class _OtherDevice(TorchFunctionMode):
         if target is None:
             self._refuse_mixture(name, args, tensors)
         result = func(*map(_really, args), **{key: _really(value) for key, value in kwargs.items()})
-        if target is not None and any(result is tensor for tensor in tensors):
+        changed = any(result is tensor for tensor in tensors)
+        if target is not None and changed:
             result = result.clone()  # torch sees no move, and returns the tensor itself
-        if target == _CPU or (target is None and all(map(self._is_here, tensors))):
-            for tensor in _tensors(result):
-                self._place(tensor, _CPU)
+        elif changed:
+            return result  # in place, so it stays where it is
+        is_here = target == _CPU or (target is None and all(map(self._is_here, tensors)))
+        for tensor in _tensors(result):
+            self._place(tensor, _CPU if is_here else _ELSEWHERE)
         return result
 
     def _is_here(self, tensor: Tensor) -> bool:
@@ -88,8 +94,10 @@ class _OtherDevice(TorchFunctionMode):
     def _place(self, tensor: Tensor, device: torch.device) -> None:
         if device == _CPU:
             self._on_cpu[id(tensor)] = tensor
+            _MOVED.pop(tensor, None)
         else:
             self._on_cpu.pop(id(tensor), None)
+            _MOVED[tensor] = True
 
     def _named_device(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
@@ -136,6 +144,7 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
 
 
 _CPU, _ELSEWHERE = torch.device("cpu"), torch.device("meta")
+_MOVED = WeakIdKeyDictionary()  # what is elsewhere, and may outlive its module: a cached mask, say
 _DEVICE_OF = Tensor.device.__get__
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
 _SPEAK_OF_DEVICES = frozenset({"device", "_parse_to"})  # `torch.device`; `Module.to` asks the other
