@@ -17,6 +17,7 @@ from grader.testing import assert_moves
 MODULE = """
 import functools
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -55,6 +56,8 @@ RIGHT = {
     "a_mask_moved": "return torch.ones(n, n).tril().to(scores.device) * scores",
     "a_mask_moved_by_name": "return torch.ones(n, n).tril().to(str(x.device)) * scores",
     "a_mask_moved_to_x": "return torch.ones(n, n).tril().to(x) * scores",
+    "a_mask_of_numpy_moved": "return torch.from_numpy(np.tri(n, dtype='f')).to(x.device) * scores",
+    "a_row_at_a_time": "return torch.func.vmap(lambda row: row.relu() * 2)(scores)",
     "a_mask_of_the_type_of_x": "return torch.ones(n, n).tril().type_as(x) * scores",
     "a_mask_like_the_scores": "return torch.ones_like(scores).tril() * scores",
     "a_mask_of_a_list": "return torch.as_tensor([[1.0] * n] * n, device=x.device) * scores",
@@ -112,6 +115,8 @@ WRONG = {
         for i in range(n):
             out[:, i] = x[:, i]
         return out + x""",
+    "a_mask_of_numpy": "return (torch.from_numpy(np.tri(n, dtype='f')) != 0) * scores",
+    "a_mask_expanded": "return torch.ones(1, n, n).tril().expand_as(scores) * scores",
     "tensors_joined": "return torch.cat([torch.zeros(2, 1, 4), x], dim=1)",
     "vmap": "return torch.func.vmap(lambda row: torch.ones(n, n).tril() * row)(scores)",
     "positions": "return self.positions(torch.arange(n)) + x",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import torch
@@ -44,8 +44,8 @@ def move(module: nn.Module) -> None:
 class _OtherDevice(TorchFunctionMode):
     """Knows which tensors are on the CPU: at first, all that exist and that no mode moved.
 
-    A later tensor that no call seen here made counts as one of the other device: better to miss a
-    mistake than to find one in right code.
+    A later tensor that no call seen here made is on the CPU if its memory is NumPy's, and counts as
+    one of the other device if not: better to miss a mistake than to find one in right code.
     """
 
     def __init__(self) -> None:
@@ -80,13 +80,16 @@ class _OtherDevice(TorchFunctionMode):
             result = result.clone()  # torch sees no move, and returns the tensor itself
         elif changed:
             return result  # in place, so it stays where it is
-        is_here = target == _CPU or (target is None and all(map(self._is_here, tensors)))
+        decide = tensors[:1] if name in _COPIES else tensors
+        is_here = target == _CPU or (target is None and all(map(self._is_here, decide)))
         for tensor in _tensors(result):
             self._place(tensor, _CPU if is_here else _ELSEWHERE)
         return result
 
     def _is_here(self, tensor: Tensor) -> bool:
-        return id(tensor) in self._on_cpu
+        if id(tensor) in self._on_cpu or tensor in _MOVED:
+            return id(tensor) in self._on_cpu
+        return _is_memory_of_others(tensor)
 
     def _device_of(self, tensor: Tensor) -> torch.device:
         return _CPU if self._is_here(tensor) else _ELSEWHERE
@@ -134,6 +137,14 @@ def _really(value: Any) -> Any:
     return _CPU if is_elsewhere else value
 
 
+def _is_memory_of_others(tensor: Tensor) -> bool:
+    """Tell whether torch did not allocate what a tensor holds: `from_numpy` shows it an array."""
+    try:
+        return not tensor.untyped_storage().resizable()
+    except NotImplementedError:  # as for a tensor within vmap
+        return False
+
+
 def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
     """Yield a tensor, or those that lists, tuples and dicts hold."""
     if isinstance(value, Tensor):
@@ -144,7 +155,8 @@ def _tensors(value: Any, depth: int = 0) -> Iterator[Tensor]:
 
 
 _CPU, _ELSEWHERE = torch.device("cpu"), torch.device("meta")
-_MOVED = WeakIdKeyDictionary()  # what is elsewhere, and may outlive its module: a cached mask, say
+# What is elsewhere, and may outlive its module: a mask that is cached for each device, say.
+_MOVED: MutableMapping[Tensor, bool] = WeakIdKeyDictionary()
 _DEVICE_OF = Tensor.device.__get__
 _SET_DATA = Tensor.data.__set__  # type: ignore[attr-defined]
 _SPEAK_OF_DEVICES = frozenset({"device", "_parse_to"})  # `torch.device`; `Module.to` asks the other
