@@ -15,6 +15,7 @@ from grader.testing import (
     assert_vectorised,
     assert_written_by_hand,
     expect,
+    in_float64,
     load_parameters,
     output_of,
     parameter_shapes,
@@ -157,7 +158,8 @@ def test_next_token_loss(student, rng):
     model, windows = random_model(student, rng), rng.randint(0, 11, 3, 8)
     logits = output_of(model, windows[:, :-1].clone())
     expected = F.cross_entropy(logits.flatten(0, 1), windows[:, 1:].flatten())
-    assert_close(student.next_token_loss(model, windows).detach(), expected, "the loss")
+    loss = student.next_token_loss(model, windows).detach()
+    assert_close(in_float64(loss), expected, "the loss")
 
 
 @pytest.mark.points(2)
