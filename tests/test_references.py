@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 import torch
 import torch.nn.functional as F
+from comparing import assert_close
 from reference_cases import (
     CASES,
     PROJECTIONS,
@@ -15,7 +16,6 @@ from reference_cases import (
     Case,
     Leaves,
     References,
-    assert_close,
     block_case,
     dot_product_case,
     entropy_case,

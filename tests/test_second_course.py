@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 from classroom import hand_in, marks, report_of
 from commandline import Cli, Grade
-from reference_cases import assert_close, loaded
+from comparing import assert_close
+from reference_cases import loaded
 from torch import Tensor
 
 from grader.course.course import Course, load_course

@@ -7,14 +7,8 @@ from types import ModuleType
 
 import pytest
 import torch
-from reference_cases import (
-    CASES,
-    SEEDS,
-    References,
-    assert_close,
-    assert_same,
-    loaded,
-)
+from comparing import assert_close, assert_same
+from reference_cases import CASES, SEEDS, References, loaded
 
 from grader.course.course import Course
 from grader.grading.programs import program

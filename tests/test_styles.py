@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from comparing import assert_rounds_to, assert_same
 from corpus.programs import STYLES, styled
-from reference_cases import (
-    CASES,
-    SEEDS,
-    References,
-    assert_rounds_to,
-    assert_same,
-    loaded,
-    sizes,
-)
+from reference_cases import CASES, SEEDS, References, loaded, sizes
 
 from grader.testing import Rng
 

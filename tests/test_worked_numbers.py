@@ -7,13 +7,8 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from reference_cases import (
-    PROJECTIONS,
-    SEEDS,
-    References,
-    assert_rounds_to,
-    sizes,
-)
+from comparing import assert_rounds_to
+from reference_cases import PROJECTIONS, SEEDS, References, sizes
 from torch import Tensor, nn
 
 from grader.testing import Rng

@@ -8,13 +8,8 @@ from types import ModuleType
 
 import torch
 import torch.nn.functional as F
-from reference_cases import (
-    PROJECTIONS,
-    Case,
-    Leaves,
-    assert_same,
-    ordered,
-)
+from comparing import assert_same
+from reference_cases import PROJECTIONS, Case, Leaves, ordered
 from torch import Tensor, nn
 from torch.func import functional_call
 
