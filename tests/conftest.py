@@ -50,6 +50,7 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # Small tensors only wait for each other on several threads, and other tests for the cores.
 os.environ |= ONE_THREAD
+os.environ.pop("PYTEST_ADDOPTS", None)  # meant for this run, not for those that tests start
 ChildProcess.popen = warm_popen()  # an import of torch costs more than most tests
 IN_MEMORY = Path("/dev/shm")  # if it has room: half of the time of some tests is that of a disk
 if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > 8e9:
