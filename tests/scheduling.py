@@ -6,6 +6,11 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 
 # Files of a few long tests, each of which may run in any process.
 SPLIT = ("tests/test_validate.py",)
+# Files that need what the known mistakes of the same exercises answer. At the same time, each would
+# work it out for itself; one after the other, the first does it for all.
+TOGETHER = tuple(
+    f"tests/test_{name}.py" for name in ("accuracy", "diagnosis", "examples", "pages", "project")
+)
 
 
 class ByFile(LoadFileScheduling):
@@ -13,4 +18,6 @@ class ByFile(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file: str = super()._split_scope(nodeid)
-        return nodeid if file in SPLIT else file
+        if file in SPLIT:
+            return nodeid
+        return TOGETHER[0] if file in TOGETHER else file
