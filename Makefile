@@ -16,7 +16,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
-	@echo "make test      every test; about ten minutes on two cores"
+	@echo "make test      every test; about twenty minutes on two cores"
 	@echo "make test-fast  every test that is not slow; about a minute"
 	@echo "make test-lowest  those tests with the oldest dependencies that are supported"
 	@echo "make lint      ruff, mypy --strict, import layers"

@@ -59,9 +59,9 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("examples", "diagnosis", "accuracy", "pages", "project"),  # which share a process
-    *("jupyter", "mutants", "build", "students_copy", "attacks", "kills", "site"),
-    "validate",
+    *("examples", "pages", "project"),  # which share a process
+    *("diagnosis", "site", "jupyter", "mutants", "build", "accuracy", "students_copy", "attacks"),
+    *("kills", "validate"),
     *("spawned_workers", "broken_rows", "fuzz_more", "second_course"),
     *("fuzz_files", "shards", "cluster"),
     *("gradescope_autograder", "prairielearn_autograder", "classroom50_autograder", "own_wheel"),

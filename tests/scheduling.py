@@ -6,11 +6,9 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 
 # Files of a few long tests, each of which may run in any process.
 SPLIT = ("tests/test_validate.py",)
-# Files that need what the known mistakes of the same exercises answer. At the same time, each would
-# work it out for itself; one after the other, the first does it for all.
-TOGETHER = tuple(
-    f"tests/test_{name}.py" for name in ("accuracy", "diagnosis", "examples", "pages", "project")
-)
+# Files that need what the known mistakes of the core answer. At the same time, each would work it
+# out for itself; one after the other, the first does it for all.
+TOGETHER = ("tests/test_examples.py", "tests/test_pages.py", "tests/test_project.py")
 
 
 class ByFile(LoadFileScheduling):
