@@ -59,16 +59,15 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 TINY = Path(__file__).parent / "tiny"
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("examples", "pages", "project"),  # which share a process
-    *("diagnosis", "site", "jupyter", "mutants", "build", "accuracy", "students_copy", "attacks"),
-    *("kills", "validate"),
+    *("jupyter", "mutants", "build", "accuracy", "students_copy", "attacks", "kills", "site"),
+    "validate",
     *("spawned_workers", "broken_rows", "fuzz_more", "second_course"),
-    *("fuzz_files", "shards", "cluster"),
+    *("fuzz_files", "shards", "cluster", "pages"),
     *("gradescope_autograder", "prairielearn_autograder", "classroom50_autograder", "own_wheel"),
-    *("ci", "term", "no_permission", "reader", "handing_out", "clones_of_a_class"),
-    *("dashboard", "environment", "operator_page", "watch", "evasions"),
+    *("examples", "ci", "term", "no_permission", "reader", "handing_out", "clones_of_a_class"),
+    *("diagnosis", "dashboard", "environment", "operator_page", "watch", "evasions"),
     *("bad_input", "near_names", "stopping", "check", "import", "similarity", "confine"),
-    *("report_escaping", "fuzz", "failures", "notebook", "return_zips", "fuzz_csv"),
+    *("report_escaping", "project", "fuzz", "failures", "notebook", "return_zips", "fuzz_csv"),
     *("worker_failures", "naming", "full_disk", "price", "new", "opening", "boundary"),
 )
 
