@@ -114,7 +114,7 @@ def main() -> int:
         return 0
     # Playwright, which the test of the hashes spares.
     import browser
-    from test_dashboard import class_of
+    from made_class import class_of
 
     IMAGES.mkdir(exist_ok=True)
     with TemporaryDirectory() as folder, browser.started() as chromium:
