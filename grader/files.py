@@ -1,4 +1,4 @@
-"""Files written whole, for their owner alone, and safe from a power cut; copies and zips of them.
+"""Files written whole, for their owner alone, and safe from a power cut; zips of them.
 
 What is written here tells about students. So files are readable by their owner alone and new
 folders closed to others, whatever the umask; a folder that exists keeps its mode.
@@ -12,18 +12,17 @@ import errno
 import hashlib
 import io
 import os
-import shutil
 import struct
 import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from io import TextIOWrapper
-from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
+
+from grader.trees import draft_name
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
 UNIX, REGULAR = 3, 0o100000  # the system of the file modes in a zip, and what is no folder or link
@@ -32,7 +31,6 @@ DAMAGED_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OverflowE
 STATE = ".grader"  # the folder beside exercises/ where commands keep their state
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 LIBC = None if sys.platform == "win32" else ctypes.CDLL(None, use_errno=True)
-_numbers = count()
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,9 @@ def writing_whole(path: Path, later: list[Draft] | None = None) -> Iterator[Text
     are synced together.
     """
     make_folder(path.parent)
-    draft = Draft(path.with_name(f".{os.getpid()}-{next(_numbers)}{path.suffix}"), path)
+    draft = Draft(path.with_name(draft_name(path)), path)
     try:
-        with open_private(draft.fresh, "w") as file:
+        with open_private(draft.fresh, "x") as file:
             yield file
         if later is None:
             sync(draft.fresh)
@@ -130,12 +128,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
             file.write(content)
 
 
-def open_private(path: Path, mode: str) -> TextIOWrapper:
-    """Open a text file to write or to append; if it is new, its owner alone may read it."""
-    flags = os.O_CREAT | os.O_WRONLY | (os.O_APPEND if mode == "a" else os.O_TRUNC)
+def open_private(path: Path, mode: Literal["a", "x"]) -> TextIOWrapper:
+    """Open a text file to append to, or a new one; if it is new, its owner alone may read it."""
+    new = os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    flags = os.O_CREAT | os.O_WRONLY | (os.O_APPEND if mode == "a" else new)
     flags |= getattr(os, "O_BINARY", 0)  # Windows would change the ends of lines
     is_new = not path.exists()
-    binary: Any = os.fdopen(os.open(path, flags, FILE_MODE), f"{mode}b")
+    binary: Any = os.fdopen(os.open(path, flags, FILE_MODE), "ab" if mode == "a" else "wb")
     file = TextIOWrapper(binary, encoding="utf-8", errors="replace", newline="")
     if is_new and sys.platform != "win32":
         os.fchmod(file.fileno(), FILE_MODE)
@@ -176,16 +175,6 @@ def fingerprint_of(text: str) -> list[int | str]:
     """Return the `fingerprint` of a file to which this text is written."""
     data = text.encode("utf-8", "replace")
     return [len(data), hashlib.sha256(data).hexdigest()]
-
-
-def keep_copy(root: Path, file: Path) -> Path:
-    """Copy `file` into `.grader/kept/` with the time in its name; return the copy's path."""
-    folder = root / STATE / "kept"
-    make_folder(folder)
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
-    copy = folder / f"{file.stem}-{stamp}{file.suffix}"
-    shutil.copy2(file, copy)
-    return copy
 
 
 def zipped(

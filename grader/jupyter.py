@@ -10,7 +10,6 @@ import ast
 import html
 import os
 import re
-import shutil
 import symtable
 import sys
 import tempfile
@@ -28,6 +27,8 @@ from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
 from grader.reports import pages
+from grader.submissions.code_files import MAX_BYTES
+from grader.trees import NotOpened, read_file
 
 FILE = "notebook"
 HEIGHT, HIGH = 480, 860  # pixels of a report's frame: what it shows cannot tell how high it is
@@ -95,8 +96,8 @@ def _graded(
         folder, page = Path(root, FILE), Path(root, "report.html")
         folder.mkdir()  # whose name the report has
         nbformat.write(notebook, folder / f"{FILE}.ipynb")
-        for path in _other_files(course, cells):
-            shutil.copy(path, folder)
+        for path, data in _other_files(course, cells):
+            (folder / path.name).write_bytes(data)
         order = CheckOrder(str(course.root), str(folder), exercise.name, str(page), seed)
         code, said = _standby.check(order, _show_notes)
         shown = page.read_text("utf-8") if page.is_file() else ""
@@ -255,7 +256,7 @@ def _course() -> Course:
         return packaged_course()
 
 
-def _other_files(course: Course, cells: Iterable[str]) -> Iterator[Path]:
+def _other_files(course: Course, cells: Iterable[str]) -> Iterator[tuple[Path, bytes]]:
     """Yield the student's files of exercises that no cell defines, which others may import.
 
     Stubs come along, too: they say of an exercise that it was not started.
@@ -263,11 +264,13 @@ def _other_files(course: Course, cells: Iterable[str]) -> Iterator[Path]:
     defined = set(_DEFINITION.findall("\n".join(cells)))
     for exercise in course.exercises:
         path = course.student_folder / f"{exercise.name}.py"
-        if not path.is_file():
+        try:
+            data = read_file(path, course.root, MAX_BYTES)
+        except (OSError, NotOpened):
             continue
-        text = path.read_text("utf-8", errors="replace")
+        text = data.decode("utf-8", "replace")
         if not defined & set(exercise.implements) or is_untouched(text, make_stub(exercise)):
-            yield path
+            yield path, data
 
 
 def _cells_so_far() -> list[str]:

@@ -22,6 +22,7 @@ from handed_in import (
     zipped,
 )
 
+from grader import trees
 from grader.course.course import Course
 from grader.submissions import opening
 from grader.submissions.layouts import (
@@ -91,20 +92,20 @@ def test_no_name_on_the_way_to_a_file_may_be_a_link(tmp_path: Path) -> None:
     place(tmp_path, "secret/deep/scale.py", "class/s001/scale.py")
     (tmp_path / "class/s001/here").symlink_to(tmp_path / "secret")
     for path in ("here/deep/scale.py", "here", "../../secret/deep/scale.py", "here/../scale.py"):
-        with pytest.raises(opening.NotOpened):
-            opening.open_file(tmp_path / "class/s001" / path, tmp_path / "class")
-    with pytest.raises(opening.NotOpened, match="is a link"):
+        with pytest.raises(trees.NotOpened):
+            trees.open_file(tmp_path / "class/s001" / path, tmp_path / "class")
+    with pytest.raises(trees.NotOpened, match="is a link"):
         opening.OwnFolder(tmp_path / "class").entries(tmp_path / "class/s001/here/deep")
     (tmp_path / "teacher").symlink_to(tmp_path / "class")  # but a teacher may name a link
-    with opening.open_file(tmp_path / "teacher/s001/scale.py", tmp_path / "teacher") as file:
+    with trees.open_file(tmp_path / "teacher/s001/scale.py", tmp_path / "teacher") as file:
         assert file.read() == SOFTMAX.encode()
 
 
 def test_a_file_that_grows_is_read_up_to_its_limit(tmp_path: Path) -> None:
     file = place(tmp_path, "scale.py", text="x" * 11) / "scale.py"
-    assert opening.read_file(file, tmp_path, 11) == b"x" * 11
-    with pytest.raises(opening.NotOpened, match="is larger than 0 KiB"):
-        opening.read_file(file, tmp_path, 10)
+    assert trees.read_file(file, tmp_path, 11) == b"x" * 11
+    with pytest.raises(trees.NotOpened, match="is larger than 0 KiB"):
+        trees.read_file(file, tmp_path, 10)
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -30,6 +29,7 @@ from grader.reports.data import to_json_line
 from grader.reports.figures import change
 from grader.reports.platforms.grades import write_csv
 from grader.reports.summary import SimilarGroup, Summary
+from grader.trees import UNFINISHED
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
 CODE, SIMILAR = "code", "similar"  # the folders of what only teachers read
@@ -39,7 +39,6 @@ CLASS = "class"  # the setting with the fingerprint of the class's pages
 MAX_COMPARED = 5000  # students; comparing more submissions takes too long
 GROUP_SECONDS = 1.0  # pages are synced together when the last ones were that long ago
 NAMED = {errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ}  # errors of one path, not of the disk
-_UNFINISHED = re.compile(r"\.\d+(-\d+)?\.(html|json|jsonl|md|csv)")  # of a run that was killed
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -71,7 +70,7 @@ class Publisher:
     def __post_init__(self) -> None:
         folders = (self.out, *(self.out / name for name in (REPORTS, CODE, SIMILAR)))
         for page in (page for folder in folders for page in folder.glob(".*")):
-            if _UNFINISHED.fullmatch(page.name):
+            if UNFINISHED.fullmatch(page.name):
                 page.unlink(missing_ok=True)
 
     def publish(self, student: str) -> Report | None:

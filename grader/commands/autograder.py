@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import shlex
 import sys
 import uuid
@@ -118,7 +119,7 @@ def prairielearn(
     """
     refuse_stale(course)
     questions = [_question(course, course[name], image) for name in names or course.names]
-    secret = _secret(seed, folder / SHARED / SETTINGS)
+    secret = _secret(seed, folder)
     shared = {
         "grade.sh": _rendered("grade.sh", failed=prairielearn_format.FAILED),
         **_course_files(course, isolation, secret),
@@ -192,12 +193,12 @@ def _grader_files() -> dict[str, bytes]:
     return {WHEEL_NAME: make_wheel(), PINS: pins().encode()}
 
 
-def _secret(seed: int | None, before: Path | None = None) -> bytes:
-    """Return the secret of a seed; without one that of the settings `before`, else a new one."""
+def _secret(seed: int | None, folder: Path | None = None) -> bytes:
+    """Return the secret of a seed; without one that of the settings in `folder`, else a new one."""
     if seed is not None:
         return secret_from(seed)
-    if before is not None and before.is_file():
-        return read_platform_settings(before).key
+    if folder is not None and os.path.lexists(before := folder / SHARED / SETTINGS):
+        return read_platform_settings(before, folder).key
     return fresh_secret()
 
 

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import click
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from grader import trees
 from grader.commands.options import short_path
 from grader.errors import RequestError
+from grader.files import STATE
+from grader.trees import NotOpened, link_on_the_way, open_file, read_file, remove_drafts
 
 LIST = ".handed-out.json"  # what was brought, by path, as hashes
 NEW = ".new"  # stands before the suffix of a new version that has a conflict
+MAX_LIST, MAX_FILE = 4 << 20, 64 << 20  # bytes
+ELSEWHERE = "choose another folder"
 
 
 @dataclass
@@ -30,7 +36,8 @@ class Brought:
     written: list[Path] = field(default_factory=list)
     updated: list[Path] = field(default_factory=list)
     kept: list[Path] = field(default_factory=list)  # changed there, and not in the course
-    conflicts: list[tuple[Path, Path]] = field(default_factory=list)  # with the new version
+    # With the course's version, and whether the course has changed: else it was never brought.
+    conflicts: list[tuple[Path, Path, bool]] = field(default_factory=list)
 
     def echo(self, folder: Path) -> None:
         """Say what happened."""
@@ -40,8 +47,9 @@ class Brought:
             click.echo(f"updated {_files(self.updated)} that nobody had changed")
         if self.kept:
             click.echo(f"left {_files(self.kept)} as they are: they were changed here")
-        for mine, new in self.conflicts:
-            said = f"{short_path(mine)} was changed here and in the course: it stays as it is,"
+        for mine, new, is_changed in self.conflicts:
+            why = "was changed here and in the course" if is_changed else "is not the course's"
+            said = f"{short_path(mine)} {why}: it stays as it is,"
             click.echo(f"{said}\n  and the course's version is {short_path(new)}")
         if not (self.written or self.updated or self.conflicts):
             click.echo(f"{short_path(folder)} is up to date")
@@ -61,55 +69,133 @@ def templates(folder: str) -> Environment:
 
 
 def bring(files: Mapping[str, bytes], folder: Path) -> Brought:
-    """Write files into a folder, by their paths there; what was changed there stays as it is."""
-    before, brought = _brought_before(folder), Brought()
+    """Write files into a folder, by their paths there; what was changed there stays as it is.
+
+    Nothing is written if a link, a pipe or a folder is in the way. If this is stopped, every file
+    is the old one or the new one, and the list has the hashes of both, so that whoever goes on
+    takes neither for a change.
+    """
+    before, there = _brought_before(folder), _hashes_of(files, folder)
+    brought, after = Brought(), {**before, **{name: {_hash(files[name])} for name in files}}
+    writes, beside = dict[str, bytes](), dict[str, bytes]()
     for name, content in files.items():
-        path = folder / name
-        old, new = before.get(name), _hash(content)
-        there = _hash_of(path)
-        if there is None:
-            write_file(path, content)
-            brought.written.append(path)
-        elif there == new:
-            pass
-        elif there == old:
-            write_file(path, content)
-            brought.updated.append(path)
-        elif old in (None, new):
+        path, known, new = folder / name, before.get(name, set()), _hash(content)
+        if there[name] is None or (there[name] in known and there[name] != new):
+            writes[name] = content
+            (brought.updated if there[name] else brought.written).append(path)
+        elif there[name] != new and known == {new}:
             brought.kept.append(path)
-        else:
-            beside = path.with_name(f"{path.stem}{NEW}{path.suffix}")
-            write_file(beside, content)
-            brought.conflicts.append((path, beside))
-    hashes = {**before, **{name: _hash(content) for name, content in files.items()}}
-    listed = msgspec.json.format(msgspec.json.encode(hashes, order="sorted"))
-    write_file(folder / LIST, listed + b"\n")
+        elif there[name] != new:
+            other = path.with_name(f"{path.stem}{NEW}{path.suffix}")
+            beside[other.relative_to(folder).as_posix()] = content
+            brought.conflicts.append((path, other, bool(known)))
+    _hashes_of(beside, folder)
+    _remove_drafts({(folder / name).parent for name in (*files, LIST)}, folder)
+    if writes:
+        both = {name: before.get(name, set()) | after[name] for name in writes}
+        _write_list(before | both, folder)
+    for name, content in (writes | beside).items():
+        write_file(folder / name, folder, content)
+    if writes or after != before:
+        _write_list(after, folder)
     return brought
 
 
-def _brought_before(folder: Path) -> dict[str, str]:
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode((folder / LIST).read_bytes(), type=dict[str, str])
-    return {}
-
-
-def write_file(path: Path, content: bytes, remedy: str = "choose another folder") -> None:
-    """Write a file, and make the folders that it needs; raises `RequestError` with the remedy."""
+def _brought_before(folder: Path) -> dict[str, set[str]]:
+    """Return the hashes of what was brought, by path. Raises `RequestError` for a damaged list."""
+    path, why = folder / LIST, "is damaged"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        data = read_file(path, folder, MAX_LIST)
+        listed = msgspec.json.decode(data, type=dict[str, str | list[str]])
+        return {name: {of} if isinstance(of, str) else {*of} for name, of in listed.items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except NotOpened as error:
+        why = str(error)
+    except OSError as error:
+        why = f"cannot be read ({error.strerror})"
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        pass
+    problem = f"{path} {why}; it says what was brought here, so nothing was written"
+    remedy = (
+        f"git -C {short_path(folder)} checkout -- {LIST}   restores it; or remove it and call "
+        "this again: files that differ stay, and the course's are put beside them"
+    )
+    raise RequestError(problem, remedy)
+
+
+def _write_list(hashes: Mapping[str, set[str]], folder: Path) -> None:
+    plain = {name: sorted(of) if len(of) > 1 else next(iter(of), "") for name, of in hashes.items()}
+    listed = msgspec.json.format(msgspec.json.encode(plain, order="sorted"))
+    write_file(folder / LIST, folder, listed + b"\n")
+
+
+def _hashes_of(names: Iterable[str], folder: Path) -> dict[str, str | None]:
+    """Return the hashes of files in a folder; None for one that is not there.
+
+    Raises `RequestError` that names everything in the way which is no file.
+    """
+    hashes, refused = dict[str, str | None](), list[str]()
+    for name in names:
+        try:
+            with open_file(folder / name, folder) as file:
+                hashes[name] = _hash(file.read(MAX_FILE))
+        except FileNotFoundError:
+            hashes[name] = None
+        except NotOpened as error:
+            place = link_on_the_way(folder / name, folder) or folder / name
+            refused.append(f"{short_path(place)} {error}")
+        except OSError as error:
+            raise RequestError(f"{error.filename}: {error.strerror}", ELSEWHERE) from None
+    if refused:
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        problem = f"{refused[0]}{more}, so nothing was written"
+        raise RequestError(problem, "remove it, and call this again")
+    return hashes
+
+
+def _remove_drafts(folders: Iterable[Path], within: Path) -> None:
+    """Remove what a run that was killed has left."""
+    for folder in folders:
+        with contextlib.suppress(OSError, NotOpened):
+            remove_drafts(folder, within)
+
+
+def write_file(path: Path, within: Path, content: bytes, remedy: str = ELSEWHERE) -> None:
+    """Write a file in a folder, through no link; raises `RequestError` with the remedy."""
+    with explained(path, within, remedy):
+        trees.write_file(path, within, content)
+
+
+def keep_copy(path: Path, within: Path, root: Path, *, unless: bytes) -> Path | None:
+    """Copy a file into `.grader/kept/` of `root`, with the time in its name; return the copy.
+
+    Nothing is copied if there is no file, or if it is `unless`, whatever the ends of its lines.
+    """
+    with explained(path, within):
+        try:
+            content = read_file(path, within, MAX_FILE)
+        except FileNotFoundError:
+            return None
+        if _hash(content) == _hash(unless):
+            return None
+        stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+        copy = root / STATE / "kept" / f"{path.stem}-{stamp}{path.suffix}"
+    with explained(copy, root):
+        trees.write_file(copy, root, content, private=True)
+    return copy
+
+
+@contextlib.contextmanager
+def explained(path: Path, within: Path, remedy: str = ELSEWHERE) -> Iterator[None]:
+    """Raise `RequestError` with the remedy for a file that cannot be written, or must not be."""
+    try:
+        yield
+    except NotOpened as error:
+        place = short_path(link_on_the_way(path, within) or path)
+        raise RequestError(f"{place} {error}", "remove it, and call this again") from None
     except OSError as error:
         raise RequestError(f"cannot write {path}: {error.strerror}", remedy) from None
-
-
-def _hash_of(path: Path) -> str | None:
-    """Return the hash of a file; None if there is none."""
-    try:
-        return _hash(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RequestError(f"{path}: {error.strerror}", "choose another folder") from None
 
 
 def _hash(content: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import click
 
+from grader.commands.bringing import MAX_FILE, explained, keep_copy, write_file
 from grader.commands.options import OWN_COURSE, progress_bar, short_path
 from grader.commands.students_files import students_texts
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, load_course
 from grader.errors import RequestError
-from grader.files import keep_copy
 from grader.grading.diagnosis.record import (
     PROBES,
     hash_of_sources,
@@ -22,6 +23,9 @@ from grader.grading.diagnosis.record import (
     packed,
     path_of,
 )
+from grader.trees import NotOpened, read_file, remove_file
+
+REMEDY = "ask whoever may write the course's folder to run this command there"
 
 
 @click.command()
@@ -67,19 +71,19 @@ class BuildPlan:
 
         `on_exercise` hears of each exercise before its answers are recorded, which takes seconds.
         """
-        before, copies = _stubs_of_last_build(self.course), []
+        before, copies = _stubs_of_last_build(self.course), list[Path]()
         for path in self.stale:
-            text = _text(path)
-            is_stub = path.parent == self.course.student_folder and path.suffix == ".py"
-            if is_stub and text is not None and text != before.get(path.stem):
-                copies.append(keep_copy(self.course.root, path))
+            root = self.course.root
+            if path.parent == self.course.student_folder and path.suffix == ".py":
+                stub = before.get(path.stem, "").encode()
+                copies += filter(None, [keep_copy(path, root, root, unless=stub)])
             if path == path_of(self.course):
-                path.write_bytes(self._records(on_exercise))
+                write_file(path, root, self._records(on_exercise), REMEDY)
             elif path in self.wanted:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(self.wanted[path], "utf-8")
+                write_file(path, root, self.wanted[path].encode(), REMEDY)
             else:
-                path.unlink()
+                with explained(path, root, REMEDY):
+                    remove_file(path, root)
         return copies
 
     def _records(self, on_exercise: Callable[[str], None]) -> bytes:
@@ -103,7 +107,7 @@ def plan_build(course: Course) -> BuildPlan:
     """Return what there is to do, so that `exercises/` is as the course is today."""
     wanted, outdated = _generated(course), _outdated(course)
     folder = course.student_folder
-    wrong = {path for path, text in wanted.items() if _text(path) != text}
+    wrong = {path for path, text in wanted.items() if _text(path, course) != text}
     patterns = ("*.py", "*.svg", "tests/*.py", "tests/*.txt", f"{NOTEBOOKS}/*.ipynb")
     there = {path for pattern in patterns for path in folder.glob(pattern)}
     records = {path_of(course)} if outdated else set()
@@ -138,15 +142,16 @@ def _outdated(course: Course) -> list[str]:
     return [*found, *sorted(gone)]
 
 
-def _text(path: Path) -> str | None:
+def _text(path: Path, course: Course) -> str | None:
     try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_file(path, course.root, MAX_FILE).decode("utf-8").replace("\r\n", "\n")
+    except (OSError, NotOpened, UnicodeDecodeError):
         return None
 
 
 def _stubs_of_last_build(course: Course) -> dict[str, str]:
-    text = _text(course.student_folder / PUBLIC_COURSE)
-    if text is None:
-        return {}
-    return {exercise["name"]: exercise["stub"] for exercise in json.loads(text)["exercises"]}
+    text = _text(course.student_folder / PUBLIC_COURSE, course)
+    with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
+        exercises = json.loads(text or "")["exercises"]
+        return {exercise["name"]: exercise["stub"] for exercise in exercises}
+    return {}

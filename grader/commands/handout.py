@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.metadata import version
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course:
     course changed it as well, the new version is put beside it and named.
     """
     refuse_stale(course)
-    is_there = (folder / LIST).is_file()
+    is_there = os.path.lexists(folder / LIST)  # it may be anything; `bring` says so
     if update and not is_there:
         raise RequestError(f"{folder} was not handed out", f"grader handout {folder}")
     if is_there and not update:

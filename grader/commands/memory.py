@@ -6,21 +6,30 @@ Nothing is lost for good without this file: it fills again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
-from grader.files import STATE, write_whole
+from grader.course.settings import Count
+from grader.files import STATE
+from grader.report import without_controls
+from grader.trees import NotOpened, read_file, write_file
+
+MAX_BYTES = 4 << 20
+MAX_FILES = 500  # whose last checks are remembered
+MAX_HINT = 4000  # characters
 
 
 class LastCheck(Struct, frozen=True):
     """The points from the last check of an exercise, and the hint on its mistake, if any."""
 
-    points: int
+    points: Count
     passed: bool
     hint: str = ""
     hash: str = ""  # of the file's text, once it is stored
@@ -34,12 +43,14 @@ class Progress(Struct):
 
 
 class Memory:
-    """A student's hints and last results, kept in a small JSON file."""
+    """A student's hints and last results, kept in a small JSON file.
+
+    It may be another's: whoever copies a folder gets the file as well.
+    """
 
     def __init__(self, root: Path) -> None:
-        self._path, self._progress = root / STATE / "progress.json", Progress()
-        with contextlib.suppress(OSError, ValueError, ValidationError):
-            self._progress = convert(json.loads(self._path.read_text("utf-8")), Progress)
+        self._root, self._path = root, root / STATE / "progress.json"
+        self._progress = _read(self._path, root)
 
     def show_hints(
         self, name: str, hints: Sequence[str], *, more: int = 1
@@ -55,17 +66,45 @@ class Memory:
     def last_check(self, file: Path, text: str) -> LastCheck | None:
         """Return what the last check of a file found; None if the file has changed since."""
         last = self._progress.checked.get(str(file.absolute()))
-        return last if last is not None and last.hash == _hash(text) else None
+        if last is None or last.hash != _hash(text):
+            return None
+        return replace(last, hint=without_controls(last.hint)[:MAX_HINT])
 
     def remember(self, results: Mapping[Path, tuple[str, LastCheck]]) -> None:
         """Store results: each file with its text and what the check found."""
+        checked = self._progress.checked
         for file, (text, last) in results.items():
-            self._progress.checked[str(file.absolute())] = replace(last, hash=_hash(text))
+            checked.pop(str(file.absolute()), None)
+            checked[str(file.absolute())] = replace(last, hash=_hash(text))
+        self._progress.checked = dict([*checked.items()][-MAX_FILES:])
         self._save()
 
     def _save(self) -> None:
-        with contextlib.suppress(OSError):  # without it, checks still work
-            write_whole(self._path, json.dumps(to_builtins(self._progress), indent=1))
+        text = json.dumps(to_builtins(self._progress), indent=1)
+        with contextlib.suppress(OSError, NotOpened):  # without it, checks still work
+            write_file(self._path, self._root, text.encode(), private=True)
+
+
+def _read(path: Path, root: Path) -> Progress:
+    """Return what is in the file; say why if nothing of it can be used."""
+    why = "is not as the grader writes it"
+    try:
+        return convert(json.loads(read_file(path, root, MAX_BYTES)), Progress)
+    except FileNotFoundError:
+        return Progress()
+    except NotOpened as error:
+        why = str(error)
+    except OSError as error:
+        why = f"cannot be read ({error.strerror})"
+    except (ValueError, ValidationError, RecursionError):
+        pass
+    _say_once(f"{path} {why}: what it holds on hints and last checks is left out")
+    return Progress()
+
+
+@functools.cache
+def _say_once(note: str) -> None:
+    click.echo(note, err=True)
 
 
 def _hash(text: str) -> str:

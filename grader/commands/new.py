@@ -105,12 +105,15 @@ class CoursePlace:
     def begin_course(self, points: int) -> None:
         """Write the course's own file."""
         text = templates("new_files").get_template(f"{COURSE_FILE}.j2").render(points=points)
-        write_file(self.reference / COURSE_FILE, text.encode(), ELSEWHERE)
+        self._write_file(self.reference / COURSE_FILE, text)
 
     def write(self, name: str, texts: Mapping[str, str]) -> None:
         """Write the files of an exercise."""
         for file, text in texts.items():
-            write_file(self.folder(name) / file, text.encode(), ELSEWHERE)
+            self._write_file(self.folder(name) / file, text)
+
+    def _write_file(self, path: Path, text: str) -> None:
+        write_file(path, self.reference.parent, text.encode(), ELSEWHERE)
 
 
 def find_place(root: Path | None) -> CoursePlace:

@@ -29,11 +29,13 @@ from grader.reports.platforms import classroom50, gradescope, prairielearn
 from grader.sandbox.confinement.limits import Isolation
 from grader.submissions.layouts import Attempt, AttemptPart, collect
 from grader.submissions.submission import Submission
+from grader.trees import NotOpened, read_file, write_file
 
 COURSE, SETTINGS = "course", "settings.json"  # in the folder that was brought to the platform
 SHARED = "serverFilesCourse/attention_grader"  # that folder in PrairieLearn's course and jobs
 EXERCISES = "exercises.txt"  # in the tests of a question there: what it asks for
 NAME = "submission"  # of whoever handed in; a platform knows the student itself
+MAX_SETTINGS_BYTES = 1 << 20
 MAX_METADATA_BYTES = 64 << 20  # it holds the results of all earlier submissions
 
 
@@ -50,11 +52,15 @@ class PlatformSettings(msgspec.Struct, frozen=True):
         return bytes.fromhex(self.secret) or fresh_secret()
 
 
-def read_platform_settings(path: Path) -> PlatformSettings:
-    """Return the settings in a file; raises `RequestError`."""
+def read_platform_settings(path: Path, within: Path | None = None) -> PlatformSettings:
+    """Return the settings in a file, of the folder `within` if that is given.
+
+    Raises `RequestError`.
+    """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=PlatformSettings)
-    except (OSError, msgspec.MsgspecError) as error:
+        data = read_file(path, within or path, MAX_SETTINGS_BYTES)
+        return msgspec.json.decode(data, type=PlatformSettings)
+    except (OSError, NotOpened, msgspec.MsgspecError) as error:
         raise RequestError(f"{path}: {error}", "grader autograder   writes it again") from None
 
 
@@ -181,7 +187,5 @@ PLATFORMS: Mapping[str, Callable[[Path], None]] = {
 
 def _write(path: Path, data: object) -> None:
     """Replace a file in one step: what was there stays until the new one is whole."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)  # it may be a link in a student's checkout
-    fresh.write_bytes(to_text(data).encode("utf-8", "replace"))
-    fresh.replace(path)
+    # The folder may be a student's checkout.
+    write_file(path, path.parent, to_text(data).encode("utf-8", "replace"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from grader.commands.bringing import keep_copy, write_file
 from grader.commands.memory import LastCheck, Memory
 from grader.commands.options import COURSE, LIST_VARIABLE, short_path
 from grader.commands.work import (
@@ -20,7 +21,6 @@ from grader.commands.work import (
 from grader.course.course import PUBLIC_COURSE, Course, Exercise, find_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
-from grader.files import keep_copy
 from grader.submissions.submission import Submission
 
 
@@ -109,7 +109,8 @@ def _state(exercise: Exercise, work: Submission, last: LastCheck | None) -> tupl
         return "not started", 0
     if last is None:
         return "changed since it was last checked", 0
-    return "passed" if last.passed else "checked, not passed", last.points
+    points = min(last.points, exercise.points)
+    return "passed" if last.passed else "checked, not passed", points
 
 
 @click.command()
@@ -119,11 +120,11 @@ def reset(name: str, course: Course) -> int:
     """Put an exercise's stub back; your file is kept as a copy."""
     exercise = course[exercise_named(course, name)]
     name = exercise.name
-    path = students_folder(course) / f"{name}.py"
-    stub = make_stub(exercise)
-    if path.is_file() and path.read_text("utf-8", errors="replace") != stub:
-        copy = keep_copy(course.root, path)
+    folder = students_folder(course)
+    path, stub = folder / f"{name}.py", make_stub(exercise).encode()
+    within = course.root if path.is_relative_to(course.root) else folder
+    if copy := keep_copy(path, within, course.root, unless=stub):
         click.echo(f"your file is kept as {short_path(copy)}")
-    path.write_text(stub, "utf-8")
+    write_file(path, within, stub)
     click.echo(f"{short_path(path)} is the stub again")
     return 0

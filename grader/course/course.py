@@ -291,6 +291,10 @@ def load_public(root: Path) -> Course:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
     except CourseError as error:
         raise CourseError(error.message, "download the course again") from None
+    for exercise in public.exercises:
+        if not exercise.name.isidentifier():  # it is part of paths
+            problem = f"{root / 'exercises' / PUBLIC_COURSE}: `{exercise.name}` names no exercise"
+            raise CourseError(problem, "download the course again")
     return Course(
         *(public.title, root, public.exercises, "public", public.points),
         mute_imports=public.mute_imports,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from pathlib import Path
 from types import UnionType
@@ -13,15 +14,17 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import msgspec
 
 from grader.errors import CourseError, did_you_mean
+from grader.report import without_controls
+from grader.trees import NotOpened, read_file
 
 MAX = 1e308  # excludes infinity
+MAX_BYTES = 16 << 20  # of a file of a course
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=MAX)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX)]
 Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 T = TypeVar("T", bound=msgspec.Struct)
-PARSERS = {".toml": tomllib.loads, ".json": json.loads}
 TIMES = (datetime, date, time)  # native in TOML, so text is not converted to them
 PLAIN = {
     "`int`": "a whole number",
@@ -34,10 +37,29 @@ PLAIN = {
 }
 
 
+def _load_json(text: str) -> Any:
+    """Return JSON data, which may be anybody's, without terminal controls in its texts."""
+    return _without_controls(json.loads(text))
+
+
+def _without_controls(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_without_controls(each) for each in data]
+    if isinstance(data, dict):
+        return {_without_controls(key): _without_controls(each) for key, each in data.items()}
+    return without_controls(data) if isinstance(data, str) else data
+
+
+PARSERS: Mapping[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": _load_json}
+
+
 def read_text(path: Path) -> str:
     """Return the text of a file of a course; raises `CourseError` that names the file."""
     try:
-        return path.read_text("utf-8")
+        text = read_file(path, path, MAX_BYTES).decode("utf-8")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    except NotOpened as error:
+        raise CourseError(f"{path} {error}") from None
     except OSError as error:
         raise CourseError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -52,7 +74,7 @@ def read_settings(path: Path, form: type[T], **added: Any) -> T:
     text = read_text(path)
     try:
         data = PARSERS[path.suffix](text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
     is_table = isinstance(data, dict)  # which JSON need not hold
     if is_table and (known := sorted(added.keys() & data.keys())):

@@ -1,6 +1,7 @@
 """Trained parameters of a student's exercises, kept between checks of the same code.
 
-A file in `.grader/` for each exercise. Without it nothing is lost but the time to train again.
+A file in `.grader/` for each exercise, which only the user who trained believes: whoever copies a
+folder may get it with another's. Without it nothing is lost but the time to train again.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Literal
 import msgspec
 
 from grader.course.course import Course
-from grader.files import STATE, write_whole
+from grader.files import STATE
 from grader.grading.code_text import code_tokens
 from grader.grading.diagnosis.kept import versions_of
+from grader.own_key import signed, signed_data
 from grader.sandbox import wire
 from grader.sandbox.host.training import Losses, Trained
+from grader.trees import NotOpened, read_file, write_file
 
 MAX_BYTES = 32 * 1024**2  # of a file that is read
 MAX_PROGRAMS = 4  # whose trainings are kept for one exercise: an edit that is undone costs nothing
@@ -71,7 +74,7 @@ def save_trainings(course: Course, name: str, key: str, trainings: Trainings) ->
     """Keep the trainings of a program, if that is possible."""
     kept = _load(course, name)
     kept.programs.pop(key, None)
-    with contextlib.suppress(OSError, wire.Malformed):
+    with contextlib.suppress(OSError, NotOpened, wire.Malformed):
         kept.programs[key] = {
             each: _KeptTraining(
                 {place: wire.pack_tensor(value) for place, value in training.state.items()},
@@ -80,18 +83,24 @@ def save_trainings(course: Course, name: str, key: str, trainings: Trainings) ->
             for each, training in trainings.items()
         }
         kept.programs = dict([*kept.programs.items()][-MAX_PROGRAMS:])
-        write_whole(_path(course, name), msgspec.msgpack.encode(kept))
+        data = signed(msgspec.msgpack.encode(kept), _purpose(name))
+        if data is not None:
+            write_file(_path(course, name), course.root, data, private=True)
 
 
 def _load(course: Course, name: str) -> _KeptTrainings:
     of = versions_of(course, name)
-    with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
-        path = _path(course, name)
-        if path.stat().st_size <= MAX_BYTES:
-            kept = msgspec.msgpack.decode(path.read_bytes(), type=_KeptTrainings)
+    with contextlib.suppress(OSError, NotOpened, ValueError, msgspec.MsgspecError):
+        stored = read_file(_path(course, name), course.root, MAX_BYTES)
+        if data := signed_data(stored, _purpose(name)):
+            kept = msgspec.msgpack.decode(data, type=_KeptTrainings)
             if kept.of == of:
                 return kept
     return _KeptTrainings(of, {})
+
+
+def _purpose(name: str) -> str:
+    return f"trainings of {name}"
 
 
 def _path(course: Course, name: str) -> Path:

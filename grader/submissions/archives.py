@@ -25,11 +25,12 @@ from tempfile import TemporaryDirectory
 from grader.files import DAMAGED_ZIP
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.notes import for_review, left_out, printable_text
-from grader.submissions.opening import MAX_ENTRIES, NotOpened, is_clutter, open_file
+from grader.submissions.opening import MAX_ENTRIES, is_clutter
 from grader.submissions.packed import MAX_RATIO, SMALL, PackedFile, TooLarge, UnreadableArchive
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.tars import tar_members
 from grader.submissions.zips import zip_members
+from grader.trees import NotOpened, open_file
 
 CODE = (".py", NOTEBOOK)  # suffixes of the files that can be graded
 OPENED = (".zip", ".tar", ".tar.gz", ".tgz")

@@ -14,8 +14,9 @@ from grader.course.stubs import is_untouched, only_code, untouched_text
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.syntax import top_level_names
 from grader.submissions.notebook import UnreadableNotebook, names_in_broken_cells, read_notebook
-from grader.submissions.opening import NotOpened, OwnFolder, read_file
+from grader.submissions.opening import OwnFolder
 from grader.submissions.reader.sharing import require_own_reader
+from grader.trees import NotOpened, read_file
 
 MAX_BYTES = 256 * 1024  # no solution to an exercise is longer
 MAX_NOTEBOOK_BYTES = 32 * 1024 * 1024  # a notebook also holds outputs and pictures

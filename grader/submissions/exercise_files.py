@@ -15,8 +15,8 @@ from grader.submissions.code_files import STUB, CodeFiles
 from grader.submissions.folders import Folders, exact_name, stem_of
 from grader.submissions.near_names import marked_copy_of
 from grader.submissions.notes import MAX_NAMED, for_review, left_out, printable_name, shortened
-from grader.submissions.opening import NotOpened, refusal
 from grader.submissions.other_files import OtherFiles, defined_note, near_note
+from grader.trees import NotOpened, refusal
 
 
 def find_exercise_files(path: Path, code: CodeFiles, notes: list[str]) -> dict[str, Path]:

@@ -11,7 +11,8 @@ from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.archives import CODE
 from grader.submissions.code_files import CodeFiles
 from grader.submissions.notes import for_review, left_out, printable_name
-from grader.submissions.opening import OwnFolder, refusal
+from grader.submissions.opening import OwnFolder
+from grader.trees import refusal
 
 MAX_WRAPPING = 4  # levels of folders that are searched
 MAX_FOLDERS = 500  # after so many folders, no deeper level is searched

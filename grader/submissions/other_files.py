@@ -20,8 +20,8 @@ from grader.submissions.code_files import STUB, UNREADABLE, WORK
 from grader.submissions.folders import Folders, exact_name
 from grader.submissions.near_names import marked_copy_of, resembled
 from grader.submissions.notes import MAX_NAMED, for_review, left_out, shortened
-from grader.submissions.opening import NotOpened, refusal
 from grader.submissions.reader.sharing import require_own_reader
+from grader.trees import NotOpened, refusal
 
 MAX_FILES = 300  # files with other names that are looked at
 MAX_BYTES = 64 * 1024 * 1024  # of them together

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,15 +21,17 @@ from msgspec import Struct
 
 from grader.course.course import Course
 from grader.errors import CourseError
-from grader.files import zipped
+from grader.files import DAMAGED_ZIP, zipped
 from grader.grading.code_text import without_remarks
 from grader.report import WrongStep
+from grader.trees import NotOpened, read_file
 
 FORMAT = 2
 FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
 PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
 INDEX = "index.json"
-MAX_BYTES = 64 * 1024**2  # of one part, unpacked
+MAX_BYTES = 64 * 1024**2  # of the file, and of one part, unpacked
+UNREADABLE = (*DAMAGED_ZIP, NotOpened, ValueError, RecursionError, msgspec.MsgspecError)
 OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)
 ROOM = Path(__file__).parent
 # What decides how programs answer, and how answers are recorded.
@@ -158,9 +161,9 @@ def path_of(course: Course) -> Path:
 def hashes_of_records(course: Course) -> dict[str, str]:
     """Return the hash of what each record was made from, by exercise; nothing without the file."""
     try:
-        with zipfile.ZipFile(path_of(course)) as archive:
+        with _opened(course) as archive:
             return msgspec.json.decode(_part(archive, INDEX), type=dict[str, str])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError):
+    except (OSError, KeyError, *UNREADABLE):
         return {}
 
 
@@ -172,17 +175,22 @@ def load_record(course: Course, name: str) -> Recorded | None:
     path = path_of(course)
     remedy = "download the course again"
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _opened(course) as archive:
             probes, data = (_part(archive, f"{name}/{part}") for part in (PROBES, ANSWERS))
         record = msgspec.msgpack.decode(data, type=Record)
         text = probes.decode()
     except (FileNotFoundError, KeyError):
         return None
-    except (OSError, ValueError, zipfile.BadZipFile, msgspec.MsgspecError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise CourseError(f"{path} cannot be read ({error})", remedy) from None
     if record.format != FORMAT:
         raise CourseError(f"{path} is of another version of the grader", remedy)
     return Recorded(text, record)
+
+
+def _opened(course: Course) -> zipfile.ZipFile:
+    path = path_of(course)
+    return zipfile.ZipFile(io.BytesIO(read_file(path, path, MAX_BYTES)))
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> bytes:

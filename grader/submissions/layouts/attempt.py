@@ -17,14 +17,8 @@ from grader.errors import RequestError
 from grader.report import Person
 from grader.submissions.archives import is_archive, is_code_or_opened, unopened_reason
 from grader.submissions.notes import MAX_NOTES, for_review, printable_name
-from grader.submissions.opening import (
-    IS_A_LINK,
-    NOT_REGULAR,
-    Entry,
-    NotOpened,
-    OwnFolder,
-    is_clutter,
-)
+from grader.submissions.opening import Entry, OwnFolder, is_clutter
+from grader.trees import IS_A_LINK, NOT_REGULAR, NotOpened
 
 UNKNOWN = Person()
 MAX_CLASS_ENTRIES = 1_000_000  # files and folders at the top of a class's folder

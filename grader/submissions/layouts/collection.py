@@ -35,14 +35,7 @@ from grader.submissions.notes import (
     printable_name,
     shortened,
 )
-from grader.submissions.opening import (
-    Entry,
-    NotOpened,
-    OwnFolder,
-    is_clutter,
-    open_file,
-    refusal,
-)
+from grader.submissions.opening import Entry, OwnFolder, is_clutter
 from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
@@ -55,6 +48,7 @@ from grader.submissions.submission import (
     accepted,
     read_submission,
 )
+from grader.trees import NotOpened, open_file, refusal
 
 MAX_ZIPS = 20  # in one attempt
 MAX_FOLDER_NAME = 50  # characters

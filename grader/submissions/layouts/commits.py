@@ -21,7 +21,8 @@ from pathlib import Path
 from grader.sandbox.confinement.layers import confine_program
 from grader.sandbox.confinement.limits import Confinement
 from grader.scratch import scratch_folder
-from grader.submissions.opening import NotOpened, OwnFolder, read_file
+from grader.submissions.opening import OwnFolder
+from grader.trees import NotOpened, read_file
 
 MAX_TEXT = 4 * 1024 * 1024  # bytes of a file in .git; a file of packed refs can be long
 MAX_COMMIT = 64 * 1024  # bytes of a commit with its message

@@ -35,8 +35,9 @@ from grader.submissions.layouts.commits import (
 )
 from grader.submissions.near_names import marked_copy_of, resembled
 from grader.submissions.notes import MAX_NAMED, for_review, printable_name, shortened
-from grader.submissions.opening import Entry, NotOpened, OwnFolder, read_file
+from grader.submissions.opening import Entry, OwnFolder
 from grader.submissions.reader.host import exercise_names
+from grader.trees import NotOpened, read_file
 
 PARENT = "-submissions"
 MAX_FILES = 1000  # of one commit or of one folder that are looked at

@@ -18,7 +18,6 @@ import yaml
 from grader.report import Person
 from grader.submissions.layouts.attempt import UNKNOWN
 from grader.submissions.notes import printable_text
-from grader.submissions.opening import NotOpened, read_file
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import (
     NONSENSE,
@@ -28,6 +27,7 @@ from grader.submissions.reader.exchange import (
 )
 from grader.submissions.reader.host import readers
 from grader.submissions.reader.sharing import require_own_reader
+from grader.trees import NotOpened, read_file
 
 METADATA = "submission_metadata.yml"
 MAX_BYTES = 64 * 1024 * 1024  # the file also holds the results of all submissions

@@ -20,8 +20,9 @@ from grader.submissions.layouts.attempt import (
     student_names,
     unsupported_note,
 )
-from grader.submissions.opening import Entry, NotOpened, read_file
+from grader.submissions.opening import Entry
 from grader.submissions.reader.host import exercise_names
+from grader.trees import NotOpened, read_file
 
 MAX_LOOKED_AT = 20  # files that are read to tell a class from one submission
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from grader.sandbox.confinement.layers import die_with, prepare
-from grader.submissions.opening import follow_no_link_below
 from grader.submissions.reader import messages
 from grader.submissions.reader.sharing import OwnReaderRequired, share_this_process
 from grader.submissions.reader_process.jobs import (
@@ -32,6 +31,7 @@ from grader.submissions.reader_process.jobs import (
     path_of,
     too_little_memory,
 )
+from grader.trees import follow_no_link_below
 
 CONNECTION = 3  # the descriptor of a reader's socket; all above it are closed
 TRANSFORMED = "transformed"  # a file in the private folder of a reader that has imported IPython
