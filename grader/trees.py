@@ -267,7 +267,13 @@ def link_on_the_way(path: Path, within: Path) -> Path | None:
     """
     names = _names_below(path, within)
     places = (Path(within, *names[:count]) for count in range(1, len(names) + 1))
-    return next((place for place in places if os.path.islink(place)), None)
+    return next((place for place in places if _is_link(place)), None)
+
+
+def _is_link(place: Path) -> bool:
+    """Return whether a file or folder is a link, or what Windows has for a link to a folder."""
+    is_junction = getattr(os.path, "isjunction", os.path.islink)  # from Python 3.12 on
+    return os.path.islink(place) or bool(is_junction(place))
 
 
 def _open(path: Path, within: Path, flags: int) -> int:

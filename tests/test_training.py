@@ -379,7 +379,9 @@ def test_a_given_seed_is_trained_with_whatever_was_kept(cli: Cli, course_that_tr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("content", [b"", b"no msgpack", b"\x92\xa1a\x80"])
+@pytest.mark.parametrize(
+    "content", [b"", b"no msgpack", b"\x92\xa1a\x80", bytes(32) + b"\x92\x90\x80"]
+)
 def test_what_was_kept_and_cannot_be_read_is_trained_again(
     course_that_trains: Path, grade: Grade, content: bytes
 ) -> None:
@@ -390,6 +392,24 @@ def test_what_was_kept_and_cannot_be_read_is_trained_again(
     (result,) = grade(course, {"scale": CODE}).exercises
     assert result.passed
     assert len(path.read_bytes()) > 100
+
+
+@pytest.mark.slow
+def test_what_somebody_else_has_kept_is_not_believed(
+    course_that_trains: Path, grade: Grade, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    course = load_course(course_that_trains)
+
+    def is_kept() -> bool:
+        (result,) = grade(course, {"scale": CODE}).exercises
+        return result.curves[0].kept
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    assert [is_kept(), is_kept()] == [False, True]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    assert [is_kept(), is_kept()] == [False, True]
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/nowhere")  # no key, so nothing is kept
+    assert [is_kept(), is_kept()] == [False, False]
 
 
 @pytest.mark.slow

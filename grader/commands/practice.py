@@ -21,6 +21,7 @@ from grader.commands.work import (
 from grader.course.course import PUBLIC_COURSE, Course, Exercise, find_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
+from grader.submissions.notes import printable_name
 from grader.submissions.submission import Submission
 
 
@@ -75,7 +76,8 @@ def show_overview(context: click.Context) -> None:
     except RequestError:
         known = sorted(Path.cwd().glob(f"*/exercises/{PUBLIC_COURSE}"))
         if known:  # most are called from the folder above it
-            click.echo("\n".join(f"cd {path.parent.parent.name}" for path in known))
+            names = (printable_name(path.parent.parent.name) for path in known)
+            click.echo("\n".join(f"cd {name}" for name in names))
         else:
             click.echo(f"{context.get_help()}\n\nBegin here: grader init")
     else:

@@ -24,7 +24,7 @@ from grader.course.policy import (
     check_names,
     make_policy,
 )
-from grader.course.settings import Count, Seconds, read_settings, read_text
+from grader.course.settings import Count, Seconds, read_bytes, read_settings, read_text
 from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
@@ -241,7 +241,7 @@ class Course:
         for path in paths:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()
-                yield path.read_bytes()
+                yield read_bytes(path)
 
     def needed(self, name: str) -> set[str]:
         """Return the exercises that one requires, directly or through others."""

@@ -53,15 +53,21 @@ def _without_controls(data: Any) -> Any:
 PARSERS: Mapping[str, Callable[[str], Any]] = {".toml": tomllib.loads, ".json": _load_json}
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file of a course; raises `CourseError` that names the file."""
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file of a course; raises `CourseError` that names the file."""
     try:
-        text = read_file(path, path, MAX_BYTES).decode("utf-8")
-        return text.replace("\r\n", "\n").replace("\r", "\n")
+        return read_file(path, path, MAX_BYTES)
     except NotOpened as error:
         raise CourseError(f"{path} {error}") from None
     except OSError as error:
         raise CourseError(f"{path}: {error.strerror}") from None
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file of a course; raises `CourseError` that names the file."""
+    try:
+        text = read_bytes(path).decode("utf-8")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise CourseError(f"{path}: not UTF-8 (byte {error.start})") from None
 
