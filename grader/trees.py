@@ -107,7 +107,7 @@ def _refusal_of(found: os.stat_result, *, is_given: bool) -> str:
         return IS_A_LINK
     if not stat.S_ISREG(found.st_mode):
         return NOT_REGULAR
-    return "is a hard link (hand in a copy)" if found.st_nlink > 1 and not is_given else ""
+    return "is a hard link (make a copy)" if found.st_nlink > 1 and not is_given else ""
 
 
 def follow_no_link_below(root: Path) -> None:
@@ -205,7 +205,8 @@ class _OpenFolder:
             descriptor = os.open(draft, _NEW_FILE, mode or 0o666, **self.at("dir_fd"))
             with os.fdopen(descriptor, "wb") as file:
                 if sys.platform != "win32" and (mode := mode or self._mode()) is not None:
-                    os.fchmod(descriptor, mode)
+                    with contextlib.suppress(OSError):  # some file systems have no modes
+                        os.fchmod(descriptor, mode)
                 file.write(content)
                 file.flush()
                 os.fsync(descriptor)
@@ -224,13 +225,14 @@ class _OpenFolder:
         return stat.S_IMODE(found.st_mode) & 0o777 if stat.S_ISREG(found.st_mode) else None
 
     def _sync(self) -> None:
-        """Wait until the names in the folder are on the disk; Windows opens no folders."""
+        """Wait until the names in the folder are on the disk, where that is possible."""
         if sys.platform != "win32" and self.descriptor is not None:
-            readable = os.open(".", _FOLDER, dir_fd=self.descriptor)
-            try:
-                os.fsync(readable)
-            finally:
-                os.close(readable)
+            with contextlib.suppress(OSError):
+                readable = os.open(".", _FOLDER, dir_fd=self.descriptor)
+                try:
+                    os.fsync(readable)
+                finally:
+                    os.close(readable)
 
 
 @contextlib.contextmanager

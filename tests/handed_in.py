@@ -88,6 +88,6 @@ REFUSED = {
     "pipe": "is not a regular file",
     "socket": "is not a regular file",
     "folder": "is not a regular file",
-    "hard link": "is a hard link (hand in a copy)",
+    "hard link": "is a hard link (make a copy)",
     "link": "is a link",
 }

@@ -85,7 +85,7 @@ def test_a_hard_link_in_the_class_folder_is_nobodys_work(
     os.link(place(tmp_path, "s003.py") / "s003.py", tmp_path / "s004.py")
     found = read(tmp_path, tiny_course)
     for student in ("s001", "s002", "s003", "s004"):  # nobody can tell whose it was first
-        assert "is a hard link (hand in a copy)" in reason(found[student], tiny_course)
+        assert "is a hard link (make a copy)" in reason(found[student], tiny_course)
 
 
 def test_no_name_on_the_way_to_a_file_may_be_a_link(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_link_beside_a_zip_is_not_followed(tmp_path: Path, course: Course) -> 
     assert {
         "masked_softmax.py is a link and was left out; needs review",
         "feed_forward is a link and was left out; needs review",
-        "feed_forward.py is a hard link (hand in a copy) and was left out; needs review",
+        "feed_forward.py is a hard link (make a copy) and was left out; needs review",
     } <= set(found.notes)
 
 
@@ -216,4 +216,4 @@ def test_what_one_student_hands_in_costs_that_student_alone(
     advice = {student: (tmp_path / f"out/reports/{student}.json").read_text() for student in none}
     assert "b.zip is not a regular file and was left out" in advice["s003"]
     assert "scale.py is a link and was left out" in advice["s004"]
-    assert "b.zip is a hard link (hand in a copy) and was left out" in advice["s005"]
+    assert "b.zip is a hard link (make a copy) and was left out" in advice["s005"]

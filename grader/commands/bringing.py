@@ -21,11 +21,13 @@ from grader import trees
 from grader.commands.options import short_path
 from grader.errors import RequestError
 from grader.files import STATE
+from grader.submissions.notes import folded
 from grader.trees import NotOpened, link_on_the_way, open_file, read_file, remove_drafts
 
 LIST = ".handed-out.json"  # what was brought, by path, as hashes
 NEW = ".new"  # stands before the suffix of a new version that has a conflict
 MAX_LIST, MAX_FILE = 4 << 20, 64 << 20  # bytes
+MAX_NAMED = 5  # files in one message
 ELSEWHERE = "choose another folder"
 
 
@@ -135,7 +137,7 @@ def _hashes_of(names: Iterable[str], folder: Path) -> dict[str, str | None]:
 
     Raises `RequestError` that names everything in the way which is no file.
     """
-    hashes, refused = dict[str, str | None](), list[str]()
+    hashes, refused = dict[str, str | None](), dict[Path, str]()
     for name in names:
         try:
             with open_file(folder / name, folder) as file:
@@ -144,12 +146,11 @@ def _hashes_of(names: Iterable[str], folder: Path) -> dict[str, str | None]:
             hashes[name] = None
         except NotOpened as error:
             place = link_on_the_way(folder / name, folder) or folder / name
-            refused.append(f"{short_path(place)} {error}")
+            refused[place] = f"{short_path(place)} {error}"
         except OSError as error:
             raise RequestError(f"{error.filename}: {error.strerror}", ELSEWHERE) from None
     if refused:
-        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-        problem = f"{refused[0]}{more}, so nothing was written"
+        problem = f"{folded([*refused.values()], MAX_NAMED)}; so nothing was written"
         raise RequestError(problem, "remove it, and call this again")
     return hashes
 
