@@ -484,5 +484,10 @@ _CONTROL = re.compile(
 
 def clean(text: str) -> str:
     """Return a student's text without terminal controls, cut to a length that fits a report."""
-    text = _CONTROL.sub("", text)
+    text = without_controls(text)
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"
+
+
+def without_controls(text: str) -> str:
+    """Return a text without what moves a terminal's cursor or turns the text around."""
+    return _CONTROL.sub("", text)

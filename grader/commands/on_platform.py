@@ -20,7 +20,7 @@ from grader.commands import work
 from grader.course.course import Course, load_course
 from grader.course.visibility import after_due, for_student
 from grader.errors import InternalError, RequestError
-from grader.files import read_bounded
+from grader.files import make_way, put_file, read_bounded
 from grader.grading.seeds import fresh_secret, fresh_seed, seed_of_submission
 from grader.grading.session import with_grader
 from grader.report import Report
@@ -180,8 +180,6 @@ PLATFORMS: Mapping[str, Callable[[Path], None]] = {
 
 
 def _write(path: Path, data: object) -> None:
-    """Replace a file in one step: what was there stays until the new one is whole."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)  # it may be a link in a student's checkout
-    fresh.write_bytes(to_text(data).encode("utf-8", "replace"))
-    fresh.replace(path)
+    """Replace a file in one step, whatever a student has put there."""
+    make_way(path)
+    put_file(path, to_text(data))
