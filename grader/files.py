@@ -169,11 +169,7 @@ def make_way(path: Path) -> None:
     if not os.path.lexists(path):
         return
     aside = _unforeseen(path)
-    try:
-        path.rename(aside)  # which takes no permission for what is in a folder
-    except PermissionError:
-        path.parent.chmod(0o700)
-        path.rename(aside)
+    path.rename(aside)  # which takes no permission for what is in a folder
     if aside.is_dir() and not aside.is_symlink():
         shutil.rmtree(aside, ignore_errors=True)
     else:
