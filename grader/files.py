@@ -183,8 +183,9 @@ def _unforeseen(path: Path) -> Path:
 
 def _link_on_the_way(path: Path, roots: list[Path]) -> Path | None:
     """Return the first link that leads to a path in one of the folders; None if there is none."""
-    for start in path.parents:
-        if any(start.exists() and start.samefile(root) for root in roots if root.exists()):
+    there = [root for root in roots if os.path.exists(root)]
+    for start in filter(os.path.exists, path.parents):
+        if any(start.samefile(root) for root in there):
             place, depth = start, 0
             for name in path.parts[len(start.parts) : -1]:
                 place, depth = place / name, depth + (-1 if name == ".." else 1)
