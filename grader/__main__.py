@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 import warnings
 from io import TextIOWrapper
 
@@ -12,6 +13,8 @@ import click
 
 from grader.commands import commands
 from grader.errors import GraderError
+from grader.printing import without_orders_in_jobs
+from grader.report import without_controls
 from grader.stopping import stop_on_signals
 
 
@@ -59,6 +62,11 @@ def _can_encode(encoding: str) -> bool:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code; report every failure in a line or two."""
+    with without_orders_in_jobs():
+        return _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> int:
     # torch warns where NumPy is missing; the grader does not use it.
     warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
     # It also warns of memory that was taken before it counts, which is left out on purpose.
@@ -82,7 +90,7 @@ def run(arguments: list[str] | None = None) -> int:
         return 0
     except Exception as error:
         if os.environ.get("GRADER_DEBUG"):
-            raise
+            click.echo(without_controls(traceback.format_exc()), err=True)
         _print_error(
             f"the grader itself failed: {type(error).__name__}: {error}",
             "GRADER_DEBUG=1 grader …   shows the traceback; please report it",
@@ -91,6 +99,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _print_error(message: str, remedy: str) -> None:
+    """Print a message, in which names of a stranger's files may stand: they begin no line."""
+    message, remedy = (without_controls(text).replace("\n", "\n  ") for text in (message, remedy))
     with contextlib.suppress(OSError, ValueError):  # the exit code says it as well
         click.echo(click.style("grader: ", fg="red", bold=True) + message, err=True)
         if remedy:

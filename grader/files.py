@@ -12,6 +12,8 @@ import errno
 import hashlib
 import io
 import os
+import re
+import shutil
 import struct
 import sys
 import zipfile
@@ -22,7 +24,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from grader.trees import draft_name
+from grader.trees import NotOpened, draft_name, write_file
 
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip can say
 UNIX, REGULAR = 3, 0o100000  # the system of the file modes in a zip, and what is no folder or link
@@ -126,6 +128,57 @@ def write_whole(path: Path, content: str | bytes) -> None:
             file.buffer.write(content)
         else:
             file.write(content)
+
+
+# What a shell calls its own output; whoever names one of these wants it written to.
+OUTPUTS = re.compile(r"/dev/(stdout|stderr|null|tty|fd/\d+)|/proc/self/fd/\d+")
+
+
+def put_file(path: Path, content: str, *, below: Iterable[Path] = ()) -> None:
+    """Write a file in the place of whatever has its name, and follow none of it.
+
+    In a folder that somebody else has filled, that may be a link, a pipe, or a second name of
+    another file. Raises `OSError` if it is a folder, or if the way to it leads through a link in
+    one of the folders `below`. The file keeps the mode that it had.
+    """
+    data = content.encode("utf-8", "replace")
+    if OUTPUTS.fullmatch(str(path)):
+        path.write_bytes(data)
+        return
+    if link := _link_on_the_way(path.absolute(), list(below)):
+        raise OSError(errno.ELOOP, f"{link} is a link")
+    path.absolute().parent.stat()  # a folder that is not there is a mistyped one
+    try:
+        write_file(path.absolute(), path.absolute().parent, data)
+    except NotOpened as error:
+        raise OSError(errno.ELOOP, f"{path} {error}") from None
+
+
+def make_way(path: Path) -> None:
+    """Take away whatever has a name, also a folder that cannot be emptied, and follow no link."""
+    if not os.path.lexists(path):
+        return
+    aside = path.with_name(draft_name(path))
+    path.rename(aside)  # which takes no permission for what is in a folder
+    if aside.is_dir() and not aside.is_symlink():
+        shutil.rmtree(aside, ignore_errors=True)
+    else:
+        aside.unlink()
+
+
+def _link_on_the_way(path: Path, roots: list[Path]) -> Path | None:
+    """Return the first link that leads to a path in one of the folders; None if there is none."""
+    there = [root for root in roots if os.path.exists(root)]
+    for start in filter(os.path.exists, path.parents):
+        if any(start.samefile(root) for root in there):
+            place, depth = start, 0
+            for name in path.parts[len(start.parts) : -1]:
+                place, depth = place / name, depth + (-1 if name == ".." else 1)
+                if depth < 0:  # it leads out of the folder again
+                    break
+                if place.is_symlink():
+                    return place
+    return None
 
 
 def open_private(path: Path, mode: Literal["a", "x"]) -> TextIOWrapper:

@@ -30,6 +30,7 @@ import grader.commands.work
 from grader.__main__ import run
 from grader.course.course import Course, load_course
 from grader.grading.session import with_grader
+from grader.printing import SYSTEMS
 from grader.report import ExerciseResult, Report
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.host.child import ONE_THREAD, ChildProcess
@@ -50,6 +51,8 @@ if (
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # Small tensors only wait for each other on several threads, and other tests for the cores.
 os.environ |= ONE_THREAD
+for name in SYSTEMS:  # a test that is about them sets them
+    os.environ.pop(name, None)
 os.environ.pop("PYTEST_ADDOPTS", None)  # meant for this run, not for those that tests start
 ChildProcess.popen = warm_popen()  # an import of torch costs more than most tests
 IN_MEMORY = Path("/dev/shm")  # if it has room: half of the time of some tests is that of a disk

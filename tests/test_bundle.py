@@ -144,8 +144,48 @@ def test_no_course_but_a_bundle_is_loaded_while_the_key_is_there(
     hand_in(tmp_path, {"mine/scale.py": tiny_solution})
     suite = tiny_copy / "reference/scale/test_hidden.py"
     spying = "import os\nassert 'GRADER_COURSE_KEY' not in os.environ\n"
+    spying += f"assert {key!r} not in open('/proc/self/environ').read()\n"
     suite.write_text(spying + suite.read_text().replace("from __future__ import annotations", ""))
     assert cli("check", tmp_path / "mine", "--course", tiny_copy).code == 0
+
+
+@pytest.mark.parametrize("way", ["environment", "file", "standard input"])
+def test_nobody_finds_the_key_in_the_environment_of_the_grader(
+    way: str, key: str, bundled: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    """Not even where the kernel keeps what a process began with."""
+    hand_in(tmp_path, {"mine/scale.py": tiny_solution})
+    (tmp_path / "key").write_text(f"{key}\n")
+    looks = "import grader.commands.check as c, os, runpy, sys\nrender = c.render\n"
+    looks += (
+        "def look(*a):\n    print(open(f'/proc/{os.getpid()}/environ').read(), file=sys.stderr)\n"
+    )
+    looks += "    return render(*a)\nc.render = look\nfrom grader.__main__ import main\nmain()\n"
+    options = {"file": ["--key-file", "key"], "standard input": ["--key-file", "-"]}.get(way, [])
+    command = [sys.executable, "-c", looks, "check", "mine", "--bundle", str(bundled), *options]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, KEY_VARIABLE: key},
+        input=key,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "PATH=" in done.stderr  # it has looked
+    assert key not in done.stderr
+
+
+@pytest.mark.parametrize("content", [None, "", "too-short"])
+def test_a_file_without_a_key_is_named_and_not_shown(
+    content: str | None, cli: Cli, key: str, bundled: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / key  # as if the key itself was given
+    if content is not None:
+        file.write_text(content)
+    said = cli("check", tmp_path, "--bundle", bundled, "--key-file", file)
+    assert (said.code, "--key-file" in said.err, key in said.err) == (2, True, False)
 
 
 # --- grading with it ------------------------------------------------------------------------------

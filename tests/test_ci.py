@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ from grader.course.bundle import KEY_VARIABLE, new_key
 ROOT = Path(__file__).parent.parent
 ACTION = ROOT / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
+DEPENDABOT = ROOT / ".github" / "dependabot.yml"
 PAGE = ROOT / "docs" / "ci.md"
+WRITTEN = ROOT / "grader" / "commands" / "handout_files"
+PINNED = re.compile(r"[\w/-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
 BIN = Path(sys.executable).parent
 MOST_IN_A_SUMMARY = 1 << 20  # bytes that GitHub shows of a step
 # Code that fails, and says as much as it can while it does.
@@ -50,10 +55,20 @@ def page_workflow() -> str:
 def handed(cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
     """The students' repository of the tiny course, for GitHub and for GitLab."""
     cli("build", "--course", tiny_copy)
-    folder = tmp_path / "homework"
-    assert cli("handout", folder, "--course", tiny_copy, "--ci", "github").code == 0
-    said = cli("handout", folder, "--course", tiny_copy, "--ci", "gitlab", "--update")
-    assert said.code == 0
+    return handed_out(cli, tiny_copy, tmp_path / "homework", "practice")
+
+
+@pytest.fixture
+def required(cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
+    """The same with the workflows that students cannot change."""
+    cli("build", "--course", tiny_copy)
+    return handed_out(cli, tiny_copy, tmp_path / "required", "required")
+
+
+def handed_out(cli: Cli, course: Path, folder: Path, kind: str) -> Path:
+    command = ("handout", folder, "--course", course, "--ci", kind)
+    assert cli(*command).code == 0
+    assert cli(*command, "--host", "gitlab", "--update").code == 0
     return folder
 
 
@@ -61,25 +76,115 @@ def handed(cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schema", ["github-actions", "github-workflows", "gitlab-ci"])
-def test_every_file_fits_the_published_schema(schema: str, handed: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "schema", ["github-actions", "github-workflows", "gitlab-ci", "dependabot"]
+)
+def test_every_file_fits_the_published_schema(
+    schema: str, handed: Path, required: Path, tmp_path: Path
+) -> None:
     example = tmp_path / "example.yml"
     example.write_text(page_workflow())
     files = {
         "github-actions": [ACTION],
-        "github-workflows": [WORKFLOW, handed / CI["github"], example],
-        "gitlab-ci": [handed / CI["gitlab"]],
+        "github-workflows": [
+            *(WORKFLOW, example, handed / CI["github"], required / CI["github"]),
+        ],
+        "gitlab-ci": [handed / CI["gitlab"], required / CI["gitlab"]],
+        "dependabot": [DEPENDABOT],
     }[schema]
     command = [str(BIN / "check-jsonschema"), "--builtin-schema", f"vendor.{schema}"]
     done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_files_use_the_same_release_of_each_action(handed: Path) -> None:
-    texts = [ACTION.read_text(), WORKFLOW.read_text(), page_workflow()]
-    texts.append((handed / CI["github"]).read_text())
-    used = set(re.findall(r"uses: (actions/[\w-]+)@(\S+)", "\n".join(texts)))
-    assert len({name for name, _ in used}) == len(used)
+def used_actions() -> list[str]:
+    """What stands behind `uses:` in the repository, the action, the page and the templates."""
+    files = [ACTION, PAGE, *(ROOT / ".github").rglob("*.yml"), *WRITTEN.glob("*.yml.j2")]
+    texts = "\n".join(path.read_text("utf-8") for path in files)
+    found = re.findall(r"^ *(?:- )?uses: *(.*)$", texts, re.MULTILINE)
+    return [each for each in found if not each.startswith("OWNER/attention-grader@COMMIT # v")]
+
+
+def test_every_action_is_pinned_by_commit_with_its_release_in_a_comment() -> None:
+    assert len(used_actions()) > 10
+    assert [each for each in used_actions() if not PINNED.fullmatch(each)] == []
+
+
+def test_the_files_use_the_same_release_of_each_action() -> None:
+    used = set(used_actions())
+    assert len({each.partition("@")[0] for each in used}) == len(used)
+
+
+def test_dependabot_keeps_the_actions_that_it_finds() -> None:
+    (update,) = yaml.safe_load(DEPENDABOT.read_text())["updates"]
+    assert (update["package-ecosystem"], update["directory"]) == ("github-actions", "/")
+
+
+def jobs_steps(workflow: Path) -> list[dict[str, Any]]:
+    (job,) = yaml.safe_load(workflow.read_text())["jobs"].values()
+    return list(job["steps"])
+
+
+def test_no_cache_is_used_where_a_student_could_fill_it(handed: Path, required: Path) -> None:
+    files = [ACTION, *(folder / file for folder in (handed, required) for file in CI.values())]
+    for file in files:
+        text = re.sub(r"#.*", "", file.read_text())
+        assert "cache" not in text.replace("--no-cache-dir", ""), file
+        installs = re.findall(r"python .*?-m pip install(.*)", text)
+        assert len(installs) == 1
+        assert installs[0].startswith(" --no-cache-dir ")
+
+
+def test_no_step_imports_from_the_checkout(handed: Path, required: Path) -> None:
+    for file in (ACTION, *(each / place for each in (handed, required) for place in CI.values())):
+        commands = re.findall(r"\bpython(?= -)(.*)", re.sub(r"#.*", "", file.read_text()))
+        assert len(commands) == 2
+        assert [each for each in commands if not each.startswith(" -P -m ")] == []
+        assert "requirements.txt" not in file.read_text()
+
+
+def test_reports_lie_outside_the_checkout_until_they_are_kept(handed: Path, required: Path) -> None:
+    action = yaml.safe_load(ACTION.read_text())["runs"]["steps"]
+    workflows = [jobs_steps(folder / CI["github"]) for folder in (handed, required)]
+    for steps in (action, *workflows):
+        by_name = {step["name"]: step for step in steps if "name" in step}
+        assert by_name["Keep the report"]["with"]["path"] == "${{ runner.temp }}/report.html"
+        assert "html=$RUNNER_TEMP/report.html" in by_name["Check"]["run"]
+
+
+def test_only_the_step_that_decrypts_has_the_key(required: Path) -> None:
+    workflow = yaml.safe_load((required / CI["github"]).read_text())
+    steps = jobs_steps(required / CI["github"])
+    with_key = [step.get("name") for step in steps if KEY_VARIABLE in str(step)]
+    assert with_key == ["Check"]
+    assert KEY_VARIABLE not in str(workflow["env"])
+    for step in yaml.safe_load(ACTION.read_text())["runs"]["steps"]:
+        assert (step["env"][KEY_VARIABLE] == "") == (step.get("name") != "Check")
+
+
+def test_the_required_workflow_runs_before_anything_of_a_students_is_there(
+    required: Path,
+) -> None:
+    workflow = yaml.safe_load((required / CI["github"]).read_text())
+    assert workflow[True] == "pull_request_target"  # `on`, as YAML reads it
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = jobs_steps(required / CI["github"])
+    kinds = [step.get("name") or step["uses"].partition("@")[0] for step in steps]
+    assert kinds.index("Install") < kinds.index("actions/checkout")
+    (checkout,) = [step["with"] for step in steps if "checkout" in step.get("uses", "")]
+    assert checkout["path"] == "handed-in"
+    assert checkout["persist-credentials"] is False
+    pins = workflow["env"]["PINS"]
+    assert f"torch=={version('torch').partition('+')[0]}" in pins
+    for needed in ("cryptography", "msgspec", "pytest"):
+        assert f"{needed}=={version(needed)}; python_version" in pins
+    assert "bundle" in workflow["env"]["GRADER"]
+
+
+def test_practice_says_that_it_is_worth_nothing_as_a_mark(handed: Path) -> None:
+    summary = [step.get("run", "") for step in jobs_steps(handed / CI["github"])]
+    assert any("worth nothing as a mark" in run and "STEP_SUMMARY" in run for run in summary)
+    assert any("worth nothing as a mark" in line for line in gitlab_job(handed)["script"])
 
 
 # --- the action -----------------------------------------------------------------------------------
@@ -126,14 +231,19 @@ def test_the_action_checks_and_keeps_to_what_github_shows(
 ) -> None:
     (handed / "exercises" / "scale.py").write_text(tiny_solution if case == "right" else LOUD)
     summary = tmp_path / "summary.md"
-    done = run_step(steps_of(ACTION)["Check"], handed, GITHUB_STEP_SUMMARY=str(summary))
+    (handed / "report.html").symlink_to("/proc/self/environ")
+    done = run_step(
+        *(steps_of(ACTION)["Check"], handed),
+        GITHUB_STEP_SUMMARY=str(summary),
+        RUNNER_TEMP=str(tmp_path),
+    )
     assert done.returncode == code, done.stderr
     lines = done.stdout.splitlines()
     end = lines.index(f"::{lines[0].removeprefix('::stop-commands::')}::")
     orders = [line for line in lines[end + 1 :] if line.startswith("::")]
     assert [order.partition(" ")[0] for order in orders] == ["::error"] * code
     assert 0 < summary.stat().st_size < MOST_IN_A_SUMMARY / 10  # for each exercise
-    assert (handed / "report.html").is_file()
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.slow
@@ -142,9 +252,10 @@ def test_the_action_takes_names_and_further_arguments(
 ) -> None:
     (handed / "exercises" / "scale.py").write_text(tiny_solution)
     step = steps_of(ACTION)["Check"]
-    assert step["env"].keys() == {"EXERCISES", "BUNDLE", "ARGUMENTS"}
-    step["env"] = {"EXERCISES": "scale exercises", "BUNDLE": "", "ARGUMENTS": "--seed 41"}
-    done = run_step(step, handed, GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"))
+    assert step["env"].keys() == {"EXERCISES", "COURSE", "BUNDLE", "ARGUMENTS", KEY_VARIABLE}
+    step["env"] |= {"EXERCISES": "scale exercises", "ARGUMENTS": "--seed 41"}
+    summary = str(tmp_path / "summary.md")
+    done = run_step(step, handed, GITHUB_STEP_SUMMARY=summary, RUNNER_TEMP=str(tmp_path))
     assert "repeat with --seed 41" in done.stdout
 
 
@@ -163,42 +274,65 @@ def test_the_action_grades_with_a_bundle(
     assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
     (handed / "exercises" / "scale.py").write_text(tiny_solution)
     step = steps_of(ACTION)["Check"]
-    step["env"] = {"EXERCISES": "exercises", "BUNDLE": str(file), "ARGUMENTS": ""}
-    secrets = {KEY_VARIABLE: key, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
-    done = run_step(step, handed, **secrets)
+    step["env"] |= {"BUNDLE": str(file), KEY_VARIABLE: key}
+    summary = str(tmp_path / "summary.md")
+    done = run_step(step, handed, GITHUB_STEP_SUMMARY=summary, RUNNER_TEMP=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "public checks" not in done.stdout
 
 
-def test_the_action_installs_itself_and_names_its_cache(tmp_path: Path) -> None:
-    steps, output = steps_of(ACTION), tmp_path / "output"
-    output.touch()
-    place = {"GITHUB_ACTION_PATH": str(ROOT), "GITHUB_OUTPUT": str(output)}
-    done = run_step(steps["Name the cache"], tmp_path, **place)
-    assert done.returncode == 0, done.stderr
-    said = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    assert re.fullmatch(r"[0-9a-f]{40,64}", said["pins"])
-    assert Path(said["folder"]).is_absolute()
+def test_the_action_installs_itself(tmp_path: Path) -> None:
     stub = tmp_path / "python"
     stub.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     stub.chmod(0o755)
     pins = str(ROOT / "constraints.txt")
     for bundle, wanted in (("", str(ROOT)), ("course.bundle", f"{ROOT}[bundle]")):
-        step = {**steps["Install"], "env": {"BUNDLE": bundle}}
-        done = run_step(step, tmp_path, PATH=str(tmp_path), **place)
-        assert done.stdout.splitlines() == ["-P", "-m", "pip", "install", "-c", pins, wanted]
+        step = {**steps_of(ACTION)["Install"], "env": {"BUNDLE": bundle}}
+        done = run_step(step, tmp_path, PATH=str(tmp_path), GITHUB_ACTION_PATH=str(ROOT))
+        options = ["-P", "-m", "pip", "install", "--no-cache-dir", "-c", pins]
+        assert done.stdout.splitlines() == [*options, wanted], done.stderr
     assert (ROOT / "pyproject.toml").is_file()
 
 
-def test_a_handed_out_workflow_asks_the_same_of_the_grader(handed: Path) -> None:
-    jobs = yaml.safe_load((handed / CI["github"]).read_text())["jobs"]
-    steps = {step["name"]: step for step in jobs["check"]["steps"] if "name" in step}
-    asked = steps_of(ACTION)["Check"]["run"]
-    bundle = '${BUNDLE:+--bundle "$BUNDLE"} '
-    defaults = {"$EXERCISES": "exercises", "$ARGUMENTS ": "", bundle: ""}
-    for name, value in defaults.items():
-        asked = asked.replace(name, value)
-    assert shlex.split(steps["Check"]["run"]) == shlex.split(asked)
+@pytest.mark.slow
+def test_the_required_workflow_grades_what_was_handed_in_with_the_bundle(
+    cli: Cli,
+    required: Path,
+    tiny_copy: Path,
+    tiny_solution: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever else a student has committed: modules, a settled result, tests that pass."""
+    monkeypatch.setenv(KEY_VARIABLE, key := new_key())
+    file = tmp_path / "course.bundle"
+    assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
+    workspace, temporary = tmp_path / "workspace", tmp_path / "temporary"
+    handed_in = workspace / "handed-in"
+    shutil.copytree(required, handed_in)
+    temporary.mkdir()
+    wrong = tiny_solution.replace("return x * factor", "return x + factor")
+    (handed_in / "exercises" / "scale.py").write_text(wrong)
+    (handed_in / "exercises" / "tests" / "test_scale.py").write_text("raise SystemExit(0)\n")
+    for name in ("pip", "grader", "torch", "sitecustomize", "conftest"):
+        (handed_in / f"{name}.py").write_text("raise SystemExit('imported')\n")
+    (handed_in / "report.html").symlink_to("/proc/self/environ")
+    steps = {step.get("name"): step for step in jobs_steps(required / CI["github"])}
+    step = {**steps["Check"], "env": {KEY_VARIABLE: key, "BUNDLE": str(file)}}
+    done = run_step(
+        *(step, workspace / step["working-directory"]),
+        GITHUB_ACTIONS="true",
+        GITHUB_STEP_SUMMARY=str(temporary / "summary.md"),
+        RUNNER_TEMP=str(temporary),
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "4 / 8" in done.stdout
+    assert "public checks" not in done.stdout
+    (remark,) = [line for line in done.stdout.splitlines() if line.startswith("::error ")]
+    assert "file=exercises/scale.py" in remark
+    for path in temporary.iterdir():
+        assert key not in path.read_text()
+    assert (temporary / "report.html").read_text().startswith("<!doctype html>")
 
 
 def test_the_page_gives_the_action_what_it_takes() -> None:
@@ -210,16 +344,70 @@ def test_the_page_gives_the_action_what_it_takes() -> None:
 # --- GitLab ---------------------------------------------------------------------------------------
 
 
+def gitlab_job(folder: Path) -> dict[str, Any]:
+    job = yaml.safe_load((folder / CI["gitlab"]).read_text())["grader"]
+    assert isinstance(job, dict)
+    return job
+
+
+def run_gitlab_job(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run the lines of a job, as one script that ends with the first that fails; pip says so."""
+    job = gitlab_job(folder)
+    own = {name: str(value) for name, value in job["variables"].items()}
+    (install,) = [line for line in job["script"] if "pip install" in line]
+    lines = [line if line != install else "echo install" for line in job["script"]]
+    place = {"CI_PROJECT_DIR": str(folder), "GITLAB_CI": "true"}
+    return run_step({"run": "\n".join(lines)}, folder, **own, **place, **variables)
+
+
 @pytest.mark.slow
-def test_the_job_for_gitlab_writes_what_it_keeps(handed: Path, tiny_solution: str) -> None:
-    job = yaml.safe_load((handed / CI["gitlab"]).read_text())["grader"]
+@pytest.mark.parametrize("committed", ["a link", "a folder", "nothing"])
+def test_the_job_for_gitlab_keeps_what_it_has_written_itself(
+    committed: str, handed: Path, tiny_solution: str, tmp_path: Path
+) -> None:
     wrong = tiny_solution.replace("return x * factor", "return x + factor")
     (handed / "exercises" / "scale.py").write_text(wrong)
-    install, check = job["script"]
-    assert install == "python -m pip install -r requirements.txt"
-    assert run_step({"run": check}, handed).returncode == 1
-    kept = [*job["artifacts"]["paths"], job["artifacts"]["reports"]["junit"]]
-    assert [name for name in kept if not (handed / name).is_file()] == []
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "report.html").write_text("mine")
+    if committed == "a link":
+        (handed / "grader-report").symlink_to(elsewhere)
+    elif committed == "a folder":
+        (handed / "grader-report").mkdir()
+        (handed / "grader-report" / "report.html").symlink_to(elsewhere / "report.html")
+        (handed / "grader-report" / "junit.xml").symlink_to("/proc/self/environ")
+    assert run_gitlab_job(handed).returncode == 1
+    artifacts = gitlab_job(handed)["artifacts"]
+    kept = [*artifacts["paths"], artifacts["reports"]["junit"]]
+    for path in (handed / name for name in kept):
+        assert path.is_file()
+        assert not path.is_symlink()
+    assert (elsewhere / "report.html").read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_the_required_job_for_gitlab_takes_the_key_from_a_file(
+    cli: Cli,
+    required: Path,
+    tiny_copy: Path,
+    tiny_solution: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, key := new_key())
+    file, key_file = tmp_path / "course.bundle", tmp_path / "key"
+    assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
+    key_file.write_text(key)
+    (required / "exercises" / "scale.py").write_text(tiny_solution)
+    (required / "grader.py").write_text("raise SystemExit('imported')\n")
+    place = {"GRADER_COURSE_BUNDLE": str(file), KEY_VARIABLE: str(key_file)}
+    done = run_gitlab_job(required, **place)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 / 8" in done.stdout
+    assert (required / "grader-report" / "junit.xml").is_file()
+    as_variable = {**place, KEY_VARIABLE: key}  # of the wrong type: the log must not show it
+    done = run_gitlab_job(required, **as_variable)
+    assert (done.returncode, key in done.stdout + done.stderr) == (2, False)
 
 
 # --- our own workflow -----------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import runpy
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -110,19 +112,48 @@ def test_autograder_leaves_no_result_if_the_grader_fails(bundle: Path, checkout:
     assert not (checkout / "result.json").exists()
 
 
-@pytest.mark.slow
-def test_autograder_replaces_a_link_and_follows_none(
-    cli: Cli, bundle: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+def folder_nobody_can_empty(path: Path) -> None:
+    (path / "inner" / "more").mkdir(parents=True)
+    (path / "inner").chmod(0o000)
+
+
+IN_THE_WAY = {
+    "a link": lambda path: path.symlink_to(path.parent.parent / "elsewhere"),
+    "a link to a folder": lambda path: path.symlink_to(path.parent.parent),
+    "a pipe": os.mkfifo,
+    "a folder": folder_nobody_can_empty,
+    "an unreadable file": lambda path: path.touch(0o000),
+}
+
+
+@pytest.mark.parametrize("kind", IN_THE_WAY)
+def test_autograder_writes_the_result_whatever_lies_there(
+    kind: str, cli: Cli, bundle: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (checkout / "result.json").rmdir()
     elsewhere = bundle.parent / "elsewhere"
-    (checkout / "result.json").symlink_to(elsewhere)
-    (checkout / "result.json.new").mkdir()  # whatever else is there is not in the way
+    elsewhere.write_text("mine")
+    for name in ("result.json", "result.json.new"):
+        IN_THE_WAY[kind](checkout / name)
     monkeypatch.chdir(checkout)
     assert cli("autograder", "grade", "classroom50", bundle).code == 0
-    assert not elsewhere.exists()
+    assert elsewhere.read_text() == "mine"
     assert not (checkout / "result.json").is_symlink()
     assert load(checkout / "result.json")["score"] == 0
+
+
+@pytest.mark.parametrize("kind", IN_THE_WAY)
+def test_the_script_takes_away_what_a_student_put_in_the_place_of_the_result(
+    kind: str, bundle: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "result.json").rmdir()
+    IN_THE_WAY[kind](checkout / "result.json")
+    checkout.chmod(0o500)
+    monkeypatch.chdir(checkout)
+    make_way = runpy.run_path(str(bundle / "autograder.py"))["make_way"]
+    make_way(Path("result.json"))
+    assert not os.path.lexists("result.json")
+    assert bundle.is_dir()
 
 
 def test_autograder_installs_what_lies_beside_it(
@@ -140,5 +171,5 @@ def test_autograder_installs_what_lies_beside_it(
     version, install, grade = asked.read_text().splitlines()
     assert version == "-P -m grader --version"
     pinned = bundle / "constraints.txt"
-    assert install == f"-P -m pip install --quiet -c {pinned} {bundle / WHEEL_NAME}"
+    assert install == f"-P -m pip install --quiet --no-cache-dir -c {pinned} {bundle / WHEEL_NAME}"
     assert grade == f"-P -m grader autograder grade classroom50 {bundle}"

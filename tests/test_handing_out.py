@@ -14,6 +14,7 @@ import pytest
 import yaml
 from commandline import Cli
 
+from grader import __version__
 from grader.commands.bringing import LIST
 from grader.course.course import Course
 
@@ -190,7 +191,7 @@ def handed(cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
     """The students' repository of the tiny course."""
     cli("build", "--course", tiny_copy)
     folder = tmp_path / "homework"
-    assert cli("handout", folder, "--course", tiny_copy, "--ci", "github").code == 0
+    assert cli("handout", folder, "--course", tiny_copy, "--ci", "practice").code == 0
     return folder
 
 
@@ -277,12 +278,15 @@ def test_the_steps_of_the_workflow_run(handed: Path, tiny_solution: str, tmp_pat
     workflow = yaml.safe_load((handed / ".github" / "workflows" / "grader.yml").read_text())
     steps = {step["name"]: step for step in workflow["jobs"]["check"]["steps"] if "name" in step}
     assert workflow["permissions"] == {"contents": "read"}
-    assert steps["Install"]["run"] == "python -m pip install -r requirements.txt"
+    install = 'python -P -m pip install --no-cache-dir "$GRADER" "$TORCH"'
+    assert steps["Install"]["run"] == install
+    assert workflow["env"]["GRADER"] == f"attention-grader=={__version__}"
     wrong = tiny_solution.replace("return x * factor", "return x + factor")
     (handed / "exercises" / "scale.py").write_text(wrong)
     summary = tmp_path / "summary.md"
     scripts = Path(sys.executable).parent
-    environment = {**os.environ, "GITHUB_STEP_SUMMARY": str(summary)}
+    environment = {**os.environ, "GITHUB_STEP_SUMMARY": str(summary), "GITHUB_ACTIONS": "true"}
+    environment["RUNNER_TEMP"] = str(tmp_path)
     environment["PATH"] = f"{scripts}{os.pathsep}{environment['PATH']}"
     run = subprocess.run(
         ["bash", "-e", "-c", steps["Check"]["run"]],
@@ -298,17 +302,47 @@ def test_the_steps_of_the_workflow_run(handed: Path, tiny_solution: str, tmp_pat
         "::error file=exercises/scale.py,line=1,title=Scale%3A 0 of 8 points::"
     )
     assert "0 / 8" in summary.read_text()
-    assert (handed / "report.html").is_file()
+    assert (tmp_path / "report.html").is_file()
 
 
-def test_the_steps_for_gitlab_are_those_of_its_format(
-    cli: Cli, tiny_copy: Path, tmp_path: Path
+KINDS = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}
+
+
+@pytest.mark.parametrize("host", KINDS)
+@pytest.mark.parametrize("kind", ["practice", "required"])
+def test_an_update_keeps_to_the_workflow_that_was_chosen(
+    kind: str, host: str, cli: Cli, tiny_copy: Path, tmp_path: Path
 ) -> None:
     cli("build", "--course", tiny_copy)
-    cli("handout", tmp_path / "homework", "--course", tiny_copy, "--ci", "gitlab")
-    job = yaml.safe_load((tmp_path / "homework" / ".gitlab-ci.yml").read_text())["grader"]
-    assert job["script"][1].startswith("grader check exercises --also junit=junit.xml")
-    assert job["artifacts"]["reports"] == {"junit": "junit.xml"}
+    handout = ("handout", tmp_path / "homework", "--course", tiny_copy)
+    said = cli(*handout, "--ci", kind, "--host", host)
+    assert said.code == 0
+    assert ("students cannot change it" in said.out) == (kind == "required")
+    workflow = tmp_path / "homework" / KINDS[host]
+    text = workflow.read_text()
+    assert f"--ci {kind}" in text
+    assert "is up to date" in cli(*handout, "--update").out
+    workflow.write_text(f"{text}# mine\n")
+    cli(*handout, "--update")
+    assert workflow.read_text() == f"{text}# mine\n"
+    assert len([path for path in KINDS.values() if (tmp_path / "homework" / path).exists()]) == 1
+
+
+def test_an_update_changes_the_kind_and_adds_a_host(
+    cli: Cli, handed: Path, tiny_copy: Path
+) -> None:
+    handout = ("handout", handed, "--course", tiny_copy, "--update")
+    assert cli(*handout, "--ci", "required").code == 0
+    assert "--ci required" in (handed / KINDS["github"]).read_text()
+    assert cli(*handout, "--ci", "gitlab").code == 0  # in the words of an older version
+    assert "--ci practice" in (handed / KINDS["gitlab"]).read_text()
+    assert "--ci required" in (handed / KINDS["github"]).read_text()
+
+
+def test_a_host_without_a_workflow_is_named(cli: Cli, tiny_copy: Path, tmp_path: Path) -> None:
+    cli("build", "--course", tiny_copy)
+    said = cli("handout", tmp_path / "homework", "--course", tiny_copy, "--host", "gitlab")
+    assert (said.code, "--ci practice --host gitlab" in said.err) == (2, True)
 
 
 PRINTS = (

@@ -334,7 +334,7 @@ def test_a_handout_holds_the_exercises_and_no_answer(
 ) -> None:
     """The repository for students has stubs and public tests, and no line of a solution."""
     folder = tmp_path / "handed"
-    assert cli("handout", folder, "--course", sampling, "--ci", "github").code == 0
+    assert cli("handout", folder, "--course", sampling, "--ci", "practice").code == 0
     assert (folder / "README.md").read_text("utf-8").startswith("# Sampling and losses in PyTorch")
     written = "\n".join(
         path.read_text("utf-8") for path in folder.rglob("*") if path.suffix in (".py", ".md")

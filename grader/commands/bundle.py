@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from grader.commands.options import FILE, OWN_COURSE, short_path
+from grader.commands.options import FILE, KEY_FILE, OWN_COURSE, short_path
 from grader.commands.own_wheel import files_below
-from grader.course.bundle import KEY_VARIABLE, new_key, seal, take_key
+from grader.course.bundle import new_key, seal, take_key
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.files import write_whole
@@ -25,8 +25,9 @@ from grader.files import write_whole
     help="The file to write.",
 )
 @click.option("--new-key", "prints_key", is_flag=True, help="Print a new key, and write nothing.")
+@KEY_FILE()
 @OWN_COURSE
-def bundle(file: Path, prints_key: bool, course: Course) -> int:
+def bundle(file: Path, prints_key: bool, key_file: str | None, course: Course) -> int:
     """Write what grading needs (reference/) into one encrypted file.
 
     \b
@@ -48,11 +49,11 @@ def bundle(file: Path, prints_key: bool, course: Course) -> int:
         path.relative_to(course.root).as_posix(): path.read_bytes()
         for path in files_below(course.reference)
     }
-    sealed = seal(files, take_key())
+    sealed = seal(files, take_key(key_file or ""))
     try:
         write_whole(file, sealed)
     except OSError as error:
         raise RequestError(f"cannot write {file}: {error.strerror}", "--out FILE") from None
     click.echo(f"wrote {short_path(file)}: {len(files)} files of {course.title}, encrypted")
-    click.echo(f"it opens with this {KEY_VARIABLE} alone")
+    click.echo("it opens with this key alone")
     return 0

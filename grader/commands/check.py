@@ -21,6 +21,8 @@ from grader.commands.options import (
 )
 from grader.course.course import Course
 from grader.errors import RequestError
+from grader.files import put_file
+from grader.printing import behind_filter
 from grader.reports import FORMATS, render
 from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.source import cannot_confine
@@ -108,9 +110,10 @@ def check(
         with progress_bar(len(request.names)) as on_exercise:
             report = work.check(request, source, seed, on_exercise)
     height = None if everything or output else terminal_height()
-    _deliver(render(report, form, height), form, output)
+    here = [Path.cwd(), *(path if path.is_dir() else path.parent for path in request.paths)]
+    _deliver(render(report, form, height), form, output, here)
     for other, path in also:
-        _deliver(render(report, other), other, path)
+        _deliver(render(report, other), other, path, here)
     if form == "text" and report.passed and sys.stdout.isatty():
         following = work.next_exercise(course, work.own_work(course))
         click.echo(f"  next: grader check {following}" if following else "  All done.")
@@ -134,15 +137,20 @@ def _parse_also(value: str) -> tuple[str, Path]:
     return form, Path(path)
 
 
-def _deliver(text: str, form: str, output: Path | None) -> None:
-    """Print a report or write it to a file; never print HTML to a terminal."""
+def _deliver(text: str, form: str, output: Path | None, here: list[Path]) -> None:
+    """Print a report or write it to a file; never print HTML to a terminal.
+
+    The folders `here` may be a stranger's: no link in them is followed.
+    """
     if output is None and form == "html" and sys.stdout.isatty():
         output = Path("grader-report.html")
     if output is None:
-        click.echo(text, nl=False)
+        # Those for GitHub are orders, in which a student's text is none.
+        stream = behind_filter(sys.stdout) if form == "github" else None
+        click.echo(text, file=stream, nl=False)
         return
     try:
-        output.write_text(click.unstyle(text), "utf-8")
+        put_file(output, click.unstyle(text), below=here)
     except OSError as error:
         raise RequestError(f"cannot write {output}: {error.strerror}", "--output FILE") from None
     click.echo(f"wrote {output}", err=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,32 +14,52 @@ from grader import __version__
 from grader.commands.bringing import LIST, bring, templates
 from grader.commands.build import refuse_stale
 from grader.commands.options import COURSE, PATH, short_path
+from grader.commands.own_wheel import pins
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
 from grader.course.course import NOTEBOOKS, Course
 from grader.errors import RequestError
+from grader.files import read_bounded
 
+KINDS = ("practice", "required")
+NOTE = "This is feedback and worth nothing as a mark, because students can change what decides it."
 CI = {"github": ".github/workflows/grader.yml", "gitlab": ".gitlab-ci.yml"}
 TEMPLATES = {"README.md": "README.md.j2", "requirements.txt": "requirements.txt.j2"}
 IGNORED = ".gitignore"
+MAX_WORKFLOW_BYTES = 1 << 20
 
 
 @click.command()
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option(
     "--ci",
-    type=click.Choice(list(CI)),
-    help="Have each push checked: on GitHub, with remarks beside the code, or on GitLab.",
+    type=click.Choice([*KINDS, *CI]),
+    metavar="practice|required",
+    help="Have each push checked. practice: feedback, worth nothing as a mark; required: with a "
+    "bundle, by a workflow that students cannot change.",
+)
+@click.option(
+    "--host", type=click.Choice(list(CI)), help="With --ci: whose workflow.  [default: github]"
 )
 @click.option("--update", is_flag=True, help="Bring a folder up to date that was written before.")
 @WITH_NOTEBOOKS
 @COURSE
-def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course: Course) -> int:
+def handout(
+    folder: Path,
+    ci: str | None,
+    host: str | None,
+    update: bool,
+    notebooks: bool,
+    course: Course,
+) -> int:
     """Write the repository that students get: no solution and no hidden test is in it.
 
     \b
-    grader handout ../homework                the exercises, a README, what to install
-    grader handout ../homework --ci github    and a workflow that checks each push
-    grader handout ../homework --update       after the course has changed
+    grader handout ../homework                  the exercises, a README, what to install
+    grader handout ../homework --ci practice    and a workflow that checks each push
+    grader handout ../homework --update         after the course has changed
+
+    What a workflow says decides a mark only where students can change neither it nor
+    what it runs: docs/ci.md says where that is, and --ci required is made for it.
 
     An update replaces what nobody has changed. What a student has changed stays as it is; if the
     course changed it as well, the new version is put beside it and named.
@@ -48,27 +70,50 @@ def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course:
         raise RequestError(f"{folder} was not handed out", f"grader handout {folder}")
     if is_there and not update:
         raise RequestError(f"{folder} was handed out before", f"grader handout {folder} --update")
-    if ci is None and update:
-        ci = next((name for name, file in CI.items() if (folder / file).is_file()), None)
+    workflows = {name: _kind_of(folder / file) for name, file in CI.items()} if update else {}
+    if ci in CI:  # the words of an older version
+        ci, host = "practice", ci
+    if ci is not None:
+        workflows[host or "github"] = ci
+    elif host is not None:
+        raise RequestError("--host says whose workflow --ci writes", f"--ci practice --host {host}")
+    kinds = {name: kind for name, kind in workflows.items() if kind is not None}
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
-    bring(files_of(course, ci, notebooks=notebooks), folder).echo(folder)
+    bring(files_of(course, kinds, notebooks=notebooks), folder).echo(folder)
+    for name in (name for name, kind in kinds.items() if kind == "required" and not update):
+        click.echo(f"\n{CI[name]} is for a place where students cannot change it: see docs/ci.md")
     if not update:
         click.echo(f"\nTry it as a student would: cd {short_path(folder)} && grader")
     return 0
 
 
-def files_of(course: Course, ci: str | None, *, notebooks: bool) -> dict[str, bytes]:
-    """Return all files of the students' repository, by their paths in it."""
+def _kind_of(workflow: Path) -> str | None:
+    """Return which of the workflows a file is, though it may be changed; None if there is none."""
+    if not workflow.is_file():
+        return None
+    text = read_bounded(workflow, MAX_WORKFLOW_BYTES).decode("utf-8", "replace")
+    return next((kind for kind in KINDS if f"handout --ci {kind}" in text), KINDS[0])
+
+
+def files_of(
+    course: Course, kinds: Mapping[str, str], *, notebooks: bool = False
+) -> dict[str, bytes]:
+    """Return all files of the students' repository, by their paths in it.
+
+    `kinds` says for each host which workflow it gets.
+    """
     made_from = templates("handout_files")
     wanted = {**TEMPLATES, IGNORED: "gitignore.j2"}
-    if ci is not None:
-        wanted[CI[ci]] = f"{ci}.yml.j2"
+    wanted |= {CI[host]: f"{host}-{kind}.yml.j2" for host, kind in kinds.items()}
     values = {
         "course": course,
         "grader": __version__,
         "torch": version("torch").partition("+")[0],
         "first": course.names[0],
-        "ci": ci,
+        "kinds": sorted(set(kinds.values())),
+        "note": NOTE,
+        "pins": pins("bundle").rstrip() if "required" in kinds.values() else "",
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
     }
     made = {place: made_from.get_template(name).render(values) for place, name in wanted.items()}
     return {

@@ -6,7 +6,9 @@ shows the prepared one that says so, and no student loses points for it.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,7 +22,7 @@ from grader.commands import work
 from grader.course.course import Course, load_course
 from grader.course.visibility import after_due, for_student
 from grader.errors import InternalError, RequestError
-from grader.files import read_bounded
+from grader.files import make_way, put_file, read_bounded
 from grader.grading.seeds import fresh_secret, fresh_seed, seed_of_submission
 from grader.grading.session import with_grader
 from grader.report import Report
@@ -29,7 +31,7 @@ from grader.reports.platforms import classroom50, gradescope, prairielearn
 from grader.sandbox.confinement.limits import Isolation
 from grader.submissions.layouts import Attempt, AttemptPart, collect
 from grader.submissions.submission import Submission
-from grader.trees import NotOpened, read_file, write_file
+from grader.trees import NotOpened, read_file
 
 COURSE, SETTINGS = "course", "settings.json"  # in the folder that was brought to the platform
 SHARED = "serverFilesCourse/attention_grader"  # that folder in PrairieLearn's course and jobs
@@ -186,6 +188,9 @@ PLATFORMS: Mapping[str, Callable[[Path], None]] = {
 
 
 def _write(path: Path, data: object) -> None:
-    """Replace a file in one step: what was there stays until the new one is whole."""
-    # The folder may be a student's checkout.
-    write_file(path, path.parent, to_text(data).encode("utf-8", "replace"))
+    """Replace a file in one step, whatever a student has put there, or done to its folder."""
+    with contextlib.suppress(OSError):
+        path.parent.chmod(path.parent.stat().st_mode | stat.S_IRWXU)
+    if path.is_dir() and not path.is_symlink():
+        make_way(path)
+    put_file(path, to_text(data))

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import click
 
-from grader.course.bundle import KEY_VARIABLE
+from grader.course.bundle import KEY_FILE_OPTION, KEY_VARIABLE, drop_key
 from grader.course.course import Course, find_course
 from grader.course.places import bundled_course, course_at
 from grader.errors import RequestError
@@ -26,6 +26,7 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
+KEY = "grader.key"  # that of the file with the bundle's key
 CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
 LIST_VARIABLE = "GRADER_COURSE_LIST"
 PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
@@ -45,6 +46,14 @@ OWN_COURSE = COURSE_FOLDER(
     "course", callback=lambda context, option, folder: find_course(folder or Path.cwd())
 )
 
+
+# For those who would keep the key out of the environment, which other programs read.
+KEY_FILE = functools.partial(
+    click.option,
+    KEY_FILE_OPTION,
+    metavar="FILE",
+    help=f"Read the bundle's key from FILE, - for standard input. Default: {KEY_VARIABLE}.",
+)
 
 # Before `--course`, which returns the course with these exercises.
 COURSE_LIST = click.option(
@@ -68,6 +77,11 @@ def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=lambda context, option, place: context.meta.update({BUNDLE: place}),
         help="The course as `grader bundle` has written it; anything else is refused.",
     )
+    key_file = KEY_FILE(
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, option, file: context.meta.update({KEY: file or ""}),
+    )
     course = click.option(
         "--course",
         metavar="PLACE",
@@ -75,7 +89,7 @@ def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The course: a folder, a zip of it, the address of one, or the name of an installed "
         "package. Default: this folder or the nearest one above it that holds a course.",
     )
-    return course(COURSE_LIST(bundle(command)))
+    return course(COURSE_LIST(bundle(key_file(command))))
 
 
 COURSE = _with_course
@@ -114,9 +128,9 @@ def _course(context: click.Context, place: str | None) -> Course:
     if bundle := context.meta[BUNDLE]:
         if place:
             raise RequestError("a bundle is a whole course", "leave out --course")
-        course = context.with_resource(bundled_course(bundle))
+        course = context.with_resource(bundled_course(bundle, context.meta[KEY]))
     else:
-        os.environ.pop(KEY_VARIABLE, None)  # nothing that is loaded now may find the key
+        drop_key()  # nothing that is loaded now may find it
         course = context.with_resource(course_at(place)) if place else find_course(Path.cwd())
     return course.choose(context.meta[CHOSEN])
 

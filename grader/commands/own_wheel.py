@@ -38,13 +38,13 @@ def make_wheel() -> bytes:
     return zipped({**files, f"{INFO}/RECORD": "\n".join([*record, ""]).encode()})
 
 
-def pins() -> str:
-    """Return constraints of pip for the versions that the grader runs with here.
+def pins(extra: str = "") -> str:
+    """Return constraints of pip for the versions that the grader, or one extra, runs with here.
 
     torch is pinned for every version of Python, and any other package for this one alone.
     """
     mine = f'python_version == "{sys.version_info.major}.{sys.version_info.minor}"'
-    versions = dict(sorted(_needed()))
+    versions = dict(sorted(_needed(extra)))
     lines = [f"torch=={versions.pop('torch')}"]
     return "\n".join([*lines, *(f"{n}=={v}; {mine}" for n, v in versions.items()), ""])
 
@@ -71,13 +71,14 @@ def _recorded(name: str, data: bytes) -> str:
     return f"{name},sha256={digest},{len(data)}"
 
 
-def _needed() -> Iterator[tuple[str, str]]:
+def _needed(extra: str) -> Iterator[tuple[str, str]]:
     """Yield name and version of everything that is installed because the grader needs it."""
     seen, waiting = {PROJECT}, [_installed()]
     while waiting:
         for requirement in waiting.pop().requires or ():
             named = REQUIREMENT.match(requirement)
-            if named is None or "extra" in requirement.partition(";")[2]:
+            marker = requirement.partition(";")[2]
+            if named is None or ("extra" in marker and not (extra and extra in marker)):
                 continue
             name = re.sub(r"[-_.]+", "-", named[0]).lower()
             found = _distribution(name) if name not in seen else None

@@ -20,8 +20,9 @@ import msgspec
 from grader.commands import work
 from grader.commands.options import LIST_VARIABLE, exit_code, progress_bar
 from grader.commands.standby_process import END_OF_ERRORS, CheckAnswer, CheckOrder
-from grader.course.bundle import KEY_VARIABLE
+from grader.course.bundle import drop_key
 from grader.course.course import load_course
+from grader.printing import behind_filter
 from grader.reports import render
 from grader.sandbox.host.source import WorkerSource
 
@@ -36,7 +37,7 @@ def standby() -> int:
     without a word if no order comes within ten minutes, or if the notebook ends that would give it;
     with an error if something ordered cannot be checked.
     """
-    os.environ.pop(KEY_VARIABLE, None)  # nothing that is loaded later may find the key
+    drop_key()  # nothing that is loaded later may find it
     with work.starting("process", again=True) as source:
         source.start()
         import grader.grading.grader  # noqa: F401, PLC0415, while other processes import torch, too
@@ -45,8 +46,8 @@ def standby() -> int:
             # What a suite prints is no answer.
             with contextlib.redirect_stdout(sys.stderr):
                 answer = _answer(msgspec.json.decode(line, type=CheckOrder), source)
-            click.echo(END_OF_ERRORS, nl=False, err=True)
-            click.echo(msgspec.json.encode(answer))
+            click.echo(END_OF_ERRORS, nl=False, file=behind_filter(sys.stderr))
+            click.echo(msgspec.json.encode(answer), file=behind_filter(sys.stdout))
     return 0
 
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import base64
 import binascii
+import ctypes
 import io
 import os
 import secrets
+import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import RequestError
-from grader.files import DAMAGED_ZIP, zipped
+from grader.files import DAMAGED_ZIP, LIBC, zipped
 
 if TYPE_CHECKING:  # the package is an extra
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-KEY_VARIABLE = "GRADER_COURSE_KEY"
+KEY_VARIABLE, KEY_FILE_OPTION = "GRADER_COURSE_KEY", "--key-file"
+MAX_KEY_FILE = 4096  # bytes
 MAGIC, VERSION = b"attention-grader course bundle ", b"1\n"
 KEY_BYTES, NONCE_BYTES = 32, 12
 MAX_BYTES = 64 << 20  # of the file, and of all files in it
@@ -34,21 +37,50 @@ def new_key() -> str:
     return base64.urlsafe_b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
-def take_key() -> bytes:
-    """Return the key in the environment, and take it out, so that no process inherits it.
+def take_key(file: str = "") -> bytes:
+    """Return the key in a file, or in the environment, out of which it is taken in any case.
 
-    Raises `RequestError` if it is missing, or is no key.
+    The file `-` is standard input. Raises `RequestError` if the key is missing, or is none.
     """
-    text = os.environ.pop(KEY_VARIABLE, "").strip()
+    text = drop_key()
+    place = f"the file of {KEY_FILE_OPTION}" if file else KEY_VARIABLE
+    if file:
+        try:
+            data = sys.stdin.buffer.read(MAX_KEY_FILE) if file == "-" else _start_of(Path(file))
+        except (OSError, ValueError) as error:  # whose name may be the key itself
+            problem = f"{place} cannot be read: {getattr(error, 'strerror', '') or 'no such file'}"
+            raise RequestError(problem, f"{KEY_FILE_OPTION} FILE, not the key") from None
+        text = data.decode("ascii", "replace").strip()
     if not text:
-        raise RequestError(f"{KEY_VARIABLE} is not set", "grader bundle --new-key   prints a key")
+        remedy = "grader bundle --new-key   prints a key"
+        raise RequestError(f"{place} is {'empty' if file else 'not set'}", remedy)
     try:
         key = base64.urlsafe_b64decode(text)
     except (binascii.Error, ValueError):
         key = b""
     if len(key) != KEY_BYTES:
-        raise RequestError(f"{KEY_VARIABLE} is no key", "grader bundle --new-key   prints one")
+        raise RequestError(f"{place} is no key", "grader bundle --new-key   prints one")
     return key
+
+
+def drop_key() -> str:
+    """Take the key out of the environment, and return it.
+
+    Nothing that is started or loaded later finds it. The kernel shows the environment that a
+    process began with (`/proc/PID/environ`), so the key is wiped there as well.
+    """
+    text = os.environ.get(KEY_VARIABLE, "")
+    if LIBC is not None and text:
+        LIBC.getenv.restype = ctypes.c_void_p
+        if place := LIBC.getenv(KEY_VARIABLE.encode()):
+            ctypes.memset(place, 0, len(os.fsencode(text)))
+    os.environ.pop(KEY_VARIABLE, None)
+    return text.strip()
+
+
+def _start_of(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_KEY_FILE)
 
 
 def is_bundle(data: bytes) -> bool:

@@ -37,12 +37,12 @@ def course_at(place: str) -> Iterator[Course]:
 
 
 @contextlib.contextmanager
-def bundled_course(place: str) -> Iterator[Course]:
+def bundled_course(place: str, key_file: str = "") -> Iterator[Course]:
     """Yield the course in a bundle, which is a file or has an address.
 
     Whoever asks for a bundle asks for what the key's owner has written: nothing else is opened.
     """
-    key, data = take_key(), _loaded(place)
+    key, data = take_key(key_file), _loaded(place)
     if not is_bundle(data):
         raise RequestError(f"{place} is no bundle", "grader bundle   writes one")
     with _unpacked(unseal(data, key)) as course:

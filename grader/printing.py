@@ -1,0 +1,83 @@
+"""What a command prints in a job of a CI system, which takes some lines for orders to itself.
+
+GitHub obeys a line that begins with `::`, and `##[` anywhere in one; Azure obeys `##vso[`, GitLab
+`section_start:`. Names of files, arguments and messages of errors can hold all of these, and they
+are a stranger's. So while a command runs in such a job, both its streams are filtered here, whoever
+writes to them. What is meant as an order is written to the stream behind the filter.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO, cast
+
+from grader.report import without_controls
+
+SYSTEMS = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD")  # each is a variable that is set in a job
+_AT_START = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+_ANYWHERE = re.compile(r"#(?=#\w*\[)|section_(?:start|end)(?=:)")
+
+
+def without_orders(text: str) -> str:
+    """Return whole lines of text so that no CI system finds an order in them."""
+    text = _AT_START.sub(r"\1: ", without_controls(text))
+    return _ANYWHERE.sub(lambda found: f"{found[0]} ", text)
+
+
+@contextlib.contextmanager
+def without_orders_in_jobs() -> Iterator[None]:
+    """In a job of a CI system, filter what is printed until the block ends."""
+    if not any(map(os.environ.get, SYSTEMS)):
+        yield
+        return
+    before = sys.stdout, sys.stderr
+    filtered = [_Filtered(stream) for stream in before]
+    sys.stdout, sys.stderr = (cast(TextIO, stream) for stream in filtered)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+        for stream in filtered:
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+                stream.finish()
+
+
+def behind_filter(stream: TextIO) -> TextIO:
+    """Return the stream that takes what is printed as it is: orders, or a protocol of our own."""
+    if isinstance(stream, _Filtered):
+        stream.finish()
+        return stream.stream
+    return stream
+
+
+class _Filtered:
+    """A stream that passes on whole lines only, because half a line does not show an order."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        """Write text, but keep a line that has not ended."""
+        *lines, self._line = (self._line + text).split("\n")
+        if lines:
+            self.stream.write(without_orders("\n".join([*lines, ""])))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts."""
+        for line in lines:
+            self.write(line)
+
+    def finish(self) -> None:
+        """Write a line that has not ended as well."""
+        rest, self._line = self._line, ""
+        self.stream.write(without_orders(rest))
+        self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
