@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -164,6 +164,9 @@ class Diagnosis(Explanation):
     repeat: str = ""  # a call that shows the first of them, as a program
     complete: bool = False  # whether the mistakes explain everything that is wrong
     signature: str = ""  # of what no known mistake explains; for the teacher alone
+    secret: str = ""  # the signature at a secret seed, which confirms it; for the teacher alone
+    # At that seed, those of the programs that teachers named a mistake after, by their hashes.
+    members: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ class Publisher:
 
     def _write_marks(self, compare: bool) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
-        course, tally = self.standings.course, ClassTally()
+        course, tally = self.standings.course, ClassTally(self.standings.named)
         errors_of = self.standings.ledger.review.errors_of
         similarity = Similarity(map(make_stub, course.exercises), errors_of)
         teams, compared = self.standings.ledger.teams(), set[str]()

@@ -30,7 +30,7 @@ from grader.sandbox.syntax import Unsearchable
 
 UNWRITTEN_MEMORY = re.compile(r"\b(torch\.|new_)empty(_like)?\(")
 MASKED = -1e4  # and below: what masks a score may be any such number, or -inf
-MAX_CATALOGUES = 64  # that one process keeps
+MAX_CATALOGUES = 96  # that one process keeps
 MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
 
 
