@@ -479,9 +479,10 @@ def printable(values: Any, form: str) -> Any:
     return rounded if math.isfinite(rounded) else str(values)
 
 
+# What is not seen and changes how the text around it is read: its direction, or tags within it.
+UNSEEN = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 _CONTROL = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+    rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]"
 )
 
 

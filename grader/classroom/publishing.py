@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -39,7 +38,6 @@ CLASS = "class"  # the setting with the fingerprint of the class's pages
 MAX_COMPARED = 5000  # students; comparing more submissions takes too long
 GROUP_SECONDS = 1.0  # pages are synced together when the last ones were that long ago
 NAMED = {errno.EISDIR, errno.ENAMETOOLONG, errno.EILSEQ}  # errors of one path, not of the disk
-_UNFINISHED = re.compile(r"\.\d+(-\d+)?\.(html|json|jsonl|md|csv)")  # of a run that was killed
 VIEWS = {".html": "html", ".json": "json", ".md": "markdown"}
 
 
@@ -67,12 +65,6 @@ class Publisher:
     why: str = "graded again"
     _pending: dict[str, _Pending] = field(default_factory=dict)
     _flushed: float = 0.0
-
-    def __post_init__(self) -> None:
-        folders = (self.out, *(self.out / name for name in (REPORTS, CODE, SIMILAR)))
-        for page in (page for folder in folders for page in folder.glob(".*")):
-            if _UNFINISHED.fullmatch(page.name):
-                page.unlink(missing_ok=True)
 
     def publish(self, student: str) -> Report | None:
         """Write a student's reports if changed; return the one that counts.
