@@ -479,11 +479,18 @@ def printable(values: Any, form: str) -> Any:
     return rounded if math.isfinite(rounded) else str(values)
 
 
+WIDE = 1e4  # from where a number is written as a power of ten, so that it stays short
+
+
+def fixed(number: float, digits: int, width: int = 0) -> str:
+    """Return a number with so many digits after the point, or as a power of ten if it is large."""
+    is_short = abs(number) < WIDE or not math.isfinite(number)
+    return (f"{number:.{digits}f}" if is_short else f"{number:.2g}").rjust(width)
+
+
 # What is not seen and changes how the text around it is read: its direction, or tags within it.
 UNSEEN = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
-_CONTROL = re.compile(
-    rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]"
-)
+_CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]")
 
 
 def clean(text: str) -> str:

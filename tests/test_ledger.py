@@ -336,7 +336,7 @@ def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_proce
 @pytest.mark.parametrize(
     ("holder", "says"),
     [
-        ("4711 another.example\n", "another grader, process 4711 on the machine another.example, is"),
+        ("4711 a.example\n", "another grader, process 4711 on the machine a.example, is at"),
         ("", "another grader is at work"),
         ("nonsense", "another grader is at work"),
     ],
