@@ -162,10 +162,11 @@ def _remove_drafts(folder: Path) -> None:
     another command of this machine, may still be in use: its process is alive.
     """
     with contextlib.suppress(OSError):
-        inner = [entry.path for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+        inner = [
+            Path(each.path) for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)
+        ]
         # A part of a class has a lock of its own, which another machine may hold.
-        shared = (path for path in inner if not Path(path, LOCK).exists())
-        for place in (folder, *shared):
+        for place in (folder, *(each for each in inner if not (each / LOCK).exists())):
             for entry in os.scandir(place):
                 draft = DRAFT.fullmatch(entry.name)
                 if draft and entry.is_file(follow_symlinks=False) and not _is_alive(int(draft[1])):
