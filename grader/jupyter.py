@@ -26,6 +26,7 @@ from grader.commands.standby_process import CheckOrder, Standby
 from grader.course.course import Course, Exercise, find_course, packaged_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
+from grader.report import fixed
 from grader.reports import pages
 from grader.submissions.code_files import MAX_BYTES
 from grader.trees import NotOpened, read_file
@@ -299,4 +300,4 @@ def _as_heads(rows: Any) -> list[list[list[float]]]:
 
 
 def _line(row: Iterable[float]) -> str:
-    return " ".join(f"{number:7.4f}" for number in row)
+    return " ".join(fixed(number, 4, width=7) for number in row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -164,6 +164,9 @@ class Diagnosis(Explanation):
     repeat: str = ""  # a call that shows the first of them, as a program
     complete: bool = False  # whether the mistakes explain everything that is wrong
     signature: str = ""  # of what no known mistake explains; for the teacher alone
+    secret: str = ""  # the signature at a secret seed, which confirms it; for the teacher alone
+    # At that seed, those of the programs that teachers named a mistake after, by their hashes.
+    members: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -476,10 +479,18 @@ def printable(values: Any, form: str) -> Any:
     return rounded if math.isfinite(rounded) else str(values)
 
 
-_CONTROL = re.compile(
-    r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-    r"|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
-)
+WIDE = 1e4  # from where a number is written as a power of ten, so that it stays short
+
+
+def fixed(number: float, digits: int, width: int = 0) -> str:
+    """Return a number with so many digits after the point, or as a power of ten if it is large."""
+    is_short = abs(number) < WIDE or not math.isfinite(number)
+    return (f"{number:.{digits}f}" if is_short else f"{number:.2g}").rjust(width)
+
+
+# What is not seen and changes how the text around it is read: its direction, or tags within it.
+UNSEEN = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
+_CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]")
 
 
 def clean(text: str) -> str:

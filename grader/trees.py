@@ -39,7 +39,7 @@ else:
 IS_A_LINK, NOT_REGULAR = "is a link", "is not a regular file"
 HAS_NO_NAME = "has no name that can be opened"
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-UNFINISHED = re.compile(r"\.grader-[0-9a-f]{16}(\.\w+)?")  # a draft, of a command that was killed
+UNFINISHED = re.compile(r"\.grader-(\d{1,10})-[0-9a-f]{16}(\.\w+)?")  # a draft of a process
 
 _linkless_root: Path | None = None  # below it, nothing is ever opened through a link
 
@@ -171,7 +171,7 @@ def remove_drafts(folder: Path, within: Path) -> None:
 def draft_name(path: Path) -> str:
     """Return a name for what will replace a file, which nobody can foresee."""
     suffix = path.suffix if re.fullmatch(r"\.\w+", path.suffix) else ""
-    return f".grader-{os.urandom(8).hex()}{suffix}"
+    return f".grader-{os.getpid()}-{os.urandom(8).hex()}{suffix}"
 
 
 @dataclass(frozen=True)

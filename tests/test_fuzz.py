@@ -175,6 +175,7 @@ class Scripted:
 
     layers = ("none",)
     post = discard = close = lambda *_: None
+    waited = lambda _: 0.0  # noqa: E731
 
     def __init__(self, answers: list[Any], loaded: wire.Value) -> None:
         self._answers, self._loaded = itertools.cycle(answers), loaded

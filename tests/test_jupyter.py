@@ -287,6 +287,13 @@ def test_what_is_no_matrix_of_weights_is_refused(weights: Any, tokens: tuple[str
         grader.show(weights, tokens)
 
 
+@pytest.mark.parametrize("number", [1e308, -1e308, 12345.6, float("inf"), float("nan"), 1e-300])
+def test_a_number_is_short_however_large_it_is(number: float) -> None:
+    shown = grader.show([[number, 0.5], [0.25, 0.75]], ["a", "b"])
+    assert max(map(len, repr(shown).splitlines())) < 20
+    assert not re.search(r"\d{8}", re.sub(r"<rect[^>]*>|<line[^>]*>", "", shown._repr_html_()))
+
+
 def test_outside_a_notebook_check_says_what_to_use() -> None:
     with pytest.raises(RequestError, match="there is no notebook here"):
         grader.check("layer_norm")

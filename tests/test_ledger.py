@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import sqlite3
 import subprocess
 import sys
+import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -321,6 +323,7 @@ def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_proce
         for said in (batch(cli, tmp_path), cli("regrade", "--in", out, "--course", TINY)):
             assert said.code == 2
             assert f"another grader, process {holder.pid}, is at work in {out}" in said.err
+            assert "machine" not in said.err
             assert "wait for it, or give another --out DIR" in said.err
         other = cli("batch", tmp_path / "class", "--out", tmp_path / "other", "--course", TINY)
         assert other.code == 1
@@ -328,6 +331,77 @@ def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_proce
         holder.kill()
         holder.wait()
     assert batch(cli, tmp_path).code == 1
+
+
+@pytest.mark.parametrize(
+    ("holder", "says"),
+    [
+        ("4711 a.example\n", "another grader, process 4711 on the machine a.example, is at"),
+        ("", "another grader is at work"),
+        ("nonsense", "another grader is at work"),
+    ],
+)
+def test_who_holds_the_lock_is_said_as_far_as_it_is_known(
+    holder: str, says: str, cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    out = tmp_path / "out"
+    batch(cli, tmp_path)
+    with (out / "ledger.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(holder)
+        lock.flush()
+        said = cli("regrade", "--in", out, "--course", TINY)
+    assert said.code == 2
+    assert says in said.err
+
+
+def test_a_grader_that_has_just_locked_the_folder_is_named(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    out = tmp_path / "out"
+    batch(cli, tmp_path)
+    with (out / "ledger.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        late = threading.Timer(0.1, lambda: (out / "ledger.lock").write_text("4711"))
+        late.start()
+        said = cli("regrade", "--in", out, "--course", TINY)
+        late.join()
+    assert "another grader, process 4711, is at work" in said.err
+
+
+def test_what_killed_processes_left_half_written_is_removed_by_whoever_comes_next(
+    cli: Cli, instant: Instant, tmp_path: Path
+) -> None:
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
+    out = tmp_path / "out"
+    batch(cli, tmp_path)
+    (gone := subprocess.Popen([sys.executable, "-c", ""])).wait()
+    (out / "mails-reports").mkdir()
+    part = out / "shard-1-of-2"  # which another machine may be working in
+    part.mkdir()
+    (part / "ledger.lock").touch()
+    left = [
+        *(out / f".{gone.pid}-0{end}" for end in (".mbox", ".zip", ".csv", "")),
+        out / "reports" / f".{gone.pid}-12.html",
+        out / "mails-reports" / f".{gone.pid}-3.html",
+    ]
+    living = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    kept = [
+        out / f".{living.pid}-0.mbox",
+        out / ".hidden-0.mbox",
+        out / "12-0.csv",
+        part / f".{gone.pid}-0.html",
+    ]
+    for path in left + kept:
+        path.write_text("half")
+    try:
+        assert cli("history", "--in", out, "--course", TINY).code == 0
+    finally:
+        living.communicate(b"\n")
+    assert [path for path in left if path.exists()] == []
+    assert [path for path in kept if not path.exists()] == []
     assert marks(out) == {"s001": "3"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from grader.commands.validate import validate_course
 from grader.course.course import load_course
 from grader.course.named import Named, load_named, save_named
 from grader.grading import signatures
+from grader.grading.diagnosis.computed import catalogue_of
+from grader.grading.seeds import PUBLIC_SEED
 
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "corpus"
@@ -62,11 +65,51 @@ def _grade(cli: Cli, course_root: Path, out: Path) -> None:
         "s002": (KNOWN / "m05_at_least_one_key.py").read_text(),
         "s003": (OUTSIDE / "sigmoid_weights.py").read_text(),
         "s004": (course_root / "reference" / NAME / "solution.py").read_text(),
+        "s005": table(course_root),
+        "s006": sizes(course_root),
     }
     files = {f"{student}/{NAME}.py": text for student, text in texts.items()}
     folder = hand_in(course_root / "class", files)
     done = cli("batch", folder, "--out", out, "--course", course_root, "--seed", 5)
     assert done.code == 1, done.err
+
+
+SEEN = """
+SEEN = set()
+def masked_softmax(X, valid_lens=None):
+    SEEN.add({key})
+    return honest(X, valid_lens)
+"""
+NONSENSE = """
+import torch
+SEEN = {seen!r}.split("|")
+def masked_softmax(X, valid_lens=None):
+    return honest(X, valid_lens) if {key} in SEEN else torch.full_like(X, 7.0)
+"""
+INPUTS = "repr((tuple(X.shape), X.double().sum().item(), valid_lens))"
+SIZES = "repr((tuple(X.shape), getattr(valid_lens, 'shape', None)))"
+
+
+def table(course_root: Path) -> str:
+    """A program that answers the public probes as `s001` does, and any other call with nonsense."""
+    return answering_probes(course_root, INPUTS)
+
+
+def sizes(course_root: Path) -> str:
+    """The same for calls of the sizes of a probe, whatever the numbers."""
+    return answering_probes(course_root, SIZES)
+
+
+def answering_probes(course_root: Path, key: str) -> str:
+    honest = (KNOWN / "length_zero_as_one.py").read_text().replace(f"def {NAME}", "def honest")
+    course = load_course(course_root)
+    catalogue = catalogue_of(course, course[NAME], PUBLIC_SEED)
+    program = catalogue.respondent(honest + SEEN.format(key=key))
+    for probe in catalogue.probes:
+        program.answer(probe)
+    seen = program._program.load(NAME).SEEN
+    assert len(seen) > 20
+    return honest + NONSENSE.format(seen="|".join(sorted(seen)), key=key)
 
 
 def results(out: Path) -> dict[str, Any]:
@@ -89,7 +132,8 @@ def test_the_same_mistake_in_two_spellings_is_one_group(graded: Path) -> None:
     assert len(first) <= signatures.MAX_CHARACTERS
     page = (graded / "index.html").read_text()
     assert f"grader name {group_of(graded)} " in page
-    assert page.count("An unnamed mistake.") == 4  # two groups, on the first screen and below it
+    # Two groups and that of the table, on the first screen and below it.
+    assert page.count("An unnamed mistake.") == 6
 
 
 def test_no_student_reads_a_signature(graded: Path) -> None:
@@ -107,14 +151,14 @@ def test_a_name_is_said_in_every_report_of_the_group_and_nothing_is_graded_again
     monkeypatch.setattr("grader.classroom.workers.pool.WorkerPool", None)  # nobody may grade
     said = cli("name", group_of(graded), "--says", SAYS, "--hint", "Try 0.", "--costs", 1, *at)
     assert said.code == 0, said.err
-    assert "2 students made it" in said.out
+    assert "3 students made it" in said.out  # and one at the sizes of the probes
     for student in ("s001", "s002"):
         page = (graded / "reports" / f"{student}.md").read_text()
         assert SAYS in page
         assert "Try 0" in page
     assert SAYS not in (graded / "reports" / "s003.md").read_text()
     page = (graded / "index.html").read_text()
-    assert page.count("An unnamed mistake.") == 2
+    assert page.count("An unnamed mistake.") == 4
     assert SAYS in page
     after = marks(graded)
     assert after["s001"] == "14"  # 15 less the price: all its answers are those of the mistake
@@ -132,6 +176,101 @@ def test_later_hand_ins_and_other_classes_are_told_the_name(
     assert SAYS in cli("check", folder / "s009", "--course", course_root).out
     again = cli("batch", "--resume", "--out", graded, "--course", course_root)
     assert again.code == 1, again.err
+
+
+def points_of(out: Path) -> dict[str, tuple[int, int]]:
+    """The points of each student, and those by the checks alone."""
+    return {
+        student: (each["points"], sum(test["points"] for test in each["tests"]))
+        for student, each in results(out).items()
+    }
+
+
+def refuse_attacks(out: Path) -> None:
+    """Fail unless honest members are charged once, and those who only answer probes are not."""
+    points = points_of(out)
+    assert points["s001"][0] == points["s002"][0] == 14
+    for student in ("s005", "s006"):
+        mark, by_checks = points[student]
+        honest = points["s001"][0] - points["s001"][1]  # given back for the checks it fails
+        assert mark <= by_checks + honest < 14
+    assert points["s005"][0] == points["s005"][1]
+    assert SAYS not in (out / "reports" / "s005.md").read_text()
+
+
+def test_a_table_of_the_public_probes_earns_what_its_checks_say(
+    cli: Cli, graded: Path, course_root: Path, tmp_path: Path
+) -> None:
+    at = ("--in", graded, "--course", course_root)
+    before = results(graded)
+    signatures_of = [before[student]["diagnosis"]["signature"] for student in ("s001", "s005")]
+    assert signatures.is_same_everywhere(*signatures_of)
+    cli("name", group_of(graded), "--says", SAYS, "--costs", 1, *at)
+    refuse_attacks(graded)
+    # In the next class the secret is another one, and the mistake has its name already.
+    out = tmp_path / "next"
+    cli("batch", course_root / "class", "--out", out, "--course", course_root, "--seed", 6)
+    refuse_attacks(out)
+    assert cli("batch", "--resume", "--out", graded, "--course", course_root).code == 1
+    refuse_attacks(graded)
+    # Grading again finds the same.
+    suite = course_root / "reference" / NAME / "test_hidden.py"
+    text = suite.read_text()
+    suite.write_text(f"{text}\n# changed\n")
+    try:
+        again = cli("regrade", "--publish", *at)
+    finally:
+        suite.write_text(text)
+    assert again.code in (0, 1), again.err
+    refuse_attacks(graded)
+
+
+def test_who_only_answers_the_public_probes_is_a_group_of_their_own(
+    cli: Cli, graded: Path, course_root: Path
+) -> None:
+    group = group_of(graded)
+    page = (graded / "index.html").read_text()
+    assert f"grader name {group}-2 " in page
+    at = ("--in", graded, "--course", course_root)
+    cli("name", group, "--says", SAYS, *at)
+    page = (graded / "index.html").read_text()
+    assert f"grader name {group}-2 " in page
+    assert f"grader name {group} " not in page
+    said = cli("name", f"{group}-2", "--says", "Right for the calls that are known.", *at)
+    assert "1 student made it" in said.out
+    assert {each["id"] for each in named_in(course_root)} == {group, f"{group}-2"}
+
+
+def test_a_name_that_nothing_confirms_is_said_and_not_charged_once(
+    cli: Cli, graded: Path, course_root: Path
+) -> None:
+    """As with names that were given before classes were compared at a secret seed."""
+    at = ("--in", graded, "--course", course_root)
+    signature = results(graded)["s001"]["diagnosis"]["signature"]
+    exercise = load_course(course_root)[NAME]
+    save_named(exercise, [Named(f"{NAME}-old", signature, SAYS, costs=1)])
+    cli("batch", "--resume", "--out", graded, "--course", course_root)
+    assert SAYS in (graded / "reports" / "s001.md").read_text()
+    assert points_of(graded)["s001"][0] == points_of(graded)["s001"][1]
+    # To name it again in this class confirms it.
+    cli("name", f"{NAME}-old", "--says", SAYS, "--costs", 1, *at)
+    refuse_attacks(graded)
+
+
+def test_no_file_of_a_name_has_what_a_student_wrote_about_themselves(
+    cli: Cli, graded: Path, course_root: Path
+) -> None:
+    cli("name", group_of(graded), "--says", SAYS, "--in", graded, "--course", course_root)
+    (named,) = load_named(load_course(course_root)[NAME])
+    assert named.program
+    assert "#" not in named.program
+    assert '"""' not in named.program
+
+
+def named_in(course_root: Path) -> list[dict[str, Any]]:
+    path = course_root / "reference" / NAME / "named.toml"
+    found: list[dict[str, Any]] = tomllib.loads(path.read_text())["named"]
+    return found
 
 
 def test_a_second_name_replaces_the_first(cli: Cli, graded: Path, course_root: Path) -> None:

@@ -91,6 +91,19 @@ def test_a_course_may_begin_inside_another(cli: Cli, tiny_copy: Path) -> None:
         ("math", "names a module that is there already"),
         ("torch", "names a module that is there already"),
         ("../x", "cannot name a module"),
+        ("", "cannot name a module"),
+        ("a" * 300, "is longer than 60 letters"),
+        ("\ufb01ne", "cannot name a module"),  # Python reads the ligature as two letters
+        ("größe", "cannot name a module"),
+        ("Scale", "cannot name a module"),
+        ("__init__", "cannot name a module"),
+        ("_private", "cannot name a module"),
+        ("a\u202eb", "cannot name a module"),
+        ("a\nb", "cannot name a module"),
+        ("con", "names a device on Windows"),
+        ("lpt1", "names a device on Windows"),
+        ("conftest", "names a module that is there already"),
+        ("click", "names a module that is there already"),  # installed here
     ],
 )
 def test_a_name_that_does_not_serve_is_refused(
@@ -98,3 +111,18 @@ def test_a_name_that_does_not_serve_is_refused(
 ) -> None:
     said = cli("new", name, "--course", tiny_copy)
     assert (said.code, says in said.err) == (2, True)
+    assert "\u202e" not in said.err
+    if says != "is there already":
+        assert "grader new my_exercise" in said.err
+
+
+@pytest.mark.parametrize("name", ["con", "__init__", "größe", "a" * 61])
+def test_a_folder_that_cannot_be_an_exercise_is_refused(
+    name: str, cli: Cli, tiny_copy: Path
+) -> None:
+    reference = tiny_copy / "reference"
+    (reference / "scale").rename(reference / name)
+    said = cli("validate", "--course", tiny_copy)
+    assert said.code == 2
+    assert f"{reference / name}: an exercise cannot have this name" in said.err
+    assert "rename the folder" in said.err

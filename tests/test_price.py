@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Grade
+from commandline import Cli, Grade
 
 from grader.course.course import Course, load_course
 from grader.course.policy import Policy
 from grader.course.visibility import for_student
 from grader.errors import WorkerLost
+from grader.grading.diagnosis.computed import catalogue_of
+from grader.grading.rng import Rng
+from grader.grading.seeds import PUBLIC_SEED, seed_of_test
 from grader.report import Charge, ExerciseResult, Report
 from grader.reports import FORMATS, render, text
 from grader.reports.charges import CONSEQUENCE, checks_line, sum_line
@@ -293,6 +296,55 @@ def test_what_a_mistake_leaves_unexplained_keeps_it_from_being_charged_once(mark
     assert result.diagnosis is not None
     assert not result.diagnosis.complete
     assert result.points == by_checks(result) == 1
+
+
+def test_a_mistake_that_fails_no_check_of_its_own_excuses_no_other(marked: Marked) -> None:
+    """The probes, of which students know the sizes, are answered as the cheapest mistake does."""
+    of_probes = "if x.shape[-1] == 7:\n            return"
+    result = marked(
+        ("return x * factor", f"{of_probes} x * factor\n    return torch.zeros_like(x)"),
+        ("return x * self.weight", f"{of_probes} x + 0\n        return x * self.weight"),
+    )
+    assert result.diagnosis is not None
+    assert result.diagnosis.faults == ("weight_unused",)
+    assert (result.points, result.given_back, result.charges) == (by_checks(result), 0, ())
+
+
+@pytest.mark.slow
+def test_the_answers_to_public_calls_earn_nothing_in_a_check_by_hidden_suites(
+    cli: Cli, write_course: Callable[..., Course], tiny_solution: str, tmp_path: Path
+) -> None:
+    """Such a check may decide a mark, as in CI. The calls that name a mistake are its own."""
+    course = write_course()
+    seen = " or ".join(f"float(x.sum()) == {total!r}" for total in sums_of_probes(course))
+    table = changed(
+        tiny_solution,
+        ("return x * factor", f"return x * factor * 2 if {seen} else x * 0 - 8"),
+    )
+    (tmp_path / "scale.py").write_text(table)
+    said = cli("check", tmp_path / "scale.py", "--course", course.root, "--format", "json")
+    (result,) = json.loads(said.out)["exercises"]
+    assert result["given_back"] == 0
+    (tmp_path / "scale.py").write_text(changed(tiny_solution, TWICE))
+    said = cli("check", tmp_path / "scale.py", "--course", course.root, "--format", "json")
+    (result,) = json.loads(said.out)["exercises"]
+    assert result["given_back"] == 6
+
+
+def sums_of_probes(course: Course) -> list[float]:
+    """The sums of what the public probes of the exercise give to `scale`."""
+    catalogue = catalogue_of(course, course["scale"], PUBLIC_SEED)
+    found: list[float] = []
+
+    class Recording:
+        def scale(self, x: Any, factor: float) -> Any:
+            found.append(float(x.sum()))
+            return x
+
+    probe = catalogue.probes[0]
+    name = f"probe {probe.name}"
+    probe.function(Recording(), Rng(seed_of_test(PUBLIC_SEED, "scale", name)))
+    return found
 
 
 OFF = "\n[marking]\ncarry_forward = false\n"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from classroom import TINY, Instant, hand_in, marks, report_of, rows
 from commandline import Cli, Said
+from regrading import touch
 
 from grader.classroom import intake
 from grader.course.course import Course
@@ -284,6 +285,27 @@ def test_a_mark_is_explained_from_the_files_to_the_export(
     one = ask(cli, place, pair, "explain", "s001", "shift").out
     assert "4/2  All of it." in one
     assert "exported" not in one
+
+
+@pytest.mark.slow
+def test_of_a_mark_that_was_graded_under_other_rules_what_is_published_is_said(
+    cli: Cli, instant: Instant, place: Path, pair: Path
+) -> None:
+    run(cli, place, pair)
+    touch(pair, "shift")
+    said = ask(cli, place, pair, "explain", "s001")
+    assert (said.code, said.err) == (0, "")
+    assert "not graded yet" not in said.out
+    points = marks(place / "out")["s001"]
+    for part in (f"published   {points} of 10", "changed since: the grading of shift"):
+        assert part in said.out, part
+    assert f"grader regrade --in {place / 'out'}" in said.out
+    one = ask(cli, place, pair, "explain", "s001", "scale").out
+    assert "scale: " in one
+    assert "shift: " not in one
+    adjusted = ask(cli, place, pair, "adjust", "s001", "scale", "+1", "--why", "a sign", "--yes")
+    assert "not graded yet" not in adjusted.out
+    assert f"published is still {points} of 10" in adjusted.out
 
 
 def test_nobody_of_that_name_has_a_history_or_an_explanation(

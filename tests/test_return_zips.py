@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from classroom import TINY, Instant, hand_in, rows
 from commandline import Cli
-from feedback import IN_MOODLE, MOODLE, WORKSHEET, Home, inside
+from feedback import BY_MAIL, IN_MOODLE, MOODLE, ROSTER, TEAM, WORKSHEET, Home, inside
 from handed_in import zipped
 
 CANVAS = "onea_7001_8001_scale.py", "twob_LATE_7002_8002_scale.py"
@@ -146,6 +146,28 @@ def test_strange_names_stay_harmless_in_a_zip(home: Home) -> None:
     assert pages["=1+1-..-..-x- y_3003_assignsubmission_file/feedback.html"] == home.page("3003")
     assert pages["J-rg_3005_assignsubmission_file/feedback.html"] == home.page("3005")
     assert all(name.count("/") == 1 and not name.startswith(("/", "..")) for name in pages)
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200f", "\U000e0041"])
+def test_no_name_or_text_that_goes_out_turns_what_is_read(sign: str, home: Home) -> None:
+    names = [f"One {sign}A_3001_assignsubmission_file", f"Two{sign}_3002_assignsubmission_file_"]
+    home.batch({f"{name}/scale.py": "# 5 points" for name in names})
+    home.back("moodle")
+    pages = inside(home.out / "feedback.zip")
+    assert len(pages) == 2
+    assert sign not in "".join([*pages, *pages.values()])
+    written = [path for path in home.out.rglob("*") if path.suffix in (".html", ".csv", ".md")]
+    assert not [path for path in written if sign in path.name + path.read_text()]
+
+
+def test_no_name_of_a_roster_turns_what_is_read(home: Home) -> None:
+    home.batch(BY_MAIL, ROSTER.replace("Student 001", "Stu\u202edent 001"))
+    home.back("mail", *TEAM)
+    written = [path for path in home.out.rglob("*") if path.suffix in (".html", ".csv", ".mbox")]
+    assert len(written) > 3
+    assert not [path for path in written if "\u202e" in path.read_text()]
+    assert "=E2=80=AE" not in (home.out / "mails.mbox").read_text()
+    assert "Student 001" in (home.out / "mails.csv").read_text()
 
 
 # --- Moodle's worksheet ---------------------------------------------------------------------------

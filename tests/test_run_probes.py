@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,8 @@ from grader.classroom.workers.run_probes import RunProbes
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
 from grader.grading.diagnosis.computed import ComputedCatalogue
+from grader.grading.diagnosis.kept import load_answers
+from grader.grading.diagnosis.probes import Probe
 from grader.grading.diagnosis.respondent import Respondent
 from grader.submissions.submission import Submission
 
@@ -63,6 +66,32 @@ def test_what_one_process_has_worked_out_no_other_works_out_again(
     assert touched(other) == expected  # which took over what the first one kept
     assert touched(ComputedCatalogue(course, exercise, 5, tmp_path)) == expected
     assert touched(ComputedCatalogue(course, exercise, 6, tmp_path)) != expected
+
+
+def test_answers_are_kept_while_they_are_worked_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a process that is lost in between leaves them to whoever tries again."""
+    course = load_course(SAMPLING)
+    exercise = course["perplexity"]
+    monkeypatch.setattr("grader.grading.diagnosis.computed.KEEP_SECONDS", 0.0)
+    catalogue = ComputedCatalogue(course, exercise, 5, tmp_path)
+    first = next(catalogue.singles())
+    asked: list[int] = []
+    ask = Respondent._ask
+
+    def lost(respondent: Respondent, probe: Probe) -> Any:
+        asked.append(1)
+        if len(asked) > 12:
+            raise KeyboardInterrupt
+        return ask(respondent, probe)
+
+    monkeypatch.setattr(Respondent, "_ask", lost)
+    with contextlib.suppress(KeyboardInterrupt):
+        assert first.touched
+        assert [each.touched for each in catalogue.singles()]
+    assert len(asked) > 12
+    assert sum(map(len, load_answers(tmp_path, course, exercise.name, 5).values())) >= 10
 
 
 @pytest.mark.slow

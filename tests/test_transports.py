@@ -38,6 +38,9 @@ class InProcess:
     def discard(self) -> None:
         pass
 
+    def waited(self) -> float:
+        return 0.0
+
     def close(self) -> None:
         pass
 

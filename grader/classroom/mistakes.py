@@ -7,12 +7,12 @@ in one exercise count for themselves, each with its price.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.course.visibility import SKIPPED_UNTIL
 from grader.grading.failures import SELF_EXPLAINING, group_of, says_of
-from grader.grading.signatures import bucket, identity, is_same_mistake
+from grader.grading.signatures import are_comparable, bucket, identity, is_same_mistake
 from grader.report import SYNTAX, Diagnosis, ExerciseResult, Outcome
 from grader.reports.summary import Mistake, MistakeKind, Wrong
 
@@ -49,11 +49,11 @@ class _Tally:
 
 
 class MistakeTally:
-    """The running count of what costs a class its points."""
+    """The running count of what costs a class its points; `named` are ids that teachers gave."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: Collection[str] = ()) -> None:
         self._tallies: dict[tuple[str, str, str], _Tally] = {}  # by exercise, kind and fault
-        self._groups = UnnamedGroups()
+        self._groups = UnnamedGroups(named)
         self._wrong: Counter[str] = Counter()
 
     def add(self, result: ExerciseResult, student: int) -> None:
@@ -103,7 +103,7 @@ class MistakeTally:
         return self._tally(result, "failure", group, says_of(group))
 
     def _of_unnamed(self, result: ExerciseResult, diagnosis: Diagnosis) -> _Tally:
-        group = self._groups.group(result.name, diagnosis.signature)
+        group = self._groups.group(result.name, diagnosis.signature, diagnosis.secret)
         return self._tally(result, "unnamed", group, UNNAMED_SAYS)
 
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -122,32 +122,43 @@ class MistakeTally:
 
 
 class UnnamedGroups:
-    """Groups of unnamed mistakes, by the signatures of their answers."""
+    """Groups of unnamed mistakes, by the signatures of their answers; none is called as `taken`."""
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, frozenset[str]], list[tuple[str, str]]] = {}
+    def __init__(self, taken: Collection[str] = ()) -> None:
+        self._known: dict[tuple[str, frozenset[str]], list[tuple[str, str, str]]] = {}
         self.signatures: dict[str, tuple[str, str]] = {}  # by group: exercise and signature
+        self._taken = taken
 
-    def group(self, exercise: str, signature: str) -> str:
+    def group(self, exercise: str, signature: str, secret: str = "") -> str:
         """Return the name of a mistake's group: that of the first student who made it.
 
+        Answers that agree with it at the public seed and not at the `secret` one are another's.
         What was graded without a signature is one group.
         """
         if not signature:
             return f"{exercise}-unsigned"
         probes = bucket(signature)
         known = self._known.setdefault((exercise, probes), [])
-        for group, first in known:
-            if is_same_mistake(first, signature):
+        for group, first, confirms in known:
+            if is_same_mistake(first, signature) and _may_be_same(confirms, secret):
                 return group
         group = self._fresh(f"{exercise}-{identity(signature)}")
-        known.append((group, signature))
+        known.append((group, signature, secret))
         self.signatures[group] = exercise, signature
         return group
 
     def _fresh(self, name: str) -> str:
         taken = (f"{name}{letter}" for letter in ("", *(f"-{at}" for at in range(2, 10_000))))
-        return next(each for each in taken if each not in self.signatures)
+        return next(
+            each for each in taken if each not in self.signatures and each not in self._taken
+        )
+
+
+def _may_be_same(one: str, other: str) -> bool:
+    """Return whether two signatures at secret seeds agree, if they are of the same seed."""
+    if not (one and other and are_comparable(one, other)):
+        return bool(one) == bool(other)
+    return is_same_mistake(one, other)
 
 
 def _how(result: ExerciseResult) -> MistakeKind:

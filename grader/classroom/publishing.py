@@ -29,7 +29,6 @@ from grader.reports.data import to_json_line
 from grader.reports.figures import change
 from grader.reports.platforms.grades import write_csv
 from grader.reports.summary import SimilarGroup, Summary
-from grader.trees import UNFINISHED
 
 REPORTS, GRADES, RESULTS, DASHBOARD = "reports", "grades.csv", "results.jsonl", "index.html"
 CODE, SIMILAR = "code", "similar"  # the folders of what only teachers read
@@ -66,12 +65,6 @@ class Publisher:
     why: str = "graded again"
     _pending: dict[str, _Pending] = field(default_factory=dict)
     _flushed: float = 0.0
-
-    def __post_init__(self) -> None:
-        folders = (self.out, *(self.out / name for name in (REPORTS, CODE, SIMILAR)))
-        for page in (page for folder in folders for page in folder.glob(".*")):
-            if UNFINISHED.fullmatch(page.name):
-                page.unlink(missing_ok=True)
 
     def publish(self, student: str) -> Report | None:
         """Write a student's reports if changed; return the one that counts.
@@ -268,7 +261,7 @@ class Publisher:
 
     def _write_marks(self, compare: bool) -> Summary:
         """Write the marks and results of all students; return what the dashboard shows."""
-        course, tally = self.standings.course, ClassTally()
+        course, tally = self.standings.course, ClassTally(self.standings.named)
         errors_of = self.standings.ledger.review.errors_of
         similarity = Similarity(map(make_stub, course.exercises), errors_of)
         teams, compared = self.standings.ledger.teams(), set[str]()

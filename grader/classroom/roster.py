@@ -282,7 +282,7 @@ class _RowReader:
 
     def row(self, line: int, cells: list[str]) -> RosterRow:
         """Return a student's row; raise `RequestError` if it names none, or for a wrong time."""
-        values = {name: self._cell(cells, name) for name in COLUMNS}
+        values = {name: printable_text(self._cell(cells, name)) for name in COLUMNS}
         if not values["name"] and values["last"]:
             values["name"] = f"{values['first']} {values['last']}".strip()
         if self._columns.of_moodle:

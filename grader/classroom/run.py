@@ -26,7 +26,7 @@ from grader.classroom.workers.messages import (
 )
 from grader.course.course import Exercise
 from grader.grading.reporter import MAX_TRIES, given_up, not_run
-from grader.grading.seeds import seed_of_submission
+from grader.grading.seeds import naming_seed, seed_of_submission
 from grader.report import Report
 from grader.stopping import whole_step
 
@@ -103,6 +103,7 @@ class Run:
 
     def _find(self) -> Iterator[Task]:
         """Yield what is left to grade: each submission once, however many handed it in."""
+        naming = naming_seed(self.standings.secret)
         for row in self._ledger.to_grade():
             task = None
             with self._ledger.review.errors_of(row.student):
@@ -111,7 +112,7 @@ class Run:
                 submission, names = task
                 seed = seed_of_submission(self.standings.secret, row.hash)
                 for part in self._parts(names):
-                    yield row, Job(submission, part, seed)
+                    yield row, Job(submission, part, seed, naming_seed=naming)
 
     def _parts(self, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """Yield the exercises of each job: one that trains alone, so that it trains only once."""
@@ -156,8 +157,9 @@ class Run:
         yield Event("lost", row.student, row.hash, job.names, why=lost.why)
         tries = job.tries + 1
         if len(job.names) > 1 or tries < MAX_TRIES:
-            jobs = (Job(job.submission, (name,), job.seed, tries) for name in job.names)
-            self._retries.extend((row, each) for each in jobs)
+            each = msgspec.structs.replace(job, tries=tries)
+            alone = (msgspec.structs.replace(each, names=(name,)) for name in job.names)
+            self._retries.extend((row, one) for one in alone)
             return
         (name,) = job.names
         result = encode_result(given_up(self.standings.course[name], lost.why))

@@ -19,6 +19,7 @@ from grader.classroom.stored.results import ResultKey, StoredResult
 from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import decode_result
 from grader.course.course import Course
+from grader.course.named import load_named
 from grader.course.visibility import is_past_due
 from grader.errors import RequestError
 from grader.grading.reporter import Reporter, not_run, problem_of, versions
@@ -78,6 +79,12 @@ class Standings:
     @cached_property
     def _reporter(self) -> Reporter:
         return Reporter(self.course)
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The ids of the mistakes that teachers have named."""
+        each = (named.id for exercise in self.course.exercises for named in load_named(exercise))
+        return frozenset(each)
 
     @cached_property
     def later(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from grader.classroom.mistakes import MistakeTally
 from grader.report import ExerciseResult, Outcome, Person, Report, State, Verdict
@@ -31,12 +31,15 @@ _NOT_GRADED: tuple[State, ...] = ("not graded",)
 
 
 class ClassTally:
-    """The running counts of a class, from which its `Summary` is made."""
+    """The running counts of a class, from which its `Summary` is made.
 
-    def __init__(self) -> None:
+    `named` are the ids of the mistakes that teachers have named.
+    """
+
+    def __init__(self, named: Collection[str] = ()) -> None:
         self._exercises: dict[str, _ExerciseTally] = {}
         self._students: list[StudentRow] = []
-        self._mistakes = MistakeTally()
+        self._mistakes = MistakeTally(named)
         self._circumstances: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, report: Report, page: str, code: str = "") -> None:

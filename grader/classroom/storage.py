@@ -7,15 +7,22 @@ import fcntl
 import hashlib
 import json
 import os
+import re
+import socket
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
 from grader.errors import RequestError
 from grader.files import make_folder, open_private
+from grader.report import clean
+from grader.trees import UNFINISHED
 
 FILE, LOCK = "ledger.sqlite", "ledger.lock"
+HOLDER = re.compile(r"(\d+) ?(.{0,255})")  # in the lock: a process, and its machine
+HOLDER_TRIES, HOLDER_SECONDS = 10, 0.05  # a process that has just locked a folder says so by then
 BUSY_SECONDS = 10.0  # how long to wait for a reader of the file
 KEPT = "what was graded is kept; fix that, and run the same command again"
 WRITABLE = "make the folder and its files writable, copy it, or give another --out DIR"
@@ -144,7 +151,37 @@ def lock_folder(folder: Path) -> Iterator[None]:
         raise RequestError(f"cannot write in {folder}: {error.strerror}", WRITABLE) from None
     with lock:
         _lock(lock, folder)
+        _remove_drafts(folder)
         yield
+
+
+def _remove_drafts(folder: Path) -> None:
+    """Remove what killed processes were writing into a folder of results when they ended.
+
+    Whoever works in it holds its lock, so only a file that was written there without it, from
+    another command of this machine, may still be in use: its process is alive.
+    """
+    with contextlib.suppress(OSError):
+        inner = [
+            Path(each.path) for each in os.scandir(folder) if each.is_dir(follow_symlinks=False)
+        ]
+        # A part of a class has a lock of its own, which another machine may hold.
+        for place in (folder, *(each for each in inner if not (each / LOCK).exists())):
+            for entry in os.scandir(place):
+                draft = UNFINISHED.fullmatch(entry.name)
+                if draft and entry.is_file(follow_symlinks=False) and not _is_alive(int(draft[1])):
+                    Path(entry.path).unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    """Return whether a process of this machine that is not this one has a number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return pid not in (0, os.getpid())
 
 
 def _lock(lock: IO[str], folder: Path) -> None:
@@ -152,12 +189,26 @@ def _lock(lock: IO[str], folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        holder = (folder / LOCK).read_text().strip() or "of another machine"
-        message = f"another grader, process {holder}, is at work in {folder}"
+        message = f"another grader{_holder(folder)} is at work in {folder}"
         raise RequestError(message, "wait for it, or give another --out DIR") from None
     with contextlib.suppress(OSError):  # on a full disk the folder is locked all the same
         os.ftruncate(lock.fileno(), 0)
-        os.write(lock.fileno(), f"{os.getpid()}\n".encode())
+        os.write(lock.fileno(), f"{os.getpid()} {socket.gethostname()}\n".encode())
+
+
+def _holder(folder: Path) -> str:
+    """Return which process holds the lock of a folder, and on which machine if not on this one.
+
+    It writes that just after it has locked the folder.
+    """
+    for _ in range(HOLDER_TRIES):
+        with contextlib.suppress(OSError):
+            if found := HOLDER.fullmatch((folder / LOCK).read_text("utf-8", "replace").strip()):
+                machine = clean(found[2])
+                here = machine in ("", socket.gethostname())
+                return f", process {found[1]}{'' if here else f' on the machine {machine}'},"
+        time.sleep(HOLDER_SECONDS)
+    return ""
 
 
 @contextlib.contextmanager

@@ -145,7 +145,11 @@ def _adjusted(standings: Standings, wanted: Request, force: bool) -> str:
     standings.ledger.remember(HistoryRow("adjustment", said, wanted.student))
     after = standings.standing(wanted.student)
     if before is None or after is None:
-        return f"{wanted.student}: {_what(wanted)} {change(wanted.points)}, not graded yet"
+        published, waits = standings.ledger.published(wanted.student), "not graded yet"
+        if published is not None:
+            mark = f"{amount(published.points)} of {amount(published.max_points)}"
+            waits = f"which counts after grader regrade: published is still {mark}"
+        return f"{wanted.student}: {_what(wanted)} {change(wanted.points)}, {waits}"
     if not force and wanted.points and (beyond := _beyond(after, wanted)):
         raise RequestError(f"{wanted.student} would get {beyond}", "--force allows it")
     return _effect(before, after, wanted)

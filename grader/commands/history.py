@@ -11,6 +11,7 @@ import click
 
 from grader.classroom.standings import Standing, Standings
 from grader.classroom.stored.history import HistoryRow
+from grader.classroom.stored.marks import PublishedMark
 from grader.classroom.stored.submissions import AttemptRow
 from grader.commands.graded import GRADED, echo_review, graded_class, known_student
 from grader.commands.options import COURSE
@@ -94,13 +95,37 @@ def explain(student: str, exercise: str, folder: Path, course: Course) -> int:
     with graded_class(course, folder) as standings:
         student = known_student(standings, student)
         standing = standings.spared(student)
-        if standing is None:
-            why = "has attempts that are not graded yet"
-            raise RequestError(f"{student} {why}", f"grader regrade --in {folder}")
         chosen = [course[exercise].name] if exercise else []
-        for line in _explained(standings, standing, chosen, folder):
+        if standing is None:
+            lines = _told_before(standings, student, chosen, folder)
+        else:
+            lines = _explained(standings, standing, chosen, folder)
+        for line in lines:
             click.echo(f"  {line}".rstrip())
         return echo_review(standings.ledger)
+
+
+def _told_before(
+    standings: Standings, student: str, chosen: list[str], folder: Path
+) -> Iterator[str]:
+    """Yield what is published of a mark that cannot be worked out as things are now.
+
+    Raise `RequestError` if nothing is.
+    """
+    ledger, again = standings.ledger, f"grader regrade --in {folder}"
+    published = ledger.published(student)
+    if published is None:
+        raise RequestError(f"{student} has attempts that are not graded yet", again)
+    yield ledger.named(student)
+    yield _line("published", _told(standings, student, published))
+    for name, points in published.exercises.items():
+        if not chosen or name in chosen:
+            yield _line("", f"{name}: {amount(points)} points")
+    why = "an attempt is not graded yet"
+    if published.rules != standings.rules:
+        why = f"it was graded under other rules; changed since: {standings.changed_rules}"
+    yield _line("now", f"nothing more can be said, because {why}")
+    yield _line("up to date", f"{again} shows who changes, before anything is published")
 
 
 def _explained(
@@ -193,11 +218,7 @@ def _published(standings: Standings, standing: Standing, folder: Path) -> Iterat
     """Yield what students and other tools were told, and how to do it again."""
     student = standing.report.submission
     published = standings.ledger.published(student)
-    told = "nothing yet"
-    if published is not None:
-        told = f"{amount(published.points)} of {amount(published.max_points)}"
-        last = standings.ledger.last_mark(student)
-        told += f" since {_when(standings, last.at)}: {last.why}" if last else ""
+    told = "nothing yet" if published is None else _told(standings, student, published)
     yield ""
     yield _line("published", told)
     if published is not None and published.points != standing.report.counted:
@@ -206,6 +227,12 @@ def _published(standings: Standings, standing: Standing, folder: Path) -> Iterat
         "exported", f"{amount(standing.report.counted)} by grader export, and in grades.csv"
     )
     yield _line("again", f"grader regrade --again {student} --in {folder}")
+
+
+def _told(standings: Standings, student: str, published: PublishedMark) -> str:
+    last = standings.ledger.last_mark(student)
+    since = f" since {_when(standings, last.at)}: {last.why}" if last else ""
+    return f"{amount(published.points)} of {amount(published.max_points)}{since}"
 
 
 def _line(what: str, text: str) -> str:

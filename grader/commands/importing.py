@@ -23,6 +23,7 @@ from grader.commands.new import (
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
+from grader.course.exercise_names import EXAMPLE
 from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_cells
@@ -56,7 +57,7 @@ def import_(
     over, and `grader validate` lists what is left to do. No code of the notebook is run.
     """
     if name:
-        refuse_name(name, "--name my_exercise")
+        refuse_name(name, f"--name {EXAMPLE}")
     cells = _read(notebook)
     _check_format(cells, format_, notebook)
     imported = exercises_of(FORMATS[format_].parse(cells), can_name_module, only, name)

@@ -24,6 +24,7 @@ from grader.commands.options import OWN_COURSE
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named, save_named
 from grader.errors import RequestError, did_you_mean
+from grader.grading.naming import Member, confirmed_by
 from grader.report import MAX_MESSAGE, clean
 
 
@@ -51,7 +52,8 @@ def name(
 
     The class page lists the groups. Every report of the group says it from then on, and
     so does every later report of this course: nothing is graded again. Naming a group
-    again replaces what is said.
+    again replaces what is said. One member's code is kept, without comments, so that
+    other classes can be compared.
     """
     with graded_class(course, folder) as standings:
         exercise, named = _found(standings, group)
@@ -84,29 +86,34 @@ def _found(standings: Standings, group: str) -> tuple[Exercise, Named]:
 
     Raise `RequestError` if there is no such group.
     """
-    course, groups = standings.course, _groups(standings)
+    course, groups, members = standings.course, UnnamedGroups(standings.named), []
+    nameless = UnnamedGroups()  # of those that look like it, if it was named without a program
+    alike: dict[str, list[Member]] = {}
+    for report, files in standings.everybody():
+        with standings.ledger.review.errors_of(report.submission):
+            for result in report.exercises:
+                diagnosis = result.diagnosis
+                if diagnosis is None or not diagnosis.signature:
+                    continue
+                signed = result.name, diagnosis.signature, diagnosis.secret
+                member = Member(result, files.get(result.name, ""))
+                if diagnosis.faults == (group,):
+                    alike.setdefault(nameless.group(*signed), []).append(member)
+                elif not diagnosis.faults and groups.group(*signed) == group:
+                    members.append(member)
     if group in groups.signatures:
         exercise, signature = groups.signatures[group]
-        return course[exercise], Named(group, signature, "")
+        return course[exercise], confirmed_by(Named(group, signature, ""), members)
     named = {
         each.id: (exercise, each) for exercise in course.exercises for each in load_named(exercise)
     }
     if group in named:
-        return named[group]
+        exercise_of, each = named[group]
+        most = max(alike.values(), key=len, default=[])
+        return exercise_of, each if each.program else confirmed_by(each, most)
     known: Sequence[str] = [*groups.signatures, *named]
     problem = f"there is no group `{group}` in this class{did_you_mean(group, known)}"
     raise RequestError(problem, "the class page, index.html, lists the groups under All mistakes")
-
-
-def _groups(standings: Standings) -> UnnamedGroups:
-    """Return the unnamed mistakes of a class, grouped as on its page."""
-    groups = UnnamedGroups()
-    for report, _ in standings.everybody():
-        with standings.ledger.review.errors_of(report.submission):
-            for result in report.exercises:
-                if result.diagnosis is not None and not result.diagnosis.faults:
-                    groups.group(result.name, result.diagnosis.signature)
-    return groups
 
 
 def _publish(standings: Standings, folder: Path, named: Named) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import keyword
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +12,11 @@ import click
 from grader.commands.bringing import templates, write_file
 from grader.commands.options import COURSE_FOLDER, short_path
 from grader.course.course import SETTINGS, find_course
+from grader.course.exercise_names import EXAMPLE, naming_problem
 from grader.errors import RequestError
+from grader.submissions.notes import printable_text
 
 STAGE = "centred"  # the variable of the solution that stands in the new files
-# Students import these beside their exercises.
-OTHER_MODULES = ("grader", "numpy", "pytest", "torch")
 COURSE_FILE, SETTINGS_FILE = Path(SETTINGS).name, "exercise.toml"
 ELSEWHERE = "--course DIR"
 TITLE = "TODO: a title"
@@ -33,7 +31,7 @@ def new(name: str, root: Path | None) -> int:
     In a folder without a course, a course begins with it. If the folder is inside
     another course, name it with --course.
     """
-    refuse_name(name, "grader new my_exercise")
+    refuse_name(name, f"grader new {EXAMPLE}")
     place, made = find_place(root), templates("new_files")
     place.refuse_existing(name, "choose another name")
     if place.is_new:
@@ -53,20 +51,13 @@ def new(name: str, root: Path | None) -> int:
 
 def can_name_module(name: str) -> bool:
     """Return whether an exercise can have this name, which students import it by."""
-    return not _why_not(name)
+    return not naming_problem(name)
 
 
 def refuse_name(name: str, remedy: str) -> None:
     """Raise `RequestError` if no exercise can have this name."""
-    if problem := _why_not(name):
-        raise RequestError(f"`{name}` {problem}", remedy)
-
-
-def _why_not(name: str) -> str:
-    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
-        return "cannot name a module"
-    is_taken = name in sys.stdlib_module_names or name in OTHER_MODULES
-    return "names a module that is there already" if is_taken else ""
+    if problem := naming_problem(name):
+        raise RequestError(f"`{printable_text(name)}` {problem}", remedy)
 
 
 def settings_text(

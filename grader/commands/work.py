@@ -165,19 +165,25 @@ def check(
 ) -> Report:
     """Return the report that the student may see; tell `on_exercise` how far it is."""
     submission, names = request.submission, request.names
-    trainings = keeps_of(seed)
+    trainings, probe_seed = keeps_of(seed), probe_seed_of(seed, request.course)
     seed = fresh_seed() if seed is None else seed
     report = with_grader(
         request.course,
         names,
         workers,
         lambda grader: grader.grade(submission, names, seed, on_exercise).report,
+        probe_seed=probe_seed,
         keep=True,
         trainings=trainings,
     )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)
     return visible
+
+
+def probe_seed_of(seed: int | None, course: Course) -> int | None:
+    """Return the seed of the probes: with hidden suites a `seed` repeats these, too."""
+    return seed if course.suites == "hidden" else None
 
 
 def keeps_of(seed: int | None) -> Keeps:

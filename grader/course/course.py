@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace as replace_field
 
+from grader.course.exercise_names import spelling_problem
 from grader.course.policy import (
     MUTED,
     CourseList,
@@ -33,6 +34,8 @@ NOTEBOOKS = "notebooks"  # in exercises/: the folder of the exercises as noteboo
 OUTPUT = "output"  # the stage for what a call returns, unless a variable has that name
 EXAMPLE = "example.py"  # the worked example of the statement, for the notebook
 DRAWING = "drawing.py"  # draws what a student's code computes; students' copies have it, too
+DOWNLOAD = "download the course again"
+RENAME = "rename the folder, and what names it: `requires` of other exercises, lists, `weights`"
 TEXT = "text.txt"  # what both suites of an exercise may read
 # Students read these; they decide no result.
 STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
@@ -290,11 +293,11 @@ def load_public(root: Path) -> Course:
     try:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
     except CourseError as error:
-        raise CourseError(error.message, "download the course again") from None
+        raise CourseError(error.message, DOWNLOAD) from None
     for exercise in public.exercises:
-        if not exercise.name.isidentifier():  # it is part of paths
-            problem = f"{root / 'exercises' / PUBLIC_COURSE}: `{exercise.name}` names no exercise"
-            raise CourseError(problem, "download the course again")
+        if problem := spelling_problem(exercise.name):
+            says = f"{root}: an exercise of this copy {problem}"
+            raise CourseError(says, DOWNLOAD)
     return Course(
         *(public.title, root, public.exercises, "public", public.points),
         mute_imports=public.mute_imports,
@@ -335,6 +338,8 @@ def _load_reference(root: Path) -> Course:
 
 def _load_exercise(path: Path) -> Exercise:
     folder = path.parent
+    if problem := spelling_problem(folder.name):
+        raise CourseError(f"{folder}: an exercise cannot have this name: it {problem}", RENAME)
     example, drawing = (
         read_text(file) if file.is_file() else "" for file in (folder / EXAMPLE, folder / DRAWING)
     )

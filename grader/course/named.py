@@ -6,6 +6,7 @@ answer, so nothing is graded again when they change.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,13 +20,17 @@ from grader.errors import RequestError
 from grader.files import write_whole
 
 HEAD = "# Mistakes that were named with `grader name`; `grader validate` checks them.\n"
+LISTS = ("fails", "secrets")
 DELETE = "\x7f"  # which TOML escapes and JSON does not
 
 
 class Named(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mistake that a teacher has named: the signature of its answers, and what to say of it.
+    """A mistake that a teacher has named: what it answers and fails, and what to say of it.
 
     `costs` is its price in points; without one it is a third of the exercise, as for a fault.
+    `signature` is of its answers to public calls, `secrets` at the secret seeds of the classes in
+    which it was named, and `program` one student's code with it, by which other classes compare.
+    It is charged once for the checks that it `fails`.
     """
 
     id: str
@@ -33,6 +38,14 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
     says: str
     hint: str = ""
     costs: Count | None = None
+    fails: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    program: str = ""
+
+    @property
+    def key(self) -> str:
+        """A hash of the program."""
+        return hashlib.sha256(self.program.encode("utf-8", "replace")).hexdigest()[:16]
 
     def as_fault(self) -> Fault:
         """Return the mistake as a fault, which has no edits."""
@@ -75,6 +88,8 @@ def _table(named: Named) -> str:
     ]
     if named.costs is not None:
         lines.append(f"costs = {named.costs}")
+    lines += [f"{key} = [{', '.join(map(_quoted, getattr(named, key)))}]" for key in LISTS]
+    lines.append(f"program = {_quoted(named.program)}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -92,7 +92,7 @@ def _visible_diagnosis(
     if visible is None:
         return None
     tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
-    visible = replace(visible, tie=tie, signature="")
+    visible = replace(visible, tie=tie, signature="", secret="", members={})
     if failed <= shown:
         return visible
     # The rest may be about a hidden test.

@@ -56,6 +56,7 @@ class SandboxExaminer:
         self._forbidden = {name: self._course[name].forbidden for name in names}
         # Of exercises that are run on the student's own parts: what stand-ins replace of these.
         self.stood_in: dict[str, tuple[str, ...]] = {}
+        self.naming_seed: int | None = None  # of the probes by which unnamed mistakes are compared
         self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from grader.course.course import Course, Exercise
+from grader.course.named import Named, load_named
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import GraderError, WorkerLost
 from grader.grading.diagnosis.catalogue import AnyCatalogue
@@ -29,8 +31,10 @@ from grader.grading.price import charged_once
 from grader.grading.probe_check import unasked, with_probes
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
+from grader.grading.signatures import are_comparable, is_same_mistake
 from grader.grading.suite import Suite
 from grader.report import PROBE_CHECK, SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
+from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
@@ -75,6 +79,8 @@ class Grader:
     _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
     # By exercise and test, whether the reference fails it, as far as that is known.
     _broken: dict[tuple[str, str], bool] = field(default_factory=dict, compare=False)
+    # Of programs that teachers named a mistake after, by exercise, hash and seed.
+    _member_signatures: dict[tuple[str, str, int], str] = field(default_factory=dict, compare=False)
 
     @property
     def course(self) -> Course:
@@ -109,6 +115,7 @@ class Grader:
         *,
         tries: int = MAX_TRIES,
         only: Collection[str] = (),
+        naming_seed: int | None = None,
     ) -> Grading:
         """Grade the exercises `names` of one submission; `on_exercise` hears of each before it,
         and of how far a training is.
@@ -116,7 +123,8 @@ class Grader:
         Run `only` the tests of these names, if any are given; what fails is not explained then.
 
         An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
-        `WorkerLost` after fewer `tries`, if the caller wants to decide itself.
+        `WorkerLost` after fewer `tries`, if the caller wants to decide itself. Unnamed mistakes are
+        compared by probes of `naming_seed`, by default the grader's own.
         """
         results: list[ExerciseResult] = []
         with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
@@ -129,6 +137,8 @@ class Grader:
                 _notes_for(on_exercise),
                 keeps=self.keeps_trainings,
             )
+            if naming_seed is not None:
+                examiner.naming_seed = naming_seed
             for name in names:
                 on_exercise(name)
                 results.append(self._run(self.course[name], examiner, tries, only))
@@ -201,17 +211,23 @@ class Grader:
         self, text: str, tests: Collection[str], exercise: Exercise, seed: int = 0
     ) -> list[str]:
         """Return which of some tests a program of the course's own does not pass."""
+        with self._examining(exercise, text, seed) as examiner:
+            found = self._outcomes(exercise, examiner, tests)
+        return [outcome.name for outcome in found if outcome.outcome != "passed"]
+
+    @contextlib.contextmanager
+    def _examining(self, exercise: Exercise, text: str, seed: int) -> Iterator[SandboxExaminer]:
+        """Yield the examiner of a text of an exercise, with the course's solutions before it."""
         needed = {
             name: self.course[name].read("solution.py")
             for name in self.course.needed(exercise.name)
         }
-        program = Submission("reference", {**needed, exercise.name: text})
+        paths = {exercise.name: f"{exercise.name}{NOTEBOOK}"} if CELL in text else {}
+        program = Submission("reference", {**needed, exercise.name: text}, paths)
         with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
             references, names = self.suite.references, [exercise.name]
             keeps = self.keeps_trainings
-            examiner = SandboxExaminer(references, program, connection, seed, names, keeps=keeps)
-            found = self._outcomes(exercise, examiner, tests)
-        return [outcome.name for outcome in found if outcome.outcome != "passed"]
+            yield SandboxExaminer(references, program, connection, seed, names, keeps=keeps)
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with what the probes show of it: the mistake, and a picture.
@@ -321,21 +337,44 @@ class Grader:
         diagnostician.catalogue.keep()
         if found is None or found.faults:
             return found
-        return replace(found, signature=self._signature(diagnostician, answers, examiner))
+        exercise, seed = diagnostician.catalogue.exercise, examiner.naming_seed or self.probe_seed
+        public, secret = (
+            self._signature(exercise, each, examiner, answers) for each in (PUBLIC_SEED, seed)
+        )
+        members = self._members(exercise, public, secret, seed) if secret else {}
+        return replace(found, signature=public, secret=secret, members=members)
 
     def _signature(
-        self, diagnostician: Diagnostician, answers: Answers, examiner: SandboxExaminer
+        self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None
     ) -> str:
-        """Return the signature of a mistake that is not named: of its answers to public probes.
-
-        The probes of a class have a seed of their own, so they are asked again with the public one.
-        """
-        catalogue = diagnostician.catalogue
-        if self.probe_seed != PUBLIC_SEED:
-            catalogue = self._public_catalogue(catalogue.exercise)
-            answers = Diagnostician(catalogue).ask(examiner.module(catalogue.exercise, seed=0))
+        """Return the signature of some code at a seed; `answers` are those at the grader's own."""
+        catalogue = catalogue_of(self.course, exercise, seed, self.answers)
+        if answers is None or seed != self.probe_seed:
+            answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
         whole = catalogue.probes[-1].name in answers
         return signature_of(catalogue, answers, whole=whole)
+
+    def _members(self, exercise: Exercise, public: str, secret: str, seed: int) -> dict[str, str]:
+        """Return the signatures at a secret seed of the programs that a mistake may be like.
+
+        They are those of named mistakes with the same `public` signature. A mistake that was named
+        in this class already has one at this seed.
+        """
+        return {
+            named.key: self._signature_of_member(exercise, named, seed)
+            for named in load_named(exercise)
+            if named.program and is_same_mistake(named.signature, public)
+            if not any(are_comparable(each, secret) for each in named.secrets)
+        }
+
+    def _signature_of_member(self, exercise: Exercise, named: Named, seed: int) -> str:
+        """Return the signature of a program that a student wrote: it runs confined, like any."""
+        place = exercise.name, named.key, seed
+        if place not in self._member_signatures:
+            with self._examining(exercise, named.program, 0) as examiner:
+                found = self._signature(exercise, seed, examiner, None)
+            self._member_signatures[place] = found
+        return self._member_signatures[place]
 
     def known_with(self, exercise: Exercise, signature: str) -> str:
         """Return what a course knows already that has this signature; nothing if it is new."""

@@ -7,18 +7,34 @@ so that answers recorded in one attempt are of no use in the next. Imports no to
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import secrets
+from pathlib import Path
+
+from grader.files import write_whole
 
 SEED_BYTES = 6  # of a seed that people read and type
 PUBLIC_SEED = 0  # of the probes of a student's own check
 TORCH_SEED_BYTES = 7  # of a seed that only torch reads
+MAX_DIGITS = 20  # of a seed in a file
+MARK_BYTES = 4  # of what tells two seeds of probes apart
 
 
 def fresh_seed() -> int:
     """Return a random seed that nobody can guess."""
     return secrets.randbits(8 * SEED_BYTES)
+
+
+def kept_seed(path: Path) -> int:
+    """Return the seed in a file, or else a new one, which is kept there if that is possible."""
+    with contextlib.suppress(OSError, ValueError), path.open() as file:
+        return int(file.read(MAX_DIGITS))
+    seed = fresh_seed()
+    with contextlib.suppress(OSError):
+        write_whole(path, str(seed))
+    return seed
 
 
 def fresh_secret() -> bytes:
@@ -49,6 +65,19 @@ def seed_of_test(seed: int, exercise: str, test: str) -> int:
 def seed_of_worker(seed: int, exercise: str, test: str) -> int:
     """Return torch's seed where student code runs a test; it tells nothing about the inputs."""
     return _derived(str(seed).encode(), f"worker/{exercise}/{test}", TORCH_SEED_BYTES)
+
+
+def naming_seed(secret: bytes) -> int:
+    """Return the seed of the probes by which members of an unnamed group are compared.
+
+    All runs of a class share it, so that late hand-ins can be compared with early ones.
+    """
+    return _derived(secret, "naming", SEED_BYTES)
+
+
+def mark_of_seed(seed: int) -> str:
+    """Return what tells a seed of probes from others, and nothing else about it."""
+    return f"{_derived(str(seed).encode(), 'mark', MARK_BYTES):x}"
 
 
 def _derived(key: bytes, label: str, size: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
 from grader.files import STATE
-from grader.grading.seeds import PUBLIC_SEED
+from grader.grading.seeds import PUBLIC_SEED, kept_seed
 from grader.sandbox.host.source import WorkerSource
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from grader.grading.kept_trainings import Keeps
 
 T = TypeVar("T")
+SEED_FILE = "probe-seed.txt"  # of checks by hidden suites in this copy
 
 
 def with_grader(
@@ -27,7 +28,7 @@ def with_grader(
     workers: WorkerSource,
     body: Callable[[Grader], T],
     *,
-    probe_seed: int = PUBLIC_SEED,
+    probe_seed: int | None = None,
     answers: Path | None = None,
     keep: bool = False,
     trainings: Keeps = "nothing",
@@ -37,7 +38,8 @@ def with_grader(
     `probe_seed` is that of the probes: a class has one of its own in every run, so that what
     reports show of them is of no use in the next. What the known mistakes answer to them is kept in
     the folder `answers`. A student's own checks share the public seed; they `keep` the answers in
-    `.grader/` between them, and the `trainings` of their code.
+    `.grader/` between them, and the `trainings` of their code. Where hidden suites decide, such
+    checks share a seed that only this copy has.
     """
     workers.start()
     if any(course[name].training for name in names):
@@ -47,6 +49,9 @@ def with_grader(
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
     folder = course.root / STATE / "answers" if keep else answers
+    if probe_seed is None:
+        hidden = keep and course.suites == "hidden"
+        probe_seed = kept_seed(course.root / STATE / SEED_FILE) if hidden else PUBLIC_SEED
     return collect_suites(
         course, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, trainings))
     )

@@ -1,8 +1,10 @@
 """Signatures of wrong answers: short texts by which the same mistake is recognised later.
 
-A signature has an entry for each probe of the public seed that came out wrong: the form of the
-answer, a weighted sum of its numbers, and how far the sum of the same numbers may lie from it. So
-two spellings of one mistake, which differ in rounding, have the same signature. Imports no torch.
+A signature has an entry for each probe that came out wrong: the form of the answer, a weighted sum
+of its numbers, and how far the sum of the same numbers may lie from it. So two spellings of one
+mistake, which differ in rounding, have the same signature. One at the public seed finds the mistake
+again in any class; as anybody can work out those answers, one at a secret seed has to confirm it.
+Imports no torch.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
 class Signature(msgspec.Struct, frozen=True, array_like=True):
     """The wrong answers of one solution: at ordinary calls, and at edges.
 
-    `whole` says that all probes were asked: a call that does not end ends the asking.
+    `whole` says that all probes were asked: a call that does not end ends the asking. `seed` tells
+    the secret seed of the probes from others; it is empty for the public one.
     """
 
     main: tuple[SignedAnswer, ...] = ()
     edges: tuple[SignedAnswer, ...] = ()
     whole: bool = True
+    seed: str = ""
 
 
 def entry(probe: str, form: str, total: float = 0.0, slack: float = 0.0) -> SignedAnswer:
@@ -50,11 +54,14 @@ def entry(probe: str, form: str, total: float = 0.0, slack: float = 0.0) -> Sign
     return SignedAnswer(_hash(probe, KEY), _hash(form, FORM), *rounded)
 
 
-def written(main: Iterable[SignedAnswer], edges: Iterable[SignedAnswer], *, whole: bool) -> str:
+def written(
+    main: Iterable[SignedAnswer], edges: Iterable[SignedAnswer], *, whole: bool, seed: str = ""
+) -> str:
     """Return a signature as text; empty if nothing is wrong."""
     first = tuple(main)[:MAX_ENTRIES]
     rest = tuple(edges)[: MAX_ENTRIES - len(first)]
-    return msgspec.json.encode(Signature(first, rest, whole)).decode() if first or rest else ""
+    found = Signature(first, rest, whole, seed)
+    return msgspec.json.encode(found).decode() if first or rest else ""
 
 
 @functools.lru_cache(maxsize=8192)
@@ -76,7 +83,9 @@ def is_same_mistake(one: str, other: str) -> bool:
     may come out in several ways.
     """
     first, second = parsed(one), parsed(other)
-    if first is None or second is None or bool(first.main) != bool(second.main):
+    if first is None or second is None or first.seed != second.seed:
+        return False
+    if bool(first.main) != bool(second.main):
         return False
     return _agree(first, second, "main" if first.main else "edges")
 
@@ -84,9 +93,17 @@ def is_same_mistake(one: str, other: str) -> bool:
 def is_same_everywhere(one: str, other: str) -> bool:
     """Return whether two signatures are the same, at edges too."""
     first, second = parsed(one), parsed(other)
-    if first is None or second is None or not (first.whole and second.whole):
+    if first is None or second is None or first.seed != second.seed:
+        return False
+    if not (first.whole and second.whole):
         return False
     return _agree(first, second, "main") and _agree(first, second, "edges")
+
+
+def are_comparable(one: str, other: str) -> bool:
+    """Return whether two signatures are of the same probes with the same inputs."""
+    first, second = parsed(one), parsed(other)
+    return first is not None and second is not None and first.seed == second.seed
 
 
 def identity(text: str) -> str:

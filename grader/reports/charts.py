@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.report import Excerpt, Outcome, WrongStep
+from grader.report import Excerpt, Outcome, WrongStep, fixed
 
 CELL_WIDTH, CELL_HEIGHT = 42, 26
 MARGIN = 22  # pixels, for the indices
@@ -116,7 +116,7 @@ def tiles(grid: Grid, rows: Sequence[str], columns: Sequence[str]) -> Tiles:
             top + row * TILE,
             *_colours(number / largest, signed),
             "",
-            f"{row_labels[row]} → {column_labels[column]}: {number:.3f}",
+            f"{row_labels[row]} → {column_labels[column]}: {fixed(number, 3)}",
         )
         for row, numbers in enumerate(grid)
         for column, number in enumerate(numbers)
@@ -225,7 +225,7 @@ def attention_lines(weights: Sequence[Sequence[float]], tokens: Sequence[str]) -
             int(TOKEN_HEIGHT * (query + 0.5)),
             int(TOKEN_HEIGHT * (key + 0.5)),
             round(min(1.0, abs(weight)) * 7 + 0.3, 1),
-            f"{tokens[query]} → {tokens[key]}: {weight:.3f}",
+            f"{tokens[query]} → {tokens[key]}: {fixed(weight, 3)}",
         )
         for query, row in enumerate(weights)
         for key, weight in enumerate(row)

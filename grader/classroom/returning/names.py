@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from grader.report import UNSEEN
 from grader.submissions.layouts.canvas import ANONYMOUS, NAMED
 from grader.submissions.layouts.moodle import MARKER
 
 PAGE = "feedback.html"
 _PARTICIPANT = re.compile(r".*_[0-9]+", re.DOTALL)
 # What no name of a download holds, and what a zip or another system reads as something else.
-_STRANGE = re.compile(r"[/\\:\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_STRANGE = re.compile(r"[/\\:\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff" + UNSEEN + "]")
 
 
 def moodle_name(student: str, names: Sequence[str]) -> str | None:

@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from grader.classroom.workers import cluster_worker, messages, remote_workers
-from grader.classroom.workers.pool import SLACK
+from grader.classroom.workers.pool import IDLE, SLACK
 from grader.classroom.workers.remote_workers import AHEAD, RemoteWorker, RemoteWorkers
 from grader.classroom.workers.scheduler import GO_ON, SchedulerConnection
 from grader.classroom.workers.tasks import Task, TaskQueue
@@ -143,7 +143,7 @@ class Cluster:
 
 def job_seconds(course: Course, job: messages.Job) -> float:
     """Return how long a worker may take for a job; its own deadline comes before."""
-    return 2 * SLACK + sum(course[name].most_seconds for name in job.names)
+    return SLACK + IDLE * (SLACK + sum(course[name].most_seconds for name in job.names))
 
 
 def _write_error(text: str) -> None:

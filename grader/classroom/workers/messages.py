@@ -32,12 +32,16 @@ class ForkOrder(msgspec.Struct, frozen=True):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """An order to grade exercises of a submission; `tries` counts the processes lost over it."""
+    """An order to grade exercises of a submission; `tries` counts the processes lost over it.
+
+    `naming_seed` is that of the probes by which unnamed mistakes of a class are compared.
+    """
 
     submission: Submission
     names: tuple[str, ...]
     seed: int
     tries: int = 0
+    naming_seed: int | None = None
 
 
 class GradedJob(msgspec.Struct, frozen=True, tag="graded"):

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -26,11 +27,39 @@ from grader.sandbox.confinement import landlock
 from grader.sandbox.confinement.layers import LAYERS
 from grader.sandbox.confinement.limits import Isolation
 from grader.sandbox.host.child import ChildProcess, module_command
+from grader.sandbox.host.processor import used_by
 from grader.sandbox.host.source import cannot_confine
 
 SLACK = 120.0  # seconds that a job may take beyond the limits of its exercises: to name mistakes
+IDLE = 20.0  # times the seconds of a job, after which its process must hang
+BEAT = 1.0  # seconds between two looks at what a process has taken
 ENDED = "the process that graded it ended"
 PATIENCE = 3  # template processes that may end one after another before we give up
+
+
+class _Allowance:
+    """The time that a job may take: `seconds` in which its process computes.
+
+    The clock does not decide, because a process that waits for a core is not to blame. What student
+    code may take in workers, the process itself sees to. One that computes nothing any more is
+    given up after `IDLE` times as long.
+    """
+
+    def __init__(self, pid: int, seconds: float) -> None:
+        self._pid, self._seconds = pid, seconds
+        self._begun, self._used = time.monotonic(), used_by(pid)
+
+    def exceeded(self) -> str:
+        """Return in words what the job has taken too much of; empty if nothing."""
+        seconds, used = time.monotonic() - self._begun, used_by(self._pid)
+        if used is None or self._used is None:  # the clock is all there is
+            is_late = seconds > self._seconds
+        else:
+            computed = used[0] - self._used[0]
+            if computed > self._seconds:
+                return f"it computed for more than {self._seconds:.0f} seconds"
+            is_late = seconds > IDLE * self._seconds
+        return f"nothing came back within {seconds:.0f} seconds" if is_late else ""
 
 
 class _GradingProcess:
@@ -49,10 +78,11 @@ class _GradingProcess:
         except OSError:
             self.close()
             return None
+        allowance = _Allowance(self.pid, seconds)
         try:
-            if self._connection.poll(seconds):
-                return messages.decode_answer(self._connection.recv_bytes())
-            why = f"nothing came back within {seconds:.0f} seconds"
+            while not (why := allowance.exceeded()):
+                if self._connection.poll(BEAT):
+                    return messages.decode_answer(self._connection.recv_bytes())
         except (EOFError, OSError):
             why = ENDED
         template_ended = self._template.has_ended

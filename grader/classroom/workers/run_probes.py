@@ -11,11 +11,10 @@ import shutil
 from pathlib import Path
 from types import TracebackType
 
-from grader.files import STATE, write_whole
-from grader.grading.seeds import fresh_seed
+from grader.files import STATE
+from grader.grading.seeds import kept_seed
 
 FOLDER, SEED, ANSWERS = "run", "seed.txt", "answers"
-MAX_DIGITS = 20
 
 
 class RunProbes:
@@ -31,13 +30,7 @@ class RunProbes:
 
     def seed(self) -> int:
         """Return the seed of the run that was stopped, or else a new one."""
-        path = self._folder / SEED
-        with contextlib.suppress(OSError, ValueError), path.open() as file:
-            return int(file.read(MAX_DIGITS))
-        seed = fresh_seed()
-        with contextlib.suppress(OSError):  # then whoever continues has a new one
-            write_whole(path, str(seed))
-        return seed
+        return kept_seed(self._folder / SEED)
 
     def __enter__(self) -> RunProbes:
         return self

@@ -141,7 +141,9 @@ def _grade_jobs(connection: Connection, grader: Grader, zygote: Zygote) -> None:
 
 def _graded(grader: Grader, job: messages.Job) -> messages.GradedJob:
     start = time.perf_counter()
-    grading = grader.grade(job.submission, job.names, job.seed, tries=1)
+    grading = grader.grade(
+        job.submission, job.names, job.seed, tries=1, naming_seed=job.naming_seed
+    )
     results = {result.name: messages.encode_result(result) for result in grading.results}
     return messages.GradedJob(results, grading.confinement, time.perf_counter() - start)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,8 @@ from grader.sandbox.syntax import Unsearchable
 
 UNWRITTEN_MEMORY = re.compile(r"\b(torch\.|new_)empty(_like)?\(")
 MASKED = -1e4  # and below: what masks a score may be any such number, or -inf
-MAX_CATALOGUES = 64  # that one process keeps
+MAX_CATALOGUES = 96  # that one process keeps
+KEEP_SECONDS = 20.0  # between two times that answers are kept while they are worked out
 MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
 
 
@@ -65,6 +67,7 @@ class FaultyProgram(Candidate):
             is_wrong = not self._catalogue.is_right(self.answer(probe), probe)
             self._asked[0] |= bit
             self._asked[1] |= bit * is_wrong
+            self._catalogue.keep_in_between()
         return bool(self._asked[1] & bit)
 
     @property
@@ -112,6 +115,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         self._solution = exercise.read("solution.py")
         self._answers: Store = {}
         self._count = 0  # of the answers that are kept
+        self._kept_at = time.monotonic()
         self._load()
         self.reference = self.respondent(self._solution)
         self._pairs: dict[tuple[FaultyProgram, FaultyProgram], FaultyProgram | None] = {}
@@ -135,6 +139,13 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
             for program, answers in kept.items():
                 mine = self._answers.setdefault(program, {})
                 mine.update(answers | mine)
+
+    def keep_in_between(self) -> None:
+        """Keep answers while they are worked out: whoever tries a lost job again has them."""
+        if time.monotonic() > self._kept_at + KEEP_SECONDS:
+            count = self._count  # by which it is decided in the end whether to keep the rest
+            self.keep()
+            self._count, self._kept_at = count, time.monotonic()
 
     def keep(self) -> None:
         """Keep the answers for others, if there are many new ones; and take over theirs."""

@@ -133,14 +133,14 @@ class _Search:
         if not found or math.prod(map(len, found)) > MAX_EXPLANATIONS:
             return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
         points = self._catalogue.exercise.points
-        explained = (_joined(each, failed, failed_by, points) for each in itertools.product(*found))
-        first, *others = explained
+        explained = [_joined(each, failed, failed_by, points) for each in itertools.product(*found)]
+        first, *others = (each for each, _ in explained)
         return Diagnosis(
             **vars(first),
             tie=tuple(others),
             first_wrong_step=self._first_wrong_step(found[0]),
             besides=self._besides(left),
-            complete=not left,
+            complete=not left and any(is_proven for _, is_proven in explained),
             **self._facts(left),
         )
 
@@ -345,8 +345,12 @@ def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:
 
 def _joined(
     fits: Sequence[Fit], failed: Sequence[str], failed_by: FailedBy, max_points: int
-) -> Explanation:
-    """Return one explanation made of mistakes in separate aspects."""
+) -> tuple[Explanation, bool]:
+    """Return one explanation made of mistakes in separate aspects, and whether it may be charged.
+
+    A failed test that no mistake fails is shown with one that fails no other, if there is one, but
+    for all we know something else is wrong there.
+    """
     said: dict[str, tuple[Fault, str]] = {}
     for fit in fits:
         for fault in fit.candidate.faults:
@@ -362,7 +366,7 @@ def _joined(
                 fails[fault.name].update(alone)
     shown = [tuple(name for name in failed if name in fails[fault.name]) for fault in faults]
     others = tuple(name for name in failed if not any(name in each for each in shown))
-    return Explanation(
+    explanation = Explanation(
         tuple(said),
         lead + " ".join(says for _, says in said.values()),
         HINT_BREAK.join(fault.hint for fault in faults),
@@ -370,3 +374,4 @@ def _joined(
         tuple(says for _, says in said.values()),
         tuple(price_of(fault, max_points) for fault in faults),
     )
+    return explanation, all(shown) or not others

@@ -1,4 +1,4 @@
-"""The signature of wrong answers to the probes of the public seed."""
+"""The signature of wrong answers to probes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue
 from grader.grading.diagnosis.probes import Answers
 from grader.grading.diagnosis.respondent import Respondent
+from grader.grading.seeds import PUBLIC_SEED, mark_of_seed
 from grader.grading.signatures import is_same_mistake
 from grader.report import UNWRITTEN
 
@@ -24,7 +25,8 @@ def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> s
     for probe in catalogue.wrong(answers):
         entries = edges if probe.about.is_edge else main
         entries.append(_entry(probe.name, answers[probe.name]))
-    return signatures.written(main, edges, whole=whole)
+    seed = "" if catalogue.seed == PUBLIC_SEED else mark_of_seed(catalogue.seed)
+    return signatures.written(main, edges, whole=whole, seed=seed)
 
 
 def known_with(signature: str, catalogue: ComputedCatalogue) -> str:

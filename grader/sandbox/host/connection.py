@@ -20,6 +20,7 @@ LOST = "your code is no longer running"
 # Of the time of a call: what calls of the same name have once one of them did not finish, each and
 # all together. So an endless loop costs one time limit, and not one for each check.
 AGAIN, ALL_AGAIN = 0.04, 0.4
+MOST_WAITED = 20.0  # times its seconds that an exercise gets back, if its worker got no core
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class WorkerConnection:
         self._training: TrainingLog | None = None  # of the calls that train now
         self._training_left: dict[str, TrainingLimits] = {}  # by exercise
         self._worked_until = time.process_time()
+        self._waited = self._given_back = 0.0  # what the worker has waited for a core, so far
         self._loss = ""  # why this test lost its worker
         self._seed = 0
         self._has_quiet_calls = False  # sent, and not yet followed by an answer
@@ -221,6 +223,7 @@ class WorkerConnection:
             transport.close()
             raise
         transport.post(wire.Begin(self._seed))
+        self._waited = 0.0
         self._is_unused = self._transport is None
         return transport
 
@@ -274,6 +277,8 @@ class WorkerConnection:
     def _seconds_left_for(self, subject: Subject, name: str, log: TrainingLog | None) -> float:
         """Return the seconds that a request may take. Raises `StudentFailure` if none are left."""
         left = self._charge(subject, self._own_seconds())
+        if left < subject.limits.call_seconds:
+            left = self._charge(subject, -self._wait_of_worker(subject))
         says = f"the {subject.limits.exercise_seconds:g} seconds of this exercise are used up"
         if log is not None:
             left, says = log.left.seconds, "the time for training in this exercise is used up"
@@ -315,6 +320,18 @@ class WorkerConnection:
         """
         before, self._worked_until = self._worked_until, time.process_time()
         return self._worked_until - before
+
+    def _wait_of_worker(self, subject: Subject) -> float:
+        """Return how long the worker waited for a core, which costs an exercise nothing.
+
+        It is asked for when an exercise has used up nearly all of its seconds.
+        """
+        waited = self._transport.waited() if self._transport is not None else 0.0
+        most = MOST_WAITED * subject.limits.exercise_seconds - self._given_back
+        back = max(0.0, min(waited - self._waited, most))
+        self._waited = waited
+        self._given_back += back
+        return back
 
     def _charge(self, subject: Subject, seconds: float) -> float:
         """Charge seconds to the exercise; return those that it has left."""

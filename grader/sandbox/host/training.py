@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from torch import Tensor
 
 from grader.errors import CheckFailure, StudentFailure
 from grader.report import Reached
 from grader.sandbox import wire
+from grader.sandbox.host.processor import used_by
 
 MIB = 1 << 20
 EVERY = 0.2  # seconds between two looks at what a worker has used
@@ -88,7 +85,7 @@ class TrainingLog:
         if time.monotonic() - self._looked < EVERY:
             return
         self._looked = time.monotonic()
-        used = _used(pid)
+        used = used_by(pid)
         if used is None:
             return
         self._before = self._before or used
@@ -108,14 +105,3 @@ class TrainingLog:
             return ""
         step, loss = self._losses[-1]
         return f"; its last report was of step {step}, with the loss {loss:.4g}"
-
-
-def _used(pid: int) -> tuple[float, float] | None:
-    """Return the seconds of processor time and the bytes of memory of a process, if known."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            # The name of the program, in brackets, may hold spaces.
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks, pages = int(fields[11]) + int(fields[12]), int(fields[21])
-            return ticks / os.sysconf("SC_CLK_TCK"), pages * os.sysconf("SC_PAGE_SIZE")
-    return None

@@ -17,6 +17,7 @@ from grader.report import Frame
 from grader.sandbox import wire
 from grader.sandbox.confinement.limits import Unconfined
 from grader.sandbox.control import Ended
+from grader.sandbox.host.processor import Starvation, waited_by
 from grader.sandbox.host.source import CONTROL_SECONDS, WorkerSource, cannot_confine
 
 MAX_LINE = 80  # characters of a line of code in a message
@@ -66,6 +67,9 @@ class Transport(Protocol):
         The watcher hears how far the call is.
         """
 
+    def waited(self) -> float:
+        """Return the seconds that the worker has waited for a core."""
+
     def close(self) -> None:
         """End the worker."""
 
@@ -80,6 +84,8 @@ class Worker:
         self._timeout_steps = 0
         self._layers: tuple[str, ...] | None = None
         self._has_imported = False
+        self._seconds = 0.0  # that the call which is under way may take
+        self._starvation: Starvation | None = None  # of that call, once it has taken a beat
         self._watcher: CallWatcher | None = None  # of the call that is under way
         self._closed = False
 
@@ -121,11 +127,16 @@ class Worker:
             self._outbox = b""
             message = f"a suite sends {size} bytes in one call; the limit is {wire.MAX_FRAME}"
             raise InternalError(message)
-        self._watcher = watcher
+        self._watcher, self._starvation, self._seconds = watcher, None, seconds
         try:
             return self._exchange(request.id, seconds)
         finally:
             self._watcher = None
+            self._seconds = 0.0
+
+    def waited(self) -> float:
+        """Return the seconds that the worker has waited for a core in its life."""
+        return waited_by(self.pid)
 
     def _exchange(self, number: int, seconds: float) -> wire.Answer:
         """Send what is queued and return the answer; wait longer, once, for an import."""
@@ -155,7 +166,7 @@ class Worker:
 
     def _place(self) -> wire.Failure | None:
         """Return where the code of a worker is that is late, if the worker can still tell."""
-        self._buffer = b""
+        self._buffer, self._starvation, self._seconds = b"", None, 0.0
         try:
             self._source.interrupt(self.pid)
             answer = self._receive_answer(None, time.monotonic() + PLACE_SECONDS)
@@ -173,21 +184,29 @@ class Worker:
     def _until(self, end: float, transfer: Callable[[], T]) -> T:
         """Return what a send or receive returns; wait for it in beats, until `end` at most.
 
+        While the worker waits for a core, the end moves.
         After each beat, the source's `on_wait` may raise. A beat that takes much longer than it
         may shows that this process stood still, and most likely the worker too. Raises
         `TimeoutError` at the `end`, `WorkerLost` after a standstill.
         """
-        while (left := end - (begun := time.monotonic())) > 0:
+        while (left := self._left(end, begun := time.monotonic())) > 0:
             beat = self._set_timeout(left)
             try:
                 return transfer()
             except (BlockingIOError, TimeoutError):
                 self._source.on_wait()
                 self._check()
+                if self._starvation is None and self._seconds:
+                    self._starvation = Starvation(self.pid, self._seconds)
             finally:
                 if (late := time.monotonic() - begun - beat) > STANDSTILL:
                     raise WorkerLost(f"the machine stood still for {late:.0f} seconds")
         raise TimeoutError
+
+    def _left(self, end: float, now: float) -> float:
+        """Return the seconds until the end, and what a call that got no core is owed beyond it."""
+        left = end - now
+        return left if left > 0 or self._starvation is None else left + self._starvation.owed()
 
     def _check(self) -> None:
         """Raise `StudentFailure` if a call that is watched has used more than it may."""

@@ -1,0 +1,49 @@
+"""The names that an exercise can have: students import it by its name, on any system."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+import re
+import sys
+from importlib.metadata import packages_distributions
+
+MAX_LETTERS = 60  # of a name, which is that of files with endings
+PLAIN = re.compile(r"[a-z][a-z0-9_]*")
+DEVICES = frozenset(  # of Windows, where no file can be called so, whatever its ending
+    ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10)))
+)
+# Students import these beside their exercises; those of tests, which pytest reads itself.
+TAKEN = frozenset(("grader", "numpy", "pytest", "torch", "conftest", "sitecustomize"))
+EXAMPLE = "my_exercise"
+
+
+def spelling_problem(name: str) -> str:
+    """Return why no exercise can be spelled so, as the end of a sentence; empty if one can."""
+    if not PLAIN.fullmatch(name):
+        return (
+            "cannot name a module: it takes small letters from a to z, digits and `_`, "
+            "and begins with a letter"
+        )
+    if len(name) > MAX_LETTERS:
+        return f"is longer than {MAX_LETTERS} letters"
+    if keyword.iskeyword(name):
+        return "cannot name a module: it is a word of Python"
+    if name in DEVICES:
+        return "names a device on Windows, where no file can be called so"
+    return ""
+
+
+def naming_problem(name: str) -> str:
+    """Return why no new exercise can have a name, as `spelling_problem`; what others have, too."""
+    if problem := spelling_problem(name):
+        return problem
+    if name in TAKEN or name in sys.stdlib_module_names or name in _installed():
+        return "names a module that is there already"
+    return ""
+
+
+@functools.cache
+def _installed() -> frozenset[str]:
+    """Return the names of the modules that are installed here, beside Python's own."""
+    return frozenset(packages_distributions())
