@@ -57,6 +57,9 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
     os.environ["TMPDIR"] = str(IN_MEMORY)
     tempfile.tempdir = None  # to be asked again
 TINY = Path(__file__).parent / "tiny"
+# No test reads or writes what the grader keeps for the user who runs it.
+_STATE = tempfile.TemporaryDirectory(prefix="grader-state-of-tests-")
+os.environ["XDG_STATE_HOME"] = os.path.realpath(_STATE.name)
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
     *("jupyter", "mutants", "build", "accuracy", "students_copy", "attacks", "kills", "site"),

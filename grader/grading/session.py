@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
+from grader.errors import InternalError
 from grader.files import STATE
 from grader.grading.seeds import PUBLIC_SEED
 from grader.sandbox.host.source import WorkerSource
@@ -39,6 +40,8 @@ def with_grader(
     the folder `answers`. A student's own checks share the public seed; they `keep` the answers in
     `.grader/` between them, and the `trainings` of their code.
     """
+    if not course.trusted:
+        raise InternalError(f"the code of {course.root} must not run in this process")
     workers.start()
     if any(course[name].training for name in names):
         workers.prepare_training()
