@@ -252,12 +252,17 @@ def first_note_on(course: Course) -> str:
     root = str(course.root.resolve())
     if _is_recorded(TOLD, root):
         return ""
-    with contextlib.suppress(OSError):
-        _record(TOLD, root, root)
     return (
         "The tests here are not those that came with the grader, which is fine. They run confined, "
         f"as your own code does. `grader trust {course.root}` shows what differs."
     )
+
+
+def remember_note_on(course: Course) -> None:
+    """Know that the user has read what there is to say of a course."""
+    with contextlib.suppress(OSError):
+        root = str(course.root.resolve())
+        _record(TOLD, root, root)
 
 
 def state_folder() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.commands.memory import LastCheck, Memory
-from grader.commands.trusted_courses import files_of, first_note_on, memory_folder
+from grader.commands.trusted_courses import files_of, first_note_on, memory_folder, remember_note_on
 from grader.course.course import Course, find_course, has_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.course.visibility import for_student
@@ -209,7 +209,9 @@ def graded_by(
         )
     files, note = files_of(course).contents, first_note_on(course)
     with ConfinedGrader(course, files, names, workers, note) as grader:
-        return body(grader)
+        result = body(grader)
+    remember_note_on(course)
+    return result
 
 
 def memory_of(course: Course) -> Memory:

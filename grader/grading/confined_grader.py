@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import OnProgress
 
 PACKAGE = Path(__file__).parents[1]  # from which suites import
-MODULE = "grader.grading.confined_process"
+MODULE = "grader.commands.confined_process"
 START_SECONDS = 120.0  # imports included, on a busy machine
 MOST_SECONDS = 600.0  # for one exercise, whatever the course says
 SEND_SECONDS = 20.0
@@ -82,6 +82,7 @@ class ConfinedGrader:
         self._pids: set[int] = set()
         self._buffer = b""
         self._process: ChildProcess | None = None
+        self._is_confined = False  # before that, it has not read the course
         self._scratch = ScratchFolder("course")
         root = Path(os.path.realpath(self._scratch.path))
         self._folder, self._private = root / "course", root / "private"
@@ -115,6 +116,8 @@ class ConfinedGrader:
         seconds = sum(min(self._course[name].most_seconds, MOST_SECONDS) for name in names)
         try:
             self._start()
+            if not self._is_confined:
+                self._await_confinement()
             self._send(messages.Grade(submission, tuple(names), seed))
             graded = self._await(START_SECONDS + seconds, on_exercise)
             report = self._report(graded.report, names)
@@ -153,7 +156,9 @@ class ConfinedGrader:
             hosts_workers=True,
         )
         private, course = str(self._private), str(self._folder)
-        self._send(messages.Setup(confinement, private, course, self._course.chosen, self._names))
+        self._send(
+            messages.ConfinedSetup(confinement, private, course, self._course.chosen, self._names)
+        )
 
     def _send(self, message: msgspec.Struct) -> None:
         assert self._process is not None
@@ -161,6 +166,15 @@ class ConfinedGrader:
             self._process.orders.sendall(messages.frame(message))
         except OSError:
             raise self._broken("ended") from None
+
+    def _await_confinement(self) -> None:
+        """Wait until the process is confined, and leave it no folder to write to."""
+        message = self._receive(time.monotonic() + START_SECONDS)
+        if not isinstance(message, messages.Confined):
+            raise self._broken("was not confined")
+        self._private.rmdir()
+        self._is_confined = True
+        self._send(messages.Done())
 
     def _await(self, seconds: float, on_exercise: OnProgress) -> messages.Graded:
         """Do what the process asks for until it has graded; raises its failure."""
@@ -170,12 +184,8 @@ class ConfinedGrader:
             match message:
                 case messages.Graded():
                     return message
-                case messages.Failed():
+                case messages.CourseFailed():
                     raise self._failure(message)
-                case messages.Confined():
-                    with contextlib.suppress(OSError):  # from here on it can write nowhere
-                        self._private.rmdir()
-                    self._send(messages.Done())
                 case messages.StartWorker() if len(self._pids) < MAX_WORKERS:
                     self._hand_over_worker()
                 case messages.InterruptWorker(pid) if pid in self._pids:
@@ -275,7 +285,7 @@ class ConfinedGrader:
         """Return a text as it would be if the course had been read where it is."""
         return without_controls(text).replace(str(self._folder), str(self._course.root))
 
-    def _failure(self, failed: messages.Failed) -> GraderError:
+    def _failure(self, failed: messages.CourseFailed) -> GraderError:
         error = failed.to_error()
         message, remedy = (clean(self._in_place(text)) for text in (error.message, error.remedy))
         return type(error)(message, remedy)
@@ -295,6 +305,6 @@ class ConfinedGrader:
             self._process.close()
             with contextlib.suppress(OSError):
                 self._private.rmdir()
-        self._process, self._buffer = None, b""
+        self._process, self._buffer, self._is_confined = None, b"", False
         while self._pids:
             self.workers.reap(self._pids.pop(), 0.0)

@@ -22,7 +22,7 @@ PASSED = b"\0"  # the byte that a worker's socket comes with
 # --- to the process -------------------------------------------------------------------------------
 
 
-class Setup(msgspec.Struct, frozen=True):
+class ConfinedSetup(msgspec.Struct, frozen=True):
     """How to confine itself, the folder to make for that, and the course to grade with then."""
 
     confinement: Confinement
@@ -98,7 +98,7 @@ class Graded(msgspec.Struct, tag="graded", frozen=True):
     report: bytes
 
 
-class Failed(msgspec.Struct, tag="failed", frozen=True):
+class CourseFailed(msgspec.Struct, tag="failed", frozen=True):
     """The course cannot be graded with: the message and the remedy of the error."""
 
     kind: str
@@ -106,7 +106,7 @@ class Failed(msgspec.Struct, tag="failed", frozen=True):
     remedy: str
 
     @classmethod
-    def of(cls, error: GraderError) -> Failed:
+    def of(cls, error: GraderError) -> CourseFailed:
         """Return an error as a message."""
         return cls(type(error).__name__, error.message, error.remedy)
 
@@ -117,11 +117,11 @@ class Failed(msgspec.Struct, tag="failed", frozen=True):
 
 
 Request = StartWorker | InterruptWorker | ReapWorker | PrepareTraining | Note
-FromProcess = Request | Confined | Graded | Failed
+FromProcess = Request | Confined | Graded | CourseFailed
 ToProcess = Grade | WorkerStarted | WorkerEnded | Done
 
 _encode = msgspec.msgpack.Encoder().encode
-decode_setup = msgspec.msgpack.Decoder(Setup).decode
+decode_setup = msgspec.msgpack.Decoder(ConfinedSetup).decode
 decode_order = msgspec.msgpack.Decoder(ToProcess).decode
 decode_message = msgspec.msgpack.Decoder(FromProcess).decode
 

@@ -170,21 +170,20 @@ class _SessionLoop(Generic[T]):
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
     """Limit the memory of the block, so that a test fails that makes something huge."""
+    mapped = None
     if sys.platform == "linux":
-        before = resource.getrlimit(resource.RLIMIT_AS)
-        try:
+        with contextlib.suppress(PermissionError):  # confined, this process has its limit already
             mapped = mapped_bytes()
-        except PermissionError:  # this process is confined, and has its limit
-            yield
-            return
-        ceilings = {mapped + HEADROOM_BYTES, before[0]} - {resource.RLIM_INFINITY}
-        resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_AS, before)
-    else:
+    if mapped is None:
         yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    ceilings = {mapped + HEADROOM_BYTES, before[0]} - {resource.RLIM_INFINITY}
+    resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _examine(item: pytest.Item) -> None:

@@ -1,6 +1,6 @@
 """The process that runs the code of a course nobody trusts: its suites, probes and drawings.
 
-    python -I -m grader.grading.confined_process FD
+    python -I -m grader.commands.confined_process FD
 
 Before it reads a byte of the course it is confined as student code is, and it never held anything
 of its user's. It starts no worker itself: it asks its host, through the socket FD, which hands it
@@ -115,7 +115,7 @@ def serve(host: Host) -> None:
         course = load_course(Path(setup.course), setup.chosen)
         with_grader(course, setup.names, host, grade_on_order)
     except GraderError as error:
-        host.send(messages.Failed.of(error))
+        host.send(messages.CourseFailed.of(error))
 
 
 if __name__ == "__main__":
