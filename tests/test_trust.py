@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -131,7 +132,8 @@ def test_code_in_a_strangers_copy_finds_no_secret_and_no_way_out(clone: Path) ->
     in_public_test(
         clone,
         """
-import os, socket, subprocess
+import os, socket
+from grader.errors import Mismatch
 def attempt(do):
     try:
         return repr(do())
@@ -149,12 +151,12 @@ def look():
 @pytest.mark.points(0)
 def test_look(student):
     \"\"\"Looks around.\"\"\"
-    raise AssertionError(look())
+    raise Mismatch(look())
 """,
     )
     environment = {**os.environ, "DEPLOY_TOKEN": "hunter2-of-the-caller"}
     command = [sys.executable, "-m", "grader", "check", NAME, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert "RAN" in done.stdout
     assert "hunter2" not in done.stdout + done.stderr
     for refused in ("socket PermissionError", "fork PermissionError", "make PermissionError"):
@@ -166,13 +168,14 @@ def test_look(student):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "says"),
-    [("import os; os._exit(0)", "ended"), ("raise SystemExit", "does not collect")],
+    [("import os; os._exit(0)", "ended"), ("raise SystemExit", "pytest ended")],
 )
 def test_code_that_ends_its_process_is_named(clone: Path, cli: Cli, code: str, says: str) -> None:
     in_public_test(clone, f"\n{code}\n")
     said = cli("check", NAME)
-    assert said.code in (2, 3)
-    assert str(clone) in said.err or says in said.err
+    assert said.code == 2
+    assert str(clone) in said.err
+    assert says in said.err
 
 
 @pytest.mark.slow
@@ -180,7 +183,6 @@ def test_code_that_never_ends_is_ended(
     clone: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_public_test(clone, "\nwhile True: pass\n")
-    monkeypatch.setattr(work.ConfinedGrader.__init__, "__doc__", "")
     monkeypatch.setattr("grader.grading.confined_grader.MOST_SECONDS", 0.5)
     monkeypatch.setattr("grader.grading.confined_grader.START_SECONDS", 8.0)
     said = cli("check", NAME)
@@ -210,8 +212,11 @@ def test_a_changed_test_is_told_once_and_trust_shows_it(
     assert not outside.exists()
 
 
-def test_trust_asks_and_takes_silence_for_no(clone: Path, cli: Cli) -> None:
+def test_trust_asks_and_takes_silence_for_no(
+    clone: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_public_test(clone, "\n# changed\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     said = cli("trust", ".")
     assert said.code == 1
     assert not recognised(find_course(clone)).trusted
@@ -304,9 +309,9 @@ def test_the_search_ends_at_a_repository_and_at_home(
     [
         ("batch", "..", "--out", "../out"),
         ("batch", ".", "--out", "../out"),
-        ("export", "canvas", "--out", "../out"),
-        ("explain", "s001", "--out", "../out"),
-        ("regrade", "--out", "../out"),
+        ("export", "canvas", "../out"),
+        ("explain", "../out", "s001"),
+        ("regrade", "../out"),
         ("validate",),
         ("build",),
         ("name", "--out", "../out"),
@@ -345,7 +350,7 @@ def test_check_of_a_path_takes_the_course_of_the_caller_and_says_so(
     monkeypatch.chdir(tmp_path / "own")
     said = cli("check", NAME, "../s017")
     says = f"the course in {tmp_path / 'own'} grades this, not the one in ../s017"
-    assert (said.code, says in " ".join(said.out.split())) == (0, True), said
+    assert (said.code, says.replace(" ", "") in "".join(said.out.split())) == (0, True)
     assert not outside.exists()
 
 
@@ -389,7 +394,7 @@ def test_watch_grades_a_strangers_copy_confined(
     clone: Path, cli: Cli, attack: str, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_public_test(clone, attack)
-    monkeypatch.setattr("sys.stdin", open(os.devnull))  # noqa: SIM115, which ends it
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # which ends it
     said = cli("check", NAME, "--watch", "--manual")
     assert outside.exists() is False
     assert NAME in said.out

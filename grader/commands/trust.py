@@ -128,8 +128,8 @@ def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
                     if text := exercise.pop(field, ""):
                         texts[f"{name}: {exercise['name']}/{file}"] = text
                 texts[f"{name}: {exercise['name']}"] = _in_lines(exercise)
-            public["exercises"] = ""
-            texts[name] = _in_lines(public)
+            # Which exercises, and for how many points, runs nothing: a copy of a list has its own.
+            texts[name] = _in_lines({"mute_imports": public.get("mute_imports", "")})
         elif name != f"{COPY}/{records.FILE}":
             texts[name] = data.decode("utf-8", "replace").replace("\r\n", "\n")
     return texts | _probes(contents)

@@ -288,7 +288,7 @@ class ConfinedGrader:
     def _failure(self, failed: messages.CourseFailed) -> GraderError:
         error = failed.to_error()
         message, remedy = (clean(self._in_place(text)) for text in (error.message, error.remedy))
-        return type(error)(message, remedy)
+        return type(error)(f"the course in {self._course.root}: {message}", remedy)
 
     def _broken(self, how: str) -> CourseError:
         """Return the error for a process that its course's code has broken."""

@@ -10,7 +10,7 @@ import struct
 
 import msgspec
 
-from grader.errors import CourseError, GraderError, InternalError, RequestError
+from grader.errors import CourseError, GraderError, RequestError
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.control import Ended
 from grader.submissions.submission import Submission
@@ -112,8 +112,8 @@ class CourseFailed(msgspec.Struct, tag="failed", frozen=True):
 
     def to_error(self) -> GraderError:
         """Return the message as an error."""
-        kinds = {kind.__name__: kind for kind in (CourseError, RequestError)}
-        return kinds.get(self.kind, InternalError)(self.message, self.remedy)
+        kind = RequestError if self.kind == RequestError.__name__ else CourseError
+        return kind(self.message, self.remedy)
 
 
 Request = StartWorker | InterruptWorker | ReapWorker | PrepareTraining | Note
