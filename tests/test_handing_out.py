@@ -307,7 +307,7 @@ def test_the_steps_for_gitlab_are_those_of_its_format(
     cli("build", "--course", tiny_copy)
     cli("handout", tmp_path / "homework", "--course", tiny_copy, "--ci", "gitlab")
     job = yaml.safe_load((tmp_path / "homework" / ".gitlab-ci.yml").read_text())["grader"]
-    assert job["script"][1].startswith("grader check exercises --also junit=junit.xml")
+    assert job["script"][1].startswith("grader check exercises --course . --also junit")
     assert job["artifacts"]["reports"] == {"junit": "junit.xml"}
 
 
