@@ -16,18 +16,19 @@ from pathlib import Path
 from grader.files import write_whole
 from grader.trees import NotOpened, read_file
 
+APPLICATION = "attention-grader"
 BYTES = 32  # of a key, and of a signature
 
 
 def signed(data: bytes, what: str) -> bytes | None:
     """Return data behind a signature which says that it is `what`; None without a key."""
-    key = _key(_folder())
+    key = _key(state_folder())
     return None if key is None else _signature(key, data, what) + data
 
 
 def signed_data(signed: bytes, what: str) -> bytes | None:
     """Return the data behind a signature; None if this user has not signed it as `what`."""
-    key, data = _key(_folder()), signed[BYTES:]
+    key, data = _key(state_folder()), signed[BYTES:]
     is_own = key is not None and hmac.compare_digest(signed[:BYTES], _signature(key, data, what))
     return data if is_own else None
 
@@ -36,14 +37,17 @@ def _signature(key: bytes, data: bytes, what: str) -> bytes:
     return hmac.digest(key, what.encode() + b"\0" + data, "sha256")
 
 
-def _folder() -> Path | None:
+def state_folder() -> Path | None:
     """Return the folder for what the grader keeps of this user; None if the user has none."""
-    variable, usual = "XDG_STATE_HOME", (".local", "state")
-    if sys.platform == "win32":
-        variable, usual = "LOCALAPPDATA", ("AppData", "Local")
-    given = Path(os.environ.get(variable, ""))
+    if (given := Path(os.environ.get("XDG_STATE_HOME", ""))).is_absolute():
+        return given / APPLICATION
     with contextlib.suppress(RuntimeError):  # nobody knows the user's home
-        return (given if given.is_absolute() else Path.home().joinpath(*usual)) / "attention-grader"
+        if sys.platform == "win32":
+            local = os.environ.get("LOCALAPPDATA")
+            return Path(local or Path.home() / "AppData" / "Local") / APPLICATION
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Application Support" / APPLICATION
+        return Path.home() / ".local" / "state" / APPLICATION
     return None
 
 

@@ -493,12 +493,12 @@ UNSEEN = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 _CONTROL = re.compile(rf"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]|[{UNSEEN}]")
 
 
+def without_controls(text: str) -> str:
+    """Return a text without terminal controls, and without what turns its direction."""
+    return _CONTROL.sub("", text)
+
+
 def clean(text: str) -> str:
     """Return a student's text without terminal controls, cut to a length that fits a report."""
     text = without_controls(text)
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"
-
-
-def without_controls(text: str) -> str:
-    """Return a text without what moves a terminal's cursor or turns the text around."""
-    return _CONTROL.sub("", text)

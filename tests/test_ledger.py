@@ -37,6 +37,8 @@ ENTRY = AttemptRow("s001", 1, "hash-1")
 COURSES = {"scale": "course-1", "shift": "course-2"}
 BOTH = GradedJob({"scale": b"{}", "shift": b"{}"}, (), 1.0)
 
+DIGITS = "0123456789abcdef"  # of a draft's name
+
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
@@ -383,16 +385,16 @@ def test_what_killed_processes_left_half_written_is_removed_by_whoever_comes_nex
     part.mkdir()
     (part / "ledger.lock").touch()
     left = [
-        *(out / f".{gone.pid}-0{end}" for end in (".mbox", ".zip", ".csv", "")),
-        out / "reports" / f".{gone.pid}-12.html",
-        out / "mails-reports" / f".{gone.pid}-3.html",
+        *(out / f".grader-{gone.pid}-{DIGITS}{end}" for end in (".mbox", ".zip", ".csv", "")),
+        out / "reports" / f".grader-{gone.pid}-{DIGITS}.html",
+        out / "mails-reports" / f".grader-{gone.pid}-{DIGITS}.html",
     ]
     living = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     kept = [
-        out / f".{living.pid}-0.mbox",
+        out / f".grader-{living.pid}-{DIGITS}.mbox",
         out / ".hidden-0.mbox",
         out / "12-0.csv",
-        part / f".{gone.pid}-0.html",
+        part / f".grader-{gone.pid}-{DIGITS}.html",
     ]
     for path in left + kept:
         path.write_text("half")

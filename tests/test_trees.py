@@ -433,7 +433,7 @@ def test_an_exercise_is_no_path(name: str, cli: Cli, copy: Path, victim: Path) -
     data["exercises"][0]["name"] = name
     path.write_text(json.dumps(data))
     said = cli("reset", name)
-    assert (said.code, "names no exercise" in said.err) == (2, True)
+    assert (said.code, "an exercise of this copy" in said.err) == (2, True)
     assert not set(said.err) & {"\x07", "\u202e"}
 
 

@@ -13,6 +13,7 @@ import click
 from grader.commands.bringing import MAX_FILE, explained, keep_copy, write_file
 from grader.commands.options import OWN_COURSE, progress_bar, short_path
 from grader.commands.students_files import students_texts
+from grader.commands.trusted_courses import trust_folder
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, load_course
 from grader.errors import RequestError
 from grader.grading.diagnosis.record import (
@@ -45,6 +46,7 @@ def build(only_check: bool, course: Course) -> int:
         return 1 if plan.stale else 0
     with progress_bar(len(plan.outdated)) as on_exercise:
         copies = plan.write(on_exercise)
+    trust_folder(course.root)
     for path in plan.stale:
         click.echo(f"wrote {short_path(path)}")
     for copy in copies:

@@ -16,6 +16,7 @@ from grader.commands.build import refuse_stale
 from grader.commands.options import COURSE, PATH, short_path
 from grader.commands.own_wheel import pins
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
+from grader.commands.trusted_courses import files_among, trust_contents
 from grader.course.course import NOTEBOOKS, Course
 from grader.errors import RequestError
 from grader.files import read_bounded
@@ -79,7 +80,9 @@ def handout(
         raise RequestError("--host says whose workflow --ci writes", f"--ci practice --host {host}")
     kinds = {name: kind for name, kind in workflows.items() if kind is not None}
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
-    bring(files_of(course, kinds, notebooks=notebooks), folder).echo(folder)
+    files = files_of(course, kinds, notebooks=notebooks)
+    bring(files, folder).echo(folder)
+    trust_contents(files_among(files), "handout")
     for name in (name for name, kind in kinds.items() if kind == "required" and not update):
         click.echo(f"\n{CI[name]} is for a place where students cannot change it: see docs/ci.md")
     if not update:

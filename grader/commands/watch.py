@@ -14,9 +14,8 @@ import click
 from grader.commands.options import terminal_height
 from grader.commands.screen import KEYS, Session, head, screen
 from grader.commands.terminal import REDRAW, SAVED, Events, Interrupted, listening, whole_screen
-from grader.commands.work import CheckRequest, keeps_of, probe_seed_of
+from grader.commands.work import CheckRequest, graded_by, keeps_of, probe_seed_of
 from grader.grading.seeds import fresh_seed
-from grader.grading.session import with_grader
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.host.source import WorkerSource
 
@@ -28,14 +27,13 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
     """
     trainings, probe_seed = keeps_of(seed), probe_seed_of(seed, request.course)
     seed = fresh_seed() if seed is None else seed
-    return with_grader(
+    return graded_by(
         request.course,
         request.names,
         source,
         lambda grader: _loop(Session(request, grader, seed), manual=manual),
-        probe_seed=probe_seed,
-        keep=True,
-        trainings=trainings,
+        trainings,
+        probe_seed,
     )
 
 

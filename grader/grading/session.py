@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
+from grader.errors import InternalError
 from grader.files import STATE
 from grader.grading.seeds import PUBLIC_SEED, kept_seed
 from grader.sandbox.host.source import WorkerSource
@@ -41,6 +42,8 @@ def with_grader(
     `.grader/` between them, and the `trainings` of their code. Where hidden suites decide, such
     checks share a seed that only this copy has.
     """
+    if not course.trusted:
+        raise InternalError(f"the code of {course.root} must not run in this process")
     workers.start()
     if any(course[name].training for name in names):
         workers.prepare_training()

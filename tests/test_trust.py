@@ -1,0 +1,414 @@
+"""The code of a course runs as the caller only if the caller trusts it: copies are strangers'."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commandline import Cli
+
+from grader.commands import work
+from grader.commands.standby_process import CheckOrder, Standby
+from grader.commands.trusted_courses import recognised, trust_folder
+from grader.course.course import find_course, load_course
+from grader.errors import RequestError
+from grader.own_key import state_folder
+
+NAME = "masked_softmax"
+ROOT = Path(__file__).parent.parent
+SOLUTION = ROOT / "reference" / NAME / "solution.py"
+TINY = ROOT / "tests" / "tiny"
+NOBODY = 65534
+SAID = "They run confined"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """What no copy of a course may write."""
+    return tmp_path / "outside"
+
+
+@pytest.fixture
+def attack(outside: Path) -> str:
+    """Code that writes a file wherever it runs, and goes on."""
+    return (
+        "\nimport os as _os\ntry:\n"
+        f"    open({str(outside)!r}, 'w').write('x')\n"
+        "except OSError:\n    pass\n"
+    )
+
+
+@pytest.fixture
+def clone(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the course that another person has, with a right solution; the current folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    cli("init", tmp_path / "s017")
+    shutil.copy(SOLUTION, tmp_path / "s017" / "exercises" / f"{NAME}.py")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path / "s017")
+    return tmp_path / "s017"
+
+
+def in_public_test(clone: Path, attack: str) -> None:
+    with (clone / "exercises" / "tests" / f"test_{NAME}.py").open("a") as file:
+        file.write(attack)
+
+
+def in_record(clone: Path, attack: str) -> None:
+    path = clone / "exercises" / "signatures.bin"
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts[f"{NAME}/probes.py"] += attack.encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def in_settings(clone: Path, attack: str) -> None:
+    path = clone / "exercises" / "course.json"
+    public = json.loads(path.read_text())
+    for exercise in public["exercises"]:
+        exercise["drawing"] = f"{attack}\ndef draw(module, trained):\n    return ()\n"
+        exercise["example"] = attack
+    path.write_text(json.dumps(public))
+
+
+def in_reference(clone: Path, attack: str) -> None:
+    shutil.copytree(TINY / "reference", clone / "reference")
+    shutil.copytree(SOLUTION.parent, clone / "reference" / NAME)
+    for file in (clone / "reference").rglob("*.py"):
+        file.write_text(file.read_text() + attack)
+    settings = (clone / "reference" / NAME / "exercise.toml").read_text()
+    settings = "\n".join(line for line in settings.splitlines() if "builds_on" not in line)
+    (clone / "reference" / NAME / "exercise.toml").write_text(settings)
+    course = (clone / "reference" / "course.toml").read_text()
+    points = 10 + load_course(ROOT)[NAME].points
+    course = course.replace("points = 10", f"points = {points}")
+    (clone / "reference" / "course.toml").write_text(course)
+
+
+def in_configuration(clone: Path, attack: str) -> None:
+    in_public_test(clone, "\n# changed\n")
+    for folder in (clone, clone / "exercises", clone / "exercises" / "tests"):
+        for name in ("conftest.py", "sitecustomize.py", "usercustomize.py", "click.py", "torch.py"):
+            (folder / name).write_text(attack)
+        (folder / "pytest.ini").write_text("[pytest]\naddopts = -p conftest\n")
+        (folder / "pyproject.toml").write_text('[tool.pytest.ini_options]\naddopts = "-p torch"\n')
+        (folder / "named.toml").write_text("[[named]]\n")
+
+
+def in_linked_folder(clone: Path, attack: str) -> None:
+    in_public_test(clone, attack)
+    (clone / "exercises").rename(clone.parent / "elsewhere")
+    (clone / "exercises").symlink_to(clone.parent / "elsewhere")
+
+
+PLACES: list[Callable[[Path, str], None]] = [
+    *(in_public_test, in_record, in_settings, in_reference, in_configuration, in_linked_folder),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", PLACES)
+def test_code_in_a_strangers_copy_writes_nothing_and_the_verdict_comes(
+    plant: Callable[[Path, str], None], clone: Path, attack: str, outside: Path, cli: Cli
+) -> None:
+    plant(clone, attack)
+    said = cli("check", NAME)
+    assert (said.code, outside.exists()) == (0, False), said
+    assert NAME in said.out
+    assert "passed" in said.out
+
+
+@pytest.mark.slow
+def test_code_in_a_strangers_copy_finds_no_secret_and_no_way_out(clone: Path) -> None:
+    in_public_test(
+        clone,
+        """
+import os, socket
+from grader.errors import Mismatch
+def attempt(do):
+    try:
+        return repr(do())
+    except BaseException as error:
+        return type(error).__name__
+def look():
+    return "|".join([
+        "RAN", repr(dict(os.environ)),
+        *(attempt(lambda: open(f"/proc/{pid}/environ", "rb").read())
+          for pid in ("self", os.getppid(), 1)),
+        attempt(lambda: open(os.path.expanduser("~root/.profile")).read()),
+        "socket " + attempt(socket.socket), "fork " + attempt(os.fork),
+        "make " + attempt(lambda: open("made", "w")),
+    ])
+@pytest.mark.points(0)
+def test_look(student):
+    \"\"\"Looks around.\"\"\"
+    raise Mismatch(look())
+""",
+    )
+    environment = {**os.environ, "DEPLOY_TOKEN": "hunter2-of-the-caller"}
+    command = [sys.executable, "-m", "grader", "check", NAME, "--format", "json"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    assert "RAN" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+    for refused in ("socket PermissionError", "fork PermissionError", "make PermissionError"):
+        assert refused in done.stdout
+    tests = json.loads(done.stdout)["exercises"][0]["tests"]
+    assert sum(test["outcome"] == "passed" for test in tests) == len(tests) - 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [("import os; os._exit(0)", "ended"), ("raise SystemExit", "pytest ended")],
+)
+def test_code_that_ends_its_process_is_named(clone: Path, cli: Cli, code: str, says: str) -> None:
+    in_public_test(clone, f"\n{code}\n")
+    said = cli("check", NAME)
+    assert said.code == 2
+    assert str(clone) in said.err
+    assert says in said.err
+
+
+@pytest.mark.slow
+def test_code_that_never_ends_is_ended(
+    clone: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_public_test(clone, "\nwhile True: pass\n")
+    monkeypatch.setattr("grader.grading.confined_grader.MOST_SECONDS", 0.5)
+    monkeypatch.setattr("grader.grading.confined_grader.START_SECONDS", 8.0)
+    said = cli("check", NAME)
+    assert (said.code, "did not come to an end" in said.err) == (2, True), said
+
+
+@pytest.mark.slow
+def test_a_changed_test_is_told_once_and_trust_shows_it(
+    clone: Path, cli: Cli, attack: str, outside: Path
+) -> None:
+    in_public_test(clone, attack.replace("\nimport os", "\n# \x1b]0;title\x07\nimport os"))
+    in_record(clone, attack)
+    flat = [" ".join(cli("check", NAME).out.split()) for _ in range(2)]
+    assert [SAID in out for out in flat] == [True, False]
+    assert not outside.exists()
+    said = cli("trust", ".", "--yes")
+    assert (said.code, "\x1b" in said.out) == (0, False)
+    assert f"changed  exercises/tests/test_{NAME}.py" in said.out
+    assert f"changed  exercises/signatures.bin: {NAME}/probes.py" in said.out
+    assert str(outside) in said.out
+    assert cli("check", NAME).code == 0
+    assert outside.exists()  # which shows that the attack works where it is trusted
+    assert "trusted already" in cli("trust", ".").out
+    outside.unlink()
+    in_public_test(clone, "\n# changed again\n")
+    cli("check", NAME)
+    assert not outside.exists()
+
+
+def test_trust_asks_and_takes_silence_for_no(
+    clone: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_public_test(clone, "\n# changed\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    said = cli("trust", ".")
+    assert said.code == 1
+    assert not recognised(find_course(clone)).trusted
+
+
+def test_what_init_and_handout_wrote_and_a_clone_of_the_course_are_trusted(
+    cli: Cli, clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert recognised(find_course(clone)).trusted  # equals the installed course
+    for file in (clone / "exercises" / "tests").glob("*.py"):  # as git writes it on Windows
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    shutil.rmtree(str(state_folder()))
+    assert recognised(find_course(clone)).trusted
+    own = tmp_path / "own"
+    shutil.copytree(TINY, own, ignore=shutil.ignore_patterns("__pycache__"))
+    cli("build", "--course", own)
+    cli("handout", tmp_path / "out", "--course", own)
+    shutil.copytree(tmp_path / "out", tmp_path / "cloned")
+    assert recognised(find_course(tmp_path / "cloned")).trusted
+    assert recognised(find_course(own)).trusted  # built by its user
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of-a-student"))
+    for known_elsewhere in ("cloned", "own"):
+        assert not recognised(find_course(tmp_path / known_elsewhere)).trusted
+
+
+def test_a_teaching_repository_is_trusted_by_its_place_only_if_it_is_the_users_own(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(TINY, tmp_path / "own")
+    assert trust_folder(tmp_path / "own")
+    suite = tmp_path / "own" / "reference" / "scale" / "test_hidden.py"
+    suite.write_text(suite.read_text() + "\n# an edit\n")
+    assert recognised(find_course(tmp_path / "own")).trusted
+    suite.parent.chmod(0o777)
+    assert not recognised(find_course(tmp_path / "own")).trusted
+    suite.parent.chmod(0o755)
+    if os.geteuid() == 0:
+        os.chown(suite, NOBODY, NOBODY)
+        assert not recognised(find_course(tmp_path / "own")).trusted
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs another user")
+def test_a_course_that_another_user_planted_is_not_found(
+    clone: Path,
+    cli: Cli,
+    attack: str,
+    outside: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_public_test(clone, attack)
+    shared, mine = tmp_path / "shared", tmp_path / "shared" / "mine"
+    mine.mkdir(parents=True)
+    shared.chmod(0o1777)
+    shutil.copytree(clone / "exercises", shared / "exercises")
+    monkeypatch.chdir(mine)
+    for owner in (0, NOBODY):  # somebody could have moved a folder of the user's there
+        for path in (shared / "exercises", *(shared / "exercises").rglob("*")):
+            os.chown(path, owner, owner)
+        said = cli("check", NAME)
+        assert said.code == 2
+        assert "everybody may put things into" in said.err
+    shared.chmod(0o755)
+    assert "belongs to another user" in cli("check", NAME).err
+    os.chown(shared, NOBODY, NOBODY)
+    assert "belongs to another user" in cli("check", NAME).err
+    assert "--course DIR" in cli("status").err
+    assert not outside.exists()
+
+
+def test_the_search_ends_at_a_repository_and_at_home(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = clone / "work" / "deep"
+    inside.mkdir(parents=True)
+    assert find_course(inside).root == clone
+    (clone / "work" / ".git").mkdir()
+    with pytest.raises(RequestError, match="no course at"):
+        find_course(inside)
+    (clone / "work" / ".git").rmdir()
+    monkeypatch.setenv("HOME", str(clone / "work"))
+    with pytest.raises(RequestError, match="no course at"):
+        find_course(inside)
+    monkeypatch.setenv("HOME", str(clone))
+    assert find_course(inside).root == clone
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("batch", "..", "--out", "../out"),
+        ("batch", ".", "--out", "../out"),
+        ("export", "canvas", "../out"),
+        ("explain", "../out", "s001"),
+        ("regrade", "../out"),
+        ("validate",),
+        ("build",),
+        ("name", "--out", "../out"),
+    ],
+)
+def test_teachers_commands_refuse_a_course_that_was_handed_in(
+    clone: Path, cli: Cli, command: tuple[str, ...], attack: str, outside: Path
+) -> None:
+    in_reference(clone, attack)
+    said = cli(*command)
+    assert said.code == 2
+    assert not outside.exists()
+    if command[0] != "name":  # which asks for more first
+        assert f"grader trust {clone}" in said.err
+
+
+def test_batch_refuses_even_a_right_course_inside_of_what_was_handed_in(
+    clone: Path, cli: Cli
+) -> None:
+    said = cli("batch", "..", "--out", "../out")
+    assert (said.code, "part of what was handed in" in said.err) == (2, True)
+    assert "--course DIR" in said.err
+
+
+@pytest.mark.slow
+def test_check_of_a_path_takes_the_course_of_the_caller_and_says_so(
+    clone: Path,
+    cli: Cli,
+    attack: str,
+    outside: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    in_public_test(clone, f"\nraise SystemExit\n{attack}")
+    cli("init", tmp_path / "own")
+    monkeypatch.chdir(tmp_path / "own")
+    said = cli("check", NAME, "../s017")
+    says = f"the course in {tmp_path / 'own'} grades this, not the one in ../s017"
+    assert (said.code, says.replace(" ", "") in "".join(said.out.split())) == (0, True)
+    assert not outside.exists()
+
+
+@pytest.mark.slow
+def test_other_commands_run_nothing_and_write_nothing_outside(
+    clone: Path, cli: Cli, attack: str, outside: Path
+) -> None:
+    for plant in (in_public_test, in_record, in_settings):
+        plant(clone, attack)
+    path = clone / "exercises" / "course.json"
+    path.write_text(path.read_text().replace("hints", "hints", 1).replace("Masked", "\\u001b[2J"))
+    outside.mkdir()
+    (clone / ".grader").symlink_to(outside)
+    for command in ((), ("status",), ("hint", NAME), ("check", NAME)):
+        said = cli(*command)
+        assert (said.code, "\x1b[2J" in said.out) == (0, False), command
+    assert list(outside.iterdir()) == []
+    public = json.loads(path.read_text())
+    public["exercises"][0]["name"] = "../../elsewhere"
+    path.write_text(json.dumps(public))
+    said = cli("reset", NAME)
+    assert (said.code, "no exercise is" in said.err) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_notebook_checks_a_strangers_copy_confined(
+    clone: Path, attack: str, outside: Path, tmp_path: Path
+) -> None:
+    in_public_test(clone, attack)
+    (tmp_path / "work").mkdir()
+    shutil.copy(SOLUTION, tmp_path / "work" / f"{NAME}.py")
+    order = CheckOrder(str(clone), str(tmp_path / "work"), NAME, str(tmp_path / "page"), 5)
+    standby = Standby()
+    code, said = standby.check(order, lambda lines, exercise: "".join(lines))
+    standby._end()
+    assert (code, outside.exists()) == (0, False), said
+
+
+@pytest.mark.slow
+def test_watch_grades_a_strangers_copy_confined(
+    clone: Path, cli: Cli, attack: str, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_public_test(clone, attack)
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # which ends it
+    said = cli("check", NAME, "--watch", "--manual")
+    assert outside.exists() is False
+    assert NAME in said.out
+
+
+@pytest.mark.slow
+def test_where_nothing_confines_the_command_says_how_to_trust(
+    clone: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "why_not_here", lambda: "confinement: only Linux has it")
+    assert cli("check", NAME).code == 0  # nothing was changed
+    in_public_test(clone, "\n# changed\n")
+    said = cli("check", NAME)
+    assert (said.code, f"grader trust {clone}" in said.err) == (2, True)
+    cli("trust", ".", "--yes")
+    assert cli("check", NAME).code == 0
