@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import unicodedata
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from grader.course.bundle import ANOTHER, MAX_BYTES
 from grader.errors import RequestError
@@ -24,9 +25,9 @@ MAX_DEPTH, MAX_NAME = 24, 255
 
 def unzip(data: bytes, folder: Path) -> None:
     """Write the files of a course into a folder; raises `RequestError` if the zip is not usable."""
-    stream = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]  # reads as a file does
+    raw: Any = io.BytesIO(data)  # reads as a file does
     try:
-        with zip_members(stream, MAX_MEMBERS, MAX_LISTING) as members:
+        with zip_members(io.BufferedReader(raw), MAX_MEMBERS, MAX_LISTING) as members:
             wanted = [member for member in members if _is_of_course(member.path)]
             _refuse_unusable(wanted)
             room = MAX_BYTES
