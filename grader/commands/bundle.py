@@ -57,6 +57,7 @@ def bundle(file: Path, prints_key: bool, serial: int | None, course: Course) -> 
         return 0
     if course.suites != "hidden":
         raise RequestError(f"{course.root} has no reference/ to bundle", "--course DIR")
+    course.refuse_unreviewed(course.names)
     files = {
         path.relative_to(course.root).as_posix(): path.read_bytes()
         for path in files_below(course.reference)

@@ -23,12 +23,17 @@ from grader.commands.new import (
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
+from grader.course.course import UNREVIEWED
 from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_cells
 
 FORMATS: Mapping[str, ModuleType] = {"nbgrader": nbgrader, "otter": otter}
 MAX_TEXT = 512 * 1024  # characters of all cells
+UNREVIEWED_LINES = f"""\
+# Its code came with a notebook, and is not run. Read every file here, then take out this line.
+{UNREVIEWED}
+"""
 STAGE = "output"  # what every call returns
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
@@ -53,7 +58,8 @@ def import_(
     """Make exercises of a marked notebook: FORMAT is nbgrader or otter.
 
     Each question becomes an exercise: its text, its solution and its tests are carried
-    over, and `grader validate` lists what is left to do. No code of the notebook is run.
+    over, and `grader validate` lists what is left to do. No code of the notebook is run,
+    neither now nor by other commands, before you say in exercise.toml that it was reviewed.
     """
     if name:
         refuse_name(name, "--name my_exercise")
@@ -132,6 +138,7 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
         }
         title, requires = one.title or TITLE, one.requires
         settings = settings_text(order, title, one.points, one.implements, STAGE, requires)
+        settings += UNREVIEWED_LINES
         place.write(one.name, {SETTINGS_FILE: settings, **one.texts, **texts})
 
 
@@ -149,6 +156,10 @@ def _tell(imported: Imported, place: CoursePlace) -> None:
             click.echo(f"  {line}")
     names = " ".join(one.name for one in imported.exercises)
     click.echo(f"\n  grader validate {names}   lists what is left to do")
+    click.echo(
+        "\nThe tests and solutions are code of the notebook's author. None of it runs here before\n"
+        f"you have read it and taken `{UNREVIEWED}` out of each exercise.toml."
+    )
 
 
 def _count(number: int, noun: str) -> str:

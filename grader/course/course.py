@@ -37,6 +37,7 @@ TEXT = "text.txt"  # what both suites of an exercise may read
 # Students read these; they decide no result.
 STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
+UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's code
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 
 
@@ -70,6 +71,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
     training: TrainingRules | None = None  # of an exercise in which a model is trained
+    reviewed: bool = True  # False for somebody else's code, until a person has read it
     stub: str = ""
     example: str = ""  # the text of its `example.py`
     drawing: str = ""  # the text of its `drawing.py`
@@ -242,6 +244,22 @@ class Course:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()
                 yield path.read_bytes()
+
+    def unreviewed(self, names: Iterable[str]) -> list[str]:
+        """Return those of some exercises whose grading runs code that nobody has reviewed yet."""
+        return [
+            name
+            for name in names
+            if not all(self[each].reviewed for each in (name, *self.needed(name)))
+        ]
+
+    def refuse_unreviewed(self, names: Iterable[str]) -> None:
+        """Raise `RequestError` if grading some exercises runs code that nobody has reviewed yet."""
+        for name in self.unreviewed(names):
+            origin = next(each for each in (name, *self.needed(name)) if not self[each].reviewed)
+            file = self[origin].folder / "exercise.toml"
+            problem = f"the code of `{origin}` was imported, and runs only after a review"
+            raise RequestError(problem, f"read its files, then take `{UNREVIEWED}` out of {file}")
 
     def needed(self, name: str) -> set[str]:
         """Return the exercises that one requires, directly or through others."""

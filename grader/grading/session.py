@@ -38,7 +38,10 @@ def with_grader(
     reports show of them is of no use in the next. What the known mistakes answer to them is kept in
     the folder `answers`. A student's own checks share the public seed; they `keep` the answers in
     `.grader/` between them, and the `trainings` of their code.
+
+    Raises `RequestError` if code would run here that nobody has reviewed.
     """
+    course.refuse_unreviewed(names)
     workers.start()
     if any(course[name].training for name in names):
         workers.prepare_training()
