@@ -482,7 +482,12 @@ _CONTROL = re.compile(
 )
 
 
+def without_controls(text: str) -> str:
+    """Return a text without terminal controls, and without what turns its direction."""
+    return _CONTROL.sub("", text)
+
+
 def clean(text: str) -> str:
     """Return a student's text without terminal controls, cut to a length that fits a report."""
-    text = _CONTROL.sub("", text)
+    text = without_controls(text)
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " […]"

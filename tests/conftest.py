@@ -28,6 +28,7 @@ import grader.classroom.workers.pool
 import grader.commands.validate
 import grader.commands.work
 from grader.__main__ import run
+from grader.commands.trusted_courses import trust_folder
 from grader.course.course import Course, load_course
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult, Report
@@ -57,6 +58,10 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
     os.environ["TMPDIR"] = str(IN_MEMORY)
     tempfile.tempdir = None  # to be asked again
 TINY = Path(__file__).parent / "tiny"
+# No test reads or writes what the grader keeps for the user who runs it.
+_STATE = tempfile.TemporaryDirectory(prefix="grader-state-of-tests-")
+os.environ["XDG_STATE_HOME"] = os.path.realpath(_STATE.name)
+trust_folder(TINY)
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
     *("jupyter", "mutants", "build", "accuracy", "students_copy", "attacks", "kills", "site"),
@@ -165,6 +170,7 @@ def tiny_copy(tmp_path: Path) -> Path:
     """A copy of the tiny course that a test may change."""
     root = tmp_path / "tiny"
     shutil.copytree(TINY, root, ignore=shutil.ignore_patterns("__pycache__"))
+    trust_folder(root)
     return root
 
 

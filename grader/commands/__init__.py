@@ -23,6 +23,7 @@ GROUPS = {
         "hint": ("practice", "Show the next hint, from a nudge to nearly the answer."),
         "status": ("practice", "Show how far each exercise is."),
         "reset": ("practice", "Start an exercise over; your file is kept as a copy."),
+        "trust": ("trust", "Look at a course from elsewhere, and let its code run here."),
     },
     "Teachers": {
         "batch": ("batch", "Grade a class: a folder or a zip from any platform."),

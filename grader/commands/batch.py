@@ -53,6 +53,7 @@ from grader.commands.options import (
     exit_code,
     isolation_option,
     progress_bar,
+    refuse_handed_in,
     short_path,
 )
 from grader.commands.progress import ProgressDisplay
@@ -199,6 +200,7 @@ def batch(
     later = _left_for_later(course, only, without)
     request = None
     if submissions is not None:
+        refuse_handed_in(course, submissions)
         choices = _completed(choices, remembered(place), no_roster=no_roster)
         request = IntakeRequest(submissions, shard=shard, **choices)
     if dry_run:

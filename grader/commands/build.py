@@ -11,6 +11,7 @@ import click
 
 from grader.commands.options import OWN_COURSE, progress_bar, short_path
 from grader.commands.students_files import students_texts
+from grader.commands.trusted_courses import trust_folder
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, load_course
 from grader.errors import RequestError
 from grader.files import keep_copy
@@ -41,6 +42,7 @@ def build(only_check: bool, course: Course) -> int:
         return 1 if plan.stale else 0
     with progress_bar(len(plan.outdated)) as on_exercise:
         copies = plan.write(on_exercise)
+    trust_folder(course.root)
     for path in plan.stale:
         click.echo(f"wrote {short_path(path)}")
     for copy in copies:

@@ -10,7 +10,7 @@ import click
 
 from grader.commands import work
 from grader.commands.options import (
-    COURSE,
+    ANY_COURSE,
     FILE,
     SEED,
     WORKERS,
@@ -61,7 +61,7 @@ from grader.sandbox.host.starting import StartMethod, use_start_method
 @SEED
 @isolation_option("process")
 @WORKERS
-@COURSE
+@ANY_COURSE
 def check(
     targets: tuple[str, ...],
     form: str,

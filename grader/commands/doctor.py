@@ -19,8 +19,7 @@ from typing import Any
 import click
 
 from grader import __version__
-from grader.commands.options import COURSE_FOLDER, echo_check
-from grader.course.course import find_course
+from grader.commands.options import COURSE_FOLDER, course_of_folder, echo_check
 from grader.errors import GraderError, InternalError, StudentFailure
 from grader.sandbox.confinement.layers import LAYERS, PROCESS
 from grader.sandbox.confinement.limits import Confinement
@@ -71,7 +70,7 @@ def doctor(course_folder: Path | None) -> int:
     """
     secret, what = Path(__file__), "a file"
     try:
-        course = find_course(course_folder or Path.cwd())
+        course = course_of_folder(course_folder)
         secret, what = course.suite(course.names[0]), "the hidden tests"
     except GraderError:
         if course_folder is not None:

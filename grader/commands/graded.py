@@ -109,7 +109,8 @@ def with_list(course: Course, kept: str | None) -> Course:
             f"these results are those of the list `{kept}`",
             f"--course-list {kept}; another list goes into another --out DIR",
         )
-    return replace(load_course(course.root, kept), sealed=course.sealed)
+    chosen = load_course(course.root, kept)
+    return replace(chosen, sealed=course.sealed, trusted=course.trusted)
 
 
 def class_secret(ledger: Ledger, seed: int | None = None) -> bytes | None:

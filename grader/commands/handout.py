@@ -12,6 +12,7 @@ from grader.commands.bringing import LIST, bring, templates
 from grader.commands.build import refuse_stale
 from grader.commands.options import COURSE, PATH, short_path
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
+from grader.commands.trusted_courses import files_among, trust_contents
 from grader.course.course import NOTEBOOKS, Course
 from grader.errors import RequestError
 
@@ -50,7 +51,9 @@ def handout(folder: Path, ci: str | None, update: bool, notebooks: bool, course:
     if ci is None and update:
         ci = next((name for name, file in CI.items() if (folder / file).is_file()), None)
     notebooks = notebooks or (update and (folder / "exercises" / NOTEBOOKS).is_dir())
-    bring(files_of(course, ci, notebooks=notebooks), folder).echo(folder)
+    files = files_of(course, ci, notebooks=notebooks)
+    bring(files, folder).echo(folder)
+    trust_contents(files_among(files), "handout")
     if not update:
         click.echo(f"\nTry it as a student would: cd {short_path(folder)} && grader")
     return 0

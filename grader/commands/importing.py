@@ -23,6 +23,7 @@ from grader.commands.new import (
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
+from grader.commands.trusted_courses import trust_folder
 from grader.course.course import UNREVIEWED
 from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
@@ -130,6 +131,7 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
     made = templates("imported_files")
     if place.is_new:
         place.begin_course(points=sum(one.points for one in exercises))
+        trust_folder(place.reference.parent)
     for order, one in enumerate(exercises, start=place.order):
         values = {"name": one.implements[0], "test": one.first_test}
         texts = {

@@ -10,6 +10,7 @@ import click
 from grader.commands.bringing import bring
 from grader.commands.options import CHOSEN, COURSE_LIST, INSECURE, INSECURELY, PATH, short_path
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
+from grader.commands.trusted_courses import files_among, trust_contents
 from grader.course.course import (
     PUBLIC_COURSE,
     Course,
@@ -57,7 +58,9 @@ def init(context: click.Context, folder: Path | None, place: str | None, noteboo
     course = course.choose(context.meta[CHOSEN] or _chosen_before(folder))
     if course.root.resolve() == folder.resolve():
         raise RequestError(f"{folder} is the course itself", "grader init another-folder")
-    bring(students_files(course, notebooks=notebooks), folder).echo(folder)
+    files = students_files(course, notebooks=notebooks)
+    bring(files, folder).echo(folder)
+    trust_contents(files_among(files), "init")
     first = course.names[0]
     enter = "" if folder.resolve() == Path.cwd() else f"  cd {short_path(folder)}\n"
     click.echo(

@@ -13,7 +13,8 @@ import click
 
 from grader.commands.bringing import templates, write_file
 from grader.commands.options import COURSE_FOLDER, short_path
-from grader.course.course import SETTINGS, find_course
+from grader.commands.trusted_courses import trust_folder
+from grader.course.course import SETTINGS, course_in
 from grader.errors import RequestError
 
 STAGE = "centred"  # the variable of the solution that stands in the new files
@@ -38,6 +39,7 @@ def new(name: str, root: Path | None) -> int:
     place.refuse_existing(name, "choose another name")
     if place.is_new:
         place.begin_course(points=4)
+        trust_folder(place.reference.parent)
     texts = {SETTINGS_FILE: settings_text(place.order, TITLE, 4, [name], STAGE)}
     for template in sorted(
         set(made.list_templates()) - {f"{COURSE_FILE}.j2", f"{SETTINGS_FILE}.j2"}
@@ -120,7 +122,7 @@ def find_place(root: Path | None) -> CoursePlace:
     """
     folder = root or Path.cwd()
     try:
-        course = find_course(folder)
+        course = course_in(folder)
     except RequestError:
         course = None
     if course is None or (root is not None and course.root != root.absolute()):

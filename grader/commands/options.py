@@ -14,8 +14,9 @@ from typing import Any, get_args
 import click
 from click.core import ParameterSource
 
+from grader.commands.trusted_courses import recognised, refuse_untrusted
 from grader.course.bundle import KEY_VARIABLE, MAX_SERIAL
-from grader.course.course import Course, find_course
+from grader.course.course import Course, course_in, find_course
 from grader.course.places import bundled_course, course_at
 from grader.errors import RequestError
 from grader.report import Report
@@ -45,9 +46,17 @@ COURSE_FOLDER = functools.partial(
     help="The course's folder. Default: this folder or the nearest one above it that holds a "
     "course.",
 )
+
+
+def course_of_folder(folder: Path | None) -> Course:
+    """Return the course in the folder that was named, or else the one here."""
+    return find_course(Path.cwd()) if folder is None else course_in(folder.absolute())
+
+
 # For commands that change the course, or keep something beside it.
 OWN_COURSE = COURSE_FOLDER(
-    "course", callback=lambda context, option, folder: find_course(folder or Path.cwd())
+    "course",
+    callback=lambda context, option, folder: refuse_untrusted(course_of_folder(folder)),
 )
 
 
@@ -75,7 +84,9 @@ INSECURE = click.option(
 )
 
 
-def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
+def _with_course(
+    command: Callable[..., Any], accept: Callable[[Course], Course] = refuse_untrusted
+) -> Callable[..., Any]:
     """Give a command a course: `--course` with any place, or `--bundle` with a bundle alone."""
     bundle = click.option(
         "--bundle",
@@ -99,7 +110,7 @@ def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
     course = click.option(
         "--course",
         metavar="PLACE",
-        callback=lambda context, option, place: _course(context, place),
+        callback=lambda context, option, place: accept(_course(context, place)),
         help="The course: a folder, a zip of it, the address of one, or the name of an installed "
         "package. Default: this folder or the nearest one above it that holds a course.",
     )
@@ -107,6 +118,8 @@ def _with_course(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 COURSE = _with_course
+# For commands that run no code of the course in their own process.
+ANY_COURSE = functools.partial(_with_course, accept=recognised)
 
 
 SEED = click.option(
@@ -160,6 +173,18 @@ def _course(context: click.Context, place: str | None) -> Course:
         found = course_at(place, insecure=insecure) if place else None
         course = context.with_resource(found) if found else find_course(Path.cwd())
     return course.choose(context.meta[CHOSEN])
+
+
+def refuse_handed_in(course: Course, submissions: Path) -> None:
+    """Raise `RequestError` if the course was found, not named, in what was handed in."""
+    context = click.get_current_context()
+    if context.meta[BUNDLE] or context.params.get("course") is None:
+        return
+    if context.get_parameter_source("course") is not ParameterSource.DEFAULT:
+        return
+    if course.root.resolve().is_relative_to(submissions.resolve()):
+        problem = f"the course here, {course.root}, is part of what was handed in"
+        raise RequestError(problem, "--course DIR   names your own course")
 
 
 @contextmanager

@@ -7,17 +7,19 @@ from pathlib import Path
 
 import click
 
-from grader.commands.memory import LastCheck, Memory
-from grader.commands.options import COURSE, LIST_VARIABLE, short_path
+from grader.commands.memory import LastCheck
+from grader.commands.options import ANY_COURSE, LIST_VARIABLE, short_path
+from grader.commands.trusted_courses import course_here
 from grader.commands.work import (
     exercise_named,
     hints_for,
     last_checks,
+    memory_of,
     next_exercise,
     own_work,
     students_folder,
 )
-from grader.course.course import PUBLIC_COURSE, Course, Exercise, find_course
+from grader.course.course import PUBLIC_COURSE, Course, Exercise
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import RequestError
 from grader.files import keep_copy
@@ -27,7 +29,7 @@ from grader.submissions.submission import Submission
 @click.command()
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Show every hint at once.")
-@COURSE
+@ANY_COURSE
 def hint(name: str | None, everything: bool, course: Course) -> int:
     """Show the next hint for an exercise; without NAME, for the next that does not pass.
 
@@ -48,7 +50,7 @@ def hint(name: str | None, everything: bool, course: Course) -> int:
         return 0
     hints = hints_for(course, name, work)
     more = len(hints) if everything else 1
-    shown, _ = Memory(course.root).show_hints(name, hints, more=more)
+    shown, _ = memory_of(course).show_hints(name, hints, more=more)
     for text in shown:
         number = f"hint {hints.index(text) + 1} of {len(hints)}"
         is_on_mistake = hints.index(text) < len(hints) - len(course[name].hints)
@@ -61,7 +63,7 @@ def hint(name: str | None, everything: bool, course: Course) -> int:
 
 
 @click.command()
-@COURSE
+@ANY_COURSE
 def status(course: Course) -> int:
     """Show how far each exercise is, as last checked."""
     _show_status(course)
@@ -71,7 +73,7 @@ def status(course: Course) -> int:
 def show_overview(context: click.Context) -> None:
     """Show how far each exercise of the course here is; without a course, how to come to one."""
     try:
-        course = find_course(Path.cwd())
+        course = course_here()
     except RequestError:
         known = sorted(Path.cwd().glob(f"*/exercises/{PUBLIC_COURSE}"))
         if known:  # most are called from the folder above it
@@ -114,7 +116,7 @@ def _state(exercise: Exercise, work: Submission, last: LastCheck | None) -> tupl
 
 @click.command()
 @click.argument("name")
-@COURSE
+@ANY_COURSE
 def reset(name: str, course: Course) -> int:
     """Put an exercise's stub back; your file is kept as a copy."""
     exercise = course[exercise_named(course, name)]

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from click import style, wrap_text
 
-from grader.commands.memory import Memory
-from grader.commands.work import CheckRequest, hints_for, remember
+from grader.commands.work import CheckRequest, hints_for, memory_of, remember
 from grader.course.visibility import for_student
 from grader.errors import RequestError
 from grader.report import ExerciseResult
@@ -21,7 +20,8 @@ from grader.reports import text
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Grader, OnProgress
+    from grader.commands.work import AnyGrader
+    from grader.grading.grader import OnProgress
 
 KEYS = {"n": "next", "h": "hint", "l": "list", "r": "rerun", "q": "quit"}
 
@@ -31,7 +31,7 @@ class Session:
     """A student at work: the results of each exercise, and the exercise on the screen."""
 
     request: CheckRequest
-    grader: Grader
+    grader: AnyGrader
     seed: int
     submission: Submission = field(default_factory=lambda: Submission("own work", {}))
     results: dict[str, ExerciseResult] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Session:
             self._next()
         elif key == "h" and self.current:
             hints = hints_for(self.request.course, self.current, self.submission)
-            shown, fresh = Memory(self.request.course.root).show_hints(self.current, hints)
+            shown, fresh = memory_of(self.request.course).show_hints(self.current, hints)
             is_on_mistake = len(hints) > len(self.request.course[self.current].hints)
             self.hint = fresh[-1] if fresh else hints[0] if is_on_mistake else shown[-1]
             self.view, self.just_passed = "verdict", ""

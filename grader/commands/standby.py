@@ -12,6 +12,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ import msgspec
 from grader.commands import work
 from grader.commands.options import LIST_VARIABLE, exit_code, progress_bar
 from grader.commands.standby_process import END_OF_ERRORS, CheckAnswer, CheckOrder
+from grader.commands.trusted_courses import recognised
 from grader.course.bundle import KEY_VARIABLE
 from grader.course.course import load_course
 from grader.reports import render
@@ -51,7 +53,8 @@ def standby() -> int:
 
 
 def _answer(order: CheckOrder, source: WorkerSource) -> CheckAnswer:
-    course = load_course(Path(order.root)).choose(os.environ.get(LIST_VARIABLE))
+    course = recognised(replace(load_course(Path(order.root)), trusted=False))
+    course = course.choose(os.environ.get(LIST_VARIABLE))
     request = work.parse_targets([order.folder, order.exercise], course)
     with progress_bar(1) as on_exercise:
         report = work.check(request, source, order.seed, on_exercise)

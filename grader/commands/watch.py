@@ -14,9 +14,8 @@ import click
 from grader.commands.options import terminal_height
 from grader.commands.screen import KEYS, Session, head, screen
 from grader.commands.terminal import REDRAW, SAVED, Events, Interrupted, listening, whole_screen
-from grader.commands.work import CheckRequest, keeps_of
+from grader.commands.work import CheckRequest, graded_by, keeps_of
 from grader.grading.seeds import fresh_seed
-from grader.grading.session import with_grader
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.host.source import WorkerSource
 
@@ -28,13 +27,12 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
     """
     trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed
-    return with_grader(
+    return graded_by(
         request.course,
         request.names,
         source,
         lambda grader: _loop(Session(request, grader, seed), manual=manual),
-        keep=True,
-        trainings=trainings,
+        trainings,
     )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from grader.commands.memory import LastCheck, Memory
-from grader.course.course import Course, find_course
+from grader.commands.trusted_courses import files_of, first_note_on, memory_folder, remember_note_on
+from grader.course.course import Course, find_course, has_course
 from grader.course.stubs import is_untouched, make_stub
 from grader.course.visibility import for_student
 from grader.errors import RequestError
+from grader.grading.confined_grader import ConfinedGrader, why_not_here
 from grader.grading.seeds import fresh_seed
 from grader.grading.session import with_grader
 from grader.report import Report, separate_hints
@@ -31,8 +33,12 @@ if sys.platform != "win32":
     from grader.sandbox.host.zygote import Zygote
 
 if TYPE_CHECKING:
-    from grader.grading.grader import OnProgress
+    from grader.grading.grader import Grader, OnProgress
     from grader.grading.kept_trainings import Keeps
+
+    AnyGrader = Grader | ConfinedGrader
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,9 @@ def own_files(paths: Sequence[Path], course: Course) -> Submission:
     """
     found = discover(paths, course)
     notes = [note.removesuffix(NEEDS_REVIEW) for note in found.notes]
+    for path in paths:
+        if has_course(path) and path.resolve() != course.root.resolve():
+            notes.append(f"the course in {course.root} grades this, not the one in {path}")
     if list(paths) == [Path.cwd()]:
         for name in found.paths:
             usual = course.student_folder / f"{name}.py"
@@ -167,17 +176,47 @@ def check(
     submission, names = request.submission, request.names
     trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed
-    report = with_grader(
+    report = graded_by(
         request.course,
         names,
         workers,
         lambda grader: grader.grade(submission, names, seed, on_exercise).report,
-        keep=True,
-        trainings=trainings,
+        trainings,
     )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)
     return visible
+
+
+def graded_by(
+    course: Course,
+    names: Sequence[str],
+    workers: WorkerSource,
+    body: Callable[[AnyGrader], T],
+    trainings: Keeps,
+) -> T:
+    """Return what `body` makes of a grader; a course that is not trusted gets one that is confined.
+
+    Raises `RequestError` if this machine cannot confine it.
+    """
+    if course.trusted:
+        return with_grader(course, names, workers, body, keep=True, trainings=trainings)
+    if why := why_not_here():
+        problem = f"the tests in {course.root} are new here, and cannot be confined ({why})"
+        raise RequestError(
+            problem,
+            f"grader trust {course.root}   shows them, and asks once",
+        )
+    files, note = files_of(course).contents, first_note_on(course)
+    with ConfinedGrader(course, files, names, workers, note) as grader:
+        result = body(grader)
+    remember_note_on(course)
+    return result
+
+
+def memory_of(course: Course) -> Memory:
+    """Return what is remembered of a student's work with a course."""
+    return Memory(memory_folder(course))
 
 
 def keeps_of(seed: int | None) -> Keeps:
@@ -194,12 +233,12 @@ def remember(course: Course, submission: Submission, report: Report) -> None:
             hint = result.diagnosis.hint if result.diagnosis else ""
             last = LastCheck(result.points, result.passed, hint)
             checks[Path(paths[result.name])] = files[result.name], last
-    Memory(course.root).remember(checks)
+    memory_of(course).remember(checks)
 
 
 def last_checks(course: Course, work: Submission) -> dict[str, LastCheck]:
     """Return the last check of each exercise whose file is still as it was then."""
-    memory = Memory(course.root)
+    memory = memory_of(course)
     found = {
         name: memory.last_check(Path(work.paths[name]), work.files[name]) for name in work.files
     }

@@ -6,8 +6,11 @@ suites. No code names an exercise: a new folder adds one.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +42,7 @@ STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
 UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's code
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
+COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # a folder with one of them has a course
 
 
 class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -121,6 +125,9 @@ class Course:
     sealed: bool = False  # whether it came out of a bundle, and may be read by no student code
     lists: Mapping[str, CourseList] = field(default_factory=dict)
     chosen: str = ""  # the name of the list; empty for all exercises
+    # Whether its code may run in the grader's own processes. One that was looked for, and not
+    # named by whoever uses the grader, has to be recognised first.
+    trusted: bool = True
 
     @property
     def reference(self) -> Path:
@@ -276,13 +283,57 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def find_course(start: Path) -> Course:
-    """Return the course in `start` or in the nearest folder above it; raises `RequestError`."""
+    """Return the course in `start` or in the nearest folder above it; raises `RequestError`.
+
+    The search ends at the user's home, at the root of a repository, and at a folder or a course
+    that belongs to another user or in which everybody may put things, such as /tmp: somebody else
+    could have put a course there.
+    """
     start = start.absolute()
     for folder in (start, *start.parents):
-        if any((folder / file).is_file() for file in (SETTINGS, f"exercises/{PUBLIC_COURSE}")):
-            return load_course(folder)
+        if not folder.exists():
+            continue
+        course_files = [folder / file for file in COURSE_FILES if (folder / file).is_file()]
+        if stranger := _not_of_the_user(folder, *course_files):
+            if not course_files:
+                break
+            remedy = "--course DIR   names the course to grade with, if you trust it"
+            raise RequestError(f"{stranger}: its course is not used", remedy)
+        if course_files:
+            return replace(load_course(folder), trusted=False)
+        if folder in _homes() or (folder / ".git").exists():
+            break
     remedy = "grader init   writes the exercises into a folder; elsewhere, pass --course DIR"
     raise RequestError(f"no course at {start} or above it", remedy)
+
+
+def course_in(folder: Path) -> Course:
+    """Return the course in a folder that was named, or else the one that is found above it."""
+    return load_course(folder) if has_course(folder) else find_course(folder)
+
+
+def has_course(folder: Path) -> bool:
+    """Return whether a course is in a folder itself."""
+    return any((folder / file).is_file() for file in COURSE_FILES)
+
+
+def _not_of_the_user(folder: Path, *course_files: Path) -> str:
+    """Say why a folder and the course in it are not the user's own; empty if they are."""
+    if not hasattr(os, "geteuid"):  # on Windows, where homes are closed to other users
+        return ""
+    if folder.stat().st_mode & stat.S_ISVTX and folder.stat().st_mode & stat.S_IWOTH:
+        return f"everybody may put things into {folder}"
+    for path in (folder, *(part for file in course_files for part in (file.parent, file))):
+        for found in (path.lstat(), path.stat()):
+            if found.st_uid != os.geteuid():
+                return f"{path} belongs to another user"
+    return ""
+
+
+def _homes() -> Iterator[Path]:
+    """Yield the user's home, by each name that it may have in a path."""
+    with contextlib.suppress(RuntimeError):  # a user that the system does not know has none
+        yield from (Path.home(), Path.home().resolve())
 
 
 def packaged_course() -> Course:
@@ -307,6 +358,9 @@ def load_public(root: Path) -> Course:
     """Return the students' course in `root`, whatever else is there; raises `CourseError`."""
     try:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
+        names = [name for each in public.exercises for name in (each.name, *each.requires)]
+        if odd := [name for name in names if not name.isidentifier()]:  # it names files
+            raise CourseError(f"{root / 'exercises' / PUBLIC_COURSE}: no exercise is `{odd[0]!r}`")
     except CourseError as error:
         raise CourseError(error.message, "download the course again") from None
     return Course(

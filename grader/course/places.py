@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader.course.bundle import ANOTHER, MAX_BYTES, is_bundle, take_key, unseal
-from grader.course.course import PACKAGED, PUBLIC_COURSE, SETTINGS, Course, find_course, load_course
+from grader.course.course import PACKAGED, Course, course_in, has_course, load_course
 from grader.course.course_zip import unzip
 from grader.course.download import download, is_address, shown
 from grader.errors import RequestError
@@ -30,7 +30,7 @@ def course_at(place: str, *, insecure: bool = False) -> Iterator[Course]:
         with _unpacked(data) as course:
             yield course
     else:
-        yield load_course(_folder(place))
+        yield _course(place)
 
 
 @contextlib.contextmanager
@@ -51,7 +51,7 @@ def bundled_course(place: str, min_serial: int = 0, *, insecure: bool = False) -
 def _unpacked(data: bytes) -> Iterator[Course]:
     with scratch_folder("course", outlived=True) as folder:
         unzip(data, folder)
-        roots = [path for path in (folder, *sorted(folder.glob("*/"))) if _has_course(path)]
+        roots = [path for path in (folder, *sorted(folder.glob("*/"))) if has_course(path)]
         if not roots:
             raise RequestError("there is no course in the zip", ANOTHER)
         yield load_course(roots[0])
@@ -74,14 +74,14 @@ def _name(place: str) -> str:
     return shown(place) if is_address(place) else place
 
 
-def _folder(place: str) -> Path:
-    """Return the folder of a course: the one that is named, one above it, or a package's."""
+def _course(place: str) -> Course:
+    """Return a course: the one in the folder that is named, one above it, or a package's."""
     if Path(place).is_dir():
-        return find_course(Path(place)).root
-    found = next(filter(_has_course, _folders_of_package(place)), None)
+        return course_in(Path(place).absolute())
+    found = next(filter(has_course, _folders_of_package(place)), None)
     if found is None:
         raise RequestError(f"there is no course at {place}", ANOTHER)
-    return found
+    return load_course(found)
 
 
 def _folders_of_package(name: str) -> Iterator[Path]:
@@ -92,7 +92,3 @@ def _folders_of_package(name: str) -> Iterator[Path]:
     for folder in (spec and spec.submodule_search_locations) or ():
         yield Path(folder)
         yield Path(folder, PACKAGED)
-
-
-def _has_course(folder: Path) -> bool:
-    return any((folder / file).is_file() for file in (SETTINGS, f"exercises/{PUBLIC_COURSE}"))

@@ -13,8 +13,10 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import msgspec
 
 from grader.errors import CourseError, did_you_mean
+from grader.files import read_bounded
 
 MAX = 1e308  # excludes infinity
+MAX_BYTES = 16 * 1024**2  # of a file of a course
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=MAX)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=MAX)]
@@ -37,7 +39,8 @@ PLAIN = {
 def read_text(path: Path) -> str:
     """Return the text of a file of a course; raises `CourseError` that names the file."""
     try:
-        return path.read_text("utf-8")
+        text = read_bounded(path, MAX_BYTES).decode("utf-8")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     except OSError as error:
         raise CourseError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -52,7 +55,7 @@ def read_settings(path: Path, form: type[T], **added: Any) -> T:
     text = read_text(path)
     try:
         data = PARSERS[path.suffix](text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
     is_table = isinstance(data, dict)  # which JSON need not hold
     if is_table and (known := sorted(added.keys() & data.keys())):

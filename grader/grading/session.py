@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
+from grader.errors import InternalError
 from grader.files import STATE
 from grader.grading.seeds import PUBLIC_SEED
 from grader.sandbox.host.source import WorkerSource
@@ -41,6 +42,8 @@ def with_grader(
 
     Raises `RequestError` if code would run here that nobody has reviewed.
     """
+    if not course.trusted:
+        raise InternalError(f"the code of {course.root} must not run in this process")
     course.refuse_unreviewed(names)
     workers.start()
     if any(course[name].training for name in names):

@@ -54,7 +54,9 @@ def collect_suites(course: Course, names: Sequence[str], body: Callable[[Suite],
     torch.set_num_threads(1)
     loop = _SessionLoop(lambda session: body(_suite(session, course, names)))
     paths = [str(course.suite(name)) for name in names]
-    arguments = [*PYTEST_ARGUMENTS, f"--rootdir={course.root}", *paths]
+    # Without the second option, pytest lists every folder above the course as well.
+    within = (f"--rootdir={course.root}", f"--confcutdir={course.root}")
+    arguments = [*PYTEST_ARGUMENTS, *within, *paths]
     try:
         with undisturbed():
             code = pytest.main(arguments, plugins=[loop])
@@ -168,16 +170,20 @@ class _SessionLoop(Generic[T]):
 @contextlib.contextmanager
 def _bounded_memory() -> Iterator[None]:
     """Limit the memory of the block, so that a test fails that makes something huge."""
+    mapped = None
     if sys.platform == "linux":
-        before = resource.getrlimit(resource.RLIMIT_AS)
-        ceilings = {mapped_bytes() + HEADROOM_BYTES, before[0]} - {resource.RLIM_INFINITY}
-        resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_AS, before)
-    else:
+        with contextlib.suppress(PermissionError):  # confined, this process has its limit already
+            mapped = mapped_bytes()
+    if mapped is None:
         yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    ceilings = {mapped + HEADROOM_BYTES, before[0]} - {resource.RLIM_INFINITY}
+    resource.setrlimit(resource.RLIMIT_AS, (min(ceilings), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _examine(item: pytest.Item) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from grader.course import records
 from grader.course.course import Course
 from grader.errors import CourseError
 from grader.files import zipped
@@ -25,10 +26,8 @@ from grader.grading.code_text import without_remarks
 from grader.report import WrongStep
 
 FORMAT = 2
-FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
-PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
+PROBES, ANSWERS = records.PROBES, records.ANSWERS
 INDEX = "index.json"
-MAX_BYTES = 64 * 1024**2  # of one part, unpacked
 OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)
 ROOM = Path(__file__).parent
 # What decides how programs answer, and how answers are recorded.
@@ -140,11 +139,11 @@ class Recorded:
     record: Record
 
 
-def packed(records: Mapping[str, Recorded]) -> bytes:
+def packed(recorded: Mapping[str, Recorded]) -> bytes:
     """Return the file with the records of some exercises: the same bytes for the same records."""
-    index = {name: each.record.of for name, each in sorted(records.items())}
+    index = {name: each.record.of for name, each in sorted(recorded.items())}
     parts = {INDEX: msgspec.json.encode(index)}
-    for name, each in sorted(records.items()):
+    for name, each in sorted(recorded.items()):
         parts[f"{name}/{PROBES}"] = each.probes.encode()
         parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
     return zipped(parts, level=9)
@@ -152,14 +151,14 @@ def packed(records: Mapping[str, Recorded]) -> bytes:
 
 def path_of(course: Course) -> Path:
     """Return the file of a course's records."""
-    return course.student_folder / FILE
+    return course.student_folder / records.FILE
 
 
 def hashes_of_records(course: Course) -> dict[str, str]:
     """Return the hash of what each record was made from, by exercise; nothing without the file."""
     try:
         with zipfile.ZipFile(path_of(course)) as archive:
-            return msgspec.json.decode(_part(archive, INDEX), type=dict[str, str])
+            return msgspec.json.decode(records.part(archive, INDEX), type=dict[str, str])
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError):
         return {}
 
@@ -173,7 +172,7 @@ def load_record(course: Course, name: str) -> Recorded | None:
     remedy = "download the course again"
     try:
         with zipfile.ZipFile(path) as archive:
-            probes, data = (_part(archive, f"{name}/{part}") for part in (PROBES, ANSWERS))
+            probes, data = (records.part(archive, f"{name}/{part}") for part in (PROBES, ANSWERS))
         record = msgspec.msgpack.decode(data, type=Record)
         text = probes.decode()
     except (FileNotFoundError, KeyError):
@@ -183,10 +182,3 @@ def load_record(course: Course, name: str) -> Recorded | None:
     if record.format != FORMAT:
         raise CourseError(f"{path} is of another version of the grader", remedy)
     return Recorded(text, record)
-
-
-def _part(archive: zipfile.ZipFile, name: str) -> bytes:
-    size = archive.getinfo(name).file_size
-    if size > MAX_BYTES:
-        raise ValueError(f"{name} is larger than {MAX_BYTES} bytes")
-    return archive.read(name)

@@ -25,6 +25,7 @@ class Confinement(msgspec.Struct, frozen=True):
     readable: tuple[bytes, ...] = ()  # files and folders, beside Python's own
     folder: bytes = b""  # a folder to write to, beside the private one
     makes_folders: bool = False  # in both, and then it really removes files
+    hosts_workers: bool = False  # talks to workers, whose sockets its own host hands over
 
 
 class Unconfined(Exception):

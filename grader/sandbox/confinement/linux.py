@@ -93,7 +93,7 @@ def restrict_files(confinement: Confinement, private: Path) -> None:
 
 def restrict_calls(confinement: Confinement, _: Path) -> None:
     """Restrict which system calls this process may make."""
-    seccomp.restrict(confinement.makes_folders)
+    seccomp.restrict(confinement.makes_folders, confinement.hosts_workers)
 
 
 def confine_program(confinement: Confinement, folders: Sequence[Path]) -> None:

@@ -34,6 +34,7 @@ class Machine:
     audit: int
     numbers: Mapping[str, int]
     folders: Mapping[str, int]  # calls that change, make, rename and remove files and folders
+    hosting: Mapping[str, int]  # calls that take a worker's socket, and set its time limits
     direct: int
 
 
@@ -76,6 +77,7 @@ X86_64 = Machine(
         mkdir 83 mkdirat 258 rmdir 84 unlink 87 unlinkat 263
         rename 82 renameat 264 renameat2 316 sendfile 40 chdir 80
     """),
+    _call_numbers("recvmsg 47 setsockopt 54"),
     direct=0o40000,
 )
 AARCH64 = Machine(
@@ -97,6 +99,7 @@ AARCH64 = Machine(
         prctl 167 prlimit64 261 getrlimit 163
     """),
     _call_numbers("mkdirat 34 unlinkat 35 renameat 38 renameat2 276 sendfile 71 chdir 49"),
+    _call_numbers("recvmsg 212 setsockopt 208"),
     direct=0o200000,
 )
 MACHINES = {"x86_64": X86_64, "aarch64": AARCH64}
@@ -106,6 +109,7 @@ DESCRIPTOR = {0, 1, 2, 3, 1030}  # fcntl: duplicate, get flags, set FD_CLOEXEC; 
 SET_FLAGS = 4  # fcntl
 TERMINAL = {0x5401, 0x5413, 0x5450, 0x5451}  # ioctl: get modes and size of a terminal, FD_CLOEXEC
 THREAD_NAME = {15, 16}  # prctl: set and get the name
+OF_SOCKETS, TIME_LIMITS = {1}, {20, 21}  # setsockopt: SOL_SOCKET; SO_RCVTIMEO and SO_SNDTIMEO
 # Landlock controls truncation only since its third version. So a file may be truncated only when it
 # is opened for writing, not when it is opened for reading or for nothing. Files without a name are
 # refused because the quotas cannot count them. Writes that wait for the disk are refused because
@@ -182,27 +186,30 @@ def prepare() -> None:
             program(MACHINES[platform.machine()], os.getpid(), makes_folders)
 
 
-def restrict(makes_folders: bool = False) -> None:
+def restrict(makes_folders: bool = False, hosts_workers: bool = False) -> None:
     """Restrict this thread, and the threads it starts, to the list until the process ends.
 
-    With `makes_folders`, the process may make, rename and remove files and folders. Raises
+    With `makes_folders`, the process may make, rename and remove files and folders. With
+    `hosts_workers`, it may take sockets that its host hands over, and still make none. Raises
     `OSError` if the kernel refuses the filter.
     """
-    code = program(MACHINES[platform.machine()], os.getpid(), makes_folders)
+    code = program(MACHINES[platform.machine()], os.getpid(), makes_folders, hosts_workers)
     filter_ = _FilterProgram(len(code) // 8, code)
     if LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filter_), 0, 0):
         raise OSError(ctypes.get_errno(), "the kernel refused the system call filter")
 
 
-def program(machine: Machine, pid: int, makes_folders: bool = False) -> bytes:
+def program(
+    machine: Machine, pid: int, makes_folders: bool = False, hosts_workers: bool = False
+) -> bytes:
     """Return the filter for process `pid` as instructions of the kernel's packet filter (BPF)."""
     to_itself = {0: AllowedValues({pid}), 2: AllowedValues(OWN_FAULTS)}
     own_faults = _argument_rules(machine.numbers["tgkill"], [to_itself])
-    return b"".join([_head(machine, makes_folders), *own_faults, _refuse()])
+    return b"".join([_head(machine, makes_folders, hosts_workers), *own_faults, _refuse()])
 
 
 @functools.cache
-def _head(machine: Machine, makes_folders: bool) -> bytes:
+def _head(machine: Machine, makes_folders: bool, hosts_workers: bool) -> bytes:
     """Return the instructions of the filter that do not depend on the process."""
     code = [
         _instruction(LOAD, ARCHITECTURE),
@@ -213,6 +220,10 @@ def _head(machine: Machine, makes_folders: bool) -> bytes:
     if makes_folders:  # before the calls that are only answered
         for number in machine.folders.values():
             code += _return_for(number, ALLOW)
+    if hosts_workers:
+        limits = {1: AllowedValues(OF_SOCKETS), 2: AllowedValues(TIME_LIMITS)}
+        code += _return_for(machine.hosting["recvmsg"], ALLOW)
+        code += _argument_rules(machine.hosting["setsockopt"], [limits])
     decided = {*CHECKED, *ANSWERED}
     for name, number in machine.numbers.items():
         if name not in decided:

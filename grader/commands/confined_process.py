@@ -1,0 +1,123 @@
+"""The process that runs the code of a course nobody trusts: its suites, probes and drawings.
+
+    python -I -m grader.commands.confined_process FD
+
+Before it reads a byte of the course it is confined as student code is, and it never held anything
+of its user's. It starts no worker itself: it asks its host, through the socket FD, which hands it
+the worker's socket.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from grader.course.course import load_course
+from grader.errors import GraderError
+from grader.grading import confined_messages as messages
+from grader.grading.session import with_grader
+from grader.sandbox.confinement.layers import confine, prepare
+from grader.sandbox.control import Ended
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Grader
+
+
+class Host:
+    """The host's end as this process sees it: takes messages, and is a source of workers."""
+
+    def __init__(self, orders: socket.socket) -> None:
+        self._orders = orders
+        self.on_wait: Callable[[], None] = lambda: None  # the host itself is asked to stop, not us
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Send a message."""
+        self._orders.sendall(messages.frame(message))
+
+    def receive(self) -> messages.ToProcess:
+        """Return the next message; raises `EOFError` if there will be none."""
+        message: messages.ToProcess = messages.decode_order(self.receive_body())
+        return message
+
+    def receive_body(self) -> bytes:
+        """Return the bytes of the next message, and read nothing of what comes after it."""
+        (length,) = messages.HEADER.unpack(self._exactly(messages.HEADER.size))
+        return self._exactly(length)
+
+    def _exactly(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            if not (piece := self._orders.recv(count - len(data))):
+                raise EOFError
+            data += piece
+        return data
+
+    def start(self) -> None:
+        """Do nothing: the host has started what starts workers."""
+
+    def prepare_training(self) -> None:
+        """Have the next workers start with what an optimizer imports."""
+        self.send(messages.PrepareTraining())
+
+    def start_worker(self) -> tuple[socket.socket, int]:
+        """Return the socket and the pid of a new worker."""
+        self.send(messages.StartWorker())
+        started = self.receive()
+        assert isinstance(started, messages.WorkerStarted)
+        _, (fd,), _, _ = socket.recv_fds(self._orders, len(messages.PASSED), 1)
+        # All that Python would otherwise have to ask the kernel for, which is not allowed here.
+        return socket.socket(started.family, socket.SOCK_STREAM, 0, fileno=fd), started.pid
+
+    def interrupt(self, pid: int) -> None:
+        """Have worker `pid` send the place where its code is."""
+        self.send(messages.InterruptWorker(pid))
+        self.receive()
+
+    def reap(self, pid: int, grace: float) -> Ended | None:
+        """End worker `pid` within `grace` seconds; return how, or None if that is not known."""
+        self.send(messages.ReapWorker(pid, grace))
+        ended = self.receive()
+        assert isinstance(ended, messages.WorkerEnded)
+        return ended.how
+
+
+def serve(host: Host) -> None:
+    """Confine this process, then grade what the host orders until it orders no more."""
+    setup = messages.decode_setup(host.receive_body())
+    import grader.grading.grader  # noqa: F401, PLC0415, torch and pytest, before it is confined
+
+    prepare()
+    confine(setup.confinement, Path(setup.private), os.getppid())
+    os.chdir(setup.course)  # the host removes the private folder: nothing can be written
+    host.send(messages.Confined())
+    host.receive()
+
+    def grade_on_order(grader: Grader) -> None:
+        while True:
+            try:
+                order = host.receive()
+            except EOFError:
+                return
+            assert isinstance(order, messages.Grade)
+            grading = grader.grade(order.submission, order.names, order.seed, on_exercise)
+            host.send(messages.Graded(msgspec.json.encode(grading.report)))
+
+    def on_exercise(name: str, note: str = "") -> None:
+        host.send(messages.Note(name, note))
+
+    try:
+        course = load_course(Path(setup.course), setup.chosen)
+        with_grader(course, setup.names, host, grade_on_order)
+    except GraderError as error:
+        host.send(messages.CourseFailed.of(error))
+
+
+if __name__ == "__main__":
+    serve(Host(socket.socket(fileno=int(sys.argv[1]))))
+    os._exit(0)

@@ -1,0 +1,317 @@
+"""Which courses' code runs in the grader's own processes, without confinement.
+
+The installed course; a course that was named by whoever uses the grader; a folder whose course
+equals the installed one, or what a command wrote for this user, or what this user has looked at
+with `grader trust`; and the user's own teaching repository, which changes all day and so is known
+by its place. What is known is kept in a folder of the user's own, never in a copy of a course.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace as replace_fields
+
+from grader.course import records
+from grader.course.course import PUBLIC_COURSE, Course, find_course, packaged_course
+from grader.errors import GraderError, RequestError
+from grader.files import write_whole
+from grader.report import without_controls
+from grader.submissions.opening import NotOpened, OwnFolder, read_file
+
+MAX_BYTES = 16 * 1024**2  # of one file of a course
+MAX_TOTAL = 64 * 1024**2
+COPY, TEACHING = "exercises", "reference"  # the folders of a course
+TESTS = f"{COPY}/tests/"
+CONTENTS, FOLDERS, TOLD = "courses", "folders", "told"  # in the state folder
+BINARY = ".bin"
+S = TypeVar("S", bound=Struct)
+OTHERS_MAY_WRITE = stat.S_IWOTH | stat.S_IWGRP
+
+
+@dataclass(frozen=True)
+class CourseFiles:
+    """The files of a course that are executed, or decoded, by their paths in it."""
+
+    contents: Mapping[str, bytes]
+    left_out: tuple[str, ...] = ()  # links and others that are no regular files of the course
+
+    @property
+    def hash(self) -> str:
+        """A hash over all of them; git may have rewritten the ends of lines."""
+        digest = hashlib.sha256()
+        for name, data in sorted(self.contents.items()):
+            text = data if name.endswith(BINARY) else data.replace(b"\r\n", b"\n")
+            digest.update(f"{name}\0{hashlib.sha256(text).hexdigest()}\n".encode())
+        return digest.hexdigest()
+
+
+def files_of(course: Course) -> CourseFiles:
+    """Read the files of a course that are executed or decoded, through no link below its folder.
+
+    Raises `RequestError` if they are too many, or too large.
+    """
+    contents: dict[str, bytes] = {}
+    left_out: list[str] = []
+    for name, path, within in _places(course):
+        try:
+            contents[name] = read_file(path, within, MAX_BYTES)
+        except FileNotFoundError:
+            continue
+        except (NotOpened, OSError):
+            left_out.append(name)
+        if sum(map(len, contents.values())) > MAX_TOTAL:
+            raise RequestError(f"the course in {course.root} is too large", "--course DIR")
+    return CourseFiles(contents, tuple(left_out))
+
+
+def _places(course: Course) -> Iterator[tuple[str, Path, Path]]:
+    """Yield the path of each file in the course, where it is, and the folder it must be in."""
+    if course.suites == "public":
+        within = course.student_folder.resolve()
+        names = [PUBLIC_COURSE, records.FILE]
+        names += [f"tests/test_{name}{end}" for name in course.names for end in (".py", ".txt")]
+        for name in names:
+            yield f"{COPY}/{name}", within / name, within
+        return
+    within = course.reference
+    listed = OwnFolder(within)
+    try:
+        for entry in listed.entries(within):
+            if entry.is_folder and (inside := within / entry.name).name[:1] not in (".", "_"):
+                listed.entries(inside)
+    except (NotOpened, OSError) as error:
+        raise RequestError(f"the course in {course.root} cannot be read: {error}") from None
+    for entry in listed.listed:
+        if not entry.is_folder:
+            place = entry.path.relative_to(course.root).as_posix()
+            yield place, entry.path, within
+
+
+def files_among(files: Mapping[str, bytes]) -> CourseFiles:
+    """Return those files of a students' copy that are executed or decoded."""
+    wanted = (f"{COPY}/{PUBLIC_COURSE}", f"{COPY}/{records.FILE}")
+    return CourseFiles(
+        {name: data for name, data in files.items() if name in wanted or name.startswith(TESTS)}
+    )
+
+
+def recognised(course: Course) -> Course:
+    """Return a course as trusted if it is known here, and else without what a terminal obeys."""
+    if course.trusted or _is_known(course):
+        return replace(course, trusted=True)
+    return replace(
+        course,
+        title=without_controls(course.title),
+        exercises=tuple(map(_without_controls, course.exercises)),
+        lists={name: _without_controls(listed) for name, listed in course.lists.items()},
+    )
+
+
+def course_here() -> Course:
+    """Return the course around the current folder, which is trusted only if it is known here."""
+    return recognised(find_course(Path.cwd()))
+
+
+def refuse_untrusted(course: Course) -> Course:
+    """Return a course that is trusted; raise `RequestError` for any other."""
+    if (course := recognised(course)).trusted:
+        return course
+    problem = f"{course.root} has a course that is new here, and this command would run its code"
+    raise RequestError(problem, f"grader trust {course.root}   shows it, and asks once")
+
+
+def _without_controls(settings: S) -> S:
+    """Return settings without controls in the texts that commands print."""
+    changed: dict[str, object] = {}
+    for name in settings.__struct_fields__:
+        value = getattr(settings, name)
+        if isinstance(value, str):
+            changed[name] = without_controls(value)
+        elif isinstance(value, tuple):
+            changed[name] = tuple(
+                without_controls(each) if isinstance(each, str) else each for each in value
+            )
+    return replace_fields(settings, **changed)
+
+
+def _is_known(course: Course) -> bool:
+    root = course.root.resolve()
+    if root in _installed_roots() or (_is_recorded(FOLDERS, str(root)) and is_private(root)):
+        return True
+    with contextlib.suppress(RequestError):
+        files = files_of(course)
+        if files.left_out:
+            return False
+        if _is_recorded(CONTENTS, files.hash):
+            return True
+        if course.suites == "public" and _equals_installed(course, files):
+            _record(CONTENTS, files.hash, "the installed course")  # to know it sooner
+            return True
+    return False
+
+
+@functools.cache
+def _installed_roots() -> tuple[Path, ...]:
+    """Return the folder of the installed course, and of the checkout that this grader runs in."""
+    with contextlib.suppress(GraderError):
+        root = packaged_course().root
+        return (root, root.resolve())
+    return ()
+
+
+def _equals_installed(course: Course, files: CourseFiles) -> bool:
+    """Return whether a students' copy holds nothing but exercises of the installed course."""
+    try:
+        installed = packaged_course()
+    except GraderError:
+        return False
+    if not {*course.names} <= {*installed.names} or course.mute_imports != installed.mute_imports:
+        return False
+    if any(course[name] != installed[name] for name in course.names):
+        return False
+    theirs = files_of(installed).contents
+    place = f"{COPY}/{records.FILE}"
+    mine, original = files.contents.get(place, b""), theirs.get(place, b"")
+    if len(mine) > len(original) or not records.same_records(mine, original, course.names):
+        return False
+    tests = [f"{TESTS}test_{name}{end}" for name in course.names for end in (".py", ".txt")]
+    return _plain(files.contents, tests) == _plain(theirs, tests)
+
+
+def _plain(contents: Mapping[str, bytes], names: list[str]) -> list[bytes]:
+    return [contents.get(name, b"").replace(b"\r\n", b"\n") for name in names]
+
+
+def trust_contents(files: CourseFiles, whose: str) -> None:
+    """Know a course by its contents from now on; does nothing where nothing can be kept."""
+    with contextlib.suppress(OSError):
+        _record(CONTENTS, files.hash, whose)
+
+
+def trust_folder(root: Path) -> bool:
+    """Know a teaching repository by its place from now on; return whether that is possible.
+
+    It is, if nobody but its user can put anything there.
+    """
+    root = root.resolve()
+    if not is_private(root):
+        return False
+    with contextlib.suppress(OSError):
+        _record(FOLDERS, str(root), str(root))
+        return True
+    return False
+
+
+def is_private(root: Path) -> bool:
+    """Return whether only the user can change what is in a folder, and which folder it is."""
+    if sys.platform == "win32":
+        return True
+    me = os.geteuid()
+    try:
+        for folder in root.parents:
+            found = folder.stat()
+            if found.st_uid not in (0, me) or (
+                _is_open(found) and not found.st_mode & stat.S_ISVTX
+            ):
+                return False
+        own = [root, *(root / name for name in (TEACHING, COPY) if (root / name).exists())]
+        for folder in filter(Path.is_dir, (root / TEACHING).glob("*")):
+            own.append(folder)
+        found_own = [folder.lstat() for folder in own]
+        files = [path.lstat() for path in (root / TEACHING).glob("**/*")]
+    except OSError:
+        return False
+    return not any(map(_is_open, found_own)) and all(
+        found.st_uid == me for found in (*found_own, *files)
+    )
+
+
+def _is_open(found: os.stat_result) -> bool:
+    """Return whether others than its owner may put things into a folder.
+
+    A group with the number of the owner is the owner's alone, as most systems make one.
+    """
+    writers = found.st_mode & OTHERS_MAY_WRITE
+    is_private_group = found.st_gid in (found.st_uid, 0)
+    return bool(writers & stat.S_IWOTH or (writers and not is_private_group))
+
+
+def first_note_on(course: Course) -> str:
+    """Return what to say of a course whose code runs confined; nothing if it was said before."""
+    root = str(course.root.resolve())
+    if _is_recorded(TOLD, root):
+        return ""
+    return (
+        "The tests here are not those that came with the grader, which is fine. They run confined, "
+        f"as your own code does. `grader trust {course.root}` shows what differs."
+    )
+
+
+def remember_note_on(course: Course) -> None:
+    """Know that the user has read what there is to say of a course."""
+    with contextlib.suppress(OSError):
+        root = str(course.root.resolve())
+        _record(TOLD, root, root)
+
+
+def state_folder() -> Path:
+    """Return the folder in which the grader keeps what it knows for this user.
+
+    Raises `RequestError` if the user has no home.
+    """
+    try:
+        if (place := Path(os.environ.get("XDG_STATE_HOME", ""))).is_absolute():
+            base = place
+        elif sys.platform == "win32":
+            base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Application Support"
+        else:
+            base = Path.home() / ".local" / "state"
+    except RuntimeError:
+        raise RequestError("this user has no home", "export XDG_STATE_HOME=DIR") from None
+    return base / "attention-grader"
+
+
+def _is_recorded(kind: str, what: str) -> bool:
+    with contextlib.suppress(RequestError, OSError):
+        found = _record_of(kind, what).lstat()
+        return stat.S_ISREG(found.st_mode) and (
+            not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        )
+    return False
+
+
+def _record(kind: str, what: str, said: str) -> None:
+    if not _is_recorded(kind, what):
+        with contextlib.suppress(RequestError):
+            write_whole(_record_of(kind, what), f"{said}\n")
+
+
+def _record_of(kind: str, what: str) -> Path:
+    name = hashlib.sha256(what.encode("utf-8", "surrogateescape")).hexdigest()
+    return state_folder() / kind / name
+
+
+def memory_folder(course: Course) -> Path:
+    """Return the folder for what is remembered of a student's work with a course.
+
+    A copy that is not trusted is not written to.
+    """
+    if course.trusted:
+        return course.root
+    name = hashlib.sha256(str(course.root.resolve()).encode("utf-8", "surrogateescape"))
+    with contextlib.suppress(RequestError):
+        return state_folder() / "copies" / name.hexdigest()
+    return course.root

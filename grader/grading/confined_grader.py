@@ -1,0 +1,310 @@
+"""Grading with a course that nobody trusts: its code runs in a process confined like student code.
+
+That process has no file but the course's own, no secret and no socket but the one to this process,
+which starts the workers for it. What it answers is bounded in bytes and in time, decoded into a
+report, and cleaned. It can be wrong about the work that it grades, and harm nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from grader.course.course import Course
+from grader.errors import CourseError, GraderError
+from grader.grading import confined_messages as messages
+from grader.grading.reporter import versions
+from grader.report import Person, Report, clean, without_controls
+from grader.sandbox.confinement.layers import LAYERS
+from grader.sandbox.confinement.limits import MIB, Confinement
+from grader.sandbox.host.child import (
+    ONE_THREAD,
+    ChildProcess,
+    clean_environment,
+    module_command,
+)
+from grader.sandbox.host.source import WorkerSource
+from grader.scratch import ScratchFolder
+from grader.submissions.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.grading.grader import OnProgress
+
+PACKAGE = Path(__file__).parents[1]  # from which suites import
+MODULE = "grader.commands.confined_process"
+START_SECONDS = 120.0  # imports included, on a busy machine
+MOST_SECONDS = 600.0  # for one exercise, whatever the course says
+SEND_SECONDS = 20.0
+BEAT = 0.1  # seconds between two looks at whether somebody wants this to stop
+PIECE = MIB  # bytes that are received at once
+MAX_WORKERS = 8  # at the same time
+MAX_GRACE = 1.0  # seconds
+MAX_NUMBER = 2**53
+
+
+def why_not_here() -> str:
+    """Return why this machine cannot confine a course; empty if it can."""
+    return next((f"{each.name}: {reason}" for each in LAYERS if (reason := each.missing())), "")
+
+
+@dataclass(frozen=True)
+class ConfinedGrading:
+    """The report on one submission."""
+
+    report: Report
+
+
+class ConfinedGrader:
+    """Grades one submission after another with the files of a course, by their paths in it.
+
+    Nothing of the course is read but these bytes. `note` is told with the first report.
+    """
+
+    def __init__(
+        self,
+        course: Course,
+        files: Mapping[str, bytes],
+        names: Sequence[str],
+        workers: WorkerSource,
+        note: str = "",
+    ) -> None:
+        self.workers = workers
+        self._course, self._names, self._note = course, tuple(names), note
+        self._pids: set[int] = set()
+        self._buffer = b""
+        self._process: ChildProcess | None = None
+        self._is_confined = False  # before that, it has not read the course
+        self._scratch = ScratchFolder("course")
+        root = Path(os.path.realpath(self._scratch.path))
+        self._folder, self._private = root / "course", root / "private"
+        try:
+            for name, data in files.items():
+                path = self._folder / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> ConfinedGrader:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+    def grade(
+        self,
+        submission: Submission,
+        names: Sequence[str],
+        seed: int,
+        on_exercise: OnProgress = lambda name, note="": None,
+    ) -> ConfinedGrading:
+        """Grade the exercises `names` of one submission; `on_exercise` hears how far it is.
+
+        Raises `CourseError` if the course's code does not come to an end, or to a report.
+        """
+        seconds = sum(min(self._course[name].most_seconds, MOST_SECONDS) for name in names)
+        try:
+            self._start()
+            if not self._is_confined:
+                self._await_confinement()
+            self._send(messages.Grade(submission, tuple(names), seed))
+            graded = self._await(START_SECONDS + seconds, on_exercise)
+            report = self._report(graded.report, names)
+        except BaseException:
+            self._end()  # its next message would be taken for the answer to another order
+            raise
+        report = replace(
+            report,
+            submission=submission.name,
+            seed=seed,
+            notes=(*filter(None, [self._note]), *report.notes),
+            hashes={**report.hashes, "submission": submission.hash},
+        )
+        self._note = ""
+        return ConfinedGrading(report)
+
+    def close(self) -> None:
+        """End the process and its workers, and remove the copy of the course."""
+        self._end()
+        self._scratch.close()
+
+    def _start(self) -> None:
+        """Start the process unless it runs; return while it still imports."""
+        if self._process is not None:
+            return
+        self._process = ChildProcess(
+            module_command(MODULE), env=clean_environment(**ONE_THREAD), seconds=SEND_SECONDS
+        )
+        confinement = Confinement(
+            "confined",
+            memory_bytes=2048 * MIB,
+            cpu_seconds=3600,
+            file_bytes=MIB,  # of what it says on its error stream
+            readable=(os.fsencode(self._folder), os.fsencode(PACKAGE)),
+            makes_folders=True,
+            hosts_workers=True,
+        )
+        private, course = str(self._private), str(self._folder)
+        self._send(
+            messages.ConfinedSetup(confinement, private, course, self._course.chosen, self._names)
+        )
+
+    def _send(self, message: msgspec.Struct) -> None:
+        assert self._process is not None
+        try:
+            self._process.orders.sendall(messages.frame(message))
+        except OSError:
+            raise self._broken("ended") from None
+
+    def _await_confinement(self) -> None:
+        """Wait until the process is confined, and leave it no folder to write to."""
+        message = self._receive(time.monotonic() + START_SECONDS)
+        if not isinstance(message, messages.Confined):
+            raise self._broken("was not confined")
+        self._private.rmdir()
+        self._is_confined = True
+        self._send(messages.Done())
+
+    def _await(self, seconds: float, on_exercise: OnProgress) -> messages.Graded:
+        """Do what the process asks for until it has graded; raises its failure."""
+        end = time.monotonic() + seconds
+        while True:
+            message = self._receive(end)
+            match message:
+                case messages.Graded():
+                    return message
+                case messages.CourseFailed():
+                    raise self._failure(message)
+                case messages.StartWorker() if len(self._pids) < MAX_WORKERS:
+                    self._hand_over_worker()
+                case messages.InterruptWorker(pid) if pid in self._pids:
+                    self.workers.interrupt(pid)
+                    self._send(messages.Done())
+                case messages.ReapWorker(pid, grace) if pid in self._pids:
+                    self._pids.remove(pid)
+                    grace = min(max(grace, 0.0), MAX_GRACE)
+                    self._send(messages.WorkerEnded(self.workers.reap(pid, grace)))
+                case messages.PrepareTraining():
+                    self.workers.prepare_training()
+                case messages.Note(name, text) if name in self._names:
+                    on_exercise(name, clean(text))
+                case _:
+                    raise self._broken("asked for what it may not have")
+
+    def _hand_over_worker(self) -> None:
+        connection, pid = self.workers.start_worker()
+        self._pids.add(pid)
+        assert self._process is not None
+        with connection:
+            self._send(messages.WorkerStarted(pid, int(connection.family)))
+            try:
+                orders = self._process.orders
+                socket.send_fds(orders, [messages.PASSED], [connection.fileno()])
+            except OSError:
+                raise self._broken("ended") from None
+
+    def _receive(self, end: float) -> messages.FromProcess:
+        """Return the next message of the process; what it sends, and when, is up to it."""
+        size = messages.HEADER.size
+        self._fill(size, end)
+        (length,) = messages.HEADER.unpack(self._buffer[:size])
+        if length > messages.MAX_MESSAGE:
+            raise self._broken("sent too much")
+        self._fill(size + length, end)
+        body, self._buffer = self._buffer[size : size + length], self._buffer[size + length :]
+        try:
+            message: messages.FromProcess = messages.decode_message(body)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            raise self._broken("sent what is no message") from None
+        return message
+
+    def _fill(self, count: int, end: float) -> None:
+        assert self._process is not None
+        parts, have = [self._buffer], len(self._buffer)
+        while have < count:
+            self.workers.on_wait()
+            if time.monotonic() > end:
+                raise self._broken("did not come to an end in time")
+            if not select.select([self._process.orders], [], [], BEAT)[0]:
+                continue
+            try:
+                piece = self._process.orders.recv(PIECE)
+            except OSError:
+                piece = b""
+            if not piece:
+                raise self._broken("ended")
+            parts.append(piece)
+            have += len(piece)
+        self._buffer = b"".join(parts)
+
+    def _report(self, data: bytes, names: Sequence[str]) -> Report:
+        """Return a report that the process has written, with nothing in it but what one holds."""
+        try:
+            plain = self._cleaned(msgspec.json.decode(data))
+            report = msgspec.json.decode(msgspec.json.encode(plain), type=Report)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            raise self._broken("gave no report") from None
+        if [result.name for result in report.exercises] != list(names):
+            raise self._broken("gave a report on something else")
+        return replace(
+            report,
+            suites=self._course.suites,
+            versions=versions(),
+            person=Person(),
+            attempt=1,
+            submitted="",
+            due="",
+            flags=(),
+            mark=None,
+        )
+
+    def _cleaned(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._in_place(value)
+            case list():
+                return [self._cleaned(each) for each in value]
+            case dict():
+                return {self._in_place(key): self._cleaned(each) for key, each in value.items()}
+            case int() if abs(value) > MAX_NUMBER:
+                raise ValueError(f"{value} is no number of a report")
+        return value
+
+    def _in_place(self, text: str) -> str:
+        """Return a text as it would be if the course had been read where it is."""
+        return without_controls(text).replace(str(self._folder), str(self._course.root))
+
+    def _failure(self, failed: messages.CourseFailed) -> GraderError:
+        error = failed.to_error()
+        message, remedy = (clean(self._in_place(text)) for text in (error.message, error.remedy))
+        return type(error)(message, remedy)
+
+    def _broken(self, how: str) -> CourseError:
+        """Return the error for a process that its course's code has broken."""
+        last = clean(self._process.last_error_line()) if self._process is not None else ""
+        said = f" ({last})" if last else ""
+        return CourseError(
+            f"the process that runs the code of {self._course.root} {how}{said}",
+            "grader init another-folder   writes the course as it should be",
+        )
+
+    def _end(self) -> None:
+        """End the process and its workers; the next `grade` starts another one."""
+        if self._process is not None:
+            self._process.close()
+            with contextlib.suppress(OSError):
+                self._private.rmdir()
+        self._process, self._buffer, self._is_confined = None, b"", False
+        while self._pids:
+            self.workers.reap(self._pids.pop(), 0.0)
