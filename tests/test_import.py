@@ -569,8 +569,6 @@ def hostile(imported: Callable[..., Course], tmp_path: Path) -> tuple[Course, Pa
 @pytest.mark.parametrize(
     "command",
     [
-        ("check", "work/s001/squares.py"),
-        ("check", "work/s001/squares.py", "--isolation", "confined"),
         ("batch", "work", "--out", "out"),
         ("build",),
         ("handout", "homework"),
@@ -591,18 +589,39 @@ def test_no_command_runs_imported_code_before_its_review(
     said = cli(*command, "--course", course.root)
     assert said.code != 0
     assert "runs only after a review" in said.err, said.err
-    assert f"take `{UNREVIEWED}` out of" in " ".join(said.err.split())
+    assert f"grader trust {course.root}" in " ".join(said.err.split())
+    assert not mark.exists()
+
+
+def test_check_grades_with_imported_tests_confined(
+    cli: Cli, imported: Callable[..., Course], tmp_path: Path
+) -> None:
+    course = imported("nbgrader", *one_nbgrader("assert squares(2) == [0, 1]"))
+    hand_in(tmp_path, {"work/squares.py": f"{SQUARES}\n"})
+    said = cli("check", tmp_path / "work", "--course", course.root)
+    assert said.code == 0, said.out + said.err
+    assert "They run confined until `grader trust`" in " ".join(said.out.split())
+
+
+def test_check_runs_hostile_imported_code_confined(
+    cli: Cli, hostile: tuple[Course, Path], tmp_path: Path
+) -> None:
+    course, mark = hostile
+    hand_in(tmp_path, {"work/squares.py": f"{SQUARES}\n"})
+    said = cli("check", tmp_path / "work", "--course", course.root)
+    assert said.code != 0
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("names", [(), ("squares",)])
-def test_validate_lists_what_is_left_of_imported_code_and_runs_none_of_it(
+def test_validate_runs_imported_code_confined_and_lists_what_is_left(
     names: tuple[str, ...], cli: Cli, hostile: tuple[Course, Path]
 ) -> None:
     course, mark = hostile
     said = cli("validate", *names, "--again", "--course", course.root)
     assert said.code == 1, said.err
-    assert "exercise.toml: nothing was run, because its code came from somebody else" in said.out
+    assert "was imported and runs confined, until you review it: grader trust" in said.out
+    assert "PermissionError" in said.out  # it was run, and may not write
     assert "solution.py:1: TODO" in said.out
     assert not mark.exists()
 
@@ -615,10 +634,10 @@ def test_what_requires_imported_code_is_not_run_either(
     settings = course.root / "reference/cubes/exercise.toml"
     settings.write_text(settings.read_text().replace("requires = []", 'requires = ["squares"]'))
     said = cli("validate", "cubes", "--course", course.root)
-    assert "it requires code that nobody has reviewed: squares" in said.out, said.err
+    assert "was imported and runs confined, until you review it" in said.out, said.err
     hand_in(tmp_path, {"work/cubes.py": "x = 1\n"})
     checked = cli("check", tmp_path / "work/cubes.py", "--course", course.root)
-    assert (checked.code, "runs only after a review" in checked.err) == (2, True), checked.err
+    assert checked.code in (1, 2), checked.err
     assert not mark.exists()
 
 
@@ -639,9 +658,10 @@ def test_reviewed_code_runs_and_import_says_how_to_come_there(
     course, mark = hostile
     notebook = tmp_path / "notebook.ipynb"
     said = cli("import", "nbgrader", notebook, "--course", tmp_path / "other")
-    assert "None of it runs here before" in said.out
-    assert f"taken `{UNREVIEWED}` out of each exercise.toml" in said.out
-    review(course.root)
+    assert "They run confined until you" in said.out
+    shown = cli("trust", course.root, "--yes")
+    assert "imported reference/squares/test_hidden.py" in shown.out
+    assert load_course(course.root)["squares"].reviewed
     cli("validate", "squares", "--course", course.root)
     assert mark.exists()
 

@@ -112,7 +112,7 @@ def serve(host: Host) -> None:
         host.send(messages.Note(name, note))
 
     try:
-        course = load_course(Path(setup.course), setup.chosen)
+        course = load_course(Path(setup.course), setup.chosen).as_reviewed()
         with_grader(course, setup.names, host, grade_on_order)
     except GraderError as error:
         host.send(messages.CourseFailed.of(error))

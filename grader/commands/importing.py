@@ -32,7 +32,7 @@ from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_c
 FORMATS: Mapping[str, ModuleType] = {"nbgrader": nbgrader, "otter": otter}
 MAX_TEXT = 512 * 1024  # characters of all cells
 UNREVIEWED_LINES = f"""\
-# Its code came with a notebook, and is not run. Read every file here, then take out this line.
+# Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
 {UNREVIEWED}
 """
 STAGE = "output"  # what every call returns
@@ -60,7 +60,7 @@ def import_(
 
     Each question becomes an exercise: its text, its solution and its tests are carried
     over, and `grader validate` lists what is left to do. No code of the notebook is run,
-    neither now nor by other commands, before you say in exercise.toml that it was reviewed.
+    and later commands run it confined, until `grader trust` has shown it to you.
     """
     if name:
         refuse_name(name, "--name my_exercise")
@@ -159,8 +159,8 @@ def _tell(imported: Imported, place: CoursePlace) -> None:
     names = " ".join(one.name for one in imported.exercises)
     click.echo(f"\n  grader validate {names}   lists what is left to do")
     click.echo(
-        "\nThe tests and solutions are code of the notebook's author. None of it runs here before\n"
-        f"you have read it and taken `{UNREVIEWED}` out of each exercise.toml."
+        "\nThe tests and solutions are code of the notebook's author. They run confined until you\n"
+        f"have reviewed them: grader trust {short_path(place.reference.parent) or '.'}"
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, UNREVIEWED, Course, Exercise
+from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
@@ -69,18 +69,6 @@ def left_to_do(exercise: Exercise) -> list[str]:
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1)
         if TO_DO in line
     ]
-
-
-def unreviewed_proof(course: Course, name: str) -> Proof:
-    """Return what can be said of an exercise without running code that nobody has reviewed."""
-    exercise = course[name]
-    says = "nothing was run, because its code came from somebody else; review it, and take "
-    says += f"out `{UNREVIEWED}`"
-    if exercise.reviewed:
-        needed = ", ".join(course.unreviewed(sorted(course.needed(name))))
-        says = f"nothing was run, because it requires code that nobody has reviewed: {needed}"
-    problem = f"reference/{name}/exercise.toml: {says}"
-    return Proof(exercise, problems=[*left_to_do(exercise), problem])
 
 
 class Prover:

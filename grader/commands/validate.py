@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.commands.build import plan_build
+from grader.commands.confined_proof import confined_proof
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
 from grader.commands.proving import (
@@ -21,7 +22,6 @@ from grader.commands.proving import (
     TO_DO,
     Proof,
     Prover,
-    unreviewed_proof,
     wrong_tests,
 )
 from grader.course.course import (
@@ -67,7 +67,7 @@ def validate(
     Proofs without a problem are kept in reference/proofs.json. As long as the files
     of an exercise, the grader and torch are the same, its proof is not repeated.
 
-    Of what `grader import` has written, nothing is run before it is marked as reviewed.
+    What `grader import` has written runs confined until `grader trust` has shown it to you.
 
     --watch proves the exercises, one by one; the course as a whole is proven without it.
     """
@@ -106,7 +106,6 @@ def validate_course(
     _require_reference(course)
     proofs = {} if again else load_proofs(course, names, seed)
     unreviewed = course.unreviewed(names)
-    proofs |= {name: unreviewed_proof(course, name) for name in unreviewed}
     left = [name for name in names if name not in proofs]
 
     def keep(proof: Proof) -> None:
@@ -114,6 +113,10 @@ def validate_course(
         save_proof(course, proof, seed)  # nothing is lost on Ctrl-C
 
     with Zygote() as zygote:
+        for name in unreviewed:
+            on_exercise(name)
+            proofs[name] = confined_proof(course, name, zygote, seed)
+        left = [name for name in left if name not in proofs]
         if left:
             _prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
         found = [proofs[name] for name in names]
@@ -166,7 +169,7 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
             zygote.on_wait = on_wait
             now = load_course(course.root)
             if now.unreviewed([name]):
-                return unreviewed_proof(now, name).problems
+                return confined_proof(now, name, zygote, seed).problems
             return _prove(now, [name], zygote, seed)[0].problems
 
         return watch_to_do(ToDoList(course, tuple(names), find_problems))

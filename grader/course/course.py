@@ -264,9 +264,13 @@ class Course:
         """Raise `RequestError` if grading some exercises runs code that nobody has reviewed yet."""
         for name in self.unreviewed(names):
             origin = next(each for each in (name, *self.needed(name)) if not self[each].reviewed)
-            file = self[origin].folder / "exercise.toml"
             problem = f"the code of `{origin}` was imported, and runs only after a review"
-            raise RequestError(problem, f"read its files, then take `{UNREVIEWED}` out of {file}")
+            raise RequestError(problem, f"grader trust {self.root}   shows it, and asks once")
+
+    def as_reviewed(self) -> Course:
+        """Return the course for a process that is confined, where all of its code may run."""
+        exercises = (replace_field(each, reviewed=True) for each in self.exercises)
+        return replace(self, exercises=tuple(exercises))
 
     def needed(self, name: str) -> set[str]:
         """Return the exercises that one requires, directly or through others."""
