@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from grader.course.course import load_course
+from grader.course.course import UNREVIEWED, load_course
 from grader.course.faults import load_faults
 
 ROOT = Path(__file__).parent.parent
@@ -88,7 +88,7 @@ def imported() -> str:
 
 @cache
 def imported_course() -> tuple[str, str]:
-    """Return what the two commands of the page print in an empty folder."""
+    """Return what the two commands print in an empty folder, with a review between them."""
     commands = (
         ["import", "nbgrader", "examples/other_graders/nbgrader.ipynb"],
         ["validate", "attention"],
@@ -104,6 +104,8 @@ def imported_course() -> tuple[str, str]:
                 capture_output=True,
                 text=True,
             )
+            for settings in Path(folder).glob("reference/*/exercise.toml"):
+                settings.write_text(settings.read_text("utf-8").replace(UNREVIEWED, ""), "utf-8")
             shown.append(f"```\n$ grader {' '.join(command)}\n{done.stdout.rstrip()}\n```\n")
     return shown[0], shown[1]
 

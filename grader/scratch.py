@@ -1,8 +1,13 @@
-"""Temporary folders that do not stay: the next start removes those of processes that were killed.
+"""Temporary folders that do not stay, also if the process that made them is killed.
 
 A folder is locked as long as the process that made it lives; the kernel gives the lock back,
-however the process ends. So a folder of ours without a lock has no living owner. Windows locks no
-folders: there, one that is a day old has none.
+however the process ends. So a folder of ours without a lock has no living owner, and the next start
+removes it. One that holds secrets does not wait for that: a process of its own waits for the lock,
+and removes it. Windows locks no folders: there, one that is a day old has no owner.
+
+    python -I -S scratch.py FOLDER    waits for the lock of a folder, and removes the folder
+
+This file must import nothing of the rest of the project.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import re
 import secrets
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,9 +39,12 @@ _TRIES, _PAUSE = 10, 0.1  # Windows removes no folder that an ending process is 
 
 
 class ScratchFolder:
-    """A temporary folder of this process, for its user alone; `purpose` is part of its name."""
+    """A temporary folder of this process, for its user alone; `purpose` is part of its name.
 
-    def __init__(self, purpose: str) -> None:
+    It is removed at once after a process that is killed, if it is to be `outlived`.
+    """
+
+    def __init__(self, purpose: str, *, outlived: bool = False) -> None:
         _remove_leftovers(Path(tempfile.gettempdir()))
         ending = secrets.token_hex(8)
         root = Path(tempfile.gettempdir())
@@ -44,32 +53,67 @@ class ScratchFolder:
         new.chmod(0o700)  # whatever the umask is
         self._lock = _lock(new)
         self.path = new.rename(root / f"{PREFIX}{purpose}-{ending}")
+        self._owner = os.getpid()
+        self._remover = _start_remover(self.path) if outlived and self._lock is not None else None
 
     def close(self) -> None:
         """Remove the folder with all that is in it."""
         _remove(self.path)
+        if self._remover is not None and self._owner == os.getpid():
+            self._remover.kill()
+            self._remover.wait()
+            self._remover = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
 
-def _lock(folder: Path) -> int | None:
-    """Lock a folder for as long as this process lives; return what keeps the lock."""
+def _lock(folder: Path, *, waits: bool = False) -> int | None:
+    """Lock a folder for as long as this process lives; return what keeps the lock.
+
+    If somebody has locked it, wait for the end of that, or raise `BlockingIOError`.
+    """
     if sys.platform == "win32":
         return None
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if somebody owns it
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except BaseException:
         os.close(lock)
         raise
     return lock
 
 
+def _start_remover(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the process that removes a folder when its lock is given back.
+
+    It is in a session of its own, so no signal to our group or from our terminal ends it, and it
+    has nothing of ours: no environment, no open file.
+    """
+    nothing = subprocess.DEVNULL
+    command = [sys.executable, "-I", "-S", "-X", "utf8", __file__, os.fspath(folder)]
+    return subprocess.Popen(
+        command,
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        cwd=folder.anchor,
+        env={},
+        start_new_session=True,
+    )
+
+
+def _outlive(folder: Path) -> None:
+    """Remove a folder as soon as nobody owns it any more."""
+    with contextlib.suppress(FileNotFoundError):  # its owner has removed it
+        _lock(folder, waits=True)
+        _remove(folder)
+
+
 @contextlib.contextmanager
-def scratch_folder(purpose: str) -> Iterator[Path]:
-    """Yield a temporary folder, and remove it after the block."""
-    folder = ScratchFolder(purpose)
+def scratch_folder(purpose: str, *, outlived: bool = False) -> Iterator[Path]:
+    """Yield a temporary folder, and remove it after the block, or after this process if killed."""
+    folder = ScratchFolder(purpose, outlived=outlived)
     try:
         yield folder.path
     finally:
@@ -117,3 +161,7 @@ def _remove(folder: Path) -> None:
         if sys.platform != "win32" or not left or not folder.exists():
             return
         time.sleep(_PAUSE)
+
+
+if __name__ == "__main__":
+    _outlive(Path(sys.argv[1]))

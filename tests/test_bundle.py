@@ -6,18 +6,29 @@ import functools
 import http.server
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from classroom import hand_in
+from classroom import hand_in, waits
 from commandline import Cli
 
+from grader.commands.options import SERIAL_VARIABLE
 from grader.course import bundle
-from grader.course.bundle import KEY_VARIABLE, MAGIC, NONCE_BYTES, VERSION, new_key
+from grader.course.bundle import (
+    KEY_VARIABLE,
+    MAGIC,
+    NONCE_BYTES,
+    SERIAL_BYTES,
+    VERSION,
+    WITHOUT_SERIAL,
+    new_key,
+)
 from grader.files import zipped
 
 OTHER_KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -63,7 +74,9 @@ def test_the_same_course_gives_other_bytes_each_time_and_the_same_course(
     assert opened[0] == opened[1]
 
 
-@pytest.mark.parametrize("place", [len(MAGIC + VERSION), len(MAGIC + VERSION) + NONCE_BYTES, -1])
+@pytest.mark.parametrize(
+    "place", [len(MAGIC + VERSION), 50, len(MAGIC + VERSION) + NONCE_BYTES, -1]
+)
 def test_a_bundle_of_which_one_bit_is_changed_does_not_open(
     place: int, cli: Cli, bundled: Path, tmp_path: Path
 ) -> None:
@@ -97,6 +110,96 @@ def test_a_bundle_of_another_version_is_named(cli: Cli, bundled: Path, tmp_path:
     bundled.write_bytes(bundled.read_bytes().replace(MAGIC + VERSION, MAGIC + b"9\n"))
     said = cli("check", tmp_path, "--bundle", bundled)
     assert (said.code, "another version" in said.err) == (2, True)
+
+
+# --- an old one -----------------------------------------------------------------------------------
+
+
+def bundle_of(cli: Cli, key: str, course: Path, file: Path, *options: object) -> str:
+    """Write a bundle, and return its serial as the command prints it."""
+    os.environ[KEY_VARIABLE] = key
+    said = cli("bundle", "--out", file, "--course", course, *options)
+    assert said.code == 0, said.err
+    os.environ[KEY_VARIABLE] = key
+    return said.out.partition(f"{SERIAL_VARIABLE}=")[2].split()[0]
+
+
+def test_an_old_bundle_is_refused_where_a_newer_one_is_known(
+    cli: Cli, key: str, tiny_copy: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.bundle"
+    assert bundle_of(cli, key, tiny_copy, file, "--serial", 7) == "7"
+    hand_in(tmp_path, {"mine/scale.py": tiny_solution})
+    check = ("check", tmp_path / "mine", "--bundle", file, "--min-serial")
+    said = cli(*check, 8)
+    assert said.code == 2
+    assert "the bundle is too old: its serial is 7, not 8 or more" in said.err
+    assert "grader bundle" in said.err
+    os.environ[KEY_VARIABLE] = key
+    assert cli(*check, 7).code == 0
+
+
+def test_the_smallest_serial_can_stand_in_the_environment(
+    cli: Cli, key: str, tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle_of(cli, key, tiny_copy, tmp_path / "old.bundle", "--serial", 7)
+    monkeypatch.setenv(SERIAL_VARIABLE, "8")
+    batch = ("batch", tmp_path, "--out", tmp_path / "out", "--bundle", tmp_path / "old.bundle")
+    said = cli(*batch)
+    assert (said.code, "too old" in said.err) == (2, True)
+    monkeypatch.setenv(SERIAL_VARIABLE, "eight")  # is not the same as none
+    assert cli(*batch).code == 2
+    monkeypatch.setenv(SERIAL_VARIABLE, "8")
+    assert cli("status", "--course", tiny_copy).code == 0  # a folder has no serial
+
+
+def test_the_serial_of_a_new_bundle_is_larger_than_that_of_an_earlier_one(
+    cli: Cli, key: str, tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serials = []
+    for now in (1_767_225_599, 1_767_225_600):  # the last second of a year
+        monkeypatch.setattr("time.gmtime", lambda now=now, gmtime=time.gmtime: gmtime(now))
+        serials.append(bundle_of(cli, key, tiny_copy, tmp_path / "a.bundle"))
+        monkeypatch.undo()
+        monkeypatch.setenv(KEY_VARIABLE, key)
+    assert serials == ["20251231235959", "20260101000000"]
+
+
+def test_nobody_without_the_key_gives_an_old_bundle_a_newer_serial(
+    cli: Cli, key: str, tiny_copy: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.bundle"
+    bundle_of(cli, key, tiny_copy, file, "--serial", 7)
+    head, data = len(MAGIC + VERSION), file.read_bytes()
+    newer = data[:head] + (9).to_bytes(SERIAL_BYTES) + data[head + SERIAL_BYTES :]
+    first_version = MAGIC + WITHOUT_SERIAL + data[head + SERIAL_BYTES :]
+    for forged in (newer, first_version):
+        file.write_bytes(forged)
+        os.environ[KEY_VARIABLE] = key
+        said = cli("check", tmp_path, "--bundle", file)
+        assert (said.code, "does not open" in said.err) == (2, True)
+
+
+def test_a_bundle_of_the_version_without_serials_opens_unless_a_serial_is_asked_for(
+    cli: Cli, key: str, bundled: Path, tiny_solution: str, tmp_path: Path
+) -> None:
+    raw = bundle.base64.urlsafe_b64decode(key)
+    content = bundle.unseal(bundled.read_bytes(), raw)
+    head, nonce = MAGIC + WITHOUT_SERIAL, bytes(NONCE_BYTES)
+    bundled.write_bytes(head + nonce + bundle._cipher(raw).encrypt(nonce, content, head))
+    hand_in(tmp_path, {"mine/scale.py": tiny_solution})
+    assert cli("check", tmp_path / "mine", "--bundle", bundled).code == 0
+    os.environ[KEY_VARIABLE] = key
+    said = cli("check", tmp_path / "mine", "--bundle", bundled, "--min-serial", 1)
+    assert (said.code, "its serial is 0, not 1 or more" in said.err) == (2, True)
+
+
+def test_a_smallest_serial_for_what_has_none_is_refused(cli: Cli, tiny_copy: Path) -> None:
+    said = cli("check", "--course", tiny_copy, "--min-serial", 7)
+    assert (said.code, "only a bundle has a serial" in said.err) == (2, True)
+
+
+# --- keys -----------------------------------------------------------------------------------------
 
 
 def test_new_keys_differ_and_nothing_is_written(
@@ -284,6 +387,34 @@ def test_the_opened_course_is_gone_afterwards(
     assert list(temporary.glob("grader-course-*")) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", [os.kill, os.killpg])
+@pytest.mark.parametrize("command", ["check", "batch"])
+def test_the_opened_course_is_gone_after_a_kill_as_well(
+    command: str, kill: Callable[[int, int], None], bundled: Path, tmp_path: Path
+) -> None:
+    """Of the process alone, or of its whole group at once."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    hand_in(tmp_path, {"class/s001/scale.py": "import time\ntime.sleep(60)\n"})
+    words = {
+        "check": ["check", str(tmp_path / "class/s001")],
+        "batch": ["batch", str(tmp_path / "class"), "--out", str(tmp_path / "out"), "--quiet"],
+    }
+    run = subprocess.Popen(
+        [sys.executable, "-m", "grader", *words[command], "--bundle", str(bundled)],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    secret = "grader-course-*/reference/scale/test_hidden.py"
+    assert waits(lambda: bool(list(temporary.glob(secret))))
+    kill(run.pid, signal.SIGKILL)
+    run.wait()
+    assert waits(lambda: not list(temporary.glob("grader-course-*")))
+
+
 # --- a course anywhere ----------------------------------------------------------------------------
 
 
@@ -309,7 +440,9 @@ def test_a_bundle_is_loaded_from_its_address(
     cli: Cli, bundled: Path, served: str, tiny_solution: str, tmp_path: Path
 ) -> None:
     hand_in(tmp_path, {"mine/scale.py": tiny_solution})
-    said = cli("check", tmp_path / "mine", "--bundle", f"{served}/elsewhere/tiny.bundle")
+    said = cli(
+        "check", tmp_path / "mine", "--bundle", f"{served}/elsewhere/tiny.bundle", "--insecure"
+    )
     assert (said.code, "passed" in said.out) == (0, True)
 
 
@@ -320,7 +453,7 @@ def test_the_exercises_of_a_zip_are_taken_from_its_address(
     source = tmp_path / "zipped"
     shutil.copytree(built, source / above / "exercises")
     shutil.make_archive(str(tmp_path / "tiny"), "zip", source)
-    said = cli("init", tmp_path / "mine", "--course", f"{served}/tiny.zip")
+    said = cli("init", tmp_path / "mine", "--course", f"{served}/tiny.zip", "--insecure")
     assert said.code == 0, said.err
     assert (tmp_path / "mine/exercises/scale.py").is_file()
 
@@ -340,10 +473,10 @@ def test_the_exercises_of_an_installed_package_are_taken_by_its_name(
     ("place", "says"),
     [
         ("no_such_package", "there is no course at no_such_package"),
-        ("http://127.0.0.1:9/course.zip", "cannot be loaded"),
+        ("https://127.0.0.1:9/course.zip", "cannot be loaded"),
         ("plain.txt", "the zip of the course cannot be read"),
         ("damaged.zip", "the zip of the course cannot be read"),
-        ("http://127.0.0.1:9/my course.zip", "my course.zip cannot be loaded"),
+        ("https://127.0.0.1:9/my course.zip", "my course.zip cannot be loaded"),
         ("empty.zip", "there is no course in the zip"),
     ],
 )
@@ -352,8 +485,9 @@ def test_a_place_without_a_course_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plain.txt").write_text("no zip")
-    whole = zipped({"course.toml": b"title = 'T'\n" * 99})
-    start = whole.index(b"course.toml") + len("course.toml")
+    name = "reference/course.toml"
+    whole = zipped({name: b"title = 'T'\n" * 99})
+    start = whole.index(name.encode()) + len(name)
     damaged = whole[:start] + bytes(byte ^ 255 for byte in whole[start : start + 9])
     (tmp_path / "damaged.zip").write_bytes(damaged + whole[start + 9 :])
     (tmp_path / "inside").mkdir()

@@ -112,6 +112,8 @@ def test_the_marks_are_those_of_a_local_run_though_a_worker_dies_half_way(
     assert report["points"] == 0  # it never reached the scheduler
     assert "PermissionError" in report["exercises"][0]["tests"][1]["message"]
     assert "seccomp" in report["confinement"]
+    # The worker that was killed left no hidden test behind.
+    assert waits(lambda: not list(dask.folder.glob("grader-course-*")))
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from classroom import hand_in
 from commandline import Cli
 from marked_notebooks import (
     answer,
@@ -21,7 +22,7 @@ from marked_notebooks import (
     written,
 )
 
-from grader.course.course import Course, load_course
+from grader.course.course import UNREVIEWED, Course, load_course
 from grader.course.stubs import make_stub
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "other_graders"
@@ -53,6 +54,14 @@ def one_otter(*cases: Any, settings: str = "name: squares", solution: str = SQUA
     return question(settings, "# Squares", [code(solution)], list(cases))
 
 
+def review(course: Path) -> None:
+    """Mark all exercises as reviewed, as a person does who has read them."""
+    for file in course.glob("reference/*/exercise.toml"):
+        text = file.read_text()
+        assert text.count(f"\n{UNREVIEWED}\n") == 1
+        file.write_text(text.replace(f"\n{UNREVIEWED}\n", "\n"))
+
+
 def validated(cli: Cli, course: Path, *names: str) -> list[str]:
     """Return the problems that are not about `grader build`."""
     said = cli("validate", *names, "--course", course)
@@ -74,6 +83,7 @@ def test_references_pass_the_tests_that_came_with_them(
 ) -> None:
     course, mine = tmp_path / "course", tmp_path / "mine"
     assert cli("import", format_, EXAMPLES / f"{format_}.ipynb", "--course", course).code == 0
+    review(course)
     problems = validated(cli, course)
     assert any("TODO" in line for line in problems)
     assert [line for line in problems if "fails" in line and "TODO" not in line] == []
@@ -95,6 +105,7 @@ def test_a_wrong_answer_fails_the_tests_that_came_along(
 ) -> None:
     hidden = "### BEGIN HIDDEN TESTS\nassert squares(4)[3] == 9\n### END HIDDEN TESTS"
     course = imported("nbgrader", *one_nbgrader("assert squares(2) == [0, 1]", hidden))
+    review(course.root)
     file = tmp_path / "squares.py"
     file.write_text("def squares(n):\n    return [i if i < 3 else 0 for i in range(n)]\n")
     said = cli("check", file, "--course", course.root)
@@ -482,6 +493,7 @@ def test_a_question_without_tests_has_a_list_of_what_to_do(
     cli: Cli, imported: Callable[..., Course]
 ) -> None:
     course = imported("nbgrader", *one_nbgrader("assert missing"))
+    review(course.root)
     problems = validated(cli, course.root, "squares")
     for file in ("test_public.py", "test_hidden.py"):
         assert any(f"{file}:" in line and "write the first test" in line for line in problems)
@@ -535,3 +547,127 @@ def test_old_notebooks_of_jupyter_are_read(cli: Cli, tmp_path: Path) -> None:
     path.write_text(f'{{"nbformat": 3, "worksheets": [{{"cells": [{cell}]}}]}}')
     assert cli("import", "nbgrader", path, "--course", tmp_path).code == 0
     assert load_course(tmp_path)["f"].implements == ("f",)
+
+
+# --- code of the notebook's author ----------------------------------------------------------------
+
+
+@pytest.fixture
+def hostile(imported: Callable[..., Course], tmp_path: Path) -> tuple[Course, Path]:
+    """An imported course whose solution and test write a file, and that file."""
+    mark = tmp_path / "was_run"
+    spy = f"open({str(mark)!r}, 'a').write('run')"
+    solution = SQUARES.replace("(n)", f"(n, _={spy})")  # runs when the file is loaded
+    course = imported(
+        "nbgrader", *one_nbgrader(f"assert len(squares({spy})) == 3", solution=solution)
+    )
+    texts = [course["squares"].read(name) for name in ("solution.py", "test_hidden.py")]
+    assert all("was_run" in text for text in texts)
+    return course, mark
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("batch", "work", "--out", "out"),
+        ("build",),
+        ("handout", "homework"),
+        ("bundle", "--out", "a.bundle"),
+        ("autograder", "gradescope", "--out", "a.zip"),
+    ],
+)
+def test_no_command_runs_imported_code_before_its_review(
+    command: tuple[str, ...],
+    cli: Cli,
+    hostile: tuple[Course, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    course, mark = hostile
+    hand_in(tmp_path, {"work/s001/squares.py": SQUARES})
+    monkeypatch.chdir(tmp_path)
+    said = cli(*command, "--course", course.root)
+    assert said.code != 0
+    assert "runs only after a review" in said.err, said.err
+    assert f"grader trust {course.root}" in " ".join(said.err.split())
+    assert not mark.exists()
+
+
+def test_check_grades_with_imported_tests_confined(
+    cli: Cli, imported: Callable[..., Course], tmp_path: Path
+) -> None:
+    course = imported("nbgrader", *one_nbgrader("assert squares(2) == [0, 1]"))
+    hand_in(tmp_path, {"work/squares.py": f"{SQUARES}\n"})
+    said = cli("check", tmp_path / "work", "--course", course.root)
+    assert said.code == 0, said.out + said.err
+    assert "They run confined until `grader trust`" in " ".join(said.out.split())
+
+
+def test_check_runs_hostile_imported_code_confined(
+    cli: Cli, hostile: tuple[Course, Path], tmp_path: Path
+) -> None:
+    course, mark = hostile
+    hand_in(tmp_path, {"work/squares.py": f"{SQUARES}\n"})
+    said = cli("check", tmp_path / "work", "--course", course.root)
+    assert said.code != 0
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("names", [(), ("squares",)])
+def test_validate_runs_imported_code_confined_and_lists_what_is_left(
+    names: tuple[str, ...], cli: Cli, hostile: tuple[Course, Path]
+) -> None:
+    course, mark = hostile
+    said = cli("validate", *names, "--again", "--course", course.root)
+    assert said.code == 1, said.err
+    assert "was imported and runs confined, until you review it: grader trust" in said.out
+    assert "PermissionError" in said.out  # it was run, and may not write
+    assert "solution.py:1: TODO" in said.out
+    assert not mark.exists()
+
+
+def test_what_requires_imported_code_is_not_run_either(
+    cli: Cli, hostile: tuple[Course, Path], tmp_path: Path
+) -> None:
+    course, mark = hostile
+    assert cli("new", "cubes", "--course", course.root).code == 0
+    settings = course.root / "reference/cubes/exercise.toml"
+    settings.write_text(settings.read_text().replace("requires = []", 'requires = ["squares"]'))
+    said = cli("validate", "cubes", "--course", course.root)
+    assert "was imported and runs confined, until you review it" in said.out, said.err
+    hand_in(tmp_path, {"work/cubes.py": "x = 1\n"})
+    checked = cli("check", tmp_path / "work/cubes.py", "--course", course.root)
+    assert checked.code in (1, 2), checked.err
+    assert not mark.exists()
+
+
+@pytest.mark.slow
+def test_the_other_exercises_of_a_course_are_proven_and_graded_as_before(
+    cli: Cli, tiny_copy: Path
+) -> None:
+    assert cli("import", "nbgrader", EXAMPLES / "nbgrader.ipynb", "--course", tiny_copy).code == 0
+    assert cli("validate", "scale", "--course", tiny_copy).code == 0
+    solution = tiny_copy / "reference/scale/solution.py"
+    assert cli("check", "scale", solution, "--course", tiny_copy).code == 0
+
+
+@pytest.mark.slow
+def test_reviewed_code_runs_and_import_says_how_to_come_there(
+    cli: Cli, hostile: tuple[Course, Path], tmp_path: Path
+) -> None:
+    course, mark = hostile
+    notebook = tmp_path / "notebook.ipynb"
+    said = cli("import", "nbgrader", notebook, "--course", tmp_path / "other")
+    assert "They run confined until you" in said.out
+    shown = cli("trust", course.root, "--yes")
+    assert "imported reference/squares/test_hidden.py" in shown.out
+    assert load_course(course.root)["squares"].reviewed
+    cli("validate", "squares", "--course", course.root)
+    assert mark.exists()
+
+
+def test_a_notebook_cannot_mark_itself_as_reviewed(imported: Callable[..., Course]) -> None:
+    title = '# Squares"\nreviewed = true\n[more]\nx = "'
+    cells = one_nbgrader("assert squares(1)")
+    course = imported("nbgrader", text(title), *cells[1:])
+    assert not course["squares"].reviewed

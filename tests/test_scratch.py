@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from classroom import waits
 
 from grader import scratch
 from grader.scratch import ScratchFolder, scratch_folder
@@ -167,3 +168,78 @@ def test_a_leftover_that_cannot_be_removed_is_no_crash(
     assert (folder / "within" / "file").exists()
     start(place)
     assert not folder.exists()
+
+
+# --- what is killed -------------------------------------------------------------------------------
+
+OWNER = """
+import os, signal, sys, time
+from grader.scratch import ScratchFolder
+folder = ScratchFolder('test', outlived=True).path
+(folder / 'closed').mkdir()
+(folder / 'closed' / 'test_hidden.py').write_text('secret')
+(folder / 'closed').chmod(0)
+print(folder, flush=True)
+time.sleep(60)
+"""
+
+
+def owner_of_a_secret(place: Path, code: str = OWNER) -> tuple[subprocess.Popen[str], Path]:
+    """Start a process in a group of its own that keeps a secret in a temporary folder."""
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ | {"TMPDIR": str(place)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert owner.stdout is not None
+    return owner, Path(owner.stdout.readline().strip())
+
+
+@pytest.mark.parametrize("kill", [os.kill, os.killpg])
+def test_a_secret_goes_at_once_after_its_owner_or_its_whole_group_is_killed(
+    kill: Callable[[int, int], None], place: Path
+) -> None:
+    owner, folder = owner_of_a_secret(place)
+    assert folder.parent == place
+    assert folder.is_dir()
+    kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    assert waits(lambda: not list(place.iterdir()))
+
+
+def test_a_secret_goes_after_its_owner_is_killed_before_anything_else_could_run(
+    place: Path,
+) -> None:
+    kills_itself = "os.kill(os.getpid(), signal.SIGKILL)\n"
+    owner, _ = owner_of_a_secret(place, OWNER.replace("time.sleep(60)\n", kills_itself))
+    assert owner.wait() == -signal.SIGKILL
+    assert waits(lambda: not list(place.iterdir()))
+
+
+def test_a_secret_stays_while_its_owner_lives_and_nobody_waits_for_it_afterwards(
+    place: Path,
+) -> None:
+    mine = ScratchFolder("test", outlived=True)
+    remover = mine._remover
+    assert remover is not None
+    time.sleep(0.3)  # in which it could do harm
+    assert mine.path.is_dir()
+    mine.close()
+    assert remover.returncode is not None
+    assert not list(place.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_what_removes_a_secret_has_nothing_of_its_owner(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADER_COURSE_KEY", "secret")
+    mine = ScratchFolder("test", outlived=True)
+    assert mine._remover is not None
+    process = Path(f"/proc/{mine._remover.pid}")
+    assert waits(lambda: b"scratch.py" in (process / "cmdline").read_bytes())
+    assert b"secret" not in (process / "environ").read_bytes()
+    assert os.getsid(mine._remover.pid) == mine._remover.pid
+    mine.close()

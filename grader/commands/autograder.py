@@ -204,6 +204,7 @@ def _secret(seed: int | None, folder: Path | None = None) -> bytes:
 
 def _course_files(course: Course, isolation: Isolation, secret: bytes) -> dict[str, bytes]:
     """Return the course that decides the points, and how to grade with it."""
+    course.refuse_unreviewed(course.names)
     return {
         **_below(COURSE_NAME, _deciding_files(course)),
         SETTINGS: msgspec.json.encode(PlatformSettings(isolation, secret.hex(), course.chosen)),

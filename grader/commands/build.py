@@ -131,6 +131,7 @@ def _generated(course: Course) -> dict[Path, str]:
             f"{course.root} has no reference/ to build from",
             "run this in the teaching team's repository",
         )
+    course.refuse_unreviewed(course.names)  # its tests would run on every student's machine
     texts = students_texts(course)
     return {course.student_folder / name: text for name, text in texts.items()}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from grader.commands.options import FILE, KEY_FILE, OWN_COURSE, short_path
+from grader.commands.options import FILE, KEY_FILE, OWN_COURSE, SERIAL_VARIABLE, short_path
 from grader.commands.own_wheel import files_below
-from grader.course.bundle import new_key, seal, take_key
+from grader.course.bundle import MAX_SERIAL, new_key, new_serial, seal, take_key
 from grader.course.course import Course
 from grader.errors import RequestError
 from grader.files import write_whole
@@ -26,8 +26,16 @@ from grader.files import write_whole
 )
 @click.option("--new-key", "prints_key", is_flag=True, help="Print a new key, and write nothing.")
 @KEY_FILE()
+@click.option(
+    "--serial",
+    type=click.IntRange(1, MAX_SERIAL),
+    metavar="N",
+    help="The serial of the bundle, which only grows. Default: the UTC time, as 20260131235959.",
+)
 @OWN_COURSE
-def bundle(file: Path, prints_key: bool, key_file: str | None, course: Course) -> int:
+def bundle(
+    file: Path, prints_key: bool, key_file: str | None, serial: int | None, course: Course
+) -> int:
     """Write what grading needs (reference/) into one encrypted file.
 
     \b
@@ -37,23 +45,26 @@ def bundle(file: Path, prints_key: bool, key_file: str | None, course: Course) -
     grader check exercises --bundle https://…/course.bundle
 
     Whoever has the file and not the key learns nothing but its size. Where a bundle
-    is opened, student code is run confined or not at all. docs/ci.md says where the
-    key may be.
+    is opened, student code is run confined or not at all. With --min-serial, it is
+    not opened if it is old. docs/ci.md says where the key may be.
     """
     if prints_key:
         click.echo(new_key())
         return 0
     if course.suites != "hidden":
         raise RequestError(f"{course.root} has no reference/ to bundle", "--course DIR")
+    course.refuse_unreviewed(course.names)
     files = {
         path.relative_to(course.root).as_posix(): path.read_bytes()
         for path in files_below(course.reference)
     }
-    sealed = seal(files, take_key(key_file or ""))
+    serial = serial or new_serial()
+    sealed = seal(files, take_key(key_file or ""), serial)
     try:
         write_whole(file, sealed)
     except OSError as error:
         raise RequestError(f"cannot write {file}: {error.strerror}", "--out FILE") from None
     click.echo(f"wrote {short_path(file)}: {len(files)} files of {course.title}, encrypted")
     click.echo("it opens with this key alone")
+    click.echo(f"{SERIAL_VARIABLE}={serial}   refuses every older one")
     return 0

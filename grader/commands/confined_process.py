@@ -113,7 +113,7 @@ def serve(host: Host) -> None:
         host.send(messages.Note(name, note))
 
     try:
-        course = load_course(Path(setup.course), setup.chosen)
+        course = load_course(Path(setup.course), setup.chosen).as_reviewed()
         hidden = course.suites == "hidden"  # what is public must not decide points then
         probe_seed = fresh_seed() if hidden else PUBLIC_SEED
         with_grader(course, setup.names, host, grade_on_order, probe_seed=probe_seed)

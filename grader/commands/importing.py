@@ -24,6 +24,7 @@ from grader.commands.new import (
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
 from grader.commands.trusted_courses import trust_folder
+from grader.course.course import UNREVIEWED
 from grader.course.exercise_names import EXAMPLE
 from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
@@ -31,6 +32,10 @@ from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_c
 
 FORMATS: Mapping[str, ModuleType] = {"nbgrader": nbgrader, "otter": otter}
 MAX_TEXT = 512 * 1024  # characters of all cells
+UNREVIEWED_LINES = f"""\
+# Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
+{UNREVIEWED}
+"""
 STAGE = "output"  # what every call returns
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
@@ -55,7 +60,8 @@ def import_(
     """Make exercises of a marked notebook: FORMAT is nbgrader or otter.
 
     Each question becomes an exercise: its text, its solution and its tests are carried
-    over, and `grader validate` lists what is left to do. No code of the notebook is run.
+    over, and `grader validate` lists what is left to do. No code of the notebook is run,
+    and later commands run it confined, until `grader trust` has shown it to you.
     """
     if name:
         refuse_name(name, f"--name {EXAMPLE}")
@@ -135,6 +141,7 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
         }
         title, requires = one.title or TITLE, one.requires
         settings = settings_text(order, title, one.points, one.implements, STAGE, requires)
+        settings += UNREVIEWED_LINES
         place.write(one.name, {SETTINGS_FILE: settings, **one.texts, **texts})
 
 
@@ -152,6 +159,10 @@ def _tell(imported: Imported, place: CoursePlace) -> None:
             click.echo(f"  {line}")
     names = " ".join(one.name for one in imported.exercises)
     click.echo(f"\n  grader validate {names}   lists what is left to do")
+    click.echo(
+        "\nThe tests and solutions are code of the notebook's author. They run confined until you\n"
+        f"have reviewed them: grader trust {short_path(place.reference.parent) or '.'}"
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
 from grader.commands.bringing import bring
-from grader.commands.options import CHOSEN, COURSE_LIST, PATH, short_path
+from grader.commands.options import CHOSEN, COURSE_LIST, INSECURE, INSECURELY, PATH, short_path
 from grader.commands.students_files import WITH_NOTEBOOKS, students_files
 from grader.commands.trusted_courses import files_among, trust_contents
 from grader.course.course import (
@@ -17,6 +18,7 @@ from grader.course.course import (
     load_public,
     packaged_course,
 )
+from grader.course.download import is_address
 from grader.course.places import course_at
 from grader.errors import RequestError
 
@@ -30,6 +32,7 @@ from grader.errors import RequestError
     help="Take the exercises of another course: of a folder, of a zip, of the address of one, or "
     "of an installed package. Default: those that came with the grader.",
 )
+@INSECURE
 @COURSE_LIST
 @WITH_NOTEBOOKS
 @click.pass_context
@@ -45,7 +48,11 @@ def init(context: click.Context, folder: Path | None, place: str | None, noteboo
 
     Call it again after an update of the grader: what you have changed stays as it is.
     """
-    course = context.with_resource(course_at(place)) if place else packaged_course()
+    if place:
+        insecure = context.meta[INSECURELY]
+        course = context.with_resource(course_at(place, insecure=insecure))
+    else:
+        course = packaged_course()
     if folder is None:
         folder = _folder_here(course) or Path(_name_of(place) if place else "attention")
     course = course.choose(context.meta[CHOSEN] or _chosen_before(folder))
@@ -66,7 +73,8 @@ def init(context: click.Context, folder: Path | None, place: str | None, noteboo
 
 def _name_of(place: str) -> str:
     """Return the name of a course's folder, file, address or package."""
-    return Path(place).resolve().name.partition(".")[0]
+    path = urlsplit(place).path.rstrip("/") or "/" if is_address(place) else place
+    return Path(path).resolve().name.partition(".")[0] or "course"
 
 
 def _chosen_before(folder: Path) -> str | None:

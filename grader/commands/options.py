@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from grader.commands.trusted_courses import recognised, refuse_untrusted
-from grader.course.bundle import KEY_FILE_OPTION, KEY_VARIABLE, drop_key
+from grader.course.bundle import KEY_FILE_OPTION, KEY_VARIABLE, MAX_SERIAL, drop_key
 from grader.course.course import Course, course_in, find_course
 from grader.course.places import bundled_course, course_at
 from grader.errors import RequestError
@@ -29,8 +29,12 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 BUNDLE = "grader.bundle"  # the key of a command's bundle in click's context
 KEY = "grader.key"  # that of the file with the bundle's key
+MIN_SERIAL = "grader.min_serial"  # and of the oldest that it takes
+NEEDS_BUNDLE = "grader.needs_bundle"  # and of whether the command line says so
+INSECURELY = "grader.insecurely"  # and of whether an address may be one of http
 CHOSEN = "grader.chosen"  # and of the list of exercises that it takes
 LIST_VARIABLE = "GRADER_COURSE_LIST"
+SERIAL_VARIABLE = "GRADER_MIN_SERIAL"
 PROGRESS_VARIABLE = "GRADER_PROGRESS"  # set by a notebook
 BAR = 10  # the width of a progress bar
 BESIDE_THE_BAR = 8  # blanks and the percentage
@@ -77,6 +81,18 @@ COURSE_LIST = click.option(
 )
 
 
+# Before `--course` and `--bundle`, which load what has an address.
+INSECURE = click.option(
+    "--insecure",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, option, value: context.meta.update({INSECURELY: value}),
+    help="Load a course or a bundle from an http:// address, too. Then anybody on the way can "
+    "read it, and put another course or an older bundle in its place.",
+)
+
+
 def _with_course(
     command: Callable[..., Any], accept: Callable[[Course], Course] = refuse_untrusted
 ) -> Callable[..., Any]:
@@ -94,6 +110,17 @@ def _with_course(
         expose_value=False,
         callback=lambda context, option, file: context.meta.update({KEY: file or ""}),
     )
+    min_serial = click.option(
+        "--min-serial",
+        type=click.IntRange(0, MAX_SERIAL),
+        metavar="N",
+        envvar=SERIAL_VARIABLE,
+        show_envvar=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_note_min_serial,
+        help="Refuse a bundle with a smaller serial than N, which is an old one.",
+    )
     course = click.option(
         "--course",
         metavar="PLACE",
@@ -101,7 +128,7 @@ def _with_course(
         help="The course: a folder, a zip of it, the address of one, or the name of an installed "
         "package. Default: this folder or the nearest one above it that holds a course.",
     )
-    return course(COURSE_LIST(bundle(key_file(command))))
+    return course(COURSE_LIST(bundle(key_file(min_serial(INSECURE(command))))))
 
 
 COURSE = _with_course
@@ -137,15 +164,29 @@ def isolation_option(default: Isolation) -> Callable[[Callable[..., int]], Calla
     )
 
 
+def _note_min_serial(context: click.Context, option: click.Parameter, value: int | None) -> None:
+    """Keep the smallest serial for `--bundle`; one on the command line is for nothing else."""
+    asked = context.get_parameter_source(option.name or "")
+    is_said = value is not None and asked is ParameterSource.COMMANDLINE
+    context.meta[MIN_SERIAL] = value or 0
+    context.meta[NEEDS_BUNDLE] = is_said
+
+
 def _course(context: click.Context, place: str | None) -> Course:
     """Return the course at a place, or that of the bundle; what it needs is removed at the end."""
+    insecure = context.meta[INSECURELY]
     if bundle := context.meta[BUNDLE]:
         if place:
             raise RequestError("a bundle is a whole course", "leave out --course")
-        course = context.with_resource(bundled_course(bundle, context.meta[KEY]))
+        key_file, min_serial = context.meta[KEY], context.meta[MIN_SERIAL]
+        opened = bundled_course(bundle, key_file, min_serial, insecure=insecure)
+        course = context.with_resource(opened)
+    elif context.meta[NEEDS_BUNDLE]:
+        raise RequestError("only a bundle has a serial", "leave out --min-serial, or --bundle FILE")
     else:
         drop_key()  # nothing that is loaded now may find it
-        course = context.with_resource(course_at(place)) if place else find_course(Path.cwd())
+        found = course_at(place, insecure=insecure) if place else None
+        course = context.with_resource(found) if found else find_course(Path.cwd())
     return course.choose(context.meta[CHOSEN])
 
 

@@ -21,7 +21,7 @@ from grader.errors import CourseError, did_you_mean
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
 from grader.grading.signatures import parsed
-from grader.report import Diagnosis, Outcome, Report
+from grader.report import Diagnosis, Outcome, Report, clean
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -60,6 +60,17 @@ class Proof:
     problems: list[str] = field(default_factory=list)
 
 
+def left_to_do(exercise: Exercise) -> list[str]:
+    """Return the lines of an exercise's files that its author has to write, as problems."""
+    return [
+        f"reference/{exercise.name}/{path.name}:{number}: "
+        + clean(line[line.index(TO_DO) :].strip(' ",.'))
+        for path in sorted(exercise.folder.glob("*.*"))
+        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1)
+        if TO_DO in line
+    ]
+
+
 class Prover:
     """Proves one exercise with suites that are already collected."""
 
@@ -82,7 +93,7 @@ class Prover:
 
     def prove(self) -> Proof:
         """Run every step, in the order that makes a failure easiest to understand."""
-        self._left_to_do()
+        self.proof.problems += left_to_do(self.exercise)
         self._texts()
         self._probes()
         self._reference()
@@ -102,13 +113,6 @@ class Prover:
         files = {**self.solutions, self.exercise.name: solution}
         submission, seed = Submission("validate", files), self.seed if seed is None else seed
         return self.grader.grade(submission, [self.exercise.name], seed, only=only).report
-
-    def _left_to_do(self) -> None:
-        for path in sorted(self.exercise.folder.glob("*.*")):
-            lines = path.read_text("utf-8", errors="replace").splitlines()
-            for number, line in enumerate(lines, start=1):
-                if TO_DO in line:
-                    self._problem(f"{path.name}:{number}", line[line.index(TO_DO) :].strip(' ",.'))
 
     def _texts(self) -> None:
         exercise = self.exercise

@@ -91,7 +91,7 @@ def _public_course(course: Course) -> str:
     """Return what a students' copy needs of the course: no solutions, no hidden suites."""
     exercises = [asdict(exercise) | {"stub": make_stub(exercise)} for exercise in course.exercises]
     for fields in exercises:
-        del fields["folder"]
+        del fields["folder"], fields["reviewed"]  # or it would not be built
     public = {"title": course.title, "points": course.points, "exercises": exercises}
     if course.mute_imports != MUTED:
         public["mute_imports"] = course.mute_imports

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,16 @@ from grader.commands.trusted_courses import (
     trust_folder,
 )
 from grader.course import records
-from grader.course.course import PUBLIC_COURSE, find_course, packaged_course
+from grader.course.course import (
+    PUBLIC_COURSE,
+    UNREVIEWED,
+    Course,
+    Exercise,
+    find_course,
+    packaged_course,
+)
 from grader.errors import GraderError, RequestError
+from grader.files import write_whole
 from grader.report import without_controls
 
 MAX_LINES, MAX_ALL_LINES, MAX_WIDTH = 30, 200, 110  # of the differences that are shown
@@ -51,6 +59,8 @@ def trust(folder: Path, yes: bool) -> int:
     if course.root != root:
         raise RequestError(f"no course in {short_path(folder)}", f"grader trust {course.root}")
     if recognised(course).trusted:
+        if imported := [each for each in course.exercises if not each.reviewed]:
+            return _review(course, imported, yes=yes)
         click.echo(f"{short_path(root)} is trusted already")
         return 0
     files = files_of(course)
@@ -68,6 +78,24 @@ def trust(folder: Path, yes: bool) -> int:
     if not recognised(replace(course, trusted=False)).trusted:
         raise RequestError("this cannot be kept in your state folder", "export XDG_STATE_HOME=DIR")
     click.echo(f"trusted: {short_path(root)}, as its files are now")
+    return 0
+
+
+def _review(course: Course, imported: Sequence[Exercise], *, yes: bool) -> int:
+    """Show what was imported into a course of the user's own, and mark it as reviewed."""
+    folders = tuple(f"reference/{each.name}/" for each in imported)
+    contents = files_of(course).contents
+    for name, data in contents.items():
+        if name.startswith(folders):
+            click.echo(f"imported {_line(name)} ({len(data.splitlines())} lines): read it")
+    if not yes and not _confirmed(", ".join(each.name for each in imported)):
+        click.echo("nothing was changed: its code runs confined")
+        return 1
+    for each in imported:
+        settings = each.folder / "exercise.toml"
+        lines = settings.read_text("utf-8").splitlines(keepends=True)
+        write_whole(settings, "".join(line for line in lines if line.strip() != UNREVIEWED))
+        click.echo(f"reviewed: {each.name}")
     return 0
 
 

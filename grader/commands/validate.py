@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.commands.build import plan_build
+from grader.commands.confined_proof import confined_proof
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
-from grader.commands.proving import NO_PRICE, TO_DO, Proof, Prover, wrong_tests
+from grader.commands.proving import (
+    NO_PRICE,
+    TO_DO,
+    Proof,
+    Prover,
+    wrong_tests,
+)
 from grader.course.course import (
     SETTINGS,
     Course,
@@ -60,6 +67,8 @@ def validate(
     Proofs without a problem are kept in reference/proofs.json. As long as the files
     of an exercise, the grader and torch are the same, its proof is not repeated.
 
+    What `grader import` has written runs confined until `grader trust` has shown it to you.
+
     --watch proves the exercises, one by one; the course as a whole is proven without it.
     """
     chosen = [course[name].name for name in names] or list(course.names)
@@ -96,6 +105,7 @@ def validate_course(
     """
     _require_reference(course)
     proofs = {} if again else load_proofs(course, names, seed)
+    unreviewed = course.unreviewed(names)
     left = [name for name in names if name not in proofs]
 
     def keep(proof: Proof) -> None:
@@ -103,10 +113,14 @@ def validate_course(
         save_proof(course, proof, seed)  # nothing is lost on Ctrl-C
 
     with Zygote() as zygote:
+        for name in unreviewed:
+            on_exercise(name)
+            proofs[name] = confined_proof(course, name, zygote, seed)
+        left = [name for name in left if name not in proofs]
         if left:
             _prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
         found = [proofs[name] for name in names]
-        if set(names) == set(course.names):
+        if set(names) == set(course.names) and not unreviewed:
             found[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
     return found
 
@@ -153,7 +167,10 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
 
         def find_problems(name: str, on_wait: Callable[[], None]) -> list[str]:
             zygote.on_wait = on_wait
-            return _prove(load_course(course.root), [name], zygote, seed)[0].problems
+            now = load_course(course.root)
+            if now.unreviewed([name]):
+                return confined_proof(now, name, zygote, seed).problems
+            return _prove(now, [name], zygote, seed)[0].problems
 
         return watch_to_do(ToDoList(course, tuple(names), find_problems))
 

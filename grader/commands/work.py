@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     AnyGrader = Grader | ConfinedGrader
 
 T = TypeVar("T")
+IMPORTED = "These tests were imported. They run confined until `grader trust` has shown them."
 
 
 @dataclass(frozen=True)
@@ -202,11 +203,14 @@ def graded_by(
     trainings: Keeps,
     probe_seed: int | None,
 ) -> T:
-    """Return what `body` makes of a grader; a course that is not trusted gets one that is confined.
+    """Return what `body` makes of a grader, which is confined for code that nobody here has read.
+
+    That is the code of a course that is not trusted, and what `grader import` has written.
 
     Raises `RequestError` if this machine cannot confine it.
     """
-    if course.trusted:
+    unreviewed = course.unreviewed(names)
+    if course.trusted and not unreviewed:
         return with_grader(
             *(course, names, workers, body),
             probe_seed=probe_seed,
@@ -219,7 +223,8 @@ def graded_by(
             problem,
             f"grader trust {course.root}   shows them, and asks once",
         )
-    files, note = files_of(course).contents, first_note_on(course)
+    files = files_of(course).contents
+    note = IMPORTED if course.trusted else first_note_on(course)
     with ConfinedGrader(course, files, names, workers, note) as grader:
         result = body(grader)
     remember_note_on(course)

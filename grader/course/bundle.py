@@ -1,7 +1,8 @@
 """A course in one encrypted file, so that it can lie where students may download it.
 
 The file is a zip of `reference/`, encrypted with AES in Galois/Counter mode (NIST SP 800-38D): with
-another key, or if a byte was changed, it does not open at all.
+another key, or if a byte was changed, it does not open at all. Its serial can be read by everybody
+and changed by nobody, so an old bundle is told from a new one.
 """
 
 from __future__ import annotations
@@ -9,25 +10,26 @@ from __future__ import annotations
 import base64
 import binascii
 import ctypes
-import io
 import os
 import secrets
 import sys
-import zipfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import RequestError
-from grader.files import DAMAGED_ZIP, LIBC, zipped
+from grader.files import LIBC, zipped
 
 if TYPE_CHECKING:  # the package is an extra
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 KEY_VARIABLE, KEY_FILE_OPTION = "GRADER_COURSE_KEY", "--key-file"
 MAX_KEY_FILE = 4096  # bytes
-MAGIC, VERSION = b"attention-grader course bundle ", b"1\n"
-KEY_BYTES, NONCE_BYTES = 32, 12
+MAGIC, VERSION = b"attention-grader course bundle ", b"2\n"
+WITHOUT_SERIAL = b"1\n"  # the version before
+KEY_BYTES, NONCE_BYTES, SERIAL_BYTES = 32, 12, 8
+MAX_SERIAL = (1 << 8 * SERIAL_BYTES) - 1
 MAX_BYTES = 64 << 20  # of the file, and of all files in it
 ANOTHER = "--course DIR, FILE, URL or the name of an installed package"
 
@@ -88,37 +90,49 @@ def is_bundle(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
-def seal(files: Mapping[str, bytes], key: bytes) -> bytes:
-    """Return files, by their paths, as a bundle."""
+def new_serial() -> int:
+    """Return the serial of a bundle that is written now: the UTC time, which only grows."""
+    return int(time.strftime("%Y%m%d%H%M%S", time.gmtime()))
+
+
+def seal(files: Mapping[str, bytes], key: bytes, serial: int) -> bytes:
+    """Return files, by their paths, as a bundle; whoever has the file can read its serial."""
     cipher, nonce = _cipher(key), secrets.token_bytes(NONCE_BYTES)
-    head = MAGIC + VERSION
+    head = MAGIC + VERSION + serial.to_bytes(SERIAL_BYTES)
     return head + nonce + cipher.encrypt(nonce, zipped(files), head)
 
 
-def unseal(data: bytes, key: bytes) -> bytes:
-    """Return the zip in a bundle; raises `RequestError`."""
-    cipher, start = _cipher(key), len(MAGIC + VERSION)
+def unseal(data: bytes, key: bytes, min_serial: int = 0) -> bytes:
+    """Return the zip in a bundle whose serial is at least `min_serial`; raises `RequestError`.
+
+    The serial is part of what the key proves: a bundle with another one does not open. A bundle of
+    the first version has none, so it is older than any that has.
+    """
+    cipher, start = _cipher(key), _head_bytes(data)
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415, an extra, which is there
 
     head, nonce = data[:start], data[start : start + NONCE_BYTES]
-    if head != MAGIC + VERSION:
-        raise RequestError("the bundle is of another version of the grader", "grader bundle")
     try:
-        return cipher.decrypt(nonce, data[start + NONCE_BYTES :], head)
+        content = cipher.decrypt(nonce, data[start + NONCE_BYTES :], head)
     except (InvalidTag, ValueError):
         problem = f"the bundle does not open: it is damaged, or {KEY_VARIABLE} is another key"
         raise RequestError(problem, "grader bundle   writes a new one") from None
+    serial = int.from_bytes(head[len(MAGIC + VERSION) :])
+    if serial < min_serial:
+        problem = f"the bundle is too old: its serial is {serial}, not {min_serial} or more"
+        remedy = "take the newest bundle; `grader bundle` writes one, and prints its serial"
+        raise RequestError(problem, remedy)
+    return content
 
 
-def unzip(data: bytes, folder: Path) -> None:
-    """Write the files of a zip into a folder; raises `RequestError` if it is none, or too large."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
-                raise RequestError(f"the course is larger than {MAX_BYTES >> 20} MiB", ANOTHER)
-            archive.extractall(folder)
-    except (*DAMAGED_ZIP, OSError, RuntimeError, ValueError) as error:
-        raise RequestError(f"the zip of the course cannot be read: {error}", ANOTHER) from None
+def _head_bytes(data: bytes) -> int:
+    """Return how many bytes the head of a bundle has."""
+    start = len(MAGIC + VERSION)
+    if data[:start] == MAGIC + VERSION:
+        return start + SERIAL_BYTES
+    if data[:start] == MAGIC + WITHOUT_SERIAL:
+        return start
+    raise RequestError("the bundle is of another version of the grader", "grader bundle")
 
 
 def _cipher(key: bytes) -> AESGCM:

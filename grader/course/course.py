@@ -43,6 +43,7 @@ TEXT = "text.txt"  # what both suites of an exercise may read
 # Students read these; they decide no result.
 STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
+UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's code
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # a folder with one of them has a course
 
@@ -77,6 +78,7 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     call_seconds: Seconds = 5.0
     exercise_seconds: Seconds = 30.0
     training: TrainingRules | None = None  # of an exercise in which a model is trained
+    reviewed: bool = True  # False for somebody else's code, until a person has read it
     stub: str = ""
     example: str = ""  # the text of its `example.py`
     drawing: str = ""  # the text of its `drawing.py`
@@ -252,6 +254,26 @@ class Course:
             if path.is_file():
                 yield f"{path.parent.name}/{path.name}\0".encode()
                 yield read_bytes(path)
+
+    def unreviewed(self, names: Iterable[str]) -> list[str]:
+        """Return those of some exercises whose grading runs code that nobody has reviewed yet."""
+        return [
+            name
+            for name in names
+            if not all(self[each].reviewed for each in (name, *self.needed(name)))
+        ]
+
+    def refuse_unreviewed(self, names: Iterable[str]) -> None:
+        """Raise `RequestError` if grading some exercises runs code that nobody has reviewed yet."""
+        for name in self.unreviewed(names):
+            origin = next(each for each in (name, *self.needed(name)) if not self[each].reviewed)
+            problem = f"the code of `{origin}` was imported, and runs only after a review"
+            raise RequestError(problem, f"grader trust {self.root}   shows it, and asks once")
+
+    def as_reviewed(self) -> Course:
+        """Return the course for a process that is confined, where all of its code may run."""
+        exercises = (replace_field(each, reviewed=True) for each in self.exercises)
+        return replace(self, exercises=tuple(exercises))
 
     def needed(self, name: str) -> set[str]:
         """Return the exercises that one requires, directly or through others."""

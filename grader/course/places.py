@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import importlib.util
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from grader.course.bundle import ANOTHER, MAX_BYTES, is_bundle, take_key, unseal, unzip
+from grader.course.bundle import ANOTHER, MAX_BYTES, is_bundle, take_key, unseal
 from grader.course.course import PACKAGED, Course, course_in, has_course, load_course
+from grader.course.course_zip import unzip
+from grader.course.download import download, is_address, shown
 from grader.errors import RequestError
 from grader.files import read_bounded
 from grader.scratch import scratch_folder
 
-ADDRESSES = ("https://", "http://")
-SECONDS = 60.0  # for a download
-
 
 @contextlib.contextmanager
-def course_at(place: str) -> Iterator[Course]:
+def course_at(place: str, *, insecure: bool = False) -> Iterator[Course]:
     """Yield the course at a place that is no bundle; what had to be unpacked is removed afterwards.
 
     Raises `RequestError` if there is none, and `CourseError` if it is wrong.
     """
-    if place.startswith(ADDRESSES) or Path(place).is_file():
-        data = _loaded(place)
+    if is_address(place) or Path(place).is_file():
+        data = _loaded(place, insecure=insecure)
         if is_bundle(data):
-            raise RequestError(f"{place} is a bundle", f"--bundle {place}")
+            raise RequestError(f"{_name(place)} is a bundle", f"--bundle {_name(place)}")
         with _unpacked(data) as course:
             yield course
     else:
@@ -37,21 +34,24 @@ def course_at(place: str) -> Iterator[Course]:
 
 
 @contextlib.contextmanager
-def bundled_course(place: str, key_file: str = "") -> Iterator[Course]:
+def bundled_course(
+    place: str, key_file: str = "", min_serial: int = 0, *, insecure: bool = False
+) -> Iterator[Course]:
     """Yield the course in a bundle, which is a file or has an address.
 
-    Whoever asks for a bundle asks for what the key's owner has written: nothing else is opened.
+    Whoever asks for a bundle asks for what the key's owner has written: nothing else is opened, and
+    no bundle that is older than `min_serial`.
     """
-    key, data = take_key(key_file), _loaded(place)
+    key, data = take_key(key_file), _loaded(place, insecure=insecure)
     if not is_bundle(data):
-        raise RequestError(f"{place} is no bundle", "grader bundle   writes one")
-    with _unpacked(unseal(data, key)) as course:
+        raise RequestError(f"{_name(place)} is no bundle", "grader bundle   writes one")
+    with _unpacked(unseal(data, key, min_serial)) as course:
         yield replace(course, sealed=True)
 
 
 @contextlib.contextmanager
 def _unpacked(data: bytes) -> Iterator[Course]:
-    with scratch_folder("course") as folder:
+    with scratch_folder("course", outlived=True) as folder:
         unzip(data, folder)
         roots = [path for path in (folder, *sorted(folder.glob("*/"))) if has_course(path)]
         if not roots:
@@ -59,26 +59,21 @@ def _unpacked(data: bytes) -> Iterator[Course]:
         yield load_course(roots[0])
 
 
-def _loaded(place: str) -> bytes:
-    return _download(place) if place.startswith(ADDRESSES) else _contents(Path(place))
-
-
-def _contents(path: Path) -> bytes:
+def _loaded(place: str, *, insecure: bool) -> bytes:
+    if is_address(place):
+        return download(place, MAX_BYTES, insecure=insecure)
+    path = Path(place)
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise RequestError(f"{place} is a directory, or no file", ANOTHER)
     try:
         return read_bounded(path, MAX_BYTES)
     except OSError as error:
         raise RequestError(f"{path}: {error.strerror}", ANOTHER) from None
 
 
-def _download(address: str) -> bytes:
-    try:
-        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
-            data: bytes = answer.read(MAX_BYTES + 1)
-    except (http.client.HTTPException, OSError, ValueError) as error:  # an address may be none
-        raise RequestError(f"{address} cannot be loaded: {error}", ANOTHER) from None
-    if len(data) > MAX_BYTES:
-        raise RequestError(f"{address} is larger than {MAX_BYTES >> 20} MiB", ANOTHER)
-    return data
+def _name(place: str) -> str:
+    """Return a place as it may be printed."""
+    return shown(place) if is_address(place) else place
 
 
 def _course(place: str) -> Course:

@@ -83,7 +83,7 @@ class ConfinedGrader:
         self._buffer = b""
         self._process: ChildProcess | None = None
         self._is_confined = False  # before that, it has not read the course
-        self._scratch = ScratchFolder("course")
+        self._scratch = ScratchFolder("course", outlived=True)  # it may be a teacher's
         root = Path(os.path.realpath(self._scratch.path))
         self._folder, self._private = root / "course", root / "private"
         try:

@@ -41,9 +41,12 @@ def with_grader(
     the folder `answers`. A student's own checks share the public seed; they `keep` the answers in
     `.grader/` between them, and the `trainings` of their code. Where hidden suites decide, such
     checks share a seed that only this copy has.
+
+    Raises `RequestError` if code would run here that nobody has reviewed.
     """
     if not course.trusted:
         raise InternalError(f"the code of {course.root} must not run in this process")
+    course.refuse_unreviewed(names)
     workers.start()
     if any(course[name].training for name in names):
         workers.prepare_training()

@@ -11,8 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -23,14 +21,22 @@ from tarfile import TarError
 from tempfile import TemporaryDirectory
 
 from grader.files import DAMAGED_ZIP
+from grader.packed import (
+    MAX_RATIO,
+    SMALL,
+    PackedFile,
+    TooLarge,
+    UnreadableArchive,
+    read_within,
+    stays_inside,
+)
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.notes import for_review, left_out, printable_text
 from grader.submissions.opening import MAX_ENTRIES, is_clutter
-from grader.submissions.packed import MAX_RATIO, SMALL, PackedFile, TooLarge, UnreadableArchive
 from grader.submissions.reader.sharing import require_own_reader
 from grader.submissions.tars import tar_members
-from grader.submissions.zips import zip_members
 from grader.trees import NotOpened, open_file
+from grader.zips import zip_members
 
 CODE = (".py", NOTEBOOK)  # suffixes of the files that can be graded
 OPENED = (".zip", ".tar", ".tar.gz", ".tgz")
@@ -41,8 +47,6 @@ MAX_MEMBERS = 2000
 MAX_UNPACKED_BYTES = 32 * MIB
 MAX_DEPTH = 12  # nested folders
 MAX_PADDING = 4  # a tar may be so many times longer than the files that are unpacked of it
-# On Windows, anything before a colon may lead out of the folder; elsewhere it is a plain name.
-DRIVE = re.compile(r".*:" if sys.platform == "win32" else "[A-Za-z]:", re.DOTALL)
 DAMAGED = (*DAMAGED_ZIP, TarError)
 MEMBER_ERRORS = (*DAMAGED, OSError, RuntimeError, ValueError)
 
@@ -228,7 +232,7 @@ class _Unpacking:
         self._notes.append(note)
         part = PurePosixPath(*self._part(path))
         is_folder = is_part or len(path.parts) > self._depth
-        if not self._limits.strict and is_folder and _stays_inside(part):
+        if not self._limits.strict and is_folder and stays_inside(part):
             self._part_notes.setdefault(str(part), []).append(note)
             with contextlib.suppress(OSError, ValueError):  # a name that no folder can have
                 (self._into / part).mkdir(parents=True, exist_ok=True)
@@ -246,17 +250,12 @@ def _depth_of_parts(paths: Iterable[PurePosixPath]) -> int:
     return 2 if len(tops) == 1 else 1
 
 
-def _stays_inside(path: PurePosixPath) -> bool:
-    is_plain = not path.is_absolute() and ".." not in path.parts
-    return is_plain and not DRIVE.match(path.parts[0])
-
-
 def _unsafe_reason(member: PackedFile, limits: ArchiveLimits) -> str:
     """Return why a member must not be unpacked; empty if it may be."""
     path = member.path
     if limits.suffixes and path.suffix.lower() in ARCHIVES:
         return "is an archive in an archive"
-    if not _stays_inside(path):
+    if not stays_inside(path):
         return "points outside the archive"
     if len(path.parts) > limits.depth:
         return f"is more than {limits.depth} folders deep"
@@ -264,15 +263,11 @@ def _unsafe_reason(member: PackedFile, limits: ArchiveLimits) -> str:
 
 
 def _read(member: PackedFile, room: int) -> bytes:
-    """Return a member's bytes; raise `TooLarge` if they are too many, whatever its header says."""
-    data = member.read(room + 1)
-    if len(data) > room:
-        size = "more bytes than the limit allows"
-    elif len(data) > max(SMALL, MAX_RATIO * member.packed):
-        size = f"{len(data) // 1024} KiB, which looks like a zip bomb"
-    else:
-        return data
-    raise TooLarge(f"{printable_text(str(member.path))} unpacks to {size}")
+    """Return a member's bytes; raise `TooLarge`, with its name, if they are too many."""
+    try:
+        return read_within(member, room)
+    except TooLarge as error:
+        raise TooLarge(f"{printable_text(str(member.path))} {error}") from None
 
 
 def _write(file: Path, data: bytes) -> str:

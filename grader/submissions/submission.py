@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 
 from grader.course.course import Course
 from grader.errors import RequestError
+from grader.packed import UnreadableArchive
 from grader.submissions.archives import ZIP_AGAIN, is_opened, unpacked, without_suffix
 from grader.submissions.code_files import CodeFiles, digest_of
 from grader.submissions.exercise_files import find_exercise_files
 from grader.submissions.notes import as_reason, flags_first, printable_name, shortened
 from grader.submissions.opening import OwnFolder
-from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import NONSENSE, ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers

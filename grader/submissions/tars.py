@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from io import BufferedReader
 from typing import Any
 
-from grader.submissions.notes import printable_text
-from grader.submissions.packed import (
+from grader.packed import (
     MAX_RATIO,
     SMALL,
     PackedFile,
@@ -21,6 +20,7 @@ from grader.submissions.packed import (
     UnreadableArchive,
     member_paths,
 )
+from grader.submissions.notes import printable_text
 
 GZIP = b"\x1f\x8b"  # how a file that is compressed by gzip begins
 

@@ -59,7 +59,7 @@ class GraderPlugin(WorkerPlugin):
     """The grading processes of a Dask worker for one run; they end with the worker."""
 
     def __init__(self, course: bytes, chosen: str, isolation: Isolation, size: int) -> None:
-        self._folder = ScratchFolder("course")  # for its user alone
+        self._folder = ScratchFolder("course", outlived=True)  # Dask may kill a worker
         try:
             with zipfile.ZipFile(io.BytesIO(course)) as archive:
                 archive.extractall(self._folder.path)

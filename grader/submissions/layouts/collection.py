@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from grader.course.course import Course
 from grader.errors import RequestError
+from grader.packed import UnreadableArchive
 from grader.submissions import archives
 from grader.submissions.archives import (
     CODE,
@@ -36,7 +37,6 @@ from grader.submissions.notes import (
     shortened,
 )
 from grader.submissions.opening import Entry, OwnFolder, is_clutter
-from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.reader.exchange import ReadingFailed, ReadingImpossible
 from grader.submissions.reader.host import exercise_names, readers

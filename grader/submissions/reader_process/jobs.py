@@ -13,11 +13,11 @@ from pathlib import Path
 
 from grader.course.course import Course, Exercise
 from grader.errors import RequestError
+from grader.packed import UnreadableArchive
 from grader.sandbox.confinement.layers import confine
 from grader.sandbox.confinement.limits import Confinement
 from grader.submissions.archives import CLASS, unpack
 from grader.submissions.notes import printable_text, shortened
-from grader.submissions.packed import UnreadableArchive
 from grader.submissions.reader import messages
 from grader.submissions.submission import ReadFiles, read_submission
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+# On Windows, anything before a colon may lead out of the folder; elsewhere it is a plain name.
+DRIVE = re.compile(r".*:" if sys.platform == "win32" else "[A-Za-z]:", re.DOTALL)
 MAX_RATIO = 200  # unpacked to packed bytes, for members larger than SMALL
 SMALL = 64 * 1024
 
@@ -40,3 +44,19 @@ def member_paths(names: Iterable[str]) -> Iterator[PurePosixPath]:
     names = list(names)
     instead = "_" if any("/" in name for name in names) else "/"
     return (PurePosixPath(name.replace("\\", instead)) for name in names)
+
+
+def stays_inside(path: PurePosixPath) -> bool:
+    """Return whether the path of a member leads to a place inside the archive's folder."""
+    is_plain = not path.is_absolute() and ".." not in path.parts
+    return is_plain and not DRIVE.match(path.parts[0])
+
+
+def read_within(member: PackedFile, room: int) -> bytes:
+    """Return a member's bytes; raise `TooLarge` if they are too many, whatever its header says."""
+    data = member.read(room + 1)
+    if len(data) > room:
+        raise TooLarge("unpacks to more bytes than the limit allows")
+    if len(data) > max(SMALL, MAX_RATIO * member.packed):
+        raise TooLarge(f"unpacks to {len(data) // 1024} KiB, which looks like a zip bomb")
+    return data

@@ -11,7 +11,7 @@ from io import BufferedReader
 from pathlib import PurePosixPath
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from grader.submissions.packed import PackedFile, UnreadableArchive, member_paths
+from grader.packed import PackedFile, UnreadableArchive, member_paths
 
 LISTED = b"PK\1\2"  # how a member in the list begins
 # And what follows: the version that unpacks it, flags, sizes, lengths of name, extra fields and

@@ -1,0 +1,51 @@
+"""What is proven of an exercise whose code came from somebody else, as long as nobody has read it.
+
+The solution passes its tests and the stub fails them, in a process confined like student code. The
+mistakes wait for the review.
+"""
+
+from __future__ import annotations
+
+from grader.commands.proving import Proof, left_to_do, wrong_tests
+from grader.commands.trusted_courses import files_of
+from grader.course.course import Course
+from grader.course.stubs import make_stub
+from grader.errors import GraderError
+from grader.grading.confined_grader import ConfinedGrader, why_not_here
+from grader.sandbox.host.source import WorkerSource
+from grader.submissions.submission import Submission
+
+
+def confined_proof(course: Course, name: str, workers: WorkerSource, seed: int) -> Proof:
+    """Return the proof of an exercise whose code runs confined, or not where nothing can be."""
+    exercise = course[name]
+    proof = Proof(exercise, problems=left_to_do(exercise))
+    ran = "not at all here" if (why := why_not_here()) else "confined"
+    if not why:
+        try:
+            _grade(course, name, workers, seed, proof)
+        except GraderError as error:
+            proof.problems.append(f"reference/{name}: {error.message}")
+    says = f"its code, or what it requires, was imported and runs {ran}, until you review it: "
+    proof.problems.append(f"reference/{name}: {says}grader trust {course.root}")
+    return proof
+
+
+def _grade(course: Course, name: str, workers: WorkerSource, seed: int, proof: Proof) -> None:
+    """Add to a proof what is wrong with the solution and the stub."""
+    solutions = {each: course[each].read("solution.py") for each in course.names}
+    with ConfinedGrader(course, files_of(course).contents, [name], workers) as grader:
+        report = grader.grade(Submission("validate", solutions), [name], seed).report
+        stub = solutions | {name: make_stub(course[name])}
+        of_stub = grader.grade(Submission("validate", stub), [name], seed).report
+    proof.tests = sum(len(each.tests) for each in report.exercises)
+    proof.problems += [
+        f"reference/{name}/solution.py: fails {test.name}: {test.message} ({test.kind})"
+        for test in wrong_tests(report)
+    ]
+    if report.max_points != course[name].points:
+        says = f"its tests are worth {report.max_points} points, exercise.toml says "
+        proof.problems.append(f"reference/{name}/test_hidden.py: {says}{course[name].points}")
+    if of_stub.points:
+        says = f"the stub earns {of_stub.points} points"
+        proof.problems.append(f"reference/{name}/test_hidden.py: {says}")

@@ -1,0 +1,67 @@
+"""Unpacking the zip of a course, which may be anybody's: within limits, or not at all.
+
+Its members are counted before they are parsed, and the folders of the course alone are written. One
+member that no course needs (a link, an encrypted file, a name that leads out) refuses the zip.
+"""
+
+from __future__ import annotations
+
+import io
+import unicodedata
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from grader.course.bundle import ANOTHER, MAX_BYTES
+from grader.errors import RequestError
+from grader.files import DAMAGED_ZIP
+from grader.packed import PackedFile, UnreadableArchive, read_within, stays_inside
+from grader.report import clean
+from grader.zips import zip_members
+
+FOLDERS = ("reference", "exercises")  # of a course; the others of a repository stay in the zip
+MAX_MEMBERS, MAX_LISTING = 10_000, 4 << 20  # of the whole repository; the list in bytes
+MAX_DEPTH, MAX_NAME = 24, 255
+
+
+def unzip(data: bytes, folder: Path) -> None:
+    """Write the files of a course into a folder; raises `RequestError` if the zip is not usable."""
+    raw: Any = io.BytesIO(data)  # reads as a file does
+    try:
+        with zip_members(io.BufferedReader(raw), MAX_MEMBERS, MAX_LISTING) as members:
+            wanted = [member for member in members if _is_of_course(member.path)]
+            _refuse_unusable(wanted)
+            room = MAX_BYTES
+            for member in wanted:
+                content = read_within(member, room)
+                room -= len(content)
+                file = folder / member.path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+    except (*DAMAGED_ZIP, UnreadableArchive, OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or clean(str(error))
+        raise RequestError(f"the zip of the course cannot be read: {why}", ANOTHER) from None
+
+
+def _is_of_course(path: PurePosixPath) -> bool:
+    """Return whether a file is in a folder of a course, which may be in one other folder."""
+    return any(part in FOLDERS for part in path.parts[:2])
+
+
+def _refuse_unusable(members: list[PackedFile]) -> None:
+    """Raise `UnreadableArchive` that names the first member with which a zip is not unpacked."""
+    seen: set[str] = set()
+    for member in members:
+        path = member.path
+        name = unicodedata.normalize("NFC", str(path)).casefold()  # as some systems compare them
+        reason = member.refusal
+        if not stays_inside(path):
+            reason = "points outside the archive"
+        elif len(path.parts) > MAX_DEPTH or any(len(part) > MAX_NAME for part in path.parts):
+            reason = "is nested too deeply, or has too long a name"
+        elif not str(path).isprintable():
+            reason = "has a name with signs that cannot be printed"
+        elif name in seen:
+            reason = "has the name of another file"
+        if reason:
+            raise UnreadableArchive(f"{clean(str(path))} {reason}")
+        seen.add(name)
