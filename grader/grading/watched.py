@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import PurePath
 from typing import Any
 
 from grader.grading.compare import expect
 from grader.sandbox.host.operations import MadeTensor, OperationCounts, forbidden_call
 from grader.sandbox.host.proxies import Student, code_of
+
+CALLED_BACK = "in C"  # the place of calls that C functions such as `map` make
+OPERATIONS = "tensor operations"  # beside the places that the work of a call is counted by
+MAX_REPEATED = 100  # runs of a line for tensors with a few numbers along each axis
+REMEDY = "replace the Python loop by operations on whole tensors"
 
 
 def watched(
@@ -37,36 +44,69 @@ def watched(
 
 
 def assert_vectorised(
-    student: Student, call: Callable[[], Any], grown: Mapping[str, Callable[[], Any]]
+    student: Student,
+    prepared: Callable[..., Callable[[], Any]],
+    grown: Mapping[str, Mapping[str, tuple[Any, Any]]],
 ) -> None:
-    """Raise `Mismatch` if a call takes more tensor operations when one axis grows.
+    """Raise `Mismatch` if a call takes more work when one axis grows.
 
-    `grown` holds the same call with more along one axis each, by the name of what there is more of.
+    Work is how often each line of the student's code runs, how often C functions such as `map` call
+    something, and the number of tensor operations. `prepared` draws the arguments of a call and returns the call; it gets sizes
+    by name, and has small ones as defaults. `grown` holds two larger sizes of each axis, by the
+    name of what there is more of. No call is made twice, so nothing that the code keeps from
+    earlier calls helps it; but it may make once what it keeps, such as a mask for a larger size.
 
     Example::
 
         def test_has_no_loop(student, rng):
             \"\"\"No Python loop runs over the batch.\"\"\"
-            small, large = rng.randn(2, 5), rng.randn(20, 5)  # (batch, n_tokens)
-            larger = {"sentences": lambda: student.center(large)}
-            assert_vectorised(student, lambda: student.center(small), larger)
+
+            def called(batch=2):
+                x = rng.randn(batch, 5)  # (batch, n_tokens)
+                return lambda: student.center(x)
+
+            assert_vectorised(student, called, {"sentences": {"batch": (11, 23)}})
     """
-    few = _operations(student, call)
-    for axis, larger in grown.items():
-        many = _operations(student, larger)
-        if many > few:  # the first call may also have made what is kept for later calls
-            many = _operations(student, larger)
-        expect(
-            many <= few,
-            f"{few} tensor operations became {many} when only the number of {axis} grew: "
-            "replace the Python loop by operations on whole tensors",
-        )
+    few = _work(student, prepared())
+    place = max(few, key=lambda place: few[place] if _line(place) else 0)
+    expect(
+        not _line(place) or few[place] <= MAX_REPEATED,
+        f"{_line(place)} runs {few[place]} times in a call with small tensors: {REMEDY}",
+    )
+    for axis, sizes in grown.items():
+        larger = (prepared(**{name: pair[n] for name, pair in sizes.items()}) for n in (0, 1))
+        many = _work(student, next(larger))
+        grows = [place for place, count in many.items() if count > few[place]]
+        if not grows:
+            continue
+        most = _work(student, next(larger))  # what is made once for a size does not grow again
+        if grows := [place for place in grows if most[place] > many[place]]:
+            place = max(grows, key=lambda place: (_line(place), most[place] - many[place]))
+            said = _growth(place, few[place], many[place])
+            expect(False, f"{said} when only the number of {axis} grew: {REMEDY}")
 
 
-def _operations(student: Student, call: Callable[[], Any]) -> int:
-    with watched(student, kernels=False) as seen:
+def _work(student: Student, call: Callable[[], Any]) -> Counter[str]:
+    """Return how often each place runs in a call, and the number of tensor operations."""
+    with code_of(student).watched("work") as seen:
         call()
-    return seen.operations
+    return Counter({**seen.ran, OPERATIONS: seen.operations})
+
+
+def _line(place: str) -> str:
+    """Return a line in words, as in "line 12 of layer_norm.py"; nothing for any other place."""
+    file, _, line = place.rpartition(":")
+    return f"line {line} of {PurePath(file).name}" if line != "0" and file else ""
+
+
+def _growth(place: str, few: int, many: int) -> str:
+    if place == OPERATIONS:
+        return f"{few} tensor operations became {many}"
+    if line := _line(place):
+        return f"{line} ran {many} times, not {few},"
+    if place.startswith(CALLED_BACK):
+        return f"functions such as `map` called another one {many} times, not {few},"
+    return f"{many} bytes of code were run, not {few},"
 
 
 def _described(made: MadeTensor, sizes: Mapping[str, int]) -> str:

@@ -11,7 +11,9 @@ import _thread
 import contextlib
 import functools
 import os
+import sys
 import threading
+from builtins import map  # which student code gets another one of
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -21,6 +23,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
+from grader.sandbox.worker.lines import LineCount, count_callbacks
 from grader.sandbox.worker.torch_modes import ModeOnTop
 from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 
@@ -28,9 +31,10 @@ from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
 MADE = "made."  # with its shape: the largest tensor that a function returned
 PEAK = "peak.bytes"  # of tensors, the most at once beyond those from before the call
+RAN = "ran."  # with a place as in `lines`: how often it ran
 UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
 CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
-SWITCHED_OFF = "unseen.watch"  # the modes or the record were taken away
+SWITCHED_OFF = "unseen.watch"  # the modes, the record or the count of lines were taken away
 THREADS = "unseen.threads"  # threads that are older than the call, or outlive it
 
 # The functions that start threads. `threading` uses the last one since Python 3.13.
@@ -39,6 +43,10 @@ THREAD_STARTERS = (
     (threading, "_start_new_thread"),
     (threading, "_start_joinable_thread"),
 )
+# The functions that switch on what Python calls for lines and calls.
+TRACE_SWITCHES = ("settrace", "setprofile")
+# Methods that call a function for each number of a tensor.
+FOR_EACH_NUMBER = {"apply_", "map_", "map2_"}
 # Functions that run code which no argument shows: hooks, or the backward of somebody's function.
 CALLS_BACK = {"backward", "grad"}
 # Arguments that run no code of their own while torch looks at them, and what holds such arguments.
@@ -48,6 +56,7 @@ PLAIN_TYPES = {
     *(int, float, bool, complex, str, type(None), type(...)),
 }
 PLAIN_CONTAINERS = {list, tuple}
+MAX_FILE = 200  # characters of the name of a file that are told
 KERNEL_WATCHES = ("all", "memory")  # those that count operations as well as functions
 
 _active: list[OperationWatch | NameWatch] = []  # innermost last; threads report to it
@@ -70,8 +79,8 @@ class OperationWatch:
     `counts["torch.layer_norm"]` is how often the Python function was called, `counts["aten.bmm"]`
     how often the operation ran, also within another. A function written in Python such as
     `multi_head_attention_forward` has only its `torch.*` name. `watch` is "all", "functions", which
-    leaves out the operations, "memory", which adds the peak of memory to them, or "", which counts
-    nothing. Threads started in the block count as
+    leaves out the operations, "memory", which adds the peak of memory to them, "work", which counts
+    the lines and calls of Python beside the functions, or "", which counts nothing. Threads started in the block count as
     well. `settle` ends the counting; until the block ends, torch's record still names what runs, so
     that an answer can be packed in the block. What is reported holds the largest tensor that a
     function returned, too: "made.2x3" is the number of bytes of each of its numbers. A view that
@@ -80,9 +89,10 @@ class OperationWatch:
 
     def __init__(self, watch: str = "all") -> None:
         self.counts: Counter[str] = Counter()
-        self.kernels, self.memory, self._is_off = (
+        self.kernels, self.memory, self.lines, self._is_off = (
             watch in KERNEL_WATCHES,
             watch == "memory",
+            watch == "work",
             not watch,
         )
         self._threads = 0
@@ -95,7 +105,7 @@ class OperationWatch:
         """The counts; of a call that made a module, all but those of drawing its weights."""
         if not self._draws:
             return {**self.counts, **self._made}
-        kept = (KERNELS, SWITCHED_OFF, THREADS)
+        kept = (KERNELS, RAN, SWITCHED_OFF, THREADS)
         return {n: c for n, c in self.counts.items() if n.startswith(kept)}
 
     def note_made(self, result: Any) -> None:
@@ -205,18 +215,26 @@ class _Counting:
     def __init__(self, watch: OperationWatch) -> None:
         self._watch, self._record = watch, TorchRecord(memory=watch.memory)
         self._mode: ModeOnTop | None = None
+        self._lines = LineCount() if watch.lines else None
 
     def start(self) -> None:
         if not self._record.start():
             self._watch.counts[SWITCHED_OFF] += 1
         self._mode = ModeOnTop(_Functions(self._watch, self._record.marks))
         self._mode.start()
+        if self._lines is not None:
+            self._lines.start()
 
     def settle(self) -> None:
         """Take the mode off; note whether somebody else did, or left modes of their own."""
         if self._mode is None:
             return
         mode, self._mode = self._mode, None
+        if self._lines is not None:
+            if not self._lines.stop():
+                self._watch.counts[SWITCHED_OFF] += 1
+            for (where, line), count in self._lines.counts.items():
+                self._watch.counts[f"{RAN}{where[-MAX_FILE:]}:{line}"] += count
         if not mode.stop():
             self._watch.counts[SWITCHED_OFF] += 1
         self._record.end()
@@ -268,7 +286,7 @@ class _Functions(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         name = getattr(func, "__name__", func)
-        self._counts[f"torch.{name}"] += 1
+        self._counts[f"torch.{name}"] += args[0].numel() if name in FOR_EACH_NUMBER else 1
         is_plain = name not in CALLS_BACK and _are_plain(args)
         if kwargs:
             is_plain = is_plain and _are_plain(kwargs.values())
@@ -306,6 +324,9 @@ def _prepare() -> None:
     """
     torch.jit._state.disable()
     os.environ["PYTORCH_JIT"] = "0"  # torch asks both; forward derivatives compile without it
+    count_callbacks()
+    for name in TRACE_SWITCHES:
+        setattr(sys, name, _noticing(getattr(sys, name)))
     for module, name in THREAD_STARTERS:
         if start := getattr(module, name, None):
             setattr(module, name, _counting_start(start))
