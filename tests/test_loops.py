@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,7 +78,9 @@ LOOPS = {
         "return torch.from_numpy(np.frompyfunc(math.sin, 1, 1)(x.numpy()).astype(float))"
     ),
     "in np.apply_along_axis": "return torch.tensor(np.apply_along_axis(np.mean, 1, x.numpy()))",
-    "in np.fromiter": "return torch.from_numpy(np.fromiter(map(math.sin, x[:, 0].tolist()), float))",
+    "in np.fromiter": (
+        "return torch.from_numpy(np.fromiter(map(math.sin, x[:, 0].tolist()), float))"
+    ),
     "in apply_": "return x.clone().apply_(math.sin)",
     "in a thread": (
         "out = []\n"
@@ -134,17 +138,12 @@ LOOPS = {
         "for _ in range(60 - len(x)): pass\n"
         "    return torch.tensor([math.sin(v) for v in x[:, 0].tolist()])"
     ),
-    "as often for every size": (
-        "out = torch.zeros(len(x))\n"
-        "    for n in range(300): out[n % len(x)] = math.sin(x[n % len(x), 0])\n"
-        "    return out"
-    ),
     "in the constructor": (
         "return Table(len(x)).table\n"
         "class Table(nn.Module):\n"
         "    def __init__(self, n):\n"
         "        super().__init__()\n"
-        "        self.table = torch.tensor([[math.sin(p / 9**c) for c in range(4)] for p in range(n)])"
+        "        self.table = torch.tensor([[math.sin(p), math.cos(p)] for p in range(n)])"
     ),
     "in a helper that keeps tables by size": (
         "return x + table(len(x))\n"
@@ -156,15 +155,24 @@ LOOPS = {
         "table = []"
     ),
 }
+# The same for code whose results are compared: each is right for a few rows.
+CONSTANT = {
+    "as often for every size": "for n in range(300): out[n % len(x)] = math.sin(x[n % len(x)])",
+    "for small sizes only": "for n in range(len(x) if len(x) < 9 else 0): out[n] = math.sin(x[n])",
+    "up to a size": "for n in range(90): out[n % len(x)] = math.sin(x[n % len(x)])",
+}
 # Ways to switch the watch off: the loop follows.
 OFF = {
     "the trace": "sys.settrace(None)",
-    "the trace for a while": "trace = sys.gettrace(); sys.settrace(None); once(x); sys.settrace(trace)",
+    "the trace for a while": (
+        "trace = sys.gettrace(); sys.settrace(None); y = once(x); sys.settrace(trace); return y"
+    ),
     "the profile": "sys.setprofile(lambda *_: None)",
     "the trace of threads": "threading.settrace(None); sys.settrace(lambda *_: None)",
     "the trace of a frame": "sys._getframe().f_trace = None",
     "the lines of a frame": "sys._getframe().f_trace_lines = False",
 }
+HIDDEN = re.compile("switched off what the grader watches|replace the Python loop")
 # Right code, with what may grow, or happen once.
 RIGHT = {
     "in one operation": "return x.exp()",
@@ -205,10 +213,26 @@ def test_a_loop_is_found(how: str, connection: WorkerConnection) -> None:
         judged(connection, LOOPS[how])
 
 
+@pytest.mark.parametrize("how", CONSTANT)
+def test_code_does_not_work_in_another_way_for_larger_sizes(
+    how: str, connection: WorkerConnection
+) -> None:
+    text = f"out = torch.zeros(len(x))\n    {CONSTANT[how]}\n    return out"
+    student: Any = student_at(connection, f"{START}\ndef f(x):\n    {text}\n")
+    rng, reference = Rng(5), SimpleNamespace(f=torch.sin)
+
+    def called(n: int = 3) -> Any:
+        x = rng.randn(n, dtype=torch.float32)
+        return lambda code: code.f(x)
+
+    with pytest.raises(Mismatch, match=r"runs 300 times|right for small tensors, but not"):
+        assert_vectorised(student, called, {"rows": {"n": (107, 215)}}, reference)
+
+
 @pytest.mark.parametrize("how", OFF)
 def test_switching_off_the_watch_is_seen(how: str, connection: WorkerConnection) -> None:
     loop = "return once(x)\ndef once(x): return torch.tensor([sum(row) for row in x.tolist()])"
-    with pytest.raises((Mismatch, StudentFailure), match="switched off|replace the Python loop"):
+    with pytest.raises((Mismatch, StudentFailure), match=HIDDEN):
         judged(connection, f"{OFF[how]}\n    {loop}")
 
 

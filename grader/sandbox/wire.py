@@ -159,8 +159,8 @@ class Call(msgspec.Struct, tag="call", frozen=True):
 
     `watch` asks for the operations that ran: the `names` of functions that this test has not called
     yet, all `functions` called, their `work`, which adds lines and calls of Python, `all`, which
-    adds the kernels to the functions, or `memory`, which adds the peak of memory to those. A `quiet` call has no answer; its
-    failure is the answer to the next request.
+    adds the kernels to the functions, or `memory`, which adds the peak of memory to those.
+    A `quiet` call has no answer; its failure is the answer to the next request.
     """
 
     id: int

@@ -323,7 +323,7 @@ def test_lengths_that_do_not_fit(student, rng):
 
 
 @pytest.mark.points(1)
-def test_no_python_loops(student, rng):
+def test_no_python_loops(student, reference, rng):
     """No Python loop runs over batch, queries or keys."""
     kinds = ("a length for each batch item", "a length for each query", "no lengths")
     for kind in kinds:
@@ -332,10 +332,10 @@ def test_no_python_loops(student, rng):
             X = rng.randn(batch, n_queries, n_keys)
             lens = rng.randint(2, n_keys, batch, n_queries)
             chosen = dict(zip(kinds, (lens[:, 0], lens, None)))[kind]
-            return functools.partial(student.masked_softmax, X, chosen)
+            return lambda code: code.masked_softmax(X, chosen)
 
-        assert_weights(called()())
-        grown = {"batch": (7, 19), "n_queries": (10, 23), "n_keys": (16, 33)}
+        assert_weights(called()(student))
+        grown = {"batch": (105, 211), "n_queries": (106, 213), "n_keys": (109, 219)}
         axes = zip(("batch items", "queries", "keys"), grown.items())
         named = {f"{axis} ({kind})": dict([sizes]) for axis, sizes in axes}
-        assert_vectorised(student, called, named)
+        assert_vectorised(student, called, named, reference)

@@ -313,16 +313,19 @@ def test_dtype(student, rng):
 
 
 @pytest.mark.points(1)
-def test_no_python_loops(student, rng):
+def test_no_python_loops(student, reference, rng):
     """No Python loop runs over batch or tokens, nor over the places of the mask."""
     for norm_first in ORDERS.values():
 
         def called(batch=2, n_tokens=3, norm_first=norm_first):
-            x, sizes = rng.randn(batch, n_tokens, D_MODEL).float(), (*SIZES[:3], n_tokens + 1)
-            return lambda: output_of(student.TransformerBlock(*sizes, norm_first=norm_first), x)
+            x, sizes = rng.randn(batch, n_tokens, D_MODEL), (*SIZES[:3], n_tokens + 1)
+            shapes = parameter_shapes(reference.TransformerBlock(*sizes))
+            state = random_state(shapes, rng)
+            options = {"sizes": sizes, "norm_first": norm_first}
+            return lambda code: output_of(made(code, state, **options), x)
 
-        grown = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (14, 31)}}
-        assert_vectorised(student, called, grown)
+        grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}
+        assert_vectorised(student, called, grown, reference)
 
 
 @pytest.mark.own_parts

@@ -13,7 +13,6 @@ import functools
 import os
 import sys
 import threading
-from builtins import map  # which student code gets another one of
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -80,11 +79,13 @@ class OperationWatch:
     how often the operation ran, also within another. A function written in Python such as
     `multi_head_attention_forward` has only its `torch.*` name. `watch` is "all", "functions", which
     leaves out the operations, "memory", which adds the peak of memory to them, "work", which counts
-    the lines and calls of Python beside the functions, or "", which counts nothing. Threads started in the block count as
-    well. `settle` ends the counting; until the block ends, torch's record still names what runs, so
-    that an answer can be packed in the block. What is reported holds the largest tensor that a
-    function returned, too: "made.2x3" is the number of bytes of each of its numbers. A view that
-    holds a number in several places, such as an expanded one, does not count.
+    the lines and calls of Python beside the functions, or "", which counts nothing.
+
+    Threads started in the block count as well. `settle` ends the counting; until the block ends,
+    torch's record still names what runs, so that an answer can be packed in the block. What is
+    reported holds the largest tensor that a function returned, too: "made.2x3" is the number of
+    bytes of each of its numbers. A view that holds a number in several places, such as an expanded
+    one, does not count.
     """
 
     def __init__(self, watch: str = "all") -> None:
@@ -121,7 +122,7 @@ class OperationWatch:
         numbers, item_bytes = _NUMEL(tensor), _ITEM_BYTES(tensor)
         if numbers > self._largest and numbers * item_bytes <= _STORAGE(tensor).nbytes():
             self._largest = numbers
-            self._made = {MADE + "x".join(map(str, _SIZE(tensor))): item_bytes}
+            self._made = {MADE + "x".join(_MAP(str, _SIZE(tensor))): item_bytes}
 
     def __enter__(self) -> OperationWatch:
         if self._is_off:
@@ -305,7 +306,7 @@ class _Functions(TorchFunctionMode):
 
 def _are_plain(values: Collection[Any]) -> bool:
     """Return whether no code of the student runs while torch looks at the arguments of a call."""
-    return _IS_PLAIN(map(type, values)) or all(map(_is_plain, values))
+    return _IS_PLAIN(_MAP(type, values)) or all(_MAP(_is_plain, values))
 
 
 def _is_plain(value: Any) -> bool:
@@ -400,6 +401,7 @@ def _note_inside(name: str) -> None:
         _active[-1].note(KERNELS + name.partition("::")[2].partition(".")[0])
 
 
+_MAP = map  # student code gets another one
 _RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
 _IS_PLAIN = PLAIN_TYPES.issuperset
