@@ -349,7 +349,7 @@ def test_no_python_loops(student, reference, rng):
 
     def called(batch=2, n_tokens=3, heads=3):
         x, state = rng.randn(batch, n_tokens, D_IN), weights_of(rng, d_out=12)
-        options = {"context": n_tokens + 1, "heads": heads, "d_out": 12}
+        options = {"context": n_tokens + heads, "heads": heads, "d_out": 12}
         return lambda code: output_of(made(code, state, **options), x)
 
     grown = {

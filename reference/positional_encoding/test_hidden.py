@@ -180,7 +180,7 @@ def test_any_input(student, reference, rng):
 
         def call(code):
             table = code.sinusoidal(n_tokens + 1, d_model)
-            module = made(code, n_tokens, d_model)
+            module = made(code, n_tokens + batch, d_model)
             gap = code.permutation_gap(module, x, torch.arange(n_tokens))
             return table, output_of(module, x), gap
 

@@ -318,7 +318,7 @@ def test_no_python_loops(student, reference, rng):
     for norm_first in ORDERS.values():
 
         def called(batch=2, n_tokens=3, norm_first=norm_first):
-            x, sizes = rng.randn(batch, n_tokens, D_MODEL), (*SIZES[:3], n_tokens + 1)
+            x, sizes = rng.randn(batch, n_tokens, D_MODEL), (*SIZES[:2], n_tokens + 2, n_tokens + 1)
             shapes = parameter_shapes(reference.TransformerBlock(*sizes))
             state = random_state(shapes, rng)
             options = {"sizes": sizes, "norm_first": norm_first}
