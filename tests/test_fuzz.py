@@ -250,7 +250,9 @@ WAYS: dict[str, Way] = {
     "buffers": lambda s, x: list(module_of(s).buffers()),
     "twins": lambda s, x: testing.twins(s.f, torch.nn.Linear, 2, 2, rng=testing.Rng(1)),
     "by hand": lambda s, x: testing.assert_written_by_hand(s, lambda: s.f(x)),
-    "vectorised": lambda s, x: testing.assert_vectorised(s, lambda: s.f(x), {"x": lambda: s.f(x)}),
+    "vectorised": lambda s, x: testing.assert_vectorised(
+        s, lambda n=1: lambda: s.f(x.repeat(n)), {"x": {"n": (2, 3)}}
+    ),
     "compare with floats": lambda s, x: testing.assert_close(s.f(x), torch.zeros(2)),
     "compare with bools": lambda s, x: testing.assert_close(s.f(x), x > 2),
     "compare with a number": lambda s, x: testing.assert_close(s.f(x), 0),

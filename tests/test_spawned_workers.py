@@ -26,7 +26,7 @@ from grader.course.course import Course
 from grader.errors import InternalError
 from grader.sandbox import control
 from grader.sandbox.confinement.limits import Confinement
-from grader.sandbox.host import starting
+from grader.sandbox.host import spawning, starting
 from grader.sandbox.host.child import clean_environment
 from grader.sandbox.host.spawned_workers import SpawnedWorkers
 from grader.sandbox.host.spawning import SpawnedProcess
@@ -194,6 +194,37 @@ def test_only_who_has_the_token_is_taken_for_the_worker() -> None:
             stranger.sendall(bytes(TOKEN_BYTES))
             with process.meet(30):
                 assert stranger.recv(1) == b""
+
+
+@pytest.mark.parametrize("most", [100, 5])  # that are heard at once
+def test_callers_who_say_nothing_do_not_delay_the_worker(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(spawning, "GREETING_SECONDS", 1000.0)
+    monkeypatch.setattr(spawning, "MAX_CALLERS", most)
+    with spawned("grader.submissions.reader_process.spawned") as process:
+        port = process._listener.getsockname()[1]
+        with contextlib.ExitStack() as strangers:
+            silent = [
+                strangers.enter_context(socket.create_connection((LOOPBACK, port)))
+                for _ in range(20)
+            ]
+            silent[3].sendall(b"?")
+            with process.meet(60):
+                assert {stranger.recv(1) for stranger in silent} == {b""}
+
+
+def test_a_caller_who_says_nothing_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawning, "GREETING_SECONDS", 0.0)
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
+        with (
+            spawning.Callers(listener, bytes(TOKEN_BYTES)) as callers,
+            socket.create_connection((LOOPBACK, port)) as stranger,
+        ):
+            for _ in range(2):
+                assert callers.greet(0.1) is None
+            assert stranger.recv(1) == b""
 
 
 def test_a_process_that_ends_at_its_start_says_why_at_once() -> None:

@@ -120,8 +120,8 @@ def test_whole_tensors(student, rng):
             output_of(student.DistanceAttention(0.0), queries, keys, values),
         )
 
-    larger = {"batch items": called(batch=7), "queries": called(n_queries=10)}
-    assert_vectorised(student, called(), {**larger, "keys": called(n_keys=13)})
+    larger = {"batch items": {"batch": (7, 15)}, "queries": {"n_queries": (10, 23)}}
+    assert_vectorised(student, called, {**larger, "keys": {"n_keys": (13, 27)}})
 
 
 @pytest.mark.points(0)

@@ -115,17 +115,18 @@ def test_whole_tensors(student, rng):
             rng.rand(batch, heads, n_queries, n_keys),
         )
         keys = rng.randn(batch, kv_heads, n_keys, 6)
-        module = student.GroupedQueryAttention(7, 3 * heads, 9, 0.0, heads, kv_heads)
+        options = 7, 3 * heads, n_queries + 1, 0.0, heads, kv_heads
         x = rng.randn(batch, n_queries, 7).float()
         return lambda: (
             student.grouped_scores(queries, keys),
             student.grouped_context(weights, keys),
-            output_of(module, x),
+            output_of(student.GroupedQueryAttention(*options), x),
         )
 
-    larger = {"sentences": called(batch=8), "queries and tokens": called(n_queries=9)}
-    larger |= {"keys": called(n_keys=14), "heads": called(heads=16)}
-    assert_vectorised(student, called(), {**larger, "heads of keys": called(kv_heads=4)})
+    larger = {"sentences": {"batch": (8, 17)}, "queries and tokens": {"n_queries": (9, 19)}}
+    larger |= {"keys": {"n_keys": (14, 29)}, "heads": {"heads": (16, 32)}}
+    larger["heads of keys"] = {"heads": (16, 32), "kv_heads": (8, 16)}
+    assert_vectorised(student, called, larger)
 
 
 @pytest.mark.points(0)

@@ -83,12 +83,12 @@ def test_labels_and_reports(student):
 def test_whole_tensors(student, rng):
     """No Python loop runs over sequences or tokens."""
 
-    def called(n, n_tokens):
-        model, tokens = student.CountingTransformer(3, 12, 5), rng.randint(0, 3, n, n_tokens)
-        return lambda: output_of(model, tokens)
+    def called(n=2, n_tokens=4):
+        tokens = rng.randint(0, 3, n, n_tokens)
+        return lambda: output_of(student.CountingTransformer(3, n_tokens + 1, 5), tokens)
 
-    larger = {"sequences": called(8, 4), "tokens": called(2, 11)}
-    assert_vectorised(student, called(2, 4), larger)
+    larger = {"sequences": {"n": (8, 17)}, "tokens": {"n_tokens": (11, 23)}}
+    assert_vectorised(student, called, larger)
 
 
 @pytest.mark.points(0)

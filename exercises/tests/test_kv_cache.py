@@ -127,16 +127,21 @@ def test_whole_tensors(student, rng):
     """No Python loop runs over sentences, heads, tokens or cached tokens."""
 
     def called(batch=3, n_tokens=2, n_cached=5, heads=2):
-        module = student.CachedAttention(7, 8, 24, 0.0, heads)
+        options = 7, 16, n_tokens + n_cached + 1, 0.0, heads
         x, cache = (
             rng.randn(batch, n_tokens, 7).float(),
-            cache_of(rng, batch, heads, n_cached, 8 // heads),
+            cache_of(rng, batch, heads, n_cached, 16 // heads),
         )
-        return lambda: (output_of(module, x), output_of(module, x, cache))
 
-    larger = {"sentences": called(batch=8), "tokens": called(n_tokens=9)}
-    larger |= {"cached tokens": called(n_cached=15), "heads": called(heads=8)}
-    assert_vectorised(student, called(), larger)
+        def call():
+            module = student.CachedAttention(*options)
+            return output_of(module, x), output_of(module, x, cache)
+
+        return call
+
+    larger = {"sentences": {"batch": (8, 17)}, "tokens": {"n_tokens": (9, 19)}}
+    larger |= {"cached tokens": {"n_cached": (15, 31)}, "heads": {"heads": (8, 16)}}
+    assert_vectorised(student, called, larger)
 
 
 @pytest.mark.points(0)

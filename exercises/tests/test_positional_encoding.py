@@ -67,20 +67,18 @@ def test_whole_tensors(student, rng):
     """No Python loop runs over positions, columns, sentences or tokens."""
 
     def called(batch=2, n_tokens=4, d_model=6):
-        encode, x = (
-            student.PositionalEncoding(d_model, n_tokens),
-            rng.randn(batch, n_tokens, d_model),
-        )
-        x = x.to(torch.float32)
-        return lambda: (
-            student.sinusoidal(n_tokens, d_model),
-            student.PositionalEncoding(d_model, n_tokens),
-            output_of(encode, x),
-            student.permutation_gap(encode, x, torch.arange(n_tokens)),
-        )
+        x = rng.randn(batch, n_tokens, d_model).to(torch.float32)
 
-    larger = {"sentences": called(batch=7), "tokens": called(n_tokens=11)}
-    assert_vectorised(student, called(), {**larger, "columns": called(d_model=14)})
+        def call():
+            student.sinusoidal(n_tokens + 1, d_model)
+            encode = student.PositionalEncoding(d_model, n_tokens)
+            output_of(encode, x)
+            student.permutation_gap(encode, x, torch.arange(n_tokens))
+
+        return call
+
+    larger = {"sentences": {"batch": (7, 15)}, "tokens": {"n_tokens": (11, 25)}}
+    assert_vectorised(student, called, {**larger, "columns": {"d_model": (14, 30)}})
 
 
 @pytest.mark.points(0)

@@ -26,9 +26,9 @@ INPUTS = [
 SCORES = torch.tensor([[0.9544, 1.4950, 1.4754, 0.8434, 0.7070, 1.0865]])  # of the second token
 
 
-def called(student, function, *shape):
+def called(student, rng, function, *shape):
     """Return a call of a function on positive numbers of this shape."""
-    argument = torch.linspace(0.1, 1, torch.Size(shape).numel()).view(shape)
+    argument = rng.rand(*shape) + 0.1
     return lambda: getattr(student, function)(argument)
 
 
@@ -44,10 +44,10 @@ def assert_own_softmax(student, *calls):
 
 
 @pytest.mark.points(0)
-def test_by_hand(student):
+def test_by_hand(student, rng):
     """No function of torch computes the softmax."""
     tables = ("softmax_naive", "softmax_stable", "context_vectors")
-    calls = [called(student, name, 3, 5) for name in tables]
+    calls = [called(student, rng, name, 3, 5) for name in tables]
     assert_written_by_hand(student, *calls)
     assert_own_softmax(student, *calls)
 
@@ -103,16 +103,19 @@ def test_context(student):
 
 
 @pytest.mark.points(0)
-def test_loops_and_no_loops(student):
+def test_loops_and_no_loops(student, rng):
     """A loop over the tokens runs in scores_by_loops, and in no other function."""
     names = ("scores_by_product", "normalise", "softmax_naive", "softmax_stable")
     for name in (*names, "context_vectors"):
-        more = {"batch items": called(student, name, 7, 3, 4)}
-        more["rows"] = called(student, name, 2, 8, 4)
-        assert_vectorised(student, called(student, name, 2, 3, 4), more)
+
+        def with_sizes(batch=2, rows=3, name=name):
+            return called(student, rng, name, batch, rows, 4)
+
+        more = {"batch items": {"batch": (7, 15)}, "rows": {"rows": (8, 17)}}
+        assert_vectorised(student, with_sizes, more)
     counts = []
     for n_tokens in (2, 6):
         with watched(student, kernels=False) as seen:
-            called(student, "scores_by_loops", n_tokens, 4)()
+            called(student, rng, "scores_by_loops", n_tokens, 4)()
         counts.append(seen.operations)
     expect(counts[1] > counts[0], "`scores_by_loops` takes no more steps for 6 tokens than for 2")

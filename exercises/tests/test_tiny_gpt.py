@@ -208,13 +208,17 @@ def test_whole_tensors(student, rng):
     """No Python loop runs over batch, tokens or windows; devices and views work."""
     model, text = student.TinyGPT(*SIZES, 0.0), rng.randint(0, 11, 40)
 
-    def called(batch, n_tokens):
-        return lambda: output_of(model, rng.randint(0, 11, batch, n_tokens))
+    def called(batch=2, n_tokens=3):
+        tokens = rng.randint(0, 11, batch, n_tokens)
+        return lambda: output_of(student.TinyGPT(*SIZES[:-1], n_tokens + 1, 0.0), tokens)
 
-    more = {"sentences": called(9, 3), "tokens": called(2, 7)}
-    assert_vectorised(student, called(2, 3), more)
-    more = {"windows": lambda: student.random_windows(text, 20, 3)}
-    assert_vectorised(student, lambda: student.random_windows(text, 4, 3), more)
+    def drawn(n_windows=4):
+        fresh = rng.randint(0, 11, 40)
+        return lambda: student.random_windows(fresh, n_windows, 3)
+
+    more = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (11, 23)}}
+    assert_vectorised(student, called, more)
+    assert_vectorised(student, drawn, {"windows": {"n_windows": (20, 41)}})
     assert_moves(lambda: student.TinyGPT(*SIZES, 0.5), text[None, :7].clone())
     view = text.view(8, 5).T[:, :4]
     assert_unchanged(student, lambda tokens: output_of(model, tokens), view, names=["tokens"])

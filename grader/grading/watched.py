@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from pathlib import PurePath
 from typing import Any
 
-from grader.grading.compare import expect
+from grader.errors import CheckFailure
+from grader.grading.compare import assert_close, expect
 from grader.sandbox.host.operations import MadeTensor, OperationCounts, forbidden_call
 from grader.sandbox.host.proxies import Student, code_of
+
+CALLED_BACK = "in C"  # the place of calls that C functions such as `map` make
+OPERATIONS = "tensor operations"  # beside the places that the work of a call is counted by
+MAX_REPEATED = 100  # runs of a line for tensors with a few numbers along each axis
+SMALL_CALLS = 30  # that are right before a wrong answer for larger sizes counts
+MAX_NAME = 80  # characters of a file in a message
+REMEDY = "replace the Python loop by operations on whole tensors"
 
 
 def watched(
@@ -37,36 +47,95 @@ def watched(
 
 
 def assert_vectorised(
-    student: Student, call: Callable[[], Any], grown: Mapping[str, Callable[[], Any]]
+    student: Student,
+    prepared: Callable[..., Callable[[], Any]],
+    grown: Mapping[str, Mapping[str, tuple[Any, Any]]],
+    reference: Any = None,
 ) -> None:
-    """Raise `Mismatch` if a call takes more tensor operations when one axis grows.
+    """Raise `Mismatch` if a call takes more work when one axis grows.
 
-    `grown` holds the same call with more along one axis each, by the name of what there is more of.
+    Work is how often each line of the student's code runs, how often C functions such as `map` call
+    something, and the number of tensor operations. `prepared` draws the arguments of a call and
+    returns the call; it gets sizes by name, and has small ones as defaults. `grown` holds two
+    larger sizes of each axis, by the name of what there is more of. No call is made twice, so
+    nothing that the code keeps from earlier calls helps it; but it may make once what it keeps,
+    such as a mask for a larger size.
+    With the `reference`, the call takes the code to call, and code whose result is right for small
+    sizes, but wrong for larger ones, fails. Choose larger sizes above 100 there: no line may run
+    as often as that for small ones, so a loop that is as long for every size is found.
 
     Example::
 
-        def test_has_no_loop(student, rng):
+        def test_has_no_loop(student, reference, rng):
             \"\"\"No Python loop runs over the batch.\"\"\"
-            small, large = rng.randn(2, 5), rng.randn(20, 5)  # (batch, n_tokens)
-            larger = {"sentences": lambda: student.center(large)}
-            assert_vectorised(student, lambda: student.center(small), larger)
+
+            def called(batch=2):
+                x = rng.randn(batch, 5)  # (batch, n_tokens)
+                return lambda code: code.center(x)
+
+            larger = {"sentences": {"batch": (11, 23)}}
+            assert_vectorised(student, called, larger, reference)
     """
-    few = _operations(student, call)
-    for axis, larger in grown.items():
-        many = _operations(student, larger)
-        if many > few:  # the first call may also have made what is kept for later calls
-            many = _operations(student, larger)
-        expect(
-            many <= few,
-            f"{few} tensor operations became {many} when only the number of {axis} grew: "
-            "replace the Python loop by operations on whole tensors",
-        )
+    few, is_right = _work(student, prepared(), reference)
+    place = max(few, key=lambda place: few[place] if _line(place) else 0)
+    expect(
+        reference is None or not _line(place) or few[place] <= MAX_REPEATED,
+        f"{_line(place)} runs {few[place]} times in a call with small tensors: {REMEDY}",
+    )
+    for axis, sizes in grown.items():
+        larger = (prepared(**{name: pair[n] for name, pair in sizes.items()}) for n in (0, 1))
+        many, is_still_right = _work(student, next(larger), reference)
+        if is_right and not is_still_right:
+            # An ordinary mistake may be right once, by chance; other checks fail for it.
+            again = (prepared() for _ in range(SMALL_CALLS))
+            says = f"the result is right for small tensors, but not for a larger number of {axis}"
+            expect(not all(_is_near(call(student), call(reference)) for call in again), says)
+        grows = [place for place, count in many.items() if count > few[place]]
+        if not grows:
+            continue
+        # What is made once for a larger size is made once for one that is larger still.
+        most, _ = _work(student, next(larger), reference)
+        if grows := [place for place in grows if most[place] > many[place]]:
+            place = max(grows, key=lambda place: (_line(place), most[place] - many[place]))
+            said = _growth(place, few[place], many[place])
+            expect(False, f"{said} when only the number of {axis} grew: {REMEDY}")
 
 
-def _operations(student: Student, call: Callable[[], Any]) -> int:
-    with watched(student, kernels=False) as seen:
-        call()
-    return seen.operations
+def _work(student: Student, call: Callable[..., Any], reference: Any) -> tuple[Counter[str], bool]:
+    """Return how often each place runs in a call, and whether its result is the reference's."""
+    codes = () if reference is None else (student,)
+    with code_of(student).watched("work") as seen:
+        result = call(*codes)
+    is_right = reference is None or _is_near(result, call(reference))
+    return Counter({**seen.ran, OPERATIONS: seen.operations}), is_right
+
+
+def _is_near(actual: Any, right: Any) -> bool:
+    """Return whether two results are nearly the same; how near they have to be, others check."""
+    if isinstance(right, tuple):
+        is_pair = isinstance(actual, tuple) and len(actual) == len(right)
+        return is_pair and all(map(_is_near, actual, right))
+    try:
+        assert_close(actual, right, rtol=1e-2, atol=1e-3)
+    except CheckFailure:
+        return False
+    return True
+
+
+def _line(place: str) -> str:
+    """Return a line in words, as in "line 12 of layer_norm.py"; nothing for any other place."""
+    file, _, line = place.rpartition(":")
+    return f"line {line} of {PurePath(file).name[:MAX_NAME]}" if line != "0" and file else ""
+
+
+def _growth(place: str, few: int, many: int) -> str:
+    if place == OPERATIONS:
+        return f"{few} tensor operations became {many}"
+    if line := _line(place):
+        return f"{line} ran {many} times, not {few},"
+    if place.startswith(CALLED_BACK):
+        return f"functions such as `map` called another one {many} times, not {few},"
+    return f"{many} bytes of code were run, not {few},"
 
 
 def _described(made: MadeTensor, sizes: Mapping[str, int]) -> str:

@@ -59,7 +59,8 @@ Sizes = Annotated[list[int], msgspec.Meta(max_length=16)]  # a tensor's shape or
 Items = msgspec.Meta(max_length=MAX_ITEMS)
 Many = msgspec.Meta(max_length=MAX_ENTRIES)
 Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
-Watch = Literal["", "names", "functions", "all", "memory"]  # what of a request is counted
+# What of a request is counted.
+Watch = Literal["", "names", "functions", "work", "all", "memory"]
 
 
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
@@ -157,9 +158,9 @@ class Call(msgspec.Struct, tag="call", frozen=True):
     """Call a handle, or its attribute `name`.
 
     `watch` asks for the operations that ran: the `names` of functions that this test has not called
-    yet, all `functions` called, `all`, which adds the kernels, or `memory`, which adds the peak of
-    memory to those. A `quiet` call has no answer; its
-    failure is the answer to the next request.
+    yet, all `functions` called, their `work`, which adds lines and calls of Python, `all`, which
+    adds the kernels to the functions, or `memory`, which adds the peak of memory to those.
+    A `quiet` call has no answer; its failure is the answer to the next request.
     """
 
     id: int

@@ -236,10 +236,11 @@ def test_any_input(student, reference, rng):
 @pytest.mark.needs("test_written_by_hand")
 def test_no_loop(student, rng):
     """No Python loop runs over batch, queries or keys."""
-    attention = student.AdditiveAttention(*SIZES).to(torch.float64)
-    small = draw(rng)
-    assert_depends(in_float64(output_of(attention, *small))[:, 0])
-    grown = {"batch items": {"batch": 9}, "queries": {"n_queries": 15}, "keys": {"n_keys": 16}}
-    inputs = {what: draw(rng, **more) for what, more in grown.items()}
-    larger = {what: lambda x=x: attention(*x) for what, x in inputs.items()}
-    assert_vectorised(student, lambda: attention(*small), larger)
+
+    def called(**sizes):
+        inputs = draw(rng, **sizes)
+        return lambda: student.AdditiveAttention(*SIZES).to(torch.float64)(*inputs)
+
+    assert_depends(in_float64(called()())[:, 0])
+    grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
+    assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})

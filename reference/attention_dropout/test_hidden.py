@@ -181,13 +181,10 @@ def test_tensors(student, rng):
                 output = assert_unchanged(student, student.drop, view, rate, training, names=names)
                 same_shape = isinstance(output, Tensor) and tuple(output.shape) == shape
                 expect(same_shape, "the result for a view has another shape")
-        larger = {
-            "batch items": (9, N_QUERIES, N_KEYS),
-            "queries": (BATCH, 13, N_KEYS),
-            "keys": (BATCH, N_QUERIES, 17),
-        }
-        calls = [
-            functools.partial(student.drop, weights_of(rng, *each), 0.5, training)
-            for each in (shape, *larger.values())
-        ]
-        assert_vectorised(student, calls[0], dict(zip(larger, calls[1:])))
+
+        def called(batch=BATCH, n_queries=N_QUERIES, n_keys=N_KEYS, training=training):
+            fresh = weights_of(rng, batch, n_queries, n_keys)
+            return functools.partial(student.drop, fresh, 0.5, training)
+
+        grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (13, 27)}}
+        assert_vectorised(student, called, {**grown, "keys": {"n_keys": (17, 35)}})

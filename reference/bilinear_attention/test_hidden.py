@@ -199,8 +199,10 @@ def test_any_input(student, reference, rng):
         module = new if dtype == torch.float32 else new.to(dtype)
         output = output_of(module, *(x.to(dtype) for x in inputs), torch.tensor([4, 2]))
         assert_dtype(output, dtype, f"the output for inputs in {dtype}")
-    small = draw(rng)
-    grown = {"batch items": {"batch": 9}, "queries": {"n_queries": 15}, "keys": {"n_keys": 16}}
-    inputs = {what: draw(rng, **more) for what, more in grown.items()}
-    larger = {what: lambda x=x: theirs(*x) for what, x in inputs.items()}
-    assert_vectorised(student, lambda: theirs(*small), larger)
+
+    def called(**sizes):
+        inputs = draw(rng, **sizes)
+        return lambda: student.BilinearAttention(*SIZES).to(torch.float64)(*inputs)
+
+    grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
+    assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})

@@ -73,12 +73,11 @@ def test_whole_tensors(student, rng):
     """No Python loop runs over batch items, queries or keys."""
 
     def called(**sizes):
-        attention = student.BilinearAttention(2, 3, 0.0).to(torch.float64)
         inputs = draw(rng, **sizes)
-        return lambda: output_of(attention, *inputs)
+        return lambda: output_of(student.BilinearAttention(2, 3, 0.0).to(torch.float64), *inputs)
 
-    larger = {"batch items": called(batch=7), "queries": called(n_queries=10)}
-    assert_vectorised(student, called(), {**larger, "keys": called(n_keys=13)})
+    larger = {"batch items": {"batch": (7, 15)}, "queries": {"n_queries": (10, 23)}}
+    assert_vectorised(student, called, {**larger, "keys": {"n_keys": (13, 27)}})
 
 
 @pytest.mark.points(0)

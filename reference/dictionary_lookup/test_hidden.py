@@ -4,8 +4,6 @@ One mistake should cost one check. So a check of an edge accepts two answers: th
 one that follows from what the student's own code gives in the ordinary case.
 """
 
-import functools
-
 import pytest
 import torch
 from torch import Tensor
@@ -255,13 +253,14 @@ def _assert_found(student, reference, entries, key, *temp):
 
 
 @pytest.mark.points(1)
-def test_no_python_loops(student, rng):
-    """The number of tensor operations does not grow with batch, queries or keys."""
+def test_no_python_loops(student, reference, rng):
+    """No Python loop runs over batch, queries or keys."""
 
     def called(batch=2, n_queries=3, n_keys=5):
         inputs = qkv(rng, batch, n_queries=n_queries, n_keys=n_keys)
-        return functools.partial(student.attention, *inputs, 1.0)
+        return lambda code: code.attention(*inputs, 1.0)
 
-    assert_depends(called()())
-    grown = {"batch items": called(batch=7), "queries": called(n_queries=10)}
-    assert_vectorised(student, called(), {**grown, "keys": called(n_keys=16)})
+    assert_depends(called()(student))
+    grown = {"batch items": {"batch": (105, 211)}, "queries": {"n_queries": (106, 213)}}
+    grown["keys"] = {"n_keys": (109, 219)}
+    assert_vectorised(student, called, grown, reference)

@@ -265,14 +265,14 @@ def test_memory(student, rng):
     sizes = {"n_queries": 31, "n_keys": 37, "d": 7}
     enough = 31 * 37 * 7 * 8 - 1  # bytes
     assert_memory(student, lambda: student.distance_scores(*flat), enough, sizes)
-    grown = {"batch items": {"batch": 9}, "queries": {"n_queries": 15}, "keys": {"n_keys": 16}}
-    small = draw(rng)
 
-    def all_three(queries, keys, values):
-        student.distance_scores(queries, keys)
-        student.scores_without_query_norm(queries, keys)
-        attention(queries, keys, values)
+    def all_three(**sizes):
+        queries, keys, values = draw(rng, **sizes)
+        return lambda: (
+            student.distance_scores(queries, keys),
+            student.scores_without_query_norm(queries, keys),
+            attention(queries, keys, values),
+        )
 
-    inputs = {what: draw(rng, **more) for what, more in grown.items()}
-    larger = {what: lambda x=x: all_three(*x) for what, x in inputs.items()}
-    assert_vectorised(student, lambda: all_three(*small), larger)
+    grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
+    assert_vectorised(student, all_three, {**grown, "keys": {"n_keys": (16, 33)}})

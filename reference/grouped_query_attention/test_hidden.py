@@ -220,24 +220,22 @@ def test_memory(student, rng):
         sizes = {"batch": batch, "heads": heads, "kv_heads": kv_heads}
         inputs = products_of(rng, n_queries=n_queries, n_keys=n_keys, **sizes)
         queries, keys, weights, values = inputs
-        module = student.GroupedQueryAttention(D_IN, heads * 2, 16, 0.0, heads, kv_heads)
+        options = D_IN, heads * 2, n_queries + 3, 0.0, heads, kv_heads
         x = rng.randn(batch, n_queries, D_IN).float()
-
-        def call():
-            student.grouped_scores(queries, keys)
-            student.grouped_context(weights, values)
-            output_of(module, x)
-
-        return call
+        return lambda: (
+            student.grouped_scores(queries, keys),
+            student.grouped_context(weights, values),
+            output_of(student.GroupedQueryAttention(*options), x),
+        )
 
     grown = {
-        "sentences": all_three(batch=7),
-        "queries and tokens": all_three(n_queries=13),
-        "keys": all_three(n_keys=11),
-        "heads": all_three(heads=12),
-        "heads of keys": all_three(kv_heads=6),
+        "sentences": {"batch": (7, 15)},
+        "queries and tokens": {"n_queries": (13, 27)},
+        "keys": {"n_keys": (11, 23)},
+        "heads": {"heads": (12, 24)},
+        "heads of keys": {"heads": (12, 24), "kv_heads": (6, 12)},
     }
-    assert_vectorised(student, all_three(), grown)
+    assert_vectorised(student, all_three, grown)
 
 
 @pytest.mark.points(1)

@@ -122,9 +122,13 @@ def test_any_input(student, reference, rng):
         assert_dtype(output_of(other, tokens), dtype, f"the output of a model in {dtype}")
     longer = draw(rng, 2, 4, 8)
     assert_refused_in_both_modes(student, model, longer, "a model of length 7 for 8 tokens")
-    grown = {"sequences": draw(rng, 9, 4, 5), "tokens": draw(rng, 3, 4, 7)}
-    larger = {what: lambda x=x: model(x) for what, x in grown.items()}
-    assert_vectorised(student, lambda: model(tokens), larger)
+
+    def called(n=3, n_tokens=5):
+        fresh = draw(rng, n, 4, n_tokens)
+        return lambda: student.CountingTransformer(SIZES[0], n_tokens, *SIZES[2:])(fresh)
+
+    grown = {"sequences": {"n": (9, 19)}, "tokens": {"n_tokens": (14, 29)}}
+    assert_vectorised(student, called, grown)
 
 
 @pytest.mark.points(2)

@@ -375,19 +375,23 @@ def test_cost(student, reference, rng):
     module = student.CachedAttention(D_IN, 6, 900, 0.0, 2)
     x = rng.randn(1, 1, D_IN).float()
 
-    def cache_of(batch, n_cached, heads=2):
-        return tuple(rng.randn(batch, heads, n_cached, 6 // heads).float() for _ in range(2))
+    def cache_of(batch, n_cached, heads=2, d_out=6):
+        return tuple(rng.randn(batch, heads, n_cached, d_out // heads).float() for _ in range(2))
 
     def call(n_cached):
         return output_of(module, x, cache_of(1, n_cached))
 
     assert_linear_memory(student, call, 200, "cached tokens")
 
-    def step(batch, n_tokens, n_cached, heads=2):
-        module = student.CachedAttention(D_IN, 6, 30, 0.0, heads)
-        tokens = rng.randn(batch, n_tokens, D_IN).float()
-        return functools.partial(output_of, module, tokens, cache_of(batch, n_cached, heads))
+    def step(batch=2, n_tokens=3, n_cached=4, heads=2):
+        options = D_IN, 12, n_tokens + n_cached + 1, 0.0, heads
+        given = rng.randn(batch, n_tokens, D_IN).float(), cache_of(batch, n_cached, heads, 12)
+        return lambda: output_of(student.CachedAttention(*options), *given)
 
-    grown = {"sentences": step(9, 3, 4), "tokens": step(2, 12, 4), "cached tokens": step(2, 3, 14)}
-    grown["heads"] = step(2, 3, 4, heads=6)
-    assert_vectorised(student, step(2, 3, 4), grown)
+    grown = {
+        "sentences": {"batch": (9, 19)},
+        "tokens": {"n_tokens": (12, 26)},
+        "cached tokens": {"n_cached": (14, 29)},
+        "heads": {"heads": (6, 12)},
+    }
+    assert_vectorised(student, step, grown)

@@ -389,15 +389,15 @@ def assert_no_loops(student, rng):
         chunks = draw_chunks(rng, *rows, widths=widths)
         return lambda: student.online_softmax(chunks)
 
-    grown = {"rows": online((2, 15)), "batch items": online((9, 5))}
-    grown["scores in a chunk"] = online(widths=(13, 11, 14, 12))
-    assert_vectorised(student, online(), grown)
+    grown = {"rows": {"rows": ((2, 15), (2, 31))}, "batch items": {"rows": ((9, 5), (19, 5))}}
+    grown["scores in a chunk"] = {"widths": ((13, 11, 14, 12), (27, 23, 29, 25))}
+    assert_vectorised(student, online, grown)
 
-    def tiled(*leading, **sizes):
-        inputs = draw(rng, *(leading or (BATCH, HEADS)), **sizes)
+    def tiled(batch=BATCH, heads=HEADS, **sizes):
+        inputs = draw(rng, batch, heads, **sizes)
         return lambda: student.tiled_attention(*inputs, 64, causal=True)
 
-    grown = {"batch items": tiled(9, HEADS), "heads": tiled(BATCH, 11)}
-    larger = {"n_queries": 15, "n_keys": 16, "d_key": 14, "d_value": 17}
-    grown |= {name: tiled(**{name: size}) for name, size in larger.items()}
-    assert_vectorised(student, tiled(), grown)
+    grown = {"batch items": {"batch": (9, 19)}, "heads": {"heads": (11, 23)}}
+    larger = {"n_queries": (15, 31), "n_keys": (16, 33), "d_key": (14, 29), "d_value": (17, 35)}
+    grown |= {name: {name: pair} for name, pair in larger.items()}
+    assert_vectorised(student, tiled, grown)

@@ -86,9 +86,9 @@ def test_whole_tensors(student, rng):
             student.rotary_attention(x, x, x, positions),
         )
 
-    larger = {"sentences": called(batch=8), "tokens": called(n_tokens=13)}
-    larger |= {"heads": called(num_heads=9), "columns": called(d_head=16)}
-    assert_vectorised(student, called(), larger)
+    larger = {"sentences": {"batch": (8, 17)}, "tokens": {"n_tokens": (13, 27)}}
+    larger |= {"heads": {"num_heads": (9, 19)}, "columns": {"d_head": (16, 34)}}
+    assert_vectorised(student, called, larger)
 
 
 @pytest.mark.points(0)

@@ -285,11 +285,13 @@ def test_any_input(student, reference, rng):
             assert_dtype(output, dtype, f"the output for inputs in {dtype}")
         for name, parameter in decoder.state_dict().items():
             assert_dtype(parameter, dtype, f"{name} of a decoder in {dtype}")
-    grown = {"batch items": {"batch": 9}, "places of the source": {"n_source": 19}}
-    inputs = {what: draw(rng, **more) for what, more in grown.items()}
-    larger = {what: lambda x=x: theirs(*x) for what, x in inputs.items()}
-    small = draw(rng)
-    assert_vectorised(student, lambda: theirs(*small), larger)
+
+    def called(**sizes):
+        fresh = draw(rng, **sizes)
+        return lambda: student.AttentionDecoder(*SIZES).to(torch.float64)(*fresh)
+
+    grown = {"batch items": {"batch": (9, 20)}, "places of the source": {"n_source": (19, 40)}}
+    assert_vectorised(student, called, grown)
 
 
 @pytest.mark.points(1)

@@ -126,11 +126,16 @@ def test_whole_tensors(student, rng):
     """No Python loop runs over the batch or the source."""
 
     def called(**sizes):
-        decoder, inputs = student.AttentionDecoder(*SIZES), draw(rng, **sizes)
-        return lambda: [output_of(decoder, *inputs, None, forced) for forced in (True, False)]
+        inputs = draw(rng, **sizes)
 
-    larger = {"batch items": called(batch=9), "places of the source": called(n_source=14)}
-    assert_vectorised(student, called(), larger)
+        def call():
+            decoder = student.AttentionDecoder(*SIZES)
+            return [output_of(decoder, *inputs, None, forced) for forced in (True, False)]
+
+        return call
+
+    larger = {"batch items": {"batch": (9, 19)}, "places of the source": {"n_source": (14, 29)}}
+    assert_vectorised(student, called, larger)
 
 
 @pytest.mark.points(0)

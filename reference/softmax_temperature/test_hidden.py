@@ -225,18 +225,18 @@ def test_tensors(student, reference, rng):
             names = ("queries", "keys") if len(views) > 1 else (f"of `{name}`",)
             output = assert_unchanged(student, function, *views, *options, names=names)
             assert_right_or_own(output, right, lambda p=plain: p, f"the result of `{name}`")
-    small = arguments(rng, 2, 3)
     grown = {
-        "rows": arguments(rng, 9, 3),
-        "queries": arguments(rng, 2, 11),
-        "keys": arguments(rng, 2, 3, n_keys=17),
-        "products": arguments(rng, 2, 3, n=19),
-        "features": arguments(rng, 2, 3, d_key=15),
+        "rows": {"batch": (9, 19)},
+        "queries": {"n_queries": (11, 23)},
+        "keys": {"n_keys": (17, 36)},
+        "products": {"n": (19, 40)},
+        "features": {"d_key": (15, 31)},
     }
-    for name, given in small.items():
-        call = functools.partial(getattr(student, name), *given)
-        larger = {
-            f"{axis} (`{name}`)": functools.partial(getattr(student, name), *more[name])
-            for axis, more in grown.items()
-        }
-        assert_vectorised(student, call, larger)
+    for name in arguments(rng, 2, 3):
+
+        def called(batch=2, n_queries=3, name=name, **sizes):
+            given = arguments(rng, batch, n_queries, **sizes)[name]
+            return functools.partial(getattr(student, name), *given)
+
+        named = {f"{axis} (`{name}`)": sizes for axis, sizes in grown.items()}
+        assert_vectorised(student, called, named)

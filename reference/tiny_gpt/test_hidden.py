@@ -297,29 +297,32 @@ def test_any_input(student, rng):
 
 @pytest.mark.points(1)
 def test_no_python_loops(student, rng):
-    """The number of tensor operations does not grow with batch, tokens or windows."""
+    """No Python loop runs over batch, tokens or windows, nor over the places of the mask."""
     model = student.TinyGPT(*SIZES, 0.0)
-    text = rng.randint(0, VOCAB, 40)
 
-    def read(batch, n_tokens):
-        return functools.partial(output_of, model, rng.randint(0, VOCAB, batch, n_tokens))
+    def read(batch=2, n_tokens=3):
+        tokens = rng.randint(0, VOCAB, batch, n_tokens)
+        return lambda: output_of(student.TinyGPT(*SIZES[:-1], n_tokens + 1, 0.0), tokens)
 
-    def lost(batch, n_tokens):
+    def lost(batch=2, n_tokens=3):
+        longer = student.TinyGPT(*SIZES[:-1], n_tokens, 0.0)
         windows = rng.randint(0, VOCAB, batch, n_tokens)
-        return functools.partial(output_of, student.next_token_loss, model, windows)
+        return functools.partial(output_of, student.next_token_loss, longer, windows)
 
-    def drawn(n_windows, length):
+    def drawn(n_windows=3, length=5):
+        text = rng.randint(0, VOCAB, 2 * length + 20)
         return lambda: student.random_windows(text, n_windows, length)
 
-    def written(batch):
-        return lambda: student.generate(model, rng.randint(0, VOCAB, batch, 2), 2, 0.7, 4)
+    def written(batch=2):
+        prompts = rng.randint(0, VOCAB, batch, 2)
+        return lambda: student.generate(model, prompts, 2, 0.7, 4)
 
     for call in (read, lost):
-        grown = {"sentences": call(9, 3), "tokens": call(2, 6)}
-        assert_vectorised(student, call(2, 3), grown)
-    grown = {"windows": drawn(23, 5), "tokens of a window": drawn(3, 31)}
-    assert_vectorised(student, drawn(3, 5), grown)
-    assert_vectorised(student, written(2), {"prompts": written(9)})
+        grown = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (14, 31)}}
+        assert_vectorised(student, call, grown)
+    grown = {"windows": {"n_windows": (23, 47)}, "tokens of a window": {"length": (31, 64)}}
+    assert_vectorised(student, drawn, grown)
+    assert_vectorised(student, written, {"prompts": {"batch": (9, 19)}})
 
 
 @pytest.mark.points(2)

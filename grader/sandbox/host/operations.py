@@ -18,8 +18,8 @@ CALLED_BACK = "unseen.callbacks"
 # How code hides operations, by the name that the watch gives it.
 HIDING = {
     "unseen.watch": (
-        "your code switched off what the grader watches torch's operations with; leave torch's "
-        "modes and profiler alone"
+        "your code switched off what the grader watches it with; leave torch's modes and profiler, "
+        "and Python's tracing, alone"
     ),
     "unseen.operations": (
         "your code runs operations where the grader cannot see which function calls them; leave "
@@ -55,13 +55,15 @@ class OperationCounts:
     """The operations that ran while the student's code was watched, by name.
 
     `largest` is the largest tensor that one of torch's functions returned, `peak` the most bytes
-    that the tensors of one call took at once, if `watch` is "memory".
+    that the tensors of one call took at once, if `watch` is "memory". If it is "work", `ran` is
+    how often each line ran, as "file:line".
     """
 
     watch: wire.Watch = "all"
     counts: Counter[str] = field(default_factory=Counter)
     largest: MadeTensor = field(default_factory=MadeTensor)
     peak: int = 0
+    ran: Counter[str] = field(default_factory=Counter)
     _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -78,6 +80,9 @@ class OperationCounts:
                 continue
             if name == "peak.bytes":
                 self.peak = max(self.peak, count)
+                continue
+            if name.startswith("ran."):
+                self.ran[name.removeprefix("ran.")] += count
                 continue
             counts = self._unseen if name.startswith("unseen.") else self.counts
             counts[name] += count

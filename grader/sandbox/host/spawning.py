@@ -6,6 +6,7 @@ import contextlib
 import hmac
 import os
 import secrets
+import selectors
 import socket
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from grader.scratch import ScratchFolder
 
 BEAT = 0.2  # seconds between two looks at whether a process that is awaited has ended
 ENDING_SECONDS = 0.5  # that a process has to end by itself, once it has no host
-GREETING_SECONDS = 2.0  # that whoever connects has for the token
+GREETING_SECONDS = 5.0  # that whoever connects has for the token
+MAX_CALLERS = 100  # that are heard at once
 # Windows: a window would open, and Ctrl-C would end the process before the grader has.
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 
@@ -72,30 +74,16 @@ class SpawnedProcess:
         Raises `EOFError` if it ends before that, and `TimeoutError` after `seconds`.
         """
         end = time.monotonic() + seconds
-        self._listener.settimeout(BEAT)
-        while time.monotonic() < end:
-            with contextlib.suppress(TimeoutError):
-                caller, _ = self._listener.accept()
-                if self._is_ours(caller):
+        with Callers(self._listener, self._token) as callers:
+            while time.monotonic() < end:
+                if (caller := callers.greet(BEAT)) is not None:
                     self._listener.close()
-                    caller.settimeout(None)
+                    caller.setblocking(True)
                     caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     return caller
-                caller.close()
-            if self._process is None or self._process.poll() is not None:
-                raise EOFError(self._last_error_line() or "it ended at its start")
+                if self._process is None or self._process.poll() is not None:
+                    raise EOFError(self._last_error_line() or "it ended at its start")
         raise TimeoutError(f"it was not ready after {seconds:.0f} seconds")
-
-    def _is_ours(self, caller: socket.socket) -> bool:
-        """Return whether a caller is the process, and not somebody else on this machine."""
-        until, said = time.monotonic() + GREETING_SECONDS, b""
-        with contextlib.suppress(OSError):
-            while len(said) < TOKEN_BYTES and (left := until - time.monotonic()) > 0:
-                caller.settimeout(left)
-                if not (piece := caller.recv(TOKEN_BYTES - len(said))):
-                    break
-                said += piece
-        return hmac.compare_digest(said, self._token)
 
     def _last_error_line(self) -> str:
         self._errors.seek(0)
@@ -131,6 +119,79 @@ class SpawnedProcess:
             self._process.wait()
         self._errors.close()
         self._scratch.close()
+
+
+class Callers:
+    """Whoever has connected to a listener: all are asked for the token, side by side.
+
+    Anybody on this machine may connect. Those who say nothing delay nobody: each has a few seconds,
+    and if there are many, the one who came first makes room for the next.
+    """
+
+    def __init__(self, listener: socket.socket, token: bytes) -> None:
+        self._listener, self._token = listener, token
+        self._said: dict[socket.socket, bytes] = {}  # by caller, the first one first
+        self._until: dict[socket.socket, float] = {}
+        self._selector = selectors.DefaultSelector()
+        listener.setblocking(False)
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def greet(self, seconds: float) -> socket.socket | None:
+        """Hear everybody for so long; return the one who has said the token."""
+        for key, _ in self._selector.select(seconds):
+            caller = key.fileobj
+            assert isinstance(caller, socket.socket)
+            if caller is self._listener:
+                self._accept()
+            elif caller in self._said and self._hears_token(caller):
+                self._forget(caller)
+                return caller
+        now = time.monotonic()
+        for caller in [each for each, until in self._until.items() if until < now]:
+            self._dismiss(caller)
+        return None
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # nobody calls any more
+            caller, _ = self._listener.accept()
+            caller.setblocking(False)
+            if len(self._said) == MAX_CALLERS:
+                self._dismiss(next(iter(self._said)))
+            self._said[caller] = b""
+            self._until[caller] = time.monotonic() + GREETING_SECONDS
+            self._selector.register(caller, selectors.EVENT_READ)
+
+    def _hears_token(self, caller: socket.socket) -> bool:
+        """Read what a caller says; dismiss one who says something else."""
+        said = self._said[caller]
+        try:
+            piece = caller.recv(TOKEN_BYTES - len(said))
+        except BlockingIOError:
+            return False
+        except OSError:
+            piece = b""
+        self._said[caller] = said = said + piece
+        if len(said) == TOKEN_BYTES and hmac.compare_digest(said, self._token):
+            return True
+        if not piece or len(said) == TOKEN_BYTES:
+            self._dismiss(caller)
+        return False
+
+    def _dismiss(self, caller: socket.socket) -> None:
+        self._forget(caller)
+        caller.close()
+
+    def _forget(self, caller: socket.socket) -> None:
+        self._selector.unregister(caller)
+        del self._said[caller], self._until[caller]
+
+    def __enter__(self) -> Callers:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        for caller in list(self._said):
+            self._dismiss(caller)
+        self._selector.close()
 
 
 class Spawner:

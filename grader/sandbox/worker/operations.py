@@ -11,6 +11,7 @@ import _thread
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -21,6 +22,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
+from grader.sandbox.worker.lines import LineCount, count_callbacks
 from grader.sandbox.worker.torch_modes import ModeOnTop
 from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 
@@ -28,9 +30,10 @@ from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
 MADE = "made."  # with its shape: the largest tensor that a function returned
 PEAK = "peak.bytes"  # of tensors, the most at once beyond those from before the call
+RAN = "ran."  # with a place as in `lines`: how often it ran
 UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
 CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
-SWITCHED_OFF = "unseen.watch"  # the modes or the record were taken away
+SWITCHED_OFF = "unseen.watch"  # the modes, the record or the count of lines were taken away
 THREADS = "unseen.threads"  # threads that are older than the call, or outlive it
 
 # The functions that start threads. `threading` uses the last one since Python 3.13.
@@ -39,6 +42,10 @@ THREAD_STARTERS = (
     (threading, "_start_new_thread"),
     (threading, "_start_joinable_thread"),
 )
+# The functions that switch on what Python calls for lines and calls.
+TRACE_SWITCHES = ("settrace", "setprofile")
+# Methods that call a function for each number of a tensor.
+FOR_EACH_NUMBER = {"apply_", "map_", "map2_"}
 # Functions that run code which no argument shows: hooks, or the backward of somebody's function.
 CALLS_BACK = {"backward", "grad"}
 # Arguments that run no code of their own while torch looks at them, and what holds such arguments.
@@ -48,6 +55,7 @@ PLAIN_TYPES = {
     *(int, float, bool, complex, str, type(None), type(...)),
 }
 PLAIN_CONTAINERS = {list, tuple}
+MAX_FILE = 200  # characters of the name of a file that are told
 KERNEL_WATCHES = ("all", "memory")  # those that count operations as well as functions
 
 _active: list[OperationWatch | NameWatch] = []  # innermost last; threads report to it
@@ -70,19 +78,22 @@ class OperationWatch:
     `counts["torch.layer_norm"]` is how often the Python function was called, `counts["aten.bmm"]`
     how often the operation ran, also within another. A function written in Python such as
     `multi_head_attention_forward` has only its `torch.*` name. `watch` is "all", "functions", which
-    leaves out the operations, "memory", which adds the peak of memory to them, or "", which counts
-    nothing. Threads started in the block count as
-    well. `settle` ends the counting; until the block ends, torch's record still names what runs, so
-    that an answer can be packed in the block. What is reported holds the largest tensor that a
-    function returned, too: "made.2x3" is the number of bytes of each of its numbers. A view that
-    holds a number in several places, such as an expanded one, does not count.
+    leaves out the operations, "memory", which adds the peak of memory to them, "work", which counts
+    the lines and calls of Python beside the functions, or "", which counts nothing.
+
+    Threads started in the block count as well. `settle` ends the counting; until the block ends,
+    torch's record still names what runs, so that an answer can be packed in the block. What is
+    reported holds the largest tensor that a function returned, too: "made.2x3" is the number of
+    bytes of each of its numbers. A view that holds a number in several places, such as an expanded
+    one, does not count.
     """
 
     def __init__(self, watch: str = "all") -> None:
         self.counts: Counter[str] = Counter()
-        self.kernels, self.memory, self._is_off = (
+        self.kernels, self.memory, self.lines, self._is_off = (
             watch in KERNEL_WATCHES,
             watch == "memory",
+            watch == "work",
             not watch,
         )
         self._threads = 0
@@ -95,7 +106,7 @@ class OperationWatch:
         """The counts; of a call that made a module, all but those of drawing its weights."""
         if not self._draws:
             return {**self.counts, **self._made}
-        kept = (KERNELS, SWITCHED_OFF, THREADS)
+        kept = (KERNELS, RAN, SWITCHED_OFF, THREADS)
         return {n: c for n, c in self.counts.items() if n.startswith(kept)}
 
     def note_made(self, result: Any) -> None:
@@ -111,7 +122,7 @@ class OperationWatch:
         numbers, item_bytes = _NUMEL(tensor), _ITEM_BYTES(tensor)
         if numbers > self._largest and numbers * item_bytes <= _STORAGE(tensor).nbytes():
             self._largest = numbers
-            self._made = {MADE + "x".join(map(str, _SIZE(tensor))): item_bytes}
+            self._made = {MADE + "x".join(_MAP(str, _SIZE(tensor))): item_bytes}
 
     def __enter__(self) -> OperationWatch:
         if self._is_off:
@@ -205,18 +216,26 @@ class _Counting:
     def __init__(self, watch: OperationWatch) -> None:
         self._watch, self._record = watch, TorchRecord(memory=watch.memory)
         self._mode: ModeOnTop | None = None
+        self._lines = LineCount() if watch.lines else None
 
     def start(self) -> None:
         if not self._record.start():
             self._watch.counts[SWITCHED_OFF] += 1
         self._mode = ModeOnTop(_Functions(self._watch, self._record.marks))
         self._mode.start()
+        if self._lines is not None:
+            self._lines.start()
 
     def settle(self) -> None:
         """Take the mode off; note whether somebody else did, or left modes of their own."""
         if self._mode is None:
             return
         mode, self._mode = self._mode, None
+        if self._lines is not None:
+            if not self._lines.stop():
+                self._watch.counts[SWITCHED_OFF] += 1
+            for (where, line), count in self._lines.counts.items():
+                self._watch.counts[f"{RAN}{where[-MAX_FILE:]}:{line}"] += count
         if not mode.stop():
             self._watch.counts[SWITCHED_OFF] += 1
         self._record.end()
@@ -268,7 +287,7 @@ class _Functions(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
     ) -> Any:
         name = getattr(func, "__name__", func)
-        self._counts[f"torch.{name}"] += 1
+        self._counts[f"torch.{name}"] += args[0].numel() if name in FOR_EACH_NUMBER else 1
         is_plain = name not in CALLS_BACK and _are_plain(args)
         if kwargs:
             is_plain = is_plain and _are_plain(kwargs.values())
@@ -287,7 +306,7 @@ class _Functions(TorchFunctionMode):
 
 def _are_plain(values: Collection[Any]) -> bool:
     """Return whether no code of the student runs while torch looks at the arguments of a call."""
-    return _IS_PLAIN(map(type, values)) or all(map(_is_plain, values))
+    return _IS_PLAIN(_MAP(type, values)) or all(_MAP(_is_plain, values))
 
 
 def _is_plain(value: Any) -> bool:
@@ -306,6 +325,9 @@ def _prepare() -> None:
     """
     torch.jit._state.disable()
     os.environ["PYTORCH_JIT"] = "0"  # torch asks both; forward derivatives compile without it
+    count_callbacks()
+    for name in TRACE_SWITCHES:
+        setattr(sys, name, _noticing(getattr(sys, name)))
     for module, name in THREAD_STARTERS:
         if start := getattr(module, name, None):
             setattr(module, name, _counting_start(start))
@@ -379,6 +401,7 @@ def _note_inside(name: str) -> None:
         _active[-1].note(KERNELS + name.partition("::")[2].partition(".")[0])
 
 
+_MAP = map  # student code gets another one
 _RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
 _IS_PLAIN = PLAIN_TYPES.issuperset

@@ -163,8 +163,8 @@ def test_arguments(student, reference, rng):
     def called(batch=2, n_tokens=3):
         return functools.partial(student.perplexity, *drawn(rng, batch, n_tokens, N_VOCAB))
 
-    grown = {"sentences": called(batch=7), "tokens": called(n_tokens=10)}
-    assert_vectorised(student, called(), grown)
+    grown = {"sentences": {"batch": (7, 15)}, "tokens": {"n_tokens": (10, 21)}}
+    assert_vectorised(student, called, grown)
 
 
 @pytest.mark.own_parts

@@ -1,0 +1,251 @@
+"""Python loops are found however they are written; code without them is let alone."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from remote_code import student_at
+
+from grader.errors import Mismatch, StudentFailure
+from grader.grading.rng import Rng
+from grader.sandbox.host.connection import WorkerConnection
+from grader.testing import assert_vectorised
+
+START = """
+import functools, itertools, math, operator, sys, threading, torch, types
+import numpy as np
+from functools import lru_cache, reduce
+from torch import nn
+"""
+# Ways to work on one number after the other; each is the body of a function of the tensor `x`,
+# which has the shape (n, 4), and returns a tensor.
+LOOPS = {
+    "over rows": "return torch.stack([row.exp() for row in x])",
+    "over numbers": (
+        "out = torch.empty(len(x))\n"
+        "    for n, row in enumerate(x.tolist()):\n"
+        "        out[n] = sum(row)\n"
+        "    return out"
+    ),
+    "over lists of numbers": (
+        "return torch.tensor([[math.sin(v) for v in row] for row in x.tolist()])"
+    ),
+    "in a generator": "return torch.tensor(list(math.sin(v) for v in x[:, 0].tolist()))",
+    "in a generator's function": (
+        "def each():\n        yield from map(math.sin, x[:, 0].tolist())\n"
+        "    return torch.tensor([*each()])"
+    ),
+    "in map": "return torch.tensor(list(map(lambda v: v + 1, x[:, 0].tolist())))",
+    "in map of C": "return torch.tensor(list(map(math.sin, x[:, 0].tolist())))",
+    "in map of a partial": (
+        "return torch.tensor(list(map(functools.partial(math.pow, 2), x[:, 0].tolist())))"
+    ),
+    "in starmap": (
+        "pairs = zip(x[:, 0].tolist(), x[:, 1].tolist())\n"
+        "    return torch.tensor([*itertools.starmap(math.atan2, pairs)])"
+    ),
+    "in accumulate": (
+        "return torch.tensor([*itertools.accumulate(x[:, 0].tolist(), operator.mul)])"
+    ),
+    "in reduce": "return torch.tensor(reduce(operator.add, x[:, 0].tolist()))",
+    "in filter": "return torch.tensor([*filter(math.isfinite, x[:, 0].tolist())])",
+    "in the sum of a tensor": "return sum(x)",
+    "in while": (
+        "out, n = [], 0\n"
+        "    while n < len(x): out.append(math.exp(x[n, 0])); n += 1\n"
+        "    return torch.tensor(out)"
+    ),
+    "in a recursion": (
+        "def each(v): return [math.sin(v[0]), *each(v[1:])] if v else []\n"
+        "    return torch.tensor(each(x[:, 0].tolist()))"
+    ),
+    "in halves": (
+        "def each(v): return [math.sin(v[0])] if len(v) < 2 else each(v[::2]) + each(v[1::2])\n"
+        "    return torch.tensor(each(x[:, 0].tolist()))"
+    ),
+    "over an array of NumPy": (
+        "out = np.zeros(len(x))\n"
+        "    for n in range(len(x)): out[n] = np.sin(x[n, 0].item())\n"
+        "    return torch.from_numpy(out)"
+    ),
+    "in np.vectorize": "return torch.from_numpy(np.vectorize(lambda v: v + 1)(x.numpy()))",
+    "in np.vectorize of C": "return torch.from_numpy(np.vectorize(math.sin)(x.numpy()))",
+    "in np.frompyfunc": (
+        "return torch.from_numpy(np.frompyfunc(math.sin, 1, 1)(x.numpy()).astype(float))"
+    ),
+    "in np.apply_along_axis": "return torch.tensor(np.apply_along_axis(np.mean, 1, x.numpy()))",
+    "in np.fromiter": (
+        "return torch.from_numpy(np.fromiter(map(math.sin, x[:, 0].tolist()), float))"
+    ),
+    "in apply_": "return x.clone().apply_(math.sin)",
+    "in a thread": (
+        "out = []\n"
+        "    def work():\n"
+        "        for row in x.tolist(): out.append(sum(row))\n"
+        "    thread = threading.Thread(target=work); thread.start(); thread.join()\n"
+        "    return torch.tensor(out)"
+    ),
+    "in threads": (
+        "out = [0.0] * len(x)\n"
+        "    def work(n): out[n] = float(x[n, 0])\n"
+        "    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(x))]\n"
+        "    for thread in threads: thread.start()\n"
+        "    for thread in threads: thread.join()\n"
+        "    return torch.tensor(out)"
+    ),
+    "in exec": (
+        "space = {'x': x.tolist(), 'out': []}\n"
+        "    exec('for row in x: out.append(sum(row))', space)\n"
+        "    return torch.tensor(space['out'])"
+    ),
+    "in code for each size": (
+        "space = {'rows': iter(x.tolist()), 'out': []}\n"
+        "    exec('out.append(sum(next(rows)));' * len(x), space)\n"
+        "    return torch.tensor(space['out'])"
+    ),
+    "in code with a line for each size": (
+        "space = {'rows': iter(x.tolist()), 'out': []}\n"
+        "    exec('out.append(sum(next(rows)))\\n' * len(x), space)\n"
+        "    return torch.tensor(space['out'])"
+    ),
+    "in code of a file of torch": (
+        "space = {'x': x.tolist(), 'out': []}\n"
+        "    code = compile('for row in x: out.append(sum(row))', torch.__file__, 'exec')\n"
+        "    exec(code, space)\n"
+        "    return torch.tensor(space['out'])"
+    ),
+    "in an iterator's class": (
+        "class Each:\n"
+        "        def __getitem__(self, n): return math.sin(x[n, 0])\n"
+        "        def __len__(self): return len(x)\n"
+        "    return torch.tensor(list(Each()))"
+    ),
+    "in a helper that keeps what it gets": (
+        "return cached(tuple(x[:, 0].tolist()))\n"
+        "@lru_cache\ndef cached(values): return torch.tensor([math.sin(v) for v in values])"
+    ),
+    "with answers kept by their question": (
+        "key = str(x.tolist())\n"
+        "    if key not in kept: kept[key] = torch.tensor([sum(row) for row in x.tolist()])\n"
+        "    return kept[key]\n"
+        "kept = {}"
+    ),
+    "with the first answers padded": (
+        "for _ in range(60 - len(x)): pass\n"
+        "    return torch.tensor([math.sin(v) for v in x[:, 0].tolist()])"
+    ),
+    "in the constructor": (
+        "return Table(len(x)).table\n"
+        "class Table(nn.Module):\n"
+        "    def __init__(self, n):\n"
+        "        super().__init__()\n"
+        "        self.table = torch.tensor([[math.sin(p), math.cos(p)] for p in range(n)])"
+    ),
+    "in a helper that keeps tables by size": (
+        "return x + table(len(x))\n"
+        "@lru_cache\ndef table(n): return torch.tensor([[math.sin(p)] for p in range(n)])"
+    ),
+    "in a helper that grows its table": (
+        "while len(table) < len(x): table.append(math.sin(len(table)))\n"
+        "    return x + torch.tensor(table[:len(x)])[:, None]\n"
+        "table = []"
+    ),
+}
+# The same for code whose results are compared: each is right for a few rows.
+CONSTANT = {
+    "as often for every size": "for n in range(300): out[n % len(x)] = math.sin(x[n % len(x)])",
+    "for small sizes only": "for n in range(len(x) if len(x) < 9 else 0): out[n] = math.sin(x[n])",
+    "up to a size": "for n in range(90): out[n % len(x)] = math.sin(x[n % len(x)])",
+}
+# Ways to switch the watch off: the loop follows.
+OFF = {
+    "the trace": "sys.settrace(None)",
+    "the trace for a while": (
+        "trace = sys.gettrace(); sys.settrace(None); y = once(x); sys.settrace(trace); return y"
+    ),
+    "the profile": "sys.setprofile(lambda *_: None)",
+    "the trace of threads": "threading.settrace(None); sys.settrace(lambda *_: None)",
+    "the trace of a frame": "sys._getframe().f_trace = None",
+    "the lines of a frame": "sys._getframe().f_trace_lines = False",
+}
+HIDDEN = re.compile("switched off what the grader watches|replace the Python loop")
+# Right code, with what may grow, or happen once.
+RIGHT = {
+    "in one operation": "return x.exp()",
+    "over layers": "for layer in range(5): x = x + layer\n    return x",
+    "under vmap": "return torch.vmap(lambda row: row - row.mean())(x)",
+    "with arrays of NumPy": "return torch.from_numpy(np.sin(x.numpy()))",
+    "with a mask by size": (
+        "return x + mask(len(x))\n@lru_cache\ndef mask(n): return torch.ones(n, 1).tril()"
+    ),
+    "with a mask that grows": (
+        "if len(masks[-1]) < len(x): masks.append(torch.arange(len(x)))\n"
+        "    return x + masks[-1][:len(x), None]\nmasks = [torch.arange(0)]"
+    ),
+    "with a module made": "return nn.Sequential(nn.Linear(4, 3), nn.ReLU()).double()(x)",
+    "with checks": "assert x.dim() == 2 and all(s > 0 for s in x.shape)\n    return x * 2",
+    "printing": "print(x, x.tolist(), f'{x.sum():.3f}', np.array(x))\n    return x * 2",
+    "with map over the axes": "return x.sum(tuple(map(int, (0, 1))))",
+    "in einsum": "return torch.einsum('nd,md->nm', x, x)",
+    "in a generator of parts": "return torch.cat(list(part * 2 for part in x.chunk(2, -1)), -1)",
+}
+
+
+def judged(connection: WorkerConnection, body: str, *, grad: bool = False) -> None:
+    """Look for a loop over the rows of `x` in a function `f(x)`."""
+    student: Any = student_at(connection, f"{START}\ndef f(x):\n    {body}\n")
+    rng = Rng(5)
+
+    def called(n: int = 3) -> Any:
+        x = rng.randn(n, 4).requires_grad_(grad)
+        return lambda: student.f(x)
+
+    assert_vectorised(student, called, {"rows": {"n": (17, 36)}})
+
+
+@pytest.mark.parametrize("how", LOOPS)
+def test_a_loop_is_found(how: str, connection: WorkerConnection) -> None:
+    with pytest.raises(Mismatch, match="replace the Python loop by operations on whole tensors"):
+        judged(connection, LOOPS[how])
+
+
+@pytest.mark.parametrize("how", CONSTANT)
+def test_code_does_not_work_in_another_way_for_larger_sizes(
+    how: str, connection: WorkerConnection
+) -> None:
+    text = f"out = torch.zeros(len(x))\n    {CONSTANT[how]}\n    return out"
+    student: Any = student_at(connection, f"{START}\ndef f(x):\n    {text}\n")
+    rng, reference = Rng(5), SimpleNamespace(f=torch.sin)
+
+    def called(n: int = 3) -> Any:
+        x = rng.randn(n, dtype=torch.float32)
+        return lambda code: code.f(x)
+
+    with pytest.raises(Mismatch, match=r"runs 301 times|right for small tensors, but not"):
+        assert_vectorised(student, called, {"rows": {"n": (107, 215)}}, reference)
+
+
+@pytest.mark.parametrize("how", OFF)
+def test_switching_off_the_watch_is_seen(how: str, connection: WorkerConnection) -> None:
+    loop = "return once(x)\ndef once(x): return torch.tensor([sum(row) for row in x.tolist()])"
+    with pytest.raises((Mismatch, StudentFailure), match=HIDDEN):
+        judged(connection, f"{OFF[how]}\n    {loop}")
+
+
+@pytest.mark.parametrize("how", RIGHT)
+def test_code_without_a_loop_is_no_loop(how: str, connection: WorkerConnection) -> None:
+    judged(connection, RIGHT[how])
+
+
+def test_a_loop_is_named_by_its_line(connection: WorkerConnection) -> None:
+    with pytest.raises(Mismatch) as failure:
+        judged(connection, "out = []\n    for row in x.tolist():\n        out.append(sum(row))")
+    line = START.count("\n") + 4
+    assert failure.value.message == (
+        f"line {line} of m.py ran 18 times, not 4, when only the number of rows grew: "
+        "replace the Python loop by operations on whole tensors"
+    )
