@@ -1,4 +1,4 @@
-"""Proving one exercise: the reference, the stub, every fault in every form, and each hidden test.
+"""Proving one exercise: reference, stub, stand-in, every fault in every form, each hidden test.
 
 A problem is a sentence that names the file to fix.
 """
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 MIN_HINTS = 3
 TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
+STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most one part in so many
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
@@ -88,6 +89,7 @@ class Prover:
         self._reference()
         self._example()
         self._stub()
+        self._stand_in()
         self._faults()
         self._named()
         self._tests()
@@ -165,6 +167,20 @@ class Prover:
                 kind = test.kind or test.message
                 says = f"on the stub {test.name} fails with {kind}, not NotImplementedError"
                 self._problem("test_hidden.py", says)
+
+    def _stand_in(self) -> None:
+        """Check that a stand-in, which runs beside students' code, is no solution."""
+        text = self.exercise.stand_in
+        if text is None:
+            return
+        report = self.grade(text)
+        if report.points * STAND_IN_SHARE > report.max_points:
+            says = (
+                f"handed in as a solution, it earns {report.points} of {report.max_points} points, "
+                f"and may earn 1/{STAND_IN_SHARE}; compute a part of it by a function of torch's "
+                "that `forbidden` in exercise.toml names, and add one there if none fits"
+            )
+            self._problem("stand_in.py", says)
 
     def _faults(self) -> None:
         faults = load_faults(self.exercise)
