@@ -6,6 +6,7 @@ A problem is a sentence that names the file to fix.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
 from collections import Counter
@@ -13,19 +14,21 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
+from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
 from grader.errors import CourseError, did_you_mean
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
+from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
 from grader.report import Diagnosis, Outcome, Report
+from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Grader
+    from grader.grading.grader import Grader, OnProgress
 
 MIN_HINTS = 3
 TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
@@ -368,6 +371,30 @@ class Prover:
             return False
         finally:
             item.obj = tested
+
+
+def prove(
+    course: Course,
+    names: Sequence[str],
+    workers: WorkerSource,
+    seed: int,
+    on_exercise: OnProgress = lambda name, note="": None,
+    on_proof: Callable[[Proof], None] = lambda proof: None,
+    *,
+    prices: bool = False,
+) -> list[Proof]:
+    """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof."""
+
+    def prove_all(grader: Grader) -> list[Proof]:
+        proofs = []
+        for name in names:
+            on_exercise(name)
+            note = functools.partial(on_exercise, name)
+            proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
+            on_proof(proofs[-1])
+        return proofs
+
+    return with_grader(course, names, workers, prove_all, keep=True)
 
 
 def _pass(**fixtures: Any) -> None:

@@ -6,7 +6,6 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import click
 from grader.commands.build import plan_build
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
-from grader.commands.proving import NO_PRICE, TO_DO, Proof, Prover, wrong_tests
+from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
 from grader.course.course import (
     SETTINGS,
     Course,
@@ -58,7 +57,8 @@ def validate(
     hints, points, prices and generated files are in order; runs repeat bit for bit.
 
     Proofs without a problem are kept in reference/proofs.json. As long as the files
-    of an exercise, the grader and torch are the same, its proof is not repeated.
+    of an exercise, what its proof runs of the grader, and the versions of torch, pytest
+    and Python are the same, it is not repeated.
 
     --watch proves the exercises, one by one; the course as a whole is proven without it.
     """
@@ -104,35 +104,11 @@ def validate_course(
 
     with Zygote() as zygote:
         if left:
-            _prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
+            prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
         found = [proofs[name] for name in names]
         if set(names) == set(course.names):
             found[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
     return found
-
-
-def _prove(
-    course: Course,
-    names: Sequence[str],
-    zygote: Zygote,
-    seed: int,
-    on_exercise: OnProgress = lambda name, note="": None,
-    on_proof: Callable[[Proof], None] = lambda proof: None,
-    *,
-    prices: bool = False,
-) -> list[Proof]:
-    """Collect the suites of the exercises `names`, and prove each."""
-
-    def prove_all(grader: Grader) -> list[Proof]:
-        proofs = []
-        for name in names:
-            on_exercise(name)
-            note = functools.partial(on_exercise, name)
-            proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
-            on_proof(proofs[-1])
-        return proofs
-
-    return with_grader(course, names, zygote, prove_all, keep=True)
 
 
 def _require_reference(course: Course) -> None:
@@ -153,7 +129,7 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
 
         def find_problems(name: str, on_wait: Callable[[], None]) -> list[str]:
             zygote.on_wait = on_wait
-            return _prove(load_course(course.root), [name], zygote, seed)[0].problems
+            return prove(load_course(course.root), [name], zygote, seed)[0].problems
 
         return watch_to_do(ToDoList(course, tuple(names), find_problems))
 
