@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from classroom import hand_in, report_of
 from commandline import Cli, Grade
+from msgspec import structs
 
 from grader.course.course import Course
+from grader.grading.session import with_grader
+from grader.report import Report
+from grader.sandbox.host.child import ChildProcess
+from grader.sandbox.host.zygote import Zygote
+from grader.submissions.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.grading.grader import Grader
 
 
 @pytest.mark.slow
@@ -112,3 +126,103 @@ def test_a_comparison_of_two_answers_accepts_only_tensors(course: Course, grade:
         outcomes = {test.name: test.outcome for test in result.tests}
         for name in ("test_temp", "test_leading_axes_and_views"):  # they accept the code's own
             assert outcomes[name] != "passed", (name, answer)
+
+
+# Looks at every text and byte string that the process holds; names the lines whose hashes it knows.
+SEARCH = """
+import gc
+import hashlib
+import inspect
+import linecache
+import sys
+
+import masked_softmax as stand_in
+
+KNOWN = dict(pair.split("=") for pair in "{known}".split())
+LENGTHS = range(30, 110)
+
+
+def reached():
+    seen = {{id(thing): thing for thing in gc.get_objects()}}
+    for thing in (linecache.cache, vars(stand_in), sys.modules, sys.meta_path):
+        seen[id(thing)] = thing
+    frame = sys._getframe()
+    while frame is not None:
+        seen[id(frame)] = frame
+        frame = frame.f_back
+    new = list(seen.values())
+    while new:
+        there = {{id(thing): thing for thing in gc.get_referents(*new)}}
+        new = [thing for number, thing in there.items() if number not in seen]
+        seen.update((id(thing), thing) for thing in new)
+    return seen.values()
+
+
+def texts():
+    for thing in reached():
+        if isinstance(thing, (bytes, bytearray)):
+            yield thing.decode("latin-1")
+        elif type(thing) is str:
+            yield thing
+    yield from linecache.getlines(stand_in.__file__)
+    try:
+        yield inspect.getsource(stand_in.masked_softmax)
+    except (OSError, TypeError):
+        pass
+
+
+looked, found = 0, set()  # lines that are known
+for text in texts():
+    looked += 1
+    for line in text.splitlines():
+        line = line.strip().strip('"')
+        if len(line) in LENGTHS:
+            digest = hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()
+            found.add(KNOWN.get(digest))
+raise LookupError(f"looked at {{looked}} texts; found {{sorted(filter(None, found))}}")
+"""
+
+
+OWN = "looked, found = 0, set()  # lines that are known"
+
+
+@pytest.mark.slow
+def test_no_line_of_a_stand_in_or_a_reference_is_in_the_process_of_the_student(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ChildProcess, "popen", subprocess.Popen)  # not a fork of a test's process
+    exercise = structs.replace(
+        course["additive_attention"], call_seconds=60.0, exercise_seconds=60.0
+    )
+    stand_in = course["masked_softmax"].stand_in
+    assert stand_in is not None
+    others = {
+        "stand-in": stand_in,
+        "reference": exercise.read("solution.py"),
+        "suite": exercise.read("test_hidden.py"),
+    }
+    known = {
+        f"{hashlib.sha256(line.encode()).hexdigest()}={name}:{number}"
+        for name, text in {**others, "own": SEARCH}.items()
+        for number, line in enumerate((each.strip().strip('"') for each in text.splitlines()), 1)
+        if len(line) > 30 and (name == "own") == (line == OWN)
+    }
+    assert len(known) > 50
+    patient = replace(
+        course,
+        exercises=tuple(
+            exercise if each.name == exercise.name else each for each in course.exercises
+        ),
+    )
+    submission = Submission("s001", {exercise.name: SEARCH.format(known=" ".join(known))})
+
+    def body(grader: Grader) -> Report:
+        return grader.grade(submission, [exercise.name], 7).report
+
+    with Zygote() as zygote:
+        (result,) = with_grader(patient, [exercise.name], zygote, body, keep=True).exercises
+    own = SEARCH.splitlines().index(OWN) + 1
+    messages = {test.message for test in result.tests if "LookupError" in test.message}
+    assert messages, [test.message for test in result.tests]
+    for message in messages:
+        assert re.search(rf"looked at \d{{5,}} texts; found \['own:{own}'\]", message), message

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from commandline import Grade
 from comparing import assert_close, assert_same
 from reference_cases import CASES, SEEDS, References, loaded
 
@@ -28,6 +29,17 @@ def standing_in(course: Course, name: str) -> ModuleType:
 
 def test_every_stand_in_is_compared(course: Course) -> None:
     assert {name for name in course.names if course[name].stand_in} == {*STAND_INS}
+
+
+@pytest.mark.slow
+def test_a_stand_in_that_is_handed_in_earns_at_most_a_tenth(
+    course: Course, solutions: dict[str, str], grade: Grade
+) -> None:
+    for name in STAND_INS:
+        text = course[name].stand_in
+        assert text is not None
+        report = grade(course, {**solutions, name: text}, name)
+        assert 10 * report.points <= report.max_points, name
 
 
 @pytest.mark.slow

@@ -166,6 +166,19 @@ def test_an_example_that_does_not_run_is_named(cli: Cli, tiny_copy: Path) -> Non
 
 
 @pytest.mark.slow
+def test_a_stand_in_that_is_a_solution_is_a_problem(
+    cli: Cli, tiny_copy: Path, tiny_solution: str
+) -> None:
+    path = tiny_copy / "reference" / "scale" / "stand_in.py"
+    path.write_text(tiny_solution)
+    said = cli("validate", "--course", tiny_copy, "scale")
+    earns = "reference/scale/stand_in.py: handed in as a solution, it earns 8 of 8 points"
+    assert (said.code, earns in said.out) == (1, True)
+    path.write_text(tiny_solution.replace("return x * factor", "return torch.multiply(x, factor)"))
+    assert "stand_in.py" not in cli("validate", "--course", tiny_copy, "scale").out
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [

@@ -9,21 +9,23 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from grader.commands.import_closure import PACKAGE, modules_named_in, modules_run_by
 from grader.commands.proving import Proof
-from grader.course.course import Course
+from grader.course.course import EXAMPLE, Course
 from grader.grading.code_text import without_remarks
 
 FILE = "proofs.json"  # in the folder of the exercises
-ROOM = Path(__file__).parent.parent
-# What decides whether a proof succeeds, besides the course and torch.
-ENGINE = ("course", "grading", "sandbox", "commands/proving.py", "testing.py", "probing.py")
+# What runs a proof, besides what the course's own files import.
+ROOTS = ("grader.commands.proving", "grader.sandbox.host.zygote")
+PACKAGES = ("torch", "pytest")  # whose versions may decide, too
 
 
 class KeptProof(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,22 +72,35 @@ def _file(course: Course) -> Path:
 
 def hash_of(course: Course, name: str, seed: int) -> str:
     """Return a hash of all that decides what is said of programs for an exercise."""
-    digest = hashlib.sha256(f"{course.hashes[name]} {_hash_of_engine()} {seed}".encode())
-    for path in sorted(course[name].folder.glob("*.*")):
+    paths = sorted(course[name].folder.glob("*.*"))
+    # What an example draws is no part of a proof; it would make that depend on all reports.
+    code = [path for path in paths if path.suffix == ".py" and path.name != EXAMPLE]
+    sources = [path.read_text("utf-8", "replace") for path in code]
+    engine = hash_of_engine((*ROOTS, *sorted(_imported_by(sources))))
+    digest = hashlib.sha256(f"{course.hashes[name]} {engine} {seed}".encode())
+    for path in paths:
         digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
+def _imported_by(sources: Sequence[str]) -> set[str]:
+    """Return the modules of the engine that sources import; one that is no code has none."""
+    found: set[str] = set()
+    for source in sources:
+        with contextlib.suppress(SyntaxError, ValueError):
+            found.update(modules_named_in(source))
+    return found
+
+
 @functools.cache
-def _hash_of_engine() -> str:
-    digest = hashlib.sha256(version("torch").partition("+")[0].encode())
-    for path in sorted(_sources()):
-        code = without_remarks(path.read_text("utf-8"))
-        digest.update(f"\0{path.relative_to(ROOM).as_posix()}\0{code}".encode())
+def hash_of_engine(roots: tuple[str, ...], package: Path = PACKAGE) -> str:
+    """Return a hash of the code that modules run, and of what it runs on."""
+    versions = [version(name).partition("+")[0] for name in PACKAGES]
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {versions}".encode())
+    for path in modules_run_by(roots, package):
+        code = _code_of(path.read_text("utf-8"))
+        digest.update(f"\0{path.relative_to(package).as_posix()}\0{code}".encode())
     return digest.hexdigest()
 
 
-def _sources() -> Iterator[Path]:
-    for name in ENGINE:
-        place = ROOM / name
-        yield from place.rglob("*.py") if place.is_dir() else [place]
+_code_of = functools.cache(without_remarks)

@@ -1,4 +1,4 @@
-"""Proving one exercise: the reference, the stub, every fault in every form, and each hidden test.
+"""Proving one exercise: reference, stub, stand-in, every fault in every form, each hidden test.
 
 A problem is a sentence that names the file to fix.
 """
@@ -6,6 +6,7 @@ A problem is a sentence that names the file to fix.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import textwrap
 from collections import Counter
@@ -13,22 +14,25 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Exercise
+from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
 from grader.errors import CourseError, did_you_mean
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
+from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
 from grader.report import Diagnosis, Outcome, Report, clean
+from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.grader import Grader
+    from grader.grading.grader import Grader, OnProgress
 
 MIN_HINTS = 3
 TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
+STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most one part in so many
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
@@ -99,6 +103,7 @@ class Prover:
         self._reference()
         self._example()
         self._stub()
+        self._stand_in()
         self._faults()
         self._named()
         self._tests()
@@ -169,6 +174,20 @@ class Prover:
                 kind = test.kind or test.message
                 says = f"on the stub {test.name} fails with {kind}, not NotImplementedError"
                 self._problem("test_hidden.py", says)
+
+    def _stand_in(self) -> None:
+        """Check that a stand-in, which runs beside students' code, is no solution."""
+        text = self.exercise.stand_in
+        if text is None:
+            return
+        report = self.grade(text)
+        if report.points * STAND_IN_SHARE > report.max_points:
+            says = (
+                f"handed in as a solution, it earns {report.points} of {report.max_points} points, "
+                f"and may earn 1/{STAND_IN_SHARE}; compute a part of it by a function of torch's "
+                "that `forbidden` in exercise.toml names, and add one there if none fits"
+            )
+            self._problem("stand_in.py", says)
 
     def _faults(self) -> None:
         faults = load_faults(self.exercise)
@@ -356,6 +375,30 @@ class Prover:
             return False
         finally:
             item.obj = tested
+
+
+def prove(
+    course: Course,
+    names: Sequence[str],
+    workers: WorkerSource,
+    seed: int,
+    on_exercise: OnProgress = lambda name, note="": None,
+    on_proof: Callable[[Proof], None] = lambda proof: None,
+    *,
+    prices: bool = False,
+) -> list[Proof]:
+    """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof."""
+
+    def prove_all(grader: Grader) -> list[Proof]:
+        proofs = []
+        for name in names:
+            on_exercise(name)
+            note = functools.partial(on_exercise, name)
+            proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
+            on_proof(proofs[-1])
+        return proofs
+
+    return with_grader(course, names, workers, prove_all, keep=True)
 
 
 def _pass(**fixtures: Any) -> None:

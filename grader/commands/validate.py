@@ -6,7 +6,6 @@ diagnosis names it and no other. A problem is a sentence that names the file to 
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,13 +16,7 @@ from grader.commands.build import plan_build
 from grader.commands.confined_proof import confined_proof
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
-from grader.commands.proving import (
-    NO_PRICE,
-    TO_DO,
-    Proof,
-    Prover,
-    wrong_tests,
-)
+from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
 from grader.course.course import (
     SETTINGS,
     Course,
@@ -65,7 +58,8 @@ def validate(
     hints, points, prices and generated files are in order; runs repeat bit for bit.
 
     Proofs without a problem are kept in reference/proofs.json. As long as the files
-    of an exercise, the grader and torch are the same, its proof is not repeated.
+    of an exercise, what its proof runs of the grader, and the versions of torch, pytest
+    and Python are the same, it is not repeated.
 
     What `grader import` has written runs confined until `grader trust` has shown it to you.
 
@@ -118,35 +112,11 @@ def validate_course(
             proofs[name] = confined_proof(course, name, zygote, seed)
         left = [name for name in left if name not in proofs]
         if left:
-            _prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
+            prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
         found = [proofs[name] for name in names]
         if set(names) == set(course.names) and not unreviewed:
             found[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
     return found
-
-
-def _prove(
-    course: Course,
-    names: Sequence[str],
-    zygote: Zygote,
-    seed: int,
-    on_exercise: OnProgress = lambda name, note="": None,
-    on_proof: Callable[[Proof], None] = lambda proof: None,
-    *,
-    prices: bool = False,
-) -> list[Proof]:
-    """Collect the suites of the exercises `names`, and prove each."""
-
-    def prove_all(grader: Grader) -> list[Proof]:
-        proofs = []
-        for name in names:
-            on_exercise(name)
-            note = functools.partial(on_exercise, name)
-            proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
-            on_proof(proofs[-1])
-        return proofs
-
-    return with_grader(course, names, zygote, prove_all, keep=True)
 
 
 def _require_reference(course: Course) -> None:
@@ -170,7 +140,7 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
             now = load_course(course.root)
             if now.unreviewed([name]):
                 return confined_proof(now, name, zygote, seed).problems
-            return _prove(now, [name], zygote, seed)[0].problems
+            return prove(now, [name], zygote, seed)[0].problems
 
         return watch_to_do(ToDoList(course, tuple(names), find_problems))
 

@@ -1,8 +1,8 @@
 """A program: source texts that import each other, loaded as modules in a namespace of their own.
 
 It loads a student's files in the worker and the reference solutions in the host, so imports work
-the same way in both. Nothing is read from disk and `sys.path` is not touched. A package that is
-not installed fails where it is used, not where it is imported.
+the same way in both. A worker gets stand-ins compiled. Nothing is read from disk and `sys.path` is
+not touched. A package that is not installed fails where it is used, not where it is imported.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import builtins
 import functools
 import linecache
+import marshal
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from grader.sandbox.wire import Source
 
 
 class Program(MetaPathFinder, Loader):
-    """An importer for the modules of one program, whose texts are `sources` by module name.
+    """An importer for the modules of one program, which are `sources` by module name.
 
     The packages `muted` do nothing in it, whether they are installed or not.
     """
@@ -98,10 +99,13 @@ class Program(MetaPathFinder, Loader):
         return spec_from_loader(fullname, self, origin=self.sources[fullname].file)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Compile and run one module's text."""
+        """Compile and run one module's text, or run its code."""
         source = self.sources[module.__name__]
         module.__file__ = source.file
         module.__dict__["__builtins__"] = self._builtins
+        if source.code:
+            exec(marshal.loads(source.code), module.__dict__)
+            return
         lines = source.text.splitlines(keepends=True)
         self._lines[source.file] = (len(source.text), None, lines, source.file)
         linecache.cache.update(self._lines)
@@ -114,7 +118,7 @@ class Program(MetaPathFinder, Loader):
         """Return whether the line that a frame of this program is at handles a failed import."""
         for source in self.sources.values():
             if source.file == frame.f_code.co_filename:
-                return frame.f_lineno in _guarded_lines(source.text)
+                return bool(source.code) or frame.f_lineno in _guarded_lines(source.text)
         return True
 
 

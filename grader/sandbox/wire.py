@@ -109,11 +109,15 @@ Value = None | bool | Int64 | float | str | WireTensor | WireList | WireTuple | 
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The text of one module; `own` says whether the student wrote it or it is a stand-in."""
+    """The text of one module; `own` says whether the student wrote it or it is a stand-in.
+
+    A worker gets a stand-in as `code`, marshalled for the same Python, and without its text.
+    """
 
     file: str
     text: str
     own: bool = True
+    code: bytes = b""
 
 
 class Begin(msgspec.Struct, tag="begin", frozen=True):

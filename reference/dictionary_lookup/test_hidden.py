@@ -150,7 +150,9 @@ def test_scores_of_any_size(student, reference, rng):
     # Whole numbers, so that scores are exact in every floating type.
     Q = torch.tensor([[1, -2, 0, 0], [0, 1, 2, 0], [-1, 1, -1, 0]], dtype=torch.float64)
     K = torch.tensor([[2, 0, 1, 1], [1, -1, 0, 1], [0, 2, -2, 1], [-1, 1, 2, 1], [-2, 1, 1, 1]])
-    K, V = K.double(), rng.randn(5, 6)
+    signs = torch.cat([1 - 2 * rng.randint(0, 2, 3), torch.ones(1)]).double()
+    Q, K = Q[rng.permutation(3)] * signs, K[rng.permutation(5)] * signs
+    V = rng.randn(5, 6)
     shifted = Q + torch.tensor([[0, 0, 0, 1e4], [0, 0, 0, 0], [0, 0, 0, -1e4]], dtype=Q.dtype)
     ordinary = student.attention(Q, K, V, 1.0)
     assert_depends(ordinary)

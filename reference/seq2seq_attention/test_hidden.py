@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 
 from grader.testing import (
-    Rng,
     assert_close,
     assert_depends,
     assert_dtype,
@@ -349,9 +348,9 @@ def assert_all_drawn(student, reference, rng):
 
 @pytest.mark.points(1)
 @pytest.mark.needs("test_written_by_hand", "test_teacher_forcing")
-def test_reports(student):
+def test_reports(student, rng):
     """train_decoder calls report with the number and the loss of each step."""
-    states, targets = alike(Rng(5))  # the same in each check, as a training is kept
+    states, targets = alike(rng)
     returned: list[float] = []
 
     def train(decoder, report):
@@ -366,10 +365,9 @@ def test_reports(student):
         expect(same, f"the loss {loss:.4g} is returned, and {reported:.4g} is reported")
 
 
-def reversing(student):
+def reversing(student, rng):
     """Return the student's decoder after it was trained to reverse."""
-    generator = torch.Generator().manual_seed(11)
-    sources = torch.randint(1, 11, (EXAMPLES, LENGTH), generator=generator)
+    sources = rng.randint(1, 11, EXAMPLES, LENGTH)  # (n_examples, n_source)
     data = encode(sources), sources.flip(1)
 
     def train(decoder, report):
@@ -385,7 +383,7 @@ def reversing(student):
 )
 def test_reversal(student, rng):
     """After 300 steps, the decoder writes fresh sequences backwards, along an anti-diagonal."""
-    run = reversing(student)
+    run = reversing(student, rng)
     decoder = run.module
     sources = rng.randint(1, 11, FRESH, LENGTH)  # (batch, n_source)
     targets = sources.flip(1)  # (batch, n_target)

@@ -2,11 +2,12 @@
 
 Blocks and norms are right ones, so only what is written here is graded. The functions are asked of
 the student's own model: what they should give follows from its logits, so one mistake costs one
-check. The text that the model is trained on is `text.txt`; what it is asked afterwards is not in
-it, and not in the public tests.
+check. The text that the model is trained on is `text.txt`; what it is asked afterwards is made of
+its lines anew in each run.
 """
 
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -59,55 +60,11 @@ LAYER_SHAPES = {
 }
 
 TEXT = Path(__file__).with_name("text.txt").read_text("utf-8")
+NAMES = sorted({*re.findall(r"^the (\w+) and the", TEXT, re.MULTILINE)})  # in titles: who acts
 CHARACTERS = "\n ',.?abcdefghijklmnoprstuvwxy"
 STORIES = (len(CHARACTERS), 64, 4, 2, 64, 0.0)  # the model that is trained on the text
 STEPS, AT_MOST, TOO_GOOD = 500, 1.2, 2.4  # losses after training, and after a single step
 SHARE = 0.6  # of the words that are written, to be among those of the text
-FRESH = """\
-the pig and the apple
-
-a pig found an apple at the foot of the old tree.
-whose apple is this? asked the pig.
-it is nobody's apple, said the hare. it fell in the night.
-may i have it? asked the pig.
-you may have it, said the hare, if you leave a little.
-so the pig took a little and left a little.
-the next morning there was an apple on the stone.
-who leaves the apple? asked the pig.
-it is the wind, said the hare, and i have enough.
-
-the mouse and the moon
-
-a mouse lived in the garden behind the church.
-every night she looked up and saw the moon.
-how do i get there? asked the mouse.
-it is far, said the horse. it is farther than the hill.
-so the mouse went up the hill, step by step.
-at noon she was tired, and she sat down under a leaf.
-in the evening she came to the top of the hill.
-is this the moon? asked the mouse.
-no, said the owl, but you can see it from here.
-and the mouse looked at the moon, and she was happy.
-
-the hen and the donkey
-
-a hen met a donkey on the road to the town.
-where are you going? asked the hen.
-i am going to the baker, said the donkey. the cart is full.
-may i come along? asked the hen. i am tired.
-come up on the cart, said the donkey. there is room for two.
-so the hen sat on the cart and sang all the way.
-thank you, said the hen. you are welcome, said the donkey.
-
-the letter of the wolf
-
-dear friend, the wood is still, and the snow is white.
-the sheep gave me wool, and i am not cold.
-every night i sit on a stone and sing to the moon.
-the fox comes, and the hare comes, and we are happy.
-come and see me when the winter is gone.
-your friend, the wolf.
-"""
 
 
 def shapes_of(sizes):
@@ -142,6 +99,15 @@ def logits_of(model, tokens):
     expect(logits.ndim == 3, f"the logits have the shape {tuple(logits.shape)}")
     expect(logits.shape[:2] == tokens.shape, f"the logits have the shape {tuple(logits.shape)}")
     return logits
+
+
+def new_stories(rng):
+    """Return a text of lines of the stories, in which others act than there."""
+    lines = [line for line in TEXT.splitlines() if line.endswith((".", "?"))]
+    chosen = [re.split(r"(\w+)", lines[n]) for n in rng.randint(0, len(lines), 45).tolist()]
+    words = [word for line in chosen for word in (*line, "\n")]
+    others = rng.randint(0, len(NAMES), len(words)).tolist()
+    return "".join(NAMES[n] if word in NAMES else word for word, n in zip(words, others))
 
 
 def encode(text):
@@ -551,7 +517,7 @@ def test_generate_options(student, rng):
 @pytest.mark.needs("test_dropout", "test_loss", "test_windows", "test_training_steps")
 @pytest.mark.needs("test_greedy", "test_sampling", "test_generate_options")
 @pytest.mark.needs("test_any_input", "test_no_python_loops")
-def test_stories(student):
+def test_stories(student, rng):
     """Trained on the stories, the model predicts the characters of others, and writes words.
 
     Guards: what only a whole training shows. The other checks see each mistake in a few steps.
@@ -569,7 +535,7 @@ def test_stories(student):
     says = "report is not called with the number of each step, from 1 on"
     expect(steps and steps[0] == 1 and steps[-1] == STEPS, says)
     expect(run.losses[0][1] > 2.5, "the first loss that is reported is not that of a new model")
-    fresh = encode(FRESH).unfold(0, STORIES[4] + 1, STORIES[4]).contiguous()
+    fresh = encode(new_stories(rng)).unfold(0, STORIES[4] + 1, STORIES[4]).contiguous()
     loss = cross_entropy(run.module, fresh).item()
     assert_reaches(run, "the loss on stories that it has not seen", loss, at_most=AT_MOST)
     logits = logits_of(run.module, fresh[:4, :-1].clone())
@@ -577,7 +543,9 @@ def test_stories(student):
     changed[:, 20:] = (changed[:, 20:] + 7) % len(CHARACTERS)
     says = "the logits before the characters that changed"
     assert_same(logits_of(run.module, changed)[:, :20], logits[:, :20], says)
-    story = student.generate(run.module, encode("the fox and the owl\n\n")[None], 300, 0.5)[0]
+    one, other = (NAMES[n] for n in rng.randint(0, len(NAMES), 2).tolist())
+    title = encode(f"the {one} and the {other}\n\n")
+    story = student.generate(run.module, title[None], 300, 0.5)[0]
     known = set(TEXT.split())
     words = "".join(CHARACTERS[token] for token in story.tolist()).split()[:-1]
     share = sum(word in known for word in words) / len(words)

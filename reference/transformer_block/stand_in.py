@@ -1,4 +1,6 @@
-"""Stand-in for the Transformer block: the same contract, computed by torch's own functions."""
+"""Stand-in for the Transformer block: the same contract, computed by torch's own encoder layer."""
+
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +19,14 @@ class _Attention(nn.Module):
 
 
 class _FeedForward(nn.Module):
-    """The layers of the feed-forward network."""
+    """The layers of the feed-forward network, and the other names of torch's encoder layer."""
 
-    def __init__(self, d_model: int, d_ff: int) -> None:
+    def __init__(self, d_model: int, d_ff: int, dropout: float) -> None:
         super().__init__()
         self.linear1 = nn.Linear(d_model, d_ff)
         self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout, self.dropout2 = nn.Dropout(dropout), nn.Dropout(dropout)
+        self.activation = F.relu
 
 
 class _Norm(nn.Module):
@@ -38,8 +42,8 @@ class _Norm(nn.Module):
         return F.layer_norm(x, self.gamma.shape, self.gamma, self.beta)  # shape of x
 
 
-class TransformerBlock(nn.Module):
-    """A block with the exercise's interface and parameters, computed by torch's kernels."""
+class TransformerBlock(nn.TransformerEncoderLayer):
+    """Torch's own layer with the exercise's interface and parameters."""
 
     def __init__(
         self,
@@ -51,27 +55,25 @@ class TransformerBlock(nn.Module):
         norm_first: bool = True,
         causal: bool = True,
     ) -> None:
-        super().__init__()
+        nn.Module.__init__(self)  # without the layers of torch's own
         if d_model % num_heads != 0:
             raise ValueError(f"{num_heads} heads do not divide d_model = {d_model}")
         self.attention = _Attention(d_model)
-        self.feed_forward = _FeedForward(d_model, d_ff)
+        self.feed_forward = _FeedForward(d_model, d_ff, dropout)
         self.norm1 = _Norm(d_model)
         self.norm2 = _Norm(d_model)
         self.num_heads, self.context_length = num_heads, context_length
         self.rate, self.norm_first, self.causal = dropout, norm_first, causal
+        # With it, torch's layer takes none of its shortcuts past the methods below.
+        self.self_attn = SimpleNamespace(batch_first=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x (batch, n_tokens, d_model) to the same shape and dtype."""
         if x.shape[1] > self.context_length:
             raise ValueError(f"{x.shape[1]} tokens exceed the context of {self.context_length}")
-        for sub_layer, norm in ((self._attend, self.norm1), (self._process, self.norm2)):
-            added = sub_layer(norm(x) if self.norm_first else x)  # (batch, n_tokens, d_model)
-            x = x + F.dropout(added, self.rate, self.training)  # (batch, n_tokens, d_model)
-            x = x if self.norm_first else norm(x)  # (batch, n_tokens, d_model)
-        return x  # (batch, n_tokens, d_model)
+        return super().forward(x)  # (batch, n_tokens, d_model)
 
-    def _attend(self, x: Tensor) -> Tensor:
+    def _sa_block(self, x: Tensor, *masks: None, is_causal: bool) -> Tensor:
         layers = self.attention
         queries, keys, values = (
             layer(x).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
@@ -81,9 +83,8 @@ class TransformerBlock(nn.Module):
         output = F.scaled_dot_product_attention(
             queries, keys, values, dropout_p=rate, is_causal=self.causal
         )  # (batch, heads, n_tokens, d_head)
-        return layers.out_proj(output.transpose(1, 2).flatten(2))  # (batch, n_tokens, d_model)
+        output = layers.out_proj(output.transpose(1, 2).flatten(2))  # (batch, n_tokens, d_model)
+        return F.dropout(output, self.rate, self.training)  # (batch, n_tokens, d_model)
 
-    def _process(self, x: Tensor) -> Tensor:
-        hidden = F.relu(self.feed_forward.linear1(x))  # (batch, n_tokens, d_ff)
-        hidden = F.dropout(hidden, self.rate, self.training)  # (batch, n_tokens, d_ff)
-        return self.feed_forward.linear2(hidden)  # (batch, n_tokens, d_model)
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return nn.TransformerEncoderLayer._ff_block(self.feed_forward, x)  # shape of x

@@ -12,6 +12,7 @@ from typing import Any
 from grader.errors import CourseError, StudentFailure, WorkerLost
 from grader.report import Frame
 from grader.sandbox import wire
+from grader.sandbox.host.stand_ins import without_text
 from grader.sandbox.host.training import OnReport, TrainingLimits, TrainingLog
 from grader.sandbox.host.worker import Transport
 from grader.sandbox.source import Use, may_name
@@ -228,7 +229,10 @@ class WorkerConnection:
         return transport
 
     def _load_program(self, subject: Subject) -> wire.Handle:
-        sources = dict(subject.sources)
+        sources = {
+            name: source if source.own else without_text(source)
+            for name, source in subject.sources.items()
+        }
         self._is_unused = False
         muted = list(subject.muted)
         request = wire.Load(self.next_id(), subject.program, subject.exercise, sources, muted)

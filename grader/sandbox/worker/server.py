@@ -187,7 +187,7 @@ class Server:
             program = self._programs[request.program] = Program(request.sources, request.muted)
         self._activate(program)
         # Python's and NumPy's generators take much longer to seed than torch's.
-        if not self._draws_elsewhere and any("random" in s.text for s in request.sources.values()):
+        if not self._draws_elsewhere and any(map(_names_random, request.sources.values())):
             self._draws_elsewhere = True
             self._seed(self._last_seed)
         module = program.load(request.main)
@@ -310,6 +310,10 @@ class Server:
         """Return the texts of the student's own files by file."""
         sources = [s for program in self._programs.values() for s in program.sources.values()]
         return {source.file: source.text for source in sources if source.own}
+
+
+def _names_random(source: wire.Source) -> bool:
+    return "random" in source.text or b"random" in source.code
 
 
 def _uses(source: wire.Source, patterns: list[str], names: list[str]) -> wire.Value:

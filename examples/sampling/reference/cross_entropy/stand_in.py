@@ -1,4 +1,4 @@
-"""Stand-in for cross-entropy: the same contract, computed by torch's own log-softmax.
+"""Stand-in for cross-entropy: the same contract, computed by torch's own distributions.
 
 It does without torch's cross_entropy, because what a stand-in runs counts where a later exercise
 forbids it.
@@ -20,6 +20,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, ignore_index: int = -100) -> 
     classes = targets.masked_fill(~counted, 0)  # (...)
     if ((classes < 0) | (classes >= logits.shape[-1])).any():
         raise ValueError("a target is no class")
-    log_probs = torch.log_softmax(logits, dim=-1)  # (..., n_classes)
-    picked = log_probs.gather(-1, classes.unsqueeze(-1)).squeeze(-1)  # (...)
-    return -picked.masked_fill(~counted, 0.0).sum() / counted.sum().clamp(min=1)  # ()
+    kept = logits.masked_fill(~counted.unsqueeze(-1), 0.0)  # (..., n_classes)
+    predicted = torch.distributions.Categorical(logits=kept, validate_args=False)
+    log_probs = predicted.log_prob(classes)  # (...)
+    return -log_probs.masked_fill(~counted, 0.0).sum() / counted.sum().clamp(min=1)  # ()
