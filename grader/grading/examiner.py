@@ -57,6 +57,8 @@ class SandboxExaminer:
         # Of exercises that are run on the student's own parts: what stand-ins replace of these.
         self.stood_in: dict[str, tuple[str, ...]] = {}
         self.naming_seed: int | None = None  # of the probes by which unnamed mistakes are compared
+        # By exercise and test, the functions and classes of the student's that it asked for.
+        self.asked: dict[tuple[str, str], set[str]] = {}
         self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager
@@ -73,6 +75,7 @@ class SandboxExaminer:
             yield Student(code)
             self.connection.await_quiet_calls(code.subject)
         finally:
+            self.asked[place] = code.names
             printed = "".join(self.connection.printed)
             item.stash[EVIDENCE] = Evidence(self.submission, printed, self.connection.called)
 

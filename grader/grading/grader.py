@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Protocol
 
 from grader.course.course import Course, Exercise
+from grader.course.faults import edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import GraderError, WorkerLost
+from grader.grading.dependence import Dependence, without_computing
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
-from grader.grading.diagnosis.probes import Answers
+from grader.grading.diagnosis.probes import Answers, load_probes
 from grader.grading.diagnosis.record import load_record
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
@@ -77,6 +79,7 @@ class Grader:
     answers: Path | None = None  # the folder in which those of known mistakes are kept
     keeps_trainings: Keeps = "nothing"
     _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
+    _dependences: dict[str, Dependence] = field(default_factory=dict, compare=False)
     # By exercise and test, whether the reference fails it, as far as that is known.
     _broken: dict[tuple[str, str], bool] = field(default_factory=dict, compare=False)
     # Of programs that teachers named a mistake after, by exercise, hash and seed.
@@ -240,6 +243,7 @@ class Grader:
         if result.passed:
             return result
         result = _tried(self._explained, result, examiner, "name the mistake")
+        result = _tried(self._computing, result, examiner, "see what the results depend on")
         return _tried(self._viewed, result, examiner, "draw the attention weights")
 
     def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
@@ -258,6 +262,28 @@ class Grader:
             diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
         explained = replace(result, diagnosis=diagnosis)
         return charged_once(explained) if self.course.policy.carry_forward else explained
+
+    def _computing(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a failed result in which no check passes that calls what does not compute.
+
+        Where known mistakes explain everything, their prices decide.
+        """
+        failed = any(test.outcome == "failed" and test.max_points for test in result.tests)
+        complete = result.diagnosis is not None and result.diagnosis.complete
+        if not failed or complete or result.unfinished or _cannot_be_called(result):
+            return result
+        exercise = self.course[result.name]
+        student, known = examiner.module(exercise, seed=0), _mistaken(exercise, result.diagnosis)
+        lacking = self._dependence(exercise).lacking(student, known)
+        return without_computing(result, lacking, examiner.asked)
+
+    def _dependence(self, exercise: Exercise) -> Dependence:
+        if exercise.name not in self._dependences:
+            probes, _ = load_probes(exercise)
+            self._dependences[exercise.name] = Dependence(
+                self.course, exercise, probes, self.probe_seed
+            )
+        return self._dependences[exercise.name]
 
     def _practised(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result of public tests with the check by probes, and the mistake, if any."""
@@ -401,6 +427,14 @@ class Grader:
             return self.computed(exercise)
         recorded = load_record(self.course, exercise.name)
         return RecordedCatalogue(exercise, recorded) if recorded else None
+
+
+def _mistaken(exercise: Exercise, diagnosis: Diagnosis | None) -> Iterator[str]:
+    """Yield the solution with each mistake that a diagnosis names, in every form."""
+    solution = exercise.read("solution.py")
+    for fault in load_faults(exercise) if diagnosis else ():
+        if diagnosis and fault.name in diagnosis.faults:
+            yield from filter(None, (edited(solution, form) for form in fault.forms()))
 
 
 def _tried(

@@ -96,9 +96,11 @@ class RemoteCode:
         self._is_training = False  # whose calls are many, and would take longer
         self._written: tuple[Tensor, ...] | None = None  # those that calls may write into
         self._last: Callable[[], str] = str  # returns the last call in words
+        self.names: set[str] = set()  # of the functions and classes that were asked for
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return a function that calls `name` of the student's module in the worker."""
+        self.names.add(name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             made = self.call(self.connection.load(self.subject).id, name, args, kwargs)

@@ -1,0 +1,353 @@
+"""Whether a result depends on what it should be computed from, as much as the reference's does.
+
+Code without the computation can be right at edges: it refuses misuse, keeps dtypes, leaves its
+arguments alone. So a function whose results hang on too little of its arguments and parameters
+computes something else, whatever checks it passes. The thresholds were found on all exercises:
+no right or nearly right program of the corpora falls below them, and hardly a blank stays above.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from grader.course.course import Course, Exercise
+from grader.errors import GraderError, StudentFailure
+from grader.grading.changed_calls import Leaf, layer_of, leaves_of
+from grader.grading.compare import TOLERANCE
+from grader.grading.diagnosis.probes import FATAL, Probe
+from grader.grading.direct import DirectCode
+from grader.grading.parameters import parameter_shapes
+from grader.grading.programs import program
+from grader.grading.recorded_calls import Call, RecordingCode
+from grader.report import ExerciseResult
+from grader.sandbox.host.proxies import Student
+from grader.sandbox.program import Program
+
+LEAST_OF_ALL = 0.5  # the mean share, over everything that the reference's result depends on
+LEAST_OF_INPUT = 0.45  # the share for each floating-point input
+MAX_TRIED = 2  # of them, those with the most that the result may depend on
+LEAST_EFFECT = 1e-7  # relative, of a change on a number
+MAX_NAMES = 4  # in a message
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What part of a result depends on each change of a leaf: the reference's and the code's."""
+
+    leaf: Leaf
+    expected: tuple[float, ...]
+    found: tuple[float, ...]
+
+    @property
+    def share(self) -> float:
+        """On how many of the changes a number of the code's result depends, of the reference's.
+
+        Where they are does not count: code along another axis computes as well.
+        """
+        return min(1.0, sum(self.found) / sum(self.expected))
+
+    @property
+    def axes(self) -> list[tuple[float, float, int, int]]:
+        """For each axis on how many changes a number depends, here and expected, of how many."""
+        found = []
+        for axis in sorted({*self.leaf.axes}):
+            here = [n for n, each in enumerate(self.leaf.axes) if each == axis]
+            sums = (sum(side[n] for n in here) for side in (self.found, self.expected))
+            found.append((*sums, len(here), axis))
+        return found  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A recorded call, the reference's result, and the changes on which that depends."""
+
+    call: Call
+    result: Tensor
+    effects: tuple[tuple[Leaf, tuple[float, ...]], ...]
+    any_effect: bool  # whether a change counts that shows in any number: of draws, whole numbers
+    turned: Call | None  # with the axes of its single input turned, if that does more than turn
+
+
+class Dependence:
+    """What results of an exercise depend on, by the names that it implements.
+
+    The calls are drawn from a seed that is to be as secret as that of the hidden inputs: what is
+    right at a recorded call computes.
+    """
+
+    def __init__(
+        self, course: Course, exercise: Exercise, probes: Sequence[Probe], seed: int
+    ) -> None:
+        self._course, self._exercise = course, exercise
+        self._probes, self._seed = probes, seed
+        self._program = self._with(exercise.read("solution.py"))
+
+    @functools.cached_property
+    def expected(self) -> dict[str, Expected]:
+        """For each name, the recorded call whose result depends on the most."""
+        found: dict[str, Expected] = {}
+        with self._program.active(), _undisturbed_draws():
+            reference = Student(DirectCode(self._program, self._exercise.name, ()))
+            for call in self._richest():
+                each = _expected(reference, call)
+                best = found.get(call.name)
+                if each and (best is None or len(each.effects) > len(best.effects)):
+                    found[call.name] = each
+        return found
+
+    def _richest(self) -> Iterator[Call]:
+        """Yield the recorded calls of each name with the most that a result may depend on."""
+        by_name: dict[str, list[Call]] = {}
+        for call in self._recorded():
+            by_name.setdefault(call.name, []).append(call)
+        for calls in by_name.values():
+            calls.sort(key=lambda call: -len(call.leaves))
+            yield from calls[:MAX_TRIED]
+
+    def lacking(self, student: Student, known: Iterable[str] = ()) -> dict[str, str]:
+        """Say of each function that does not compute how little its results depend on.
+
+        One is left out that is right at the recorded call, fails there, or gives the answer of one
+        of the programs `known`, the solution with a mistake that is named.
+        """
+        found = {}
+        for name, expected in self.expected.items():
+            with contextlib.suppress(StudentFailure):  # the worker is gone, or out of time
+                says = _lack(student, expected)
+                if says and not self._is_known(student, expected, known):
+                    found[name] = says
+        return found
+
+    def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
+        answer = _try(student, expected.call)
+        for text in known:
+            mistaken = self._with(text)
+            with mistaken.active(), _undisturbed_draws():
+                code = DirectCode(mistaken, self._exercise.name, ())
+                theirs = _try(Student(code), expected.call)
+            if answer is not None and theirs is not None and _is_same(answer, theirs):
+                return True
+        return False
+
+    def _with(self, text: str) -> Program:
+        files = {name: self._course[name].read("solution.py") for name in self._course.names}
+        _, sources = program(self._course, self._exercise, {**files, self._exercise.name: text})
+        return Program(sources)
+
+    def _recorded(self) -> Iterator[Call]:
+        """Yield the ordinary calls that the probes make of the reference."""
+        code = RecordingCode(self._program, self._exercise.name, ())
+        trains = self._exercise.training is not None
+        for probe in self._probes:
+            if not probe.about.is_edge and not (trains and probe.aspect == "training"):
+                with contextlib.suppress(Exception):  # other calls are recorded all the same
+                    probe.ask(Student(code), self._seed, self._exercise.name)
+        yield from code.calls
+
+
+@contextlib.contextmanager
+def _undisturbed_draws() -> Iterator[None]:
+    state = torch.random.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.random.set_rng_state(state)
+
+
+def _expected(reference: Student, call: Call) -> Expected | None:
+    """Return what the reference's result of a call depends on; None if that is nothing."""
+    if (result := _try(reference, call)) is None:
+        return None
+    leaves = list(leaves_of(call, _shaping(reference, call)))
+    draws = any(_effects(reference, result, leaves[-1], any_effect=True))
+    any_effect = draws or bool((result == result.round()).all())
+    found = []
+    for leaf in leaves:
+        works = [n for n, each in enumerate(leaf.changed) if _fits(reference, each, result)]
+        working = Leaf(
+            *(leaf.name, leaf.kind, tuple(leaf.changed[n] for n in works)),
+            tuple(leaf.axes[n] for n in works) if leaf.axes else (),
+        )
+        effects = _effects(reference, result, working, any_effect=any_effect)
+        if any(effects):
+            found.append((working, effects))
+    if not result.numel() or all(leaf.kind == "seed" for leaf, _ in found):
+        return None
+    turned = None if draws else _turned(reference, call)
+    return Expected(call, result, tuple(found), any_effect, turned)
+
+
+def _shaping(reference: Student, call: Call) -> list[str]:
+    """Return the names of the options with which a module has other parameters."""
+    found = []
+    for name, value in (call.options or {}).items():
+        if isinstance(value, bool):
+            made = getattr(reference, call.name)(**{**(call.options or {}), name: not value})
+            if parameter_shapes(made).keys() != call.parameters.keys():
+                found.append(name)
+    return found
+
+
+def _fits(reference: Student, call: Call, result: Tensor) -> bool:
+    """Return whether a changed call works and returns as many numbers: more would tell nothing."""
+    changed = _try(reference, call)
+    return changed is not None and changed.shape == result.shape
+
+
+def _try(student: Student, call: Call) -> Tensor | None:
+    """Return the result of a call; None if the code fails.
+
+    Raises `GraderError`, and the failures that are `FATAL`.
+    """
+    try:
+        return call.answer(student)
+    except StudentFailure as failure:
+        if failure.kind in FATAL:
+            raise
+        return None
+    except GraderError:
+        raise
+    except Exception:  # of programs in this process, which raise as they are
+        return None
+
+
+def _effects(
+    student: Student, result: Tensor, leaf: Leaf, *, any_effect: bool
+) -> tuple[float, ...]:
+    """Return for each change of a leaf the part of the result's numbers that come out otherwise.
+
+    With `any_effect`, 1 if any of them does. A call that fails shows no effect.
+    """
+    found = []
+    for call in leaf.changed:
+        changed = _try(student, call)
+        if changed is None or changed.shape != result.shape:
+            found.append(0.0)
+        else:
+            differs = _differs(changed, result)
+            found.append(float(differs.any()) if any_effect else differs.double().mean().item())
+    return tuple(found)
+
+
+def _differs(one: Tensor, other: Tensor) -> Tensor:
+    """Return which numbers differ by more than rounding; nan, as of a number that varies, never."""
+    unknown = one.isnan() | other.isnan()
+    return ~((one - other).abs() <= LEAST_EFFECT * (1 + other.abs())) & ~unknown & (one != other)
+
+
+def _turned(reference: Student, call: Call) -> Call | None:
+    """Return the call with the last axes of its single input turned, if the result is not."""
+    tensors = [name for name, value in call.inputs.items() if isinstance(value, Tensor)]
+    if len(tensors) != 1 or call.inputs[tensors[0]].ndim < 2:
+        return None
+    turned = replace(call, inputs={**call.inputs, tensors[0]: call.inputs[tensors[0]].mT})
+    return None if _only_turns(reference, call, turned) is not False else turned
+
+
+def _only_turns(student: Student, call: Call, turned: Call) -> bool | None:
+    """Return whether turning the input turns the result and does no more; None if it fails."""
+    (name,) = (name for name, value in call.inputs.items() if isinstance(value, Tensor))
+    shape = call.inputs[name].shape
+    one, other = _try(student, call), _try(student, turned)
+    if (
+        one is None
+        or other is None
+        or one.numel() != shape.numel()
+        or other.numel() != shape.numel()
+    ):
+        return None
+    return not _differs(other.view(turned.inputs[name].shape).mT.flatten(), one).any()
+
+
+def _lack(student: Student, expected: Expected) -> str:
+    """Say how a function does not compute; empty if it does, is right, or fails."""
+    result = _steady(student, expected.call)
+    if result is None or _is_same(result, expected.result):
+        return ""
+    if result.isnan().all():
+        return f"nothing that `{expected.call.name}` returns is a number that stays the same"
+    amounts = [
+        Amount(leaf, effects, _effects(student, result, leaf, any_effect=expected.any_effect))
+        for leaf, effects in _comparable(student, expected)
+    ]
+    inputs = [each.share for each in amounts if each.leaf.kind == "input"]
+    inputs = inputs or [each.share for each in amounts if each.leaf.kind == "whole"]
+    mean = sum(each.share for each in amounts) / len(amounts)
+    if mean <= LEAST_OF_ALL or min(inputs, default=1.0) <= LEAST_OF_INPUT:
+        return _in_words(expected.call, amounts)
+    if expected.turned and _only_turns(student, expected.call, expected.turned):
+        return f"each number that `{expected.call.name}` returns depends on one number alone"
+    return ""
+
+
+def _steady(student: Student, call: Call) -> Tensor | None:
+    """Return the result of a call, with nan for the numbers that vary from call to call."""
+    one, other = _try(student, call), _try(student, call)
+    if one is None or other is None or one.shape != other.shape:
+        return None
+    return one.masked_fill(_differs(one, other), torch.nan)
+
+
+def _comparable(student: Student, expected: Expected) -> list[tuple[Leaf, tuple[float, ...]]]:
+    """Return what the code's result can depend on: not layers that it has in another form."""
+    call = expected.call
+    if call.options is None:
+        return [*expected.effects]
+    layers = {*map(layer_of, parameter_shapes(getattr(student, call.name)(**call.options)))}
+    has_others = bool(layers - {*map(layer_of, call.parameters)})
+    return [
+        (leaf, effects)
+        for leaf, effects in expected.effects
+        if leaf.kind != "layer" or leaf.name in layers or not has_others
+    ]
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    if one.shape != other.shape:
+        return False
+    relative, absolute = TOLERANCE[torch.float64]
+    return bool(torch.isclose(one, other, relative, absolute, equal_nan=True).all())
+
+
+def _in_words(call: Call, amounts: Sequence[Amount]) -> str:
+    """Say of a function that does not compute how little its result depends on."""
+    without = [f"`{each.leaf.name}`" for each in amounts if each.share == 0]
+    says = []
+    if without:
+        names = " or ".join(without[:MAX_NAMES]) + (" …" if len(without) > MAX_NAMES else "")
+        says.append(f"nothing that `{call.name}` returns changes with {names}")
+    for each in amounts:
+        axes = [(found, *rest) for found, *rest in each.axes if found < rest[0] - 0.05]
+        if each.leaf.kind == "input" and each.share > 0 and axes:
+            found, expected, count, axis = min(axes, key=lambda each: each[0] / each[1])
+            says.append(
+                f"a number that it returns depends on {found:.1f} of the {count} slices of "
+                f"`{each.leaf.name}` along axis {axis} on average; it should be {expected:.1f}"
+            )
+    return "; ".join(says) or f"what `{call.name}` returns depends on too little"
+
+
+def without_computing(
+    result: ExerciseResult,
+    lacking: Mapping[str, str],
+    asked: Mapping[tuple[str, str], Set[str]],
+) -> ExerciseResult:
+    """Return a result in which no check passes that asked for a function in `lacking`.
+
+    `lacking` says how each does not compute, and `asked` which functions each check asked for.
+    """
+    tests = tuple(
+        replace(test, outcome="failed", points=0, message=lacking[names[0]], kind="property")
+        if test.outcome == "passed"
+        and test.points
+        and (names := sorted(asked.get((result.name, test.name), set()) & lacking.keys()))
+        else test
+        for test in result.tests
+    )
+    return replace(result, tests=tests, points=sum(test.points for test in tests))

@@ -1,0 +1,81 @@
+"""What does not compute earns nothing; what computes wrongly keeps the points that it earns."""
+
+from __future__ import annotations
+
+import pytest
+from commandline import Grade
+
+from grader.course.course import Course
+
+ATTENTION = "scores = X.masked_fill(~valid, -torch.inf)"
+
+
+def with_forward(solution: str, body: str) -> str:
+    """Return a solution whose `forward` is another."""
+    start = solution.index("-> Tensor:\n", solution.index("def forward")) + len("-> Tensor:\n")
+    return f"{solution[:start]}        {body}\n"
+
+
+WITHOUT_COMPUTING = {
+    "values alone": ("causal_attention", "return self.W_value(x)"),
+    "values and the output's layer": (
+        "multi_head_attention",
+        "return self.out_proj(self.W_value(x))",
+    ),
+    "scale and shift": ("layer_norm", "return x * self.gamma + self.beta"),
+    "a constant": ("layer_norm", "return x * 0 + self.beta + 0.3 * self.gamma"),
+    "its input": ("feed_forward", "return x"),
+    "its input in place of a block": ("transformer_block", "return x"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_COMPUTING)
+def test_code_without_the_computation_earns_at_most_a_tenth(
+    name: str, grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    exercise, body = WITHOUT_COMPUTING[name]
+    files = {**solutions, exercise: with_forward(solutions[exercise], body)}
+    (result,) = grade(course, files, exercise).exercises
+    assert result.points <= max(1, result.max_points // 10)
+
+
+def test_uniform_weights_earn_at_most_a_tenth(
+    grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    text = solutions["masked_softmax"]
+    assert ATTENTION in text
+    uniform = text.replace(ATTENTION, "scores = (X * 0).masked_fill(~valid, -torch.inf)")
+    uniform = uniform.replace("return torch.softmax(X, dim=-1)", "return torch.softmax(X * 0, -1)")
+    (result,) = grade(course, {"masked_softmax": uniform}, "masked_softmax").exercises
+    assert result.points <= 1
+
+
+def test_a_check_that_falls_says_what_the_result_does_not_depend_on(
+    grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    text = with_forward(solutions["causal_attention"], "return self.W_value(x)")
+    (result,) = grade(course, {"causal_attention": text}, "causal_attention").exercises
+    said = {test.message for test in result.tests if test.is_wrong}
+    assert any(
+        "nothing that `CausalAttention` returns changes with `W_query` or `W_key`" in message
+        and "a number that it returns depends on 1.0 of the" in message
+        for message in said
+    )
+
+
+def test_a_mistake_that_computes_keeps_its_points(
+    grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    text = solutions["layer_norm"].replace("/ torch.sqrt(", "/ 1.7 / torch.sqrt(")
+    assert text != solutions["layer_norm"]
+    (result,) = grade(course, {"layer_norm": text}, "layer_norm").exercises
+    assert result.diagnosis is not None
+    assert not result.diagnosis.faults  # nobody knows it
+    assert result.points > result.max_points // 3
+
+
+def test_noise_is_no_dependence(grade: Grade, course: Course, solutions: dict[str, str]) -> None:
+    body = "import os; return x + 1e-6 * int.from_bytes(os.urandom(1), 'big')"
+    text = with_forward(solutions["layer_norm"], body)
+    (result,) = grade(course, {"layer_norm": text}, "layer_norm").exercises
+    assert result.points <= 1
