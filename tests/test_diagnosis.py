@@ -12,9 +12,10 @@ import pytest
 from commandline import Grade
 from msgspec.structs import replace
 
+from grader.course import records
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import Fault, load_faults
-from grader.grading.diagnosis import computed, record
+from grader.grading.diagnosis import computed
 from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
@@ -411,7 +412,7 @@ def test_a_students_copy_without_recorded_answers_is_not_diagnosed(
     grade: Grade, tmp_path: Path, course: Course, solutions: dict[str, str]
 ) -> None:
     shutil.copytree(course.student_folder, tmp_path / "exercises")
-    (tmp_path / "exercises" / record.FILE).unlink()
+    (tmp_path / "exercises" / records.FILE).unlink()
     copy = load_course(tmp_path)
     text = solutions["layer_norm"].replace("correction=0", "correction=1")
     exercise = grade(copy, {"layer_norm": text}, "layer_norm").exercises[0]

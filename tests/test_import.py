@@ -422,7 +422,7 @@ ONE = answer("def f():\n    return 1", "f")
         ("nbgrader", [checks("assert f()", "t", 1)], "cell 1 tests something, and no cell before"),
         ("nbgrader", [ONE, checks("f()", "t", -2)], "cell 2: -2 are no points"),
         ("nbgrader", [answer("x = 3", "f")], "no answer defines a function or a class"),
-        ("nbgrader", [answer("def 数(): return 1", "1a")], ""),
+        ("nbgrader", [answer("def 数(): return 1", "1a")], "cell 1: `1a` cannot name a module"),
         ("nbgrader", [answer("def Class(): return 1", "1a")], "cell 1: `1a` cannot name a module"),
         ("nbgrader", [ONE, ONE.copy()], "cell 1: `f` names another question, too"),
         ("nbgrader", one_otter(), "no cell that is marked for nbgrader; it looks like one for ott"),

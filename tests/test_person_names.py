@@ -40,7 +40,7 @@ def test_names_stand_beside_ids_wherever_a_person_reads(
     assert "s003 (Name 3)" in cli("export", "canvas", sheet, *place).err
     cli("regrade", *place, "--publish")
     said = cli("export", "canvas", sheet, *place)
-    assert "\n  s001 (Name 1): no row\n" in said.err
+    assert "\n    s001 (Name 1): no row\n" in said.err
 
 
 def test_whoever_needs_review_after_a_merge_is_named_with_the_name(

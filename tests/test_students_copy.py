@@ -19,6 +19,7 @@ from corpus import copies
 from corpus.programs import load
 from corpus.verdicts import Judge, Verdicts, students_copy
 
+from grader.course import records
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import load_faults
 from grader.grading.diagnosis import record
@@ -44,7 +45,7 @@ def everything(copy: Course) -> Iterator[tuple[str, str, str]]:
     What is packed is unpacked, and what concerns all exercises comes in parts.
     """
     for path in sorted(copy.student_folder.rglob("*")):
-        if path.name == record.FILE:
+        if path.name == records.FILE:
             with zipfile.ZipFile(path) as archive:
                 for name in archive.namelist():
                     yield name, name.partition("/")[0], archive.read(name).decode("latin-1")
@@ -217,7 +218,7 @@ def test_a_copy_without_recorded_answers_still_checks(
     cli: Cli, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, tiny_solution: str
 ) -> None:
     cli("build", "--course", tiny_copy)
-    assert not (tiny_copy / "exercises" / record.FILE).exists()  # it has no probes
+    assert not (tiny_copy / "exercises" / records.FILE).exists()  # it has no probes
     shutil.rmtree(tiny_copy / "reference")
     (tiny_copy / "exercises" / "scale.py").write_text(tiny_solution)
     monkeypatch.chdir(tiny_copy)

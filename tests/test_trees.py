@@ -433,7 +433,7 @@ def test_an_exercise_is_no_path(name: str, cli: Cli, copy: Path, victim: Path) -
     data["exercises"][0]["name"] = name
     path.write_text(json.dumps(data))
     said = cli("reset", name)
-    assert (said.code, "an exercise of this copy" in said.err) == (2, True)
+    assert (said.code, "download the course again" in said.err) == (2, True)
     assert not set(said.err) & {"\x07", "\u202e"}
 
 
@@ -488,7 +488,7 @@ def test_a_record_that_is_no_file_is_refused(
 ) -> None:
     replace(copy / "exercises/signatures.bin", put(victim))
     (copy / "exercises/scale.py").write_text("def scale(x, factor):\n    return x\n")
-    said = cli("check", "scale")
+    said = cli("check", "scale", "--course", copy)
     assert (said.code, "signatures.bin" in said.err) == (2, True)
 
 

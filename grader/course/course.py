@@ -365,13 +365,10 @@ def load_public(root: Path) -> Course:
     """Return the students' course in `root`, whatever else is there; raises `CourseError`."""
     try:
         public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
-        names = [name for each in public.exercises for name in (each.name, *each.requires)]
-        if odd := [name for name in names if not name.isidentifier()]:  # it names files
-            raise CourseError(f"{root / 'exercises' / PUBLIC_COURSE}: no exercise is `{odd[0]!r}`")
     except CourseError as error:
         raise CourseError(error.message, DOWNLOAD) from None
-    for exercise in public.exercises:
-        if problem := spelling_problem(exercise.name):
+    for name in (name for each in public.exercises for name in (each.name, *each.requires)):
+        if problem := spelling_problem(name):  # it names files
             says = f"{root}: an exercise of this copy {problem}"
             raise CourseError(says, DOWNLOAD)
     return Course(

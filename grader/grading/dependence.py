@@ -18,13 +18,12 @@ from torch import Tensor
 
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError, StudentFailure
-from grader.grading.changed_calls import Leaf, layer_of, leaves_of
 from grader.grading.compare import TOLERANCE
 from grader.grading.diagnosis.probes import FATAL, Probe
 from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program
-from grader.grading.recorded_calls import Call, RecordingCode
+from grader.grading.recorded_calls import Call, Leaf, RecordingCode, layer_of, leaves_of
 from grader.report import ExerciseResult
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
