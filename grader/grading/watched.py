@@ -48,7 +48,7 @@ def watched(
 
 def assert_vectorised(
     student: Student,
-    prepared: Callable[..., Callable[[], Any]],
+    prepared: Callable[..., Callable[..., Any]],
     grown: Mapping[str, Mapping[str, tuple[Any, Any]]],
     reference: Any = None,
 ) -> None:
