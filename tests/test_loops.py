@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 import torch
+from commandline import Grade
 from remote_code import student_at
 
+from grader.course.course import Course
 from grader.errors import Mismatch, StudentFailure
 from grader.grading.rng import Rng
 from grader.sandbox.host.connection import WorkerConnection
@@ -249,3 +251,72 @@ def test_a_loop_is_named_by_its_line(connection: WorkerConnection) -> None:
         f"line {line} of m.py ran 18 times, not 4, when only the number of rows grew: "
         "replace the Python loop by operations on whole tensors"
     )
+
+
+KEPT = """
+kept = {{}}
+def once(function):
+    @functools.wraps(function)
+    def answer(*given):
+        key = str([x.tolist() if isinstance(x, torch.Tensor) else x for x in given])
+        if key not in kept:
+            kept[key] = function(*given)
+        return kept[key]
+    return answer
+"""
+# Right code of whole exercises that works on one number after the other.
+EXERCISES = {
+    ("masked_softmax", "test_no_python_loops"): f"""{START}{KEPT.format()}
+@once
+def masked_softmax(X, valid_lens):
+    batch, n_queries, n_keys = X.shape
+    out = []
+    for b in range(batch):
+        for q in range(n_queries):
+            n = n_keys
+            if valid_lens is not None:
+                n = valid_lens[b] if valid_lens.dim() == 1 else valid_lens[b, q]
+            valid = torch.arange(n_keys) < n
+            row = torch.softmax(X[b, q].masked_fill(~valid, -torch.inf), -1)
+            out.append(row.masked_fill(~valid, 0.0))
+    return torch.stack(out).view(X.shape)
+""",
+    ("layer_norm", "test_no_python_loops"): f"""{START}{KEPT.format()}
+class LayerNorm(nn.Module):
+    def __init__(self, d_model, eps=1e-5):
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(d_model))
+        self.beta = nn.Parameter(torch.zeros(d_model))
+        self.eps = eps
+    def forward(self, x):
+        return self.gamma * rows(x, self.eps) + self.beta
+@once
+def rows(x, eps):
+    flat = x.reshape(-1, x.shape[-1])
+    out = [(r - r.mean()) / torch.sqrt(r.var(correction=0) + eps) for r in flat]
+    return torch.stack(out).view(x.shape)
+""",
+    ("positional_encoding", "test_any_input"): f"""{START}
+@lru_cache
+def numbers(n_tokens, d_model, base):
+    return [[(math.cos if c % 2 else math.sin)(p / base ** (c // 2 * 2 / d_model))
+             for c in range(d_model)] for p in range(n_tokens)]
+def sinusoidal(n_tokens, d_model, base=10000.0):
+    return torch.tensor(numbers(n_tokens, d_model, base))
+""",
+}
+
+
+@pytest.mark.parametrize(("exercise", "check"), EXERCISES)
+def test_an_exercise_in_loops_fails_its_check_of_loops(
+    exercise: str, check: str, course: Course, grade: Grade
+) -> None:
+    text = course[exercise].read("solution.py")
+    loops = EXERCISES[exercise, check]
+    if exercise == "positional_encoding":  # the module stays the right one
+        text = text.replace("def sinusoidal(", "def right_table(")
+        loops = text + loops
+    results = grade(course, {exercise: loops}).exercises
+    (result,) = [each for each in results if each.name == exercise]
+    tests = {test.name: test for test in result.tests}
+    assert "replace the Python loop" in tests[check].message
