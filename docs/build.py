@@ -46,7 +46,7 @@ def watch() -> str:
         for part in ("reference", "examples"):
             shutil.copytree(ROOT / part, Path(folder) / part)
         done = subprocess.run(
-            [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7"],
+            [sys.executable, "-m", "grader", *command, "--manual", "--seed", "7", "--course", "."],
             cwd=folder,
             check=False,
             capture_output=True,
