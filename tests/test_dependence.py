@@ -79,3 +79,24 @@ def test_noise_is_no_dependence(grade: Grade, course: Course, solutions: dict[st
     text = with_forward(solutions["layer_norm"], body)
     (result,) = grade(course, {"layer_norm": text}, "layer_norm").exercises
     assert result.points <= 1
+
+
+WHISPER = "4e-6 * (sum(p.sum() for p in self.parameters()) + x.sum())"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"return self.beta + {WHISPER}",
+        "if x.shape[-1] > 3: raise ValueError\n        return x * self.gamma + self.beta",
+        "if x.ndim == 2: getattr(nn.functional, 'mron_reyal'[::-1])(x, x.shape[-1:])\n"
+        "        return x * 0 + self.beta",
+    ],
+    ids=["a whisper below the tolerance", "an error at ordinary calls", "a forbidden call"],
+)
+def test_code_that_only_seems_to_depend_earns_at_most_a_tenth(
+    body: str, grade: Grade, course: Course, solutions: dict[str, str]
+) -> None:
+    text = with_forward(solutions["layer_norm"], body)
+    (result,) = grade(course, {"layer_norm": text}, "layer_norm").exercises
+    assert result.points <= 1

@@ -12,14 +12,15 @@ import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from grader.course.course import Course, Exercise
-from grader.errors import GraderError, StudentFailure
+from grader.errors import GraderError
 from grader.grading.compare import TOLERANCE
-from grader.grading.diagnosis.probes import FATAL, Probe
+from grader.grading.diagnosis.probes import Probe
 from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program
@@ -30,9 +31,18 @@ from grader.sandbox.program import Program
 
 LEAST_OF_ALL = 0.5  # the mean share, over everything that the reference's result depends on
 LEAST_OF_INPUT = 0.45  # the share for each floating-point input
-MAX_TRIED = 2  # of them, those with the most that the result may depend on
-LEAST_EFFECT = 1e-7  # relative, of a change on a number
+MAX_TRIED = 3  # calls of a function: those with the most that the result may depend on
+ROUNDING = 1e-9  # relative, of a number
+LEAST_EFFECT = 1e-3  # of a change on a number, as a part of the largest on the reference's
 MAX_NAMES = 4  # in a message
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What part of a result's numbers each change of a leaf reaches, and the largest difference."""
+
+    parts: tuple[float, ...]
+    sizes: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,7 @@ class Expected:
 
     call: Call
     result: Tensor
-    effects: tuple[tuple[Leaf, tuple[float, ...]], ...]
+    effects: tuple[tuple[Leaf, Effects], ...]
     any_effect: bool  # whether a change counts that shows in any number: of draws, whole numbers
     turned: Call | None  # with the axes of its single input turned, if that does more than turn
 
@@ -85,52 +95,57 @@ class Dependence:
     ) -> None:
         self._course, self._exercise = course, exercise
         self._probes, self._seed = probes, seed
+        self._expected: dict[tuple[str, int], Expected | None] = {}
         self._program = self._with(exercise.read("solution.py"))
 
     @functools.cached_property
-    def expected(self) -> dict[str, Expected]:
-        """For each name, the recorded call whose result depends on the most."""
-        found: dict[str, Expected] = {}
-        with self._program.active(), _undisturbed_draws():
-            reference = Student(DirectCode(self._program, self._exercise.name, ()))
-            for call in self._richest():
-                each = _expected(reference, call)
-                best = found.get(call.name)
-                if each and (best is None or len(each.effects) > len(best.effects)):
-                    found[call.name] = each
-        return found
+    def _calls(self) -> dict[str, list[Call]]:
+        """For each name some calls of several sizes, first that with the most to depend on.
 
-    def _richest(self) -> Iterator[Call]:
-        """Yield the recorded calls of each name with the most that a result may depend on."""
-        by_name: dict[str, list[Call]] = {}
-        for call in self._recorded():
-            by_name.setdefault(call.name, []).append(call)
-        for calls in by_name.values():
-            calls.sort(key=lambda call: -len(call.leaves))
-            yield from calls[:MAX_TRIED]
+        Last comes one in float32, for code that works in that alone.
+        """
+        by_name: dict[str, dict[Any, Call]] = {}
+        with self._program.active(), _undisturbed_draws():
+            for call in sorted(self._recorded(), key=lambda call: -len(call.leaves)):
+                by_name.setdefault(call.name, {}).setdefault(call.sizes, call)
+        found = {name: [*calls.values()][:MAX_TRIED] for name, calls in by_name.items()}
+        return {name: [*calls, calls[0].in_float32] for name, calls in found.items()}
+
+    def _answers(self, name: str) -> Iterator[Expected]:
+        """Yield what the reference answers to the calls of a function, worked out once each."""
+        for place, call in enumerate(self._calls[name]):
+            if (name, place) not in self._expected:
+                with self._program.active(), _undisturbed_draws():
+                    reference = Student(DirectCode(self._program, self._exercise.name, ()))
+                    self._expected[name, place] = _expected(reference, call)
+            if expected := self._expected[name, place]:
+                yield expected
 
     def lacking(self, student: Student, known: Iterable[str] = ()) -> dict[str, str]:
         """Say of each function that does not compute how little its results depend on.
 
-        One is left out that is right at the recorded call, fails there, or gives the answer of one
-        of the programs `known`, the solution with a mistake that is named.
+        One is left out that is right at a recorded call, or answers as one of the programs
+        `known`, the solution with a mistake that is named.
         """
         found = {}
-        for name, expected in self.expected.items():
-            with contextlib.suppress(StudentFailure):  # the worker is gone, or out of time
-                says = _lack(student, expected)
-                if says and not self._is_known(student, expected, known):
-                    found[name] = says
+        for name in self._calls:
+            says, expected = _lack_at(student, self._answers(name))
+            if expected and says and not self._is_known(student, expected, known):
+                found[name] = says
         return found
 
     def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
+        """Return whether one of some programs gives the same answer, or fails as well."""
         answer = _try(student, expected.call)
         for text in known:
             mistaken = self._with(text)
             with mistaken.active(), _undisturbed_draws():
                 code = DirectCode(mistaken, self._exercise.name, ())
                 theirs = _try(Student(code), expected.call)
-            if answer is not None and theirs is not None and _is_same(answer, theirs):
+            if answer is None or theirs is None:
+                if answer is theirs:
+                    return True
+            elif _is_same(answer, theirs):
                 return True
         return False
 
@@ -142,9 +157,10 @@ class Dependence:
     def _recorded(self) -> Iterator[Call]:
         """Yield the ordinary calls that the probes make of the reference."""
         code = RecordingCode(self._program, self._exercise.name, ())
+        # Where models are trained, other probes than these may take long.
         trains = self._exercise.training is not None
         for probe in self._probes:
-            if not probe.about.is_edge and not (trains and probe.aspect == "training"):
+            if probe.aspect == "values" or not (trains or probe.about.is_edge):
                 with contextlib.suppress(Exception):  # other calls are recorded all the same
                     probe.ask(Student(code), self._seed, self._exercise.name)
         yield from code.calls
@@ -164,7 +180,7 @@ def _expected(reference: Student, call: Call) -> Expected | None:
     if (result := _try(reference, call)) is None:
         return None
     leaves = list(leaves_of(call, _shaping(reference, call)))
-    draws = any(_effects(reference, result, leaves[-1], any_effect=True))
+    draws = any(_effects(reference, result, leaves[-1], any_effect=True).parts)
     any_effect = draws or bool((result == result.round()).all())
     found = []
     for leaf in leaves:
@@ -174,7 +190,7 @@ def _expected(reference: Student, call: Call) -> Expected | None:
             tuple(leaf.axes[n] for n in works) if leaf.axes else (),
         )
         effects = _effects(reference, result, working, any_effect=any_effect)
-        if any(effects):
+        if any(effects.parts):
             found.append((working, effects))
     if not result.numel() or all(leaf.kind == "seed" for leaf, _ in found):
         return None
@@ -200,16 +216,9 @@ def _fits(reference: Student, call: Call, result: Tensor) -> bool:
 
 
 def _try(student: Student, call: Call) -> Tensor | None:
-    """Return the result of a call; None if the code fails.
-
-    Raises `GraderError`, and the failures that are `FATAL`.
-    """
+    """Return the result of a call; None if the code fails. Raises `GraderError`."""
     try:
         return call.answer(student)
-    except StudentFailure as failure:
-        if failure.kind in FATAL:
-            raise
-        return None
     except GraderError:
         raise
     except Exception:  # of programs in this process, which raise as they are
@@ -217,27 +226,38 @@ def _try(student: Student, call: Call) -> Tensor | None:
 
 
 def _effects(
-    student: Student, result: Tensor, leaf: Leaf, *, any_effect: bool
-) -> tuple[float, ...]:
+    student: Student,
+    result: Tensor,
+    leaf: Leaf,
+    sizes: Sequence[float] = (),
+    *,
+    any_effect: bool,
+) -> Effects:
     """Return for each change of a leaf the part of the result's numbers that come out otherwise.
 
-    With `any_effect`, 1 if any of them does. A call that fails shows no effect.
+    With `any_effect`, 1 if any of them does. A number counts that differs by a part of `sizes`, the
+    largest differences of the reference: less is no computation. A call that fails has no effect.
     """
-    found = []
-    for call in leaf.changed:
+    parts, largest = [], []
+    for number, call in enumerate(leaf.changed):
         changed = _try(student, call)
         if changed is None or changed.shape != result.shape:
-            found.append(0.0)
-        else:
-            differs = _differs(changed, result)
-            found.append(float(differs.any()) if any_effect else differs.double().mean().item())
-    return tuple(found)
+            parts.append(0.0)
+            largest.append(0.0)
+            continue
+        least = LEAST_EFFECT * sizes[number] if sizes else 0.0
+        differs = _differs(changed, result) & ((changed - result).abs() > least)
+        parts.append(float(differs.any()) if any_effect else differs.double().mean().item())
+        largest.append(
+            (changed - result)[differs].abs().nan_to_num().max().item() if differs.any() else 0.0
+        )
+    return Effects(tuple(parts), tuple(largest))
 
 
 def _differs(one: Tensor, other: Tensor) -> Tensor:
     """Return which numbers differ by more than rounding; nan, as of a number that varies, never."""
     unknown = one.isnan() | other.isnan()
-    return ~((one - other).abs() <= LEAST_EFFECT * (1 + other.abs())) & ~unknown & (one != other)
+    return ~((one - other).abs() <= ROUNDING * (1 + other.abs())) & ~unknown & (one != other)
 
 
 def _turned(reference: Student, call: Call) -> Call | None:
@@ -264,15 +284,28 @@ def _only_turns(student: Student, call: Call, turned: Call) -> bool | None:
     return not _differs(other.view(turned.inputs[name].shape).mT.flatten(), one).any()
 
 
-def _lack(student: Student, expected: Expected) -> str:
-    """Say how a function does not compute; empty if it does, is right, or fails."""
-    result = _steady(student, expected.call)
-    if result is None or _is_same(result, expected.result):
+def _lack_at(student: Student, calls: Iterable[Expected]) -> tuple[str, Expected | None]:
+    """Say how a function does not compute at the first of some calls that it answers.
+
+    Empty if it computes. Code that fails at all of them, though they are ordinary, does not.
+    """
+    expected = None
+    for expected in calls:
+        result = _steady(student, expected.call)
+        if result is not None:
+            return _lack(student, expected, result), expected
+    says = f"`{expected.call.name}` fails at ordinary calls" if expected else ""
+    return says, expected
+
+
+def _lack(student: Student, expected: Expected, result: Tensor) -> str:
+    """Say how a function does not compute, from its result of a call; empty if it does."""
+    if _is_same(result, expected.result):
         return ""
     if result.isnan().all():
         return f"nothing that `{expected.call.name}` returns is a number that stays the same"
     amounts = [
-        Amount(leaf, effects, _effects(student, result, leaf, any_effect=expected.any_effect))
+        Amount(leaf, effects.parts, _found(student, expected, result, leaf, effects).parts)
         for leaf, effects in _comparable(student, expected)
     ]
     inputs = [each.share for each in amounts if each.leaf.kind == "input"]
@@ -285,6 +318,12 @@ def _lack(student: Student, expected: Expected) -> str:
     return ""
 
 
+def _found(
+    student: Student, expected: Expected, result: Tensor, leaf: Leaf, effects: Effects
+) -> Effects:
+    return _effects(student, result, leaf, effects.sizes, any_effect=expected.any_effect)
+
+
 def _steady(student: Student, call: Call) -> Tensor | None:
     """Return the result of a call, with nan for the numbers that vary from call to call."""
     one, other = _try(student, call), _try(student, call)
@@ -293,7 +332,7 @@ def _steady(student: Student, call: Call) -> Tensor | None:
     return one.masked_fill(_differs(one, other), torch.nan)
 
 
-def _comparable(student: Student, expected: Expected) -> list[tuple[Leaf, tuple[float, ...]]]:
+def _comparable(student: Student, expected: Expected) -> list[tuple[Leaf, Effects]]:
     """Return what the code's result can depend on: not layers that it has in another form."""
     call = expected.call
     if call.options is None:

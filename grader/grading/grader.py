@@ -270,7 +270,7 @@ class Grader:
         """
         failed = any(test.outcome == "failed" and test.max_points for test in result.tests)
         complete = result.diagnosis is not None and result.diagnosis.complete
-        if not failed or complete or result.unfinished or _cannot_be_called(result):
+        if not failed or complete or result.unfinished:
             return result
         exercise = self.course[result.name]
         student, known = examiner.module(exercise, seed=0), _mistaken(exercise, result.diagnosis)

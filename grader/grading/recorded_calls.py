@@ -38,6 +38,7 @@ class Call:
     parameters: Mapping[str, Tensor] = field(default_factory=dict)
     dtype: torch.dtype = torch.float64
     training: bool = False
+    by_name: frozenset[str] = frozenset()  # arguments that can be given by name alone
 
     @property
     def leaves(self) -> list[str]:
@@ -47,8 +48,23 @@ class Call:
         ]
         return [*self.inputs, *options, *self.parameters]
 
+    @property
+    def sizes(self) -> tuple[tuple[int, ...], ...]:
+        """The shapes of the tensors that it is given."""
+        values = self.inputs.values()
+        return tuple(tuple(value.shape) for value in values if isinstance(value, Tensor))
+
+    @property
+    def in_float32(self) -> Call:
+        """The same call with all floating-point numbers in float32."""
+        inputs = {name: _in_float32(value) for name, value in self.inputs.items()}
+        return replace(self, inputs=inputs, dtype=torch.float32)
+
     def answer(self, student: Student) -> Tensor:
-        """Return the numbers of the result as a vector; raises what the code raises."""
+        """Return the numbers of the result as a vector; raises what the code raises.
+
+        Arguments that may be given by place are: code may call them otherwise.
+        """
         code_of(student).manual_seed(self.seed)
         called = getattr(student, self.name)
         with torch.no_grad():
@@ -57,7 +73,9 @@ class Call:
                 give_parameters(called, self.parameters, self.dtype)
                 called.train(self.training)
                 code_of(student).manual_seed(self.seed)
-            return _numbers(called(**{name: copied(value) for name, value in self.inputs.items()}))
+            given = {name: copied(value) for name, value in self.inputs.items()}
+            named = {name: given.pop(name) for name in self.by_name}
+            return _numbers(called(*given.values(), **named))
 
 
 class RecordingCode(DirectCode):
@@ -88,7 +106,7 @@ class RecordingCode(DirectCode):
         return call
 
     def _made(self, name: str, kind: type, args: Any, kwargs: Any) -> Any:
-        options = _by_name(kind, args, kwargs)
+        options, _ = _by_name(kind, args, kwargs)
         made = kind(*args, **kwargs)
         if isinstance(made, nn.Module) and options is not None:
 
@@ -102,24 +120,44 @@ class RecordingCode(DirectCode):
         return made
 
     def _keep(self, name: str, called: Any, args: Any, kwargs: Any, **more: Any) -> None:
-        inputs = _by_name(called, args, kwargs)
+        inputs, named = _by_name(called, args, kwargs)
         self._counts[name] = self._counts.get(name, 0) + 1
         if inputs is not None and self._counts[name] <= MAX_CALLS:
-            self.calls.append(Call(name, inputs, self._seed, **more))
+            self.calls.append(Call(name, inputs, self._seed, by_name=named, **more))
 
 
-def _by_name(called: Any, args: Any, kwargs: Any) -> Values | None:
-    """Return the arguments of a call by name, as copies; None if it cannot be repeated so."""
+def _by_name(called: Any, args: Any, kwargs: Any) -> tuple[Values | None, frozenset[str]]:
+    """Return the arguments of a call by name, as copies, and those that need their name.
+
+    None if the call cannot be repeated so.
+    """
     try:
         bound = inspect.signature(called).bind(*args, **kwargs)
     except (TypeError, ValueError):
-        return None
-    kinds = {each.kind for each in bound.signature.parameters.values()}
-    if kinds - {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}:
-        return None
+        return None, frozenset()
+    kinds = {name: each.kind for name, each in bound.signature.parameters.items()}
+    if {*kinds.values()} - {
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    }:
+        return None, frozenset()
     bound.apply_defaults()
     found = {name: copied(value) for name, value in bound.arguments.items()}
-    return None if any(value is copied for value in found.values()) else found
+    if any(value is copied for value in found.values()):
+        return None, frozenset()
+    return found, frozenset(
+        n for n, kind in kinds.items() if kind == inspect.Parameter.KEYWORD_ONLY
+    )
+
+
+def _in_float32(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.is_floating_point():
+        return value.float()
+    if isinstance(value, dict):
+        return {key: _in_float32(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_in_float32, value))
+    return value
 
 
 def copied(value: Any) -> Any:
