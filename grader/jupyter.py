@@ -13,6 +13,7 @@ import re
 import symtable
 import sys
 import tempfile
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,7 @@ MAX_SHOWN = 32  # rows and columns of a matrix that is drawn
 _standby = Standby()
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+(\w+)", re.M)
 MAX_NAMED = 8  # names that a cell defines
+MAX_OTHERS = 200  # lines of a check that does not finish
 CHECKED = re.compile(r"\s*%%check[ \t]+(\S+)")
 _OWN_CALLS = re.compile(r"^([ \t]*)((?:import grader|grader\.(?:check|show)\(.*\))[ \t]*)$", re.M)
 
@@ -108,7 +110,7 @@ def _graded(
 
 def _show_notes(lines: Iterable[str], exercise: str) -> str:
     """Show the notes on how far an exercise is, each in place of the last; return other lines."""
-    others, width = [], 0
+    others, width = deque[str](maxlen=MAX_OTHERS), 0
     for line in lines:
         if line.split(" ", 1)[0].rstrip() != exercise:
             others.append(line)

@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +108,14 @@ def _outlive(folder: Path) -> None:
     with contextlib.suppress(FileNotFoundError):  # its owner has removed it
         _lock(folder, waits=True)
         _remove(folder)
+
+
+def fill(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, by their paths in it."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from grader.course.course import Course
 from grader.course.stubs import make_stub
 from grader.errors import GraderError
 from grader.grading.confined_grader import ConfinedGrader, why_not_here
+from grader.grading.programs import solutions
 from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
@@ -33,19 +34,16 @@ def confined_proof(course: Course, name: str, workers: WorkerSource, seed: int) 
 
 def _grade(course: Course, name: str, workers: WorkerSource, seed: int, proof: Proof) -> None:
     """Add to a proof what is wrong with the solution and the stub."""
-    solutions = {each: course[each].read("solution.py") for each in course.names}
+    files = solutions(course, name)
     with ConfinedGrader(course, files_of(course).contents, [name], workers) as grader:
-        report = grader.grade(Submission("validate", solutions), [name], seed).report
-        stub = solutions | {name: make_stub(course[name])}
+        report = grader.grade(Submission("validate", files), [name], seed).report
+        stub = files | {name: make_stub(course[name])}
         of_stub = grader.grade(Submission("validate", stub), [name], seed).report
     proof.tests = sum(len(each.tests) for each in report.exercises)
     proof.problems += [
         f"reference/{name}/solution.py: fails {test.name}: {test.message} ({test.kind})"
         for test in wrong_tests(report)
     ]
-    if report.max_points != course[name].points:
-        says = f"its tests are worth {report.max_points} points, exercise.toml says "
-        proof.problems.append(f"reference/{name}/test_hidden.py: {says}{course[name].points}")
     if of_stub.points:
         says = f"the stub earns {of_stub.points} points"
         proof.problems.append(f"reference/{name}/test_hidden.py: {says}")

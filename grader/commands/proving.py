@@ -21,6 +21,7 @@ from grader.course.stubs import make_stub
 from grader.errors import CourseError, did_you_mean
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
+from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
 from grader.report import Diagnosis, Outcome, Report, clean
@@ -90,7 +91,7 @@ class Prover:
         self._note = note
         self.exercise, self.grader, self.seed, self._prices = exercise, grader, seed, prices
         course = grader.suite.course
-        self.solutions = {name: course[name].read("solution.py") for name in course.names}
+        self.solutions = solutions(course, exercise.name)
         self.solution = self.solutions[exercise.name]
         self.items = grader.suite.items.get(exercise.name, [])
         self.proof = Proof(exercise, tests=len(self.items))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import subprocess
@@ -15,6 +16,7 @@ from grader.commands import STANDBY
 from grader.commands.options import PROGRESS_VARIABLE
 
 END_OF_ERRORS = "\x04\n"  # the line behind the last one of a check that has an answer
+MAX_LINE = 4096  # characters of one line of errors; a longer one is read as several
 ReadErrors = Callable[[Iterable[str], str], str]
 
 
@@ -112,7 +114,8 @@ class _Waiting:
         with contextlib.suppress(OSError):  # it may have ended
             process.stdin.write(f"{msgspec.json.encode(order).decode()}\n")
             process.stdin.flush()
-        lines = itertools.takewhile(END_OF_ERRORS.__ne__, process.stderr)
+        pieces = iter(functools.partial(process.stderr.readline, MAX_LINE), "")
+        lines = itertools.takewhile(END_OF_ERRORS.__ne__, pieces)
         errors = read_errors(lines, order.exercise)
         if line := process.stdout.readline():
             answer = msgspec.json.decode(line, type=CheckAnswer)

@@ -172,8 +172,7 @@ def _probes(contents: Mapping[str, bytes]) -> dict[str, str]:
     packed = contents.get(f"{COPY}/{records.FILE}", b"")
     public = json.loads(contents.get(f"{COPY}/{PUBLIC_COURSE}", b'{"exercises": []}'))
     names = [exercise["name"] for exercise in public["exercises"]]
-    found = {
-        f"{COPY}/{records.FILE}: {name}/{records.PROBES}": records.probes_of(packed, name)
-        for name in names
+    return {
+        f"{COPY}/{records.FILE}: {name}/{records.PROBES}": text
+        for name, text in records.probes_of(packed, names).items()
     }
-    return {name: text for name, text in found.items() if text}

@@ -23,8 +23,14 @@ from msgspec import Struct
 from msgspec.structs import replace as replace_fields
 
 from grader.course import records
-from grader.course.course import PUBLIC_COURSE, Course, find_course, packaged_course
-from grader.errors import GraderError, RequestError
+from grader.course.course import (
+    PUBLIC_COURSE,
+    Course,
+    find_course,
+    load_public,
+    packaged_course,
+)
+from grader.errors import CourseError, GraderError, RequestError
 from grader.files import write_whole
 from grader.own_key import state_folder
 from grader.report import without_controls
@@ -110,8 +116,10 @@ def files_among(files: Mapping[str, bytes]) -> CourseFiles:
 
 def recognised(course: Course) -> Course:
     """Return a course as trusted if it is known here, and else without what a terminal obeys."""
-    if course.trusted or _is_known(course):
-        return replace(course, trusted=True)
+    if course.trusted:
+        return course
+    if (known := _known(course)) is not None:
+        return replace(known, trusted=True)
     return replace(
         course,
         title=without_controls(course.title),
@@ -147,20 +155,34 @@ def _without_controls(settings: S) -> S:
     return replace_fields(settings, **changed)
 
 
-def _is_known(course: Course) -> bool:
+def _known(course: Course) -> Course | None:
+    """Return a course if it is known here, else None.
+
+    Of a students' copy that is known by its contents, these bytes are all that counts from now on:
+    its files may be others a moment later.
+    """
     root = course.root.resolve()
     if root in _installed_roots() or (_is_recorded(FOLDERS, str(root)) and is_private(root)):
-        return True
-    with contextlib.suppress(RequestError):
+        return course
+    with contextlib.suppress(RequestError, CourseError):
         files = files_of(course)
         if files.left_out:
-            return False
+            return None
+        if course.suites == "public":
+            course = _as_read(course, files)
         if _is_recorded(CONTENTS, files.hash):
-            return True
+            return course
         if course.suites == "public" and _equals_installed(course, files):
             _record(CONTENTS, files.hash, "the installed course")  # to know it sooner
-            return True
-    return False
+            return course
+    return None
+
+
+def _as_read(course: Course, files: CourseFiles) -> Course:
+    """Return a students' copy as the bytes of its files say, which it keeps."""
+    data = files.contents.get(f"{COPY}/{PUBLIC_COURSE}", b"")
+    read = replace(load_public(course.root, data), contents=files.contents)
+    return read if read.chosen == course.chosen else read.choose(course.chosen)
 
 
 @functools.cache

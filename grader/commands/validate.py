@@ -25,6 +25,7 @@ from grader.course.course import (
 )
 from grader.course.stubs import make_stub
 from grader.errors import CourseError, RequestError
+from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
 from grader.sandbox.syntax import top_level_names
@@ -148,7 +149,6 @@ def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
 def public_suites(course: Course, zygote: Zygote, seed: int) -> list[str]:
     """Return what is wrong with the suites of a students' copy, which must be built."""
     public = load_public(course.root)
-    solutions = {name: course[name].read("solution.py") for name in course.names}
 
     def prove(grader: Grader) -> list[str]:
         problems = []
@@ -159,7 +159,7 @@ def public_suites(course: Course, zygote: Zygote, seed: int) -> list[str]:
                     f"{exercise.name}/test_public.py: its tests are worth {total} points, "
                     f"exercise.toml says {points}"
                 )
-            submission = Submission("validate", solutions)
+            submission = Submission("validate", solutions(course, exercise.name))
             report = grader.grade(submission, [exercise.name], seed).report
             problems += [
                 f"{exercise.name}/solution.py: fails {test.name} of test_public.py: {test.message}"

@@ -131,6 +131,10 @@ class Course:
     # Whether its code may run in the grader's own processes. One that was looked for, and not
     # named by whoever uses the grader, has to be recognised first.
     trusted: bool = True
+    # Of a copy that is known by its contents: the bytes that were compared, by their paths in it.
+    # Nothing else of it runs. They lie in the folder `held` while it grades.
+    contents: Mapping[str, bytes] | None = field(default=None, repr=False, compare=False)
+    held: Path | None = field(default=None, compare=False)
 
     @property
     def reference(self) -> Path:
@@ -141,6 +145,11 @@ class Course:
     def student_folder(self) -> Path:
         """The folder of the students."""
         return self.root / "exercises"
+
+    @property
+    def executed_folder(self) -> Path:
+        """The folder of what students have that is executed: theirs, unless a copy is held."""
+        return (self.held or self.root) / "exercises"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -195,7 +204,7 @@ class Course:
         """Return the file of the suite that grades an exercise of this course."""
         if self.suites == "hidden":
             return self.reference / name / "test_hidden.py"
-        return self.student_folder / "tests" / f"test_{name}.py"
+        return self.executed_folder / "tests" / f"test_{name}.py"
 
     def text(self, name: str) -> Path:
         """Return the file with the text that the suites of an exercise read, which few have."""
@@ -361,10 +370,13 @@ def load_course(root: Path, chosen: str = "") -> Course:
     return course.choose(chosen) if chosen else course
 
 
-def load_public(root: Path) -> Course:
-    """Return the students' course in `root`, whatever else is there; raises `CourseError`."""
+def load_public(root: Path, data: bytes | None = None) -> Course:
+    """Return the students' course in `root`, whatever else is there; raises `CourseError`.
+
+    `data` are the bytes of its `course.json`, if they were read before.
+    """
     try:
-        public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
+        public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse, data)
     except CourseError as error:
         raise CourseError(error.message, DOWNLOAD) from None
     for name in (name for each in public.exercises for name in (each.name, *each.requires)):

@@ -7,11 +7,12 @@ import io
 import zipfile
 from collections.abc import Iterable
 
+from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP
 
 FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
 PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
-MAX_BYTES = 64 * 1024**2  # of one part, unpacked
+MAX_BYTES = 64 * 1024**2  # of one part, unpacked; of all parts, where all are looked at
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -22,18 +23,32 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
     return archive.read(name)
 
 
-def probes_of(data: bytes, name: str) -> str:
-    """Return the probes of an exercise in the bytes of a file, as text; empty without any."""
-    return "".join(each.decode("utf-8", "replace") for each in _parts(data, name)[:1])
+def probes_of(data: bytes, names: Iterable[str]) -> dict[str, str]:
+    """Return the probes of exercises in the bytes of a file, as texts, of those that have any.
+
+    Raises `CourseError` if they are huge together.
+    """
+    parts = _parts(data, [f"{name}/{PROBES}" for name in names])
+    found = {place.rpartition("/")[0]: part for place, part in parts.items()}
+    return {name: part.decode("utf-8", "replace") for name, part in found.items() if part}
 
 
 def same_records(data: bytes, other: bytes, names: Iterable[str]) -> bool:
     """Return whether two files hold the same of some exercises, however they are packed."""
-    return all(_parts(data, name) == _parts(other, name) for name in names)
+    wanted = [f"{name}/{each}" for name in names for each in (PROBES, ANSWERS)]
+    return _parts(data, wanted) == _parts(other, wanted)
 
 
-def _parts(data: bytes, name: str) -> list[bytes]:
-    errors = (OSError, ValueError, KeyError, RuntimeError, NotImplementedError, *DAMAGED_ZIP)
+def _parts(data: bytes, wanted: Iterable[str]) -> dict[str, bytes]:
+    """Return the parts of a file by their places in it; none of a file that is damaged."""
+    found: dict[str, bytes] = {}
+    left = MAX_BYTES
+    errors = (OSError, ValueError, RuntimeError, NotImplementedError, *DAMAGED_ZIP)
     with contextlib.suppress(*errors), zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return [part(archive, f"{name}/{each}") for each in (PROBES, ANSWERS)]
-    return []
+        for place in wanted:
+            with contextlib.suppress(KeyError):
+                left -= archive.getinfo(place).file_size
+                if left < 0:
+                    raise CourseError(f"{FILE} is larger than {MAX_BYTES} bytes, unpacked")
+                found[place] = archive.read(place)
+    return found

@@ -63,29 +63,34 @@ def read_bytes(path: Path) -> bytes:
         raise CourseError(f"{path}: {error.strerror}") from None
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a file of a course; raises `CourseError` that names the file."""
+def read_text(path: Path, data: bytes | None = None) -> str:
+    """Return the text of a file of a course; raises `CourseError` that names the file.
+
+    `data` are its bytes, if they were read before.
+    """
     try:
-        text = read_bytes(path).decode("utf-8")
+        text = (read_bytes(path) if data is None else data).decode("utf-8")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise CourseError(f"{path}: not UTF-8 (byte {error.start})") from None
 
 
-def read_settings(path: Path, form: type[T], **added: Any) -> T:
+def read_settings(path: Path, form: type[T], data: bytes | None = None, **added: Any) -> T:
     """Read a TOML or JSON file into a struct; `added` fields come from elsewhere.
+
+    `data` are the bytes of the file, if they were read before.
 
     Raises `CourseError` that names the file, and the line or the key that is wrong.
     """
-    text = read_text(path)
+    text = read_text(path, data)
     try:
-        data = PARSERS[path.suffix](text)
+        parsed = PARSERS[path.suffix](text)
     except (ValueError, RecursionError) as error:
         raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
-    is_table = isinstance(data, dict)  # which JSON need not hold
-    if is_table and (known := sorted(added.keys() & data.keys())):
+    is_table = isinstance(parsed, dict)  # which JSON need not hold
+    if is_table and (known := sorted(added.keys() & parsed.keys())):
         raise CourseError(f"{path}: unknown key `{known[0]}`")
-    settings: T = convert(data | added if is_table and added else data, form, str(path))
+    settings: T = convert(parsed | added if is_table and added else parsed, form, str(path))
     return settings
 
 

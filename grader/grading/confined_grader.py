@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from grader.course.course import Course
+from grader.course.course import PUBLIC_COURSE, Course
 from grader.errors import CourseError, GraderError
 from grader.grading import confined_messages as messages
 from grader.grading.reporter import versions
-from grader.report import Person, Report, clean, without_controls
+from grader.report import ExerciseResult, Person, Report, clean, without_controls
 from grader.sandbox.confinement.layers import LAYERS
 from grader.sandbox.confinement.limits import MIB, Confinement
 from grader.sandbox.host.child import (
@@ -33,7 +33,7 @@ from grader.sandbox.host.child import (
     module_command,
 )
 from grader.sandbox.host.source import WorkerSource
-from grader.scratch import ScratchFolder
+from grader.scratch import ScratchFolder, fill
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -48,7 +48,11 @@ BEAT = 0.1  # seconds between two looks at whether somebody wants this to stop
 PIECE = MIB  # bytes that are received at once
 MAX_WORKERS = 8  # at the same time
 MAX_GRACE = 1.0  # seconds
-MAX_NUMBER = 2**53
+MAX_NUMBER = 2**53  # in a report
+MAX_TEXT = 2**16  # characters of one text in it
+MAX_LISTED = 1000  # things in one list of it
+MAX_NOTE = 120  # characters
+NOTE_SECONDS = 0.2  # between two notes on one exercise
 
 
 def why_not_here() -> str:
@@ -83,14 +87,12 @@ class ConfinedGrader:
         self._buffer = b""
         self._process: ChildProcess | None = None
         self._is_confined = False  # before that, it has not read the course
+        self._has_prepared = False
         self._scratch = ScratchFolder("course", outlived=True)  # it may be a teacher's
         root = Path(os.path.realpath(self._scratch.path))
         self._folder, self._private = root / "course", root / "private"
         try:
-            for name, data in files.items():
-                path = self._folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
+            fill(self._folder, files)
             self._start()
         except BaseException:
             self.close()
@@ -179,6 +181,7 @@ class ConfinedGrader:
     def _await(self, seconds: float, on_exercise: OnProgress) -> messages.Graded:
         """Do what the process asks for until it has graded; raises its failure."""
         end = time.monotonic() + seconds
+        noted: dict[str, float] = {}  # when each exercise had its last note
         while True:
             message = self._receive(end)
             match message:
@@ -196,9 +199,14 @@ class ConfinedGrader:
                     grace = min(max(grace, 0.0), MAX_GRACE)
                     self._send(messages.WorkerEnded(self.workers.reap(pid, grace)))
                 case messages.PrepareTraining():
-                    self.workers.prepare_training()
+                    if not self._has_prepared:
+                        self._has_prepared = True
+                        self.workers.prepare_training()
                 case messages.Note(name, text) if name in self._names:
-                    on_exercise(name, clean(text))
+                    now = time.monotonic()
+                    if now - noted.get(name, -NOTE_SECONDS) >= NOTE_SECONDS:  # others are dropped
+                        noted[name] = now
+                        on_exercise(name, " ".join(clean(text).split())[:MAX_NOTE])
                 case _:
                     raise self._broken("asked for what it may not have")
 
@@ -251,14 +259,18 @@ class ConfinedGrader:
     def _report(self, data: bytes, names: Sequence[str]) -> Report:
         """Return a report that the process has written, with nothing in it but what one holds."""
         try:
-            plain = self._cleaned(msgspec.json.decode(data))
-            report = msgspec.json.decode(msgspec.json.encode(plain), type=Report)
+            report = msgspec.json.decode(data, type=Report)  # which is bounded as `data` is
+            plain = self._cleaned(msgspec.to_builtins(report))
+            report = msgspec.convert(plain, Report)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise self._broken("gave no report") from None
         if [result.name for result in report.exercises] != list(names):
             raise self._broken("gave a report on something else")
+        for result in report.exercises:
+            self._check_points(result)
         return replace(
             report,
+            exercises=tuple(replace(result, adjustment=None) for result in report.exercises),
             suites=self._course.suites,
             versions=versions(),
             person=Person(),
@@ -269,17 +281,34 @@ class ConfinedGrader:
             mark=None,
         )
 
+    def _check_points(self, result: ExerciseResult) -> None:
+        """Raise `CourseError` unless the points of a result are such as its exercise has."""
+        worth = self._course[result.name].points
+        if result.max_points != worth:
+            hidden = self._course.suites == "hidden"
+            where = f"{result.name}/test_hidden.py" if hidden else f"tests/test_{result.name}.py"
+            says = f"its tests are worth {result.max_points} points, "
+            says += f"{'exercise.toml' if hidden else PUBLIC_COURSE} says {worth}"
+            raise CourseError(f"{where} of {self._course.root}: {says}", "grader validate")
+        parts = [(test.points, test.max_points) for test in result.tests]
+        parts += [(charge.points, worth) for charge in result.charges]
+        parts += [(result.points, worth), (result.given_back, worth)]
+        if not all(0 <= points <= most <= worth for points, most in parts):
+            raise self._broken("gave points that there are not")
+
     def _cleaned(self, value: Any) -> Any:
         match value:
-            case str():
+            case str() if len(value) <= MAX_TEXT:
                 return self._in_place(value)
-            case list():
+            case list() | tuple() if len(value) <= MAX_LISTED:
                 return [self._cleaned(each) for each in value]
-            case dict():
+            case dict() if len(value) <= MAX_LISTED:
                 return {self._in_place(key): self._cleaned(each) for key, each in value.items()}
-            case int() if abs(value) > MAX_NUMBER:
-                raise ValueError(f"{value} is no number of a report")
-        return value
+            case float() | None:
+                return value
+            case int() if abs(value) <= MAX_NUMBER:
+                return value
+        raise ValueError("that is more than a report has")
 
     def _in_place(self, text: str) -> str:
         """Return a text as it would be if the course had been read where it is."""

@@ -16,7 +16,7 @@ from grader.sandbox.control import Ended
 from grader.submissions.submission import Submission
 
 HEADER = struct.Struct(">I")  # before each message: its length in bytes
-MAX_MESSAGE = 16 * 1024**2  # bytes of one that the process sends
+MAX_MESSAGE = 4 * 1024**2  # bytes of one that the process sends, and 25 times that as objects
 PASSED = b"\0"  # the byte that a worker's socket comes with
 
 # --- to the process -------------------------------------------------------------------------------

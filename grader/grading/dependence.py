@@ -23,7 +23,7 @@ from grader.grading.compare import TOLERANCE
 from grader.grading.diagnosis.probes import Probe
 from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
-from grader.grading.programs import program
+from grader.grading.programs import program, solutions
 from grader.grading.recorded_calls import Call, Leaf, RecordingCode, layer_of, leaves_of
 from grader.report import ExerciseResult
 from grader.sandbox.host.proxies import Student
@@ -150,7 +150,7 @@ class Dependence:
         return False
 
     def _with(self, text: str) -> Program:
-        files = {name: self._course[name].read("solution.py") for name in self._course.names}
+        files = solutions(self._course, self._exercise.name)
         _, sources = program(self._course, self._exercise, {**files, self._exercise.name: text})
         return Program(sources)
 

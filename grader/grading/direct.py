@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,7 +39,7 @@ class DirectExaminer:
         self._submission: Path | None = config.getoption("submission")
         self._seed: int = config.getoption("grading_seed")
         self._find_course = functools.cache(find_course)
-        self._programs: dict[Path, Program] = {}
+        self._programs: dict[tuple[Path, str], Program] = {}
         self._trainings: dict[str, Trainings] = {}  # by exercise
 
     @contextlib.contextmanager
@@ -49,7 +49,7 @@ class DirectExaminer:
         course = self._find_course(suite.parent)
         name = course.exercise_of(suite)
         beside = course.reference if suite.parent.name == name else suite.parent.parent
-        program = self._program(self._submission or beside, course)
+        program = self._program(self._submission or beside, course, name)
         # As in a worker; nothing that a test draws depends on the tests before it.
         torch.default_generator.manual_seed(seed_of_worker(self._seed, name, item.name))
         with program.active():
@@ -59,17 +59,22 @@ class DirectExaminer:
     def reference(self, item: pytest.Item) -> ModuleType:
         """Return the reference solution's module for this test."""
         course = self._find_course(item.path.parent)
-        return self._program(course.reference, course).load(course.exercise_of(item.path))
+        name = course.exercise_of(item.path)
+        return self._program(course.reference, course, name).load(name)
 
     def rng(self, item: pytest.Item) -> Rng:
         """Return the source of this test's random inputs."""
         exercise = self._find_course(item.path.parent).exercise_of(item.path)
         return Rng(seed_of_test(self._seed, exercise, item.name))
 
-    def _program(self, folder: Path, course: Course) -> Program:
-        if folder not in self._programs:
-            self._programs[folder] = Program(files_in(folder, course))
-        return self._programs[folder]
+    def _program(self, folder: Path, course: Course, name: str) -> Program:
+        """Return the files of a folder as a program; of the course's own, what `name` requires."""
+        own = folder == course.reference
+        place = folder, name if own else ""
+        if place not in self._programs:
+            names = {name, *course.needed(name)} if own else course.names
+            self._programs[place] = Program(files_in(folder, names))
+        return self._programs[place]
 
 
 class DirectCode:
@@ -154,11 +159,11 @@ class DirectCode:
         return [frame_at(use, source.text, source.file) for use in uses] if source else []
 
 
-def files_in(folder: Path, course: Course) -> dict[str, Source]:
-    """Return the exercise files in `folder` by exercise name, under their real paths."""
+def files_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
+    """Return the files of some exercises in `folder` by exercise name, under their real paths."""
     return {
         name: Source(str(path), path.read_text("utf-8"))
-        for name in course.names
+        for name in names
         for path in (folder / name / "solution.py", folder / f"{name}.py")  # the second wins
         if path.is_file()
     }

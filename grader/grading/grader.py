@@ -31,6 +31,7 @@ from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
 from grader.grading.price import charged_once
 from grader.grading.probe_check import unasked, with_probes
+from grader.grading.programs import solutions
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.signatures import are_comparable, is_same_mistake
@@ -221,10 +222,7 @@ class Grader:
     @contextlib.contextmanager
     def _examining(self, exercise: Exercise, text: str, seed: int) -> Iterator[SandboxExaminer]:
         """Yield the examiner of a text of an exercise, with the course's solutions before it."""
-        needed = {
-            name: self.course[name].read("solution.py")
-            for name in self.course.needed(exercise.name)
-        }
+        needed = solutions(self.course, exercise.name)
         paths = {exercise.name: f"{exercise.name}{NOTEBOOK}"} if CELL in text else {}
         program = Submission("reference", {**needed, exercise.name: text}, paths)
         with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:

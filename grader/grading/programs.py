@@ -41,6 +41,15 @@ def program(
     return f"{exercise.name} on stand-ins", {**sources, **stand_ins}
 
 
+def solutions(course: Course, name: str) -> dict[str, str]:
+    """Return the solutions of an exercise and of those that it requires, by exercise name.
+
+    A program of the course's own holds no others: nobody may have reviewed these yet.
+    """
+    parts = {name, *course.needed(name)}
+    return {each: course[each].read("solution.py") for each in course.names if each in parts}
+
+
 class References(dict[str, ModuleType]):
     """The reference modules of a course by exercise name, loaded once each in this process."""
 
@@ -49,8 +58,7 @@ class References(dict[str, ModuleType]):
         self.course = course
 
     def __missing__(self, name: str) -> ModuleType:
-        files = {n: self.course[n].read("solution.py") for n in self.course.names}
-        _, sources = program(self.course, self.course[name], files)
+        _, sources = program(self.course, self.course[name], solutions(self.course, name))
         try:
             self[name] = Program(sources).load(name)
         except Exception as error:

@@ -5,15 +5,19 @@ Imports no torch at its top, so that a command can start what runs workers first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
-from grader.errors import InternalError
+from grader.errors import GraderError, InternalError
 from grader.files import STATE
 from grader.grading.seeds import PUBLIC_SEED, kept_seed
 from grader.sandbox.host.source import WorkerSource
+from grader.scratch import fill, scratch_folder
 
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
@@ -58,6 +62,27 @@ def with_grader(
     if probe_seed is None:
         hidden = keep and course.suites == "hidden"
         probe_seed = kept_seed(course.root / STATE / SEED_FILE) if hidden else PUBLIC_SEED
-    return collect_suites(
-        course, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, trainings))
-    )
+    with _held(course) as held:
+        return collect_suites(
+            held, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, trainings))
+        )
+
+
+@contextlib.contextmanager
+def _held(course: Course) -> Iterator[Course]:
+    """Yield a course that stays as it was when it was recognised, whatever becomes of its files.
+
+    Of one that is known by its contents, these very bytes are run, from a folder of our own.
+    """
+    if course.contents is None:
+        yield course
+        return
+    with scratch_folder("held") as folder:
+        held = Path(os.path.realpath(folder))
+        fill(held, course.contents)
+        try:
+            yield replace(course, held=held)
+        except GraderError as error:
+            message = error.message.replace(str(held), str(course.root))
+            error.message, error.args = message, (message,)
+            raise

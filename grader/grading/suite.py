@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -19,6 +20,7 @@ import torch
 from pytest_jsonreport.plugin import JSONReport
 
 from grader.course.course import Course
+from grader.course.settings import read_bytes
 from grader.errors import CourseError, GraderError, InternalError
 from grader.grading import plugin
 from grader.grading.environment import undisturbed
@@ -55,7 +57,8 @@ def collect_suites(course: Course, names: Sequence[str], body: Callable[[Suite],
     loop = _SessionLoop(lambda session: body(_suite(session, course, names)))
     paths = [str(course.suite(name)) for name in names]
     # Without the second option, pytest lists every folder above the course as well.
-    within = (f"--rootdir={course.root}", f"--confcutdir={course.root}")
+    root = course.held or course.root
+    within = (f"--rootdir={root}", f"--confcutdir={root}")
     arguments = [*PYTEST_ARGUMENTS, *within, *paths]
     try:
         with undisturbed():
@@ -92,6 +95,27 @@ def _said(error: BaseException, suite: Path) -> str:
     return f"{lines[-1] if lines else ''}{type(error).__name__}: {error}"
 
 
+class _SuiteModule(pytest.Module):
+    """A suite as its own text says, and nothing else.
+
+    pytest would import the packages around it first, and take bytecode that lies beside it.
+    """
+
+    def _getobj(self) -> ModuleType:
+        parts = self.path.relative_to(self.config.rootpath).with_suffix("").parts
+        module = ModuleType(".".join(parts))
+        module.__file__ = str(self.path)
+        code = compile(read_bytes(self.path), self.path, "exec", dont_inherit=True)
+        sys.modules[module.__name__] = module  # a dataclass looks for it there
+        try:
+            exec(code, vars(module))
+        except pytest.skip.Exception as error:
+            if error.allow_module_level:
+                raise
+            raise self.CollectError("pytest.skip is called outside of a test") from error
+        return module
+
+
 class _SessionLoop(Generic[T]):
     """A pytest plugin that replaces pytest's own test loop."""
 
@@ -105,6 +129,16 @@ class _SessionLoop(Generic[T]):
         """Keep pytest from printing; the results go into its JSON report."""
         config.pluginmanager.unregister(name="terminalreporter")
         config.option.json_report_omit = OMIT
+
+    def pytest_pycollect_makemodule(
+        self, module_path: Path, parent: pytest.Collector
+    ) -> pytest.Module:
+        """Collect a suite by its text alone."""
+        return _SuiteModule.from_parent(parent, path=module_path)
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Directory:
+        """Take every folder for a plain one: no `__init__.py` of a course is run."""
+        return pytest.Dir.from_parent(parent, path=path)
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: Any) -> None:
         """Keep the error of the first suite that does not collect."""

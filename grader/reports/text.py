@@ -96,7 +96,7 @@ def needs_fixing(result: ExerciseResult) -> bool:
 
 def bar(points: int, max_points: int) -> str:
     """Return points as a bar of `BAR` cells."""
-    cells = BAR * points // max_points if max_points else 0
+    cells = BAR * min(max(points, 0), max_points) // max_points if max_points > 0 else 0
     return style("█" * cells, fg="green") + style("░" * (BAR - cells), dim=True)
 
 
@@ -192,7 +192,7 @@ def _repeat(program: str) -> Iterator[str]:
     if program:
         yield "    a call that shows it, to repeat in the folder of your file:"
         for line in program.splitlines():
-            indent = " " * (2 + len(line) - len(line.lstrip()))
+            indent = " " * (2 + min(len(line) - len(line.lstrip()), WIDTH // 2))
             yield from textwrap.wrap(
                 line.strip(),
                 WIDTH,

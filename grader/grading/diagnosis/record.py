@@ -154,7 +154,7 @@ def packed(recorded: Mapping[str, Recorded]) -> bytes:
 
 def path_of(course: Course) -> Path:
     """Return the file of a course's records."""
-    return course.student_folder / records.FILE
+    return course.executed_folder / records.FILE
 
 
 def hashes_of_records(course: Course) -> dict[str, str]:

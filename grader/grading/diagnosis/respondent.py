@@ -21,7 +21,7 @@ from grader.grading.diagnosis.answers import Answer
 from grader.grading.diagnosis.probes import Probe, answer_of
 from grader.grading.diagnosis.repeat import repeat
 from grader.grading.direct import DirectCode
-from grader.grading.programs import program
+from grader.grading.programs import program, solutions
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
@@ -39,7 +39,7 @@ class Respondent:
         seed: int,
         answers: dict[str, Answer],
     ) -> None:
-        files = {name: course[name].read("solution.py") for name in course.names}
+        files = solutions(course, exercise.name)
         _, self._sources = program(course, exercise, {**files, exercise.name: text})
         self._exercise, self._seed, self.text = exercise, seed, text
         self._answers = answers  # by probe, from earlier
