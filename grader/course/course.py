@@ -28,7 +28,14 @@ from grader.course.policy import (
     check_names,
     make_policy,
 )
-from grader.course.settings import Count, Seconds, read_bytes, read_settings, read_text
+from grader.course.settings import (
+    Count,
+    Seconds,
+    decode_settings,
+    read_bytes,
+    read_settings,
+    read_text,
+)
 from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
@@ -363,20 +370,29 @@ def load_course(root: Path, chosen: str = "") -> Course:
 
 def load_public(root: Path) -> Course:
     """Return the students' course in `root`, whatever else is there; raises `CourseError`."""
+    path = root / "exercises" / PUBLIC_COURSE
     try:
-        public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse)
+        public = decode_public(read_bytes(path), path)
     except CourseError as error:
         raise CourseError(error.message, DOWNLOAD) from None
-    for name in (name for each in public.exercises for name in (each.name, *each.requires)):
-        if problem := spelling_problem(name):  # it names files
-            says = f"{root}: an exercise of this copy {problem}"
-            raise CourseError(says, DOWNLOAD)
     return Course(
         *(public.title, root, public.exercises, "public", public.points),
         mute_imports=public.mute_imports,
         lists=public.lists,
         chosen=public.chosen,
     )
+
+
+def decode_public(content: bytes, path: Path) -> PublicCourse:
+    """Return what the bytes of a `course.json` say, as it is run; raises `CourseError`."""
+    public = decode_settings(content, path, PublicCourse)
+    for name in (name for each in public.exercises for name in (each.name, *each.requires)):
+        if problem := spelling_problem(name):  # it names files
+            raise CourseError(f"{path}: an exercise of this copy {problem}")
+    names = [each.name for each in public.exercises]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise CourseError(f"{path}: two exercises are called `{twice[0]}`")
+    return public
 
 
 def _load_reference(root: Path) -> Course:

@@ -65,8 +65,12 @@ def read_bytes(path: Path) -> bytes:
 
 def read_text(path: Path) -> str:
     """Return the text of a file of a course; raises `CourseError` that names the file."""
+    return _text_of(read_bytes(path), path)
+
+
+def _text_of(data: bytes, path: Path) -> str:
     try:
-        text = read_bytes(path).decode("utf-8")
+        text = data.decode("utf-8")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise CourseError(f"{path}: not UTF-8 (byte {error.start})") from None
@@ -77,7 +81,12 @@ def read_settings(path: Path, form: type[T], **added: Any) -> T:
 
     Raises `CourseError` that names the file, and the line or the key that is wrong.
     """
-    text = read_text(path)
+    return decode_settings(read_bytes(path), path, form, **added)
+
+
+def decode_settings(content: bytes, path: Path, form: type[T], **added: Any) -> T:
+    """Do with the bytes of a file what `read_settings` does with the file."""
+    text = _text_of(content, path)
     try:
         data = PARSERS[path.suffix](text)
     except (ValueError, RecursionError) as error:
