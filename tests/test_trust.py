@@ -20,6 +20,7 @@ from grader.commands.standby_process import CheckOrder, Standby
 from grader.commands.trusted_courses import recognised, trust_folder
 from grader.course.course import find_course, load_course
 from grader.errors import RequestError
+from grader.grading.seeds import kept_seed
 from grader.own_key import state_folder
 
 NAME = "masked_softmax"
@@ -412,3 +413,245 @@ def test_where_nothing_confines_the_command_says_how_to_trust(
     assert (said.code, f"grader trust {clone}" in said.err) == (2, True)
     cli("trust", ".", "--yes")
     assert cli("check", NAME).code == 0
+
+
+# --- what a stranger's repository brings along ----------------------------------------------------
+
+
+@pytest.fixture
+def own(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A teaching repository of the user's own with one exercise, which has probes."""
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    assert "not trusted" not in cli("new", "centre").out
+    for path in (tmp_path / "own" / "reference").rglob("*.*"):
+        path.write_text(path.read_text().replace("TODO: ", ""))
+    return tmp_path / "own"
+
+
+def is_trusted(root: Path) -> bool:
+    return recognised(find_course(root)).trusted
+
+
+def records_with(root: Path, code: str, **more: str) -> None:
+    """Put code into the recorded probes of an exercise, and other files into their zip."""
+    path = root / "exercises" / "signatures.bin"
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["centre/probes.py"] += code.encode()
+    parts |= {name.replace("_", "/", 1) + ".py": text.encode() for name, text in more.items()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize("command", ["new", "import"])
+def test_a_course_that_begins_among_a_strangers_files_is_not_trusted(
+    command: str, clone: Path, cli: Cli
+) -> None:
+    notebook = clone.parent / "marked.ipynb"
+    mark = {"schema_version": 3, "grade": False, "locked": False, "task": False, "points": 2}
+    cells = [
+        ("code", "answer", True, "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n"
+         "    ### END SOLUTION\n"),
+        ("code", "test_answer", False, "assert double(2) == 4\n"),
+    ]  # fmt: skip
+    marked = [
+        {
+            "cell_type": kind,
+            "id": name.replace("_", "-"),
+            "source": text,
+            "outputs": [],
+            "execution_count": None,
+            "metadata": {
+                "nbgrader": {**mark, "grade_id": name, "solution": answer, "grade": not answer}
+            },
+        }
+        for kind, name, answer, text in cells
+    ]
+    notebook.write_text(
+        json.dumps({"cells": marked, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    )
+    arguments = {"new": ("new", "centre"), "import": ("import", "nbgrader", notebook)}[command]
+    for there in ("planted", ""):
+        root = clone.parent / f"{command}-{there}"
+        (root / "reference" / there).mkdir(parents=True)
+        said = cli(*arguments, "--course", root)
+        assert said.code == 0, said
+        assert (is_trusted(root), f"grader trust {root}   shows" in said.out) == (
+            not there,
+            bool(there),
+        )
+
+
+@pytest.mark.slow
+def test_probes_that_are_not_those_of_reference_are_stale_and_never_run(
+    own: Path, cli: Cli, attack: str, outside: Path
+) -> None:
+    assert cli("build").code == 0
+    for more in ({}, {"planted_probes": attack}):
+        records_with(own, "" if more else attack, **more)
+        said = cli("build", "--check")
+        assert (said.code, "stale: exercises/signatures.bin" in said.out) == (1, True)
+        assert "grader build" in cli("handout", "../students").err
+        said = cli("validate")
+        assert (said.code, "signatures.bin: not what `grader build`" in said.out) == (1, True)
+        assert not outside.exists()
+        assert cli("build").code == 0
+        assert outside.exists() is False
+        assert cli("build", "--check").code == 0
+    assert cli("handout", "../students").code == 0
+    handed_out = own.parent / "students" / "exercises" / "signatures.bin"
+    assert str(outside).encode() not in zipfile.ZipFile(handed_out).read("centre/probes.py")
+
+
+def test_an_exercise_without_probes_in_reference_gets_none_from_the_record(
+    own: Path, cli: Cli, attack: str
+) -> None:
+    (own / "exercises").mkdir()
+    (own / "reference" / "centre" / "probes.py").unlink()
+    with zipfile.ZipFile(own / "exercises" / "signatures.bin", "w") as archive:
+        archive.writestr("index.json", "{}")
+        archive.writestr("centre/probes.py", attack)
+        archive.writestr("centre/answers.msgpack", b"")
+    assert "stale: exercises/signatures.bin" in cli("build", "--check").out
+    cli("build")
+    with zipfile.ZipFile(own / "exercises" / "signatures.bin") as archive:
+        assert archive.namelist() == ["index.json"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "++__import__('os').getcwd()",
+        "--__import__('os').getcwd()",
+        f"x = 1;{' ' * 130}__import__('os').getcwd()",
+        "#\r__import__('os').getcwd()",
+    ],
+)
+def test_trust_shows_every_line_whole(line: str, clone: Path, cli: Cli) -> None:
+    in_public_test(clone, f"\n{line}\n")
+    said = cli("trust", ".", "--yes")
+    assert said.code == 0
+    assert "__import__('os').getcwd()" in said.out.replace("\n    ", "")
+
+
+def test_trust_shows_what_python_takes_for_a_comment(clone: Path, cli: Cli) -> None:
+    path = clone / "exercises" / "tests" / f"test_{NAME}.py"
+    first, second, *others = path.read_text().splitlines()
+    path.write_text("\n".join([f"{first}\u2028{second}", *others]))
+    assert "\\u2028" in cli("trust", ".", "--yes").out
+
+
+def test_trust_refuses_code_that_python_reads_in_another_encoding(clone: Path, cli: Cli) -> None:
+    path = clone / "exercises" / "tests" / f"test_{NAME}.py"
+    path.write_text(f"# coding: utf-7\n{path.read_text()}")
+    said = cli("trust", ".", "--yes")
+    assert (said.code, "is not in UTF-8" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("key", ["drawing", "draw\u0007ing", "\u0007example"])
+def test_trust_shows_the_settings_that_run(key: str, clone: Path, cli: Cli) -> None:
+    path = clone / "exercises" / "course.json"
+    public = json.loads(path.read_text())
+    (exercise,) = (each for each in public["exercises"] if each["name"] == NAME)
+    exercise.pop(key.replace("\u0007", ""), None)
+    exercise[key] = "import planted\n"
+    path.write_text(json.dumps(public))
+    said = cli("trust", ".", "--yes")
+    file = f"{key}.py".replace("\u0007", "")
+    assert f"exercises/course.json: {NAME}/{file}" in said.out, said
+    assert said.code == 0
+
+
+def test_a_copy_with_two_exercises_of_one_name_is_refused(clone: Path, cli: Cli) -> None:
+    path = clone / "exercises" / "course.json"
+    public = json.loads(path.read_text())
+    (exercise,) = (each for each in public["exercises"] if each["name"] == NAME)
+    public["exercises"].insert(0, exercise | {"drawing": "import planted\n"})
+    path.write_text(json.dumps(public))
+    for command in (("trust", ".", "--yes"), ("check", NAME)):
+        said = cli(*command)
+        assert (said.code, f"two exercises are called `{NAME}`" in said.err) == (2, True), said
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A teaching repository that is trusted as a folder, of a user who knows no other course."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    shutil.copytree(TINY, tmp_path / "tiny", ignore=shutil.ignore_patterns("__pycache__"))
+    assert trust_folder(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def make_writable(file: Path) -> None:
+    file.chmod(0o666)
+
+
+def make_writable_for_a_group(file: Path) -> None:
+    os.chown(file, -1, NOBODY)
+    file.chmod(0o664)
+
+
+def make_link(file: Path) -> None:
+    file.rename(file.parents[3] / "elsewhere.py")
+    file.symlink_to(file.parents[3] / "elsewhere.py")
+
+
+@pytest.mark.parametrize("open_", [make_writable, make_writable_for_a_group, make_link])
+@pytest.mark.parametrize(
+    "place", ["reference/scale/test_hidden.py", "exercises/tests/test_scale.py"]
+)
+def test_a_repository_with_a_file_that_others_may_write_is_known_by_its_contents_only(
+    open_: Callable[[Path], None], place: str, repository: Path, cli: Cli
+) -> None:
+    if open_ is make_writable_for_a_group and os.geteuid() != 0:
+        pytest.skip("needs another group")
+    (repository / "exercises" / "tests").mkdir(parents=True)
+    (repository / "exercises" / "tests" / "test_scale.py").write_text("")
+    assert cli("trust", repository).out.endswith("is trusted already\n")
+    open_(repository / place)
+    assert not is_trusted(repository)
+    if open_ is not make_link:
+        assert "as its files are now" in cli("trust", repository, "--yes").out
+        assert is_trusted(repository)
+    suite = repository / "reference" / "scale" / "test_public.py"
+    suite.write_text(suite.read_text() + "\n# an edit\n")
+    assert not is_trusted(repository)
+
+
+def test_another_folder_in_the_place_of_a_trusted_one_is_not_known(
+    repository: Path, cli: Cli
+) -> None:
+    assert is_trusted(repository)
+    shutil.rmtree(repository)
+    shutil.copytree(TINY, repository, ignore=shutil.ignore_patterns("__pycache__"))
+    assert not is_trusted(repository)
+    assert "also when its files change" in cli("trust", repository, "--yes").out
+    assert is_trusted(repository)
+
+
+def test_a_name_of_an_installed_course_and_of_a_folder_here_is_refused(
+    clone: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(TINY, tmp_path / "site" / "tiny_course")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    monkeypatch.chdir(tmp_path)
+    assert "scale" in cli("status", "--course", "tiny_course").out
+    shutil.copytree(clone, tmp_path / "tiny_course")
+    said = cli("status", "--course", "tiny_course")
+    assert (said.code, "--course ./tiny_course" in said.err) == (2, True)
+    assert NAME in cli("status", "--course", "./tiny_course").out
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("../../outside")])
+def test_a_seed_of_probes_is_read_and_written_through_no_pipe_and_no_link(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    (tmp_path / "copy" / ".grader").mkdir(parents=True)
+    (tmp_path / "outside").write_text("7")
+    path = tmp_path / "copy" / ".grader" / "probe-seed.txt"
+    make(path)
+    seed = kept_seed(path, tmp_path / "copy")
+    assert (seed != 7, kept_seed(path, tmp_path / "copy")) == (True, seed)
+    assert (tmp_path / "outside").read_text() == "7"

@@ -16,14 +16,7 @@ from grader.commands.students_files import students_texts
 from grader.commands.trusted_courses import trust_folder
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, load_course
 from grader.errors import RequestError
-from grader.grading.diagnosis.record import (
-    PROBES,
-    hash_of_sources,
-    hashes_of_records,
-    load_record,
-    packed,
-    path_of,
-)
+from grader.grading.diagnosis.record import load_record, outdated_records, packed, path_of
 from grader.trees import NotOpened, read_file, remove_file
 
 REMEDY = "ask whoever may write the course's folder to run this command there"
@@ -107,7 +100,7 @@ class BuildPlan:
 
 def plan_build(course: Course) -> BuildPlan:
     """Return what there is to do, so that `exercises/` is as the course is today."""
-    wanted, outdated = _generated(course), _outdated(course)
+    wanted, outdated = _generated(course), outdated_records(course)
     folder = course.student_folder
     wrong = {path for path, text in wanted.items() if _text(path, course) != text}
     patterns = ("*.py", "*.svg", "tests/*.py", "tests/*.txt", f"{NOTEBOOKS}/*.ipynb")
@@ -134,15 +127,6 @@ def _generated(course: Course) -> dict[Path, str]:
     course.refuse_unreviewed(course.names)  # its tests would run on every student's machine
     texts = students_texts(course)
     return {course.student_folder / name: text for name, text in texts.items()}
-
-
-def _outdated(course: Course) -> list[str]:
-    """Return the exercises whose recorded answers are missing, or not those of today's files."""
-    recorded = hashes_of_records(course)
-    with_probes = [name for name in course.names if (course[name].folder / PROBES).is_file()]
-    gone = recorded.keys() - set(with_probes)
-    found = [name for name in with_probes if recorded.get(name) != hash_of_sources(course, name)]
-    return [*found, *sorted(gone)]
 
 
 def _text(path: Path, course: Course) -> str | None:

@@ -23,7 +23,6 @@ from grader.commands.new import (
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
-from grader.commands.trusted_courses import trust_folder
 from grader.course.course import UNREVIEWED
 from grader.course.exercise_names import EXAMPLE
 from grader.errors import RequestError
@@ -132,7 +131,6 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
     made = templates("imported_files")
     if place.is_new:
         place.begin_course(points=sum(one.points for one in exercises))
-        trust_folder(place.reference.parent)
     for order, one in enumerate(exercises, start=place.order):
         values = {"name": one.implements[0], "test": one.first_test}
         texts = {
@@ -157,6 +155,7 @@ def _tell(imported: Imported, place: CoursePlace) -> None:
         click.echo("not carried over:")
         for line in imported.left:
             click.echo(f"  {line}")
+    place.tell_untrusted()
     names = " ".join(one.name for one in imported.exercises)
     click.echo(f"\n  grader validate {names}   lists what is left to do")
     click.echo(

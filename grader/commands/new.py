@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,6 @@ def new(name: str, root: Path | None) -> int:
     place.refuse_existing(name, "choose another name")
     if place.is_new:
         place.begin_course(points=4)
-        trust_folder(place.reference.parent)
     texts = {SETTINGS_FILE: settings_text(place.order, TITLE, 4, [name], STAGE)}
     for template in sorted(
         set(made.list_templates()) - {f"{COURSE_FILE}.j2", f"{SETTINGS_FILE}.j2"}
@@ -46,6 +46,7 @@ def new(name: str, root: Path | None) -> int:
         texts[template.removesuffix(".j2")] = text
     place.write(name, texts)
     click.echo(f"wrote {short_path(place.folder(name))}: its files are an example, to be replaced")
+    place.tell_untrusted()
     option = "" if root is None else f" --course {short_path(root)}"
     click.echo(f"\n  grader validate {name}{option}   lists what is left to do")
     return 0
@@ -85,6 +86,7 @@ class CoursePlace:
     reference: Path
     order: int  # of the next exercise
     is_new: bool  # whether the course begins with it
+    was_empty: bool = False  # whether nothing was in `reference` before
 
     def folder(self, name: str) -> Path:
         """Return the folder of an exercise."""
@@ -96,9 +98,20 @@ class CoursePlace:
             raise RequestError(f"{short_path(self.folder(name))} is there already", remedy)
 
     def begin_course(self, points: int) -> None:
-        """Write the course's own file."""
+        """Write the course's own file; the course is the user's if nothing was there before."""
         text = templates("new_files").get_template(f"{COURSE_FILE}.j2").render(points=points)
         self._write_file(self.reference / COURSE_FILE, text)
+        if self.was_empty:
+            trust_folder(self.reference.parent)
+
+    def tell_untrusted(self) -> None:
+        """Say how to trust a course that begins with files which were there before."""
+        if self.is_new and not self.was_empty:
+            folder = short_path(self.reference.parent)
+            click.echo(
+                f"{short_path(self.reference)} held other files before, so it is not trusted:"
+            )
+            click.echo(f"\n  grader trust {folder}   shows them, and asks once")
 
     def write(self, name: str, texts: Mapping[str, str]) -> None:
         """Write the files of an exercise."""
@@ -120,7 +133,11 @@ def find_place(root: Path | None) -> CoursePlace:
     except RequestError:
         course = None
     if course is None or (root is not None and course.root != root.absolute()):
-        return CoursePlace(folder / "reference", 1, is_new=True)
+        reference = folder / "reference"
+        was_empty = not os.path.lexists(reference) or (
+            not reference.is_symlink() and reference.is_dir() and not any(reference.iterdir())
+        )
+        return CoursePlace(reference, 1, is_new=True, was_empty=was_empty)
     if course.suites != "hidden":
         raise RequestError(f"{course.root} is a students' copy", ELSEWHERE)
     order = 1 + max((each.order for each in course.exercises), default=0)

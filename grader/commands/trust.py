@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import io
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import tokenize
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
+from msgspec import to_builtins
+from msgspec.structs import asdict
 
 from grader.commands.options import FOLDER, short_path
 from grader.commands.trusted_courses import (
@@ -26,15 +30,17 @@ from grader.course.course import (
     UNREVIEWED,
     Course,
     Exercise,
+    PublicCourse,
+    decode_public,
     find_course,
     packaged_course,
 )
 from grader.errors import GraderError, RequestError
 from grader.files import write_whole
-from grader.report import without_controls
 
-MAX_LINES, MAX_ALL_LINES, MAX_WIDTH = 30, 200, 110  # of the differences that are shown
+MAX_ROWS, MAX_ALL_ROWS, WIDTH = 30, 200, 110  # of the differences that are shown
 CODE_FIELDS = {"drawing": "drawing.py", "example": "example.py"}
+ENCODINGS = ("utf-8", "utf-8-sig")  # in which files are shown
 
 
 @click.command()
@@ -67,6 +73,7 @@ def trust(folder: Path, yes: bool) -> int:
     if files.left_out:
         problem = f"{', '.join(files.left_out[:3])}: a link, or no file that can be read"
         raise RequestError(problem, "replace it by the file itself")
+    _refuse_encodings(files)
     _show(files)
     if not yes and not _confirmed(short_path(root)):
         click.echo("nothing was changed: its code runs confined")
@@ -87,7 +94,7 @@ def _review(course: Course, imported: Sequence[Exercise], *, yes: bool) -> int:
     contents = files_of(course).contents
     for name, data in contents.items():
         if name.startswith(folders):
-            click.echo(f"imported {_line(name)} ({len(data.splitlines())} lines): read it")
+            click.echo(f"imported {_printable(name)} ({len(data.splitlines())} lines): read it")
     if not yes and not _confirmed(", ".join(each.name for each in imported)):
         click.echo("nothing was changed: its code runs confined")
         return 1
@@ -118,61 +125,87 @@ def _show(files: CourseFiles) -> None:
     removed = sum(name not in here for name in installed)
     changed = [name for name in here if name in installed and here[name] != installed[name]]
     for name in added:
-        lines = len(here[name].splitlines())
-        click.echo(f"added    {_line(name)} ({lines} lines)")
+        lines = here[name].count("\n") + (not here[name].endswith("\n"))
+        click.echo(f"added    {_printable(name)} ({lines} lines)")
     changed.sort(key=lambda name: not name.endswith(".py"))  # first what is run
-    left = MAX_ALL_LINES
+    left = MAX_ALL_ROWS
     for name in changed:
-        click.echo(f"changed  {_line(name)}")
-        difference = list(_difference(installed[name], here[name]))
-        shown = difference[: min(left, MAX_LINES)]
-        for line in shown:
-            click.echo(f"    {_line(line)}")
-        if more := len(difference) - len(shown):
-            click.echo(f"    … and {more} lines more: read the file itself")
-        left -= len(shown)
+        click.echo(f"changed  {_printable(name)}")
+        difference, rows = _difference(installed[name], here[name]), list[str]()
+        while difference and len(rows) < min(left, MAX_ROWS):
+            rows += _rows(
+                difference.pop(0)
+            )  # no line is cut: its end may be what is meant to be run
+        for row in rows:
+            click.echo(f"    {row}")
+        if difference:
+            click.echo(f"    … and {len(difference)} lines more: read the file itself")
+        left -= len(rows)
     if removed:
         click.echo(f"not here {removed} files of the installed course")
 
 
-def _difference(old: str, new: str) -> Iterator[str]:
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
-    return (line for line in lines if not line.startswith(("---", "+++")))
+def _difference(old: str, new: str) -> list[str]:
+    """Return the lines that differ; what only looks like the end of a line ends none in Python."""
+    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), n=1, lineterm="")
+    return list(itertools.islice(lines, 2, None))  # without the names of the two files
 
 
-def _line(text: str) -> str:
-    text = " ".join(without_controls(text).split("\n"))
-    return text if len(text) <= MAX_WIDTH else f"{text[:MAX_WIDTH]}…"
+def _rows(line: str) -> list[str]:
+    """Return a line as it is shown, wrapped."""
+    text = _printable(line)
+    return [text[start : start + WIDTH] for start in range(0, max(len(text), 1), WIDTH)]
+
+
+def _printable(text: str) -> str:
+    """Return a text with escapes for what would not be seen, or would change what is seen."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in text.expandtabs(4)
+    )
+
+
+def _refuse_encodings(files: CourseFiles) -> None:
+    """Raise `RequestError` if Python would read a file as another text than the one shown here."""
+    for name, data in files.contents.items():
+        if name.endswith(".py"):
+            try:
+                encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+            except SyntaxError:
+                encoding = ""
+            if encoding not in ENCODINGS:
+                raise RequestError(f"{_printable(name)} is not in UTF-8", "save it in UTF-8")
 
 
 def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
     """Return what a course executes, as texts by name: also code inside of other files."""
     texts: dict[str, str] = {}
+    place, packed = f"{COPY}/{PUBLIC_COURSE}", f"{COPY}/{records.FILE}"
     for name, data in contents.items():
-        if name == f"{COPY}/{PUBLIC_COURSE}":
-            public = json.loads(data)
-            for exercise in public["exercises"]:
-                for field, file in CODE_FIELDS.items():
-                    if text := exercise.pop(field, ""):
-                        texts[f"{name}: {exercise['name']}/{file}"] = text
-                texts[f"{name}: {exercise['name']}"] = _in_lines(exercise)
-            # Which exercises, and for how many points, runs nothing: a copy of a list has its own.
-            texts[name] = _in_lines({"mute_imports": public.get("mute_imports", "")})
-        elif name != f"{COPY}/{records.FILE}":
-            texts[name] = data.decode("utf-8", "replace").replace("\r\n", "\n")
-    return texts | _probes(contents)
+        if name not in (place, packed):
+            text = data.decode("utf-8", "replace")
+            texts[name] = text.replace("\r\n", "\n").replace("\r", "\n")
+    if place not in contents:
+        return texts
+    public = decode_public(contents[place], Path(place))  # as it will run, not as it is written
+    texts |= _settings(public, place)
+    probes = records.probes_of(contents.get(packed, b""), [each.name for each in public.exercises])
+    return texts | {f"{packed}: {name}/{records.PROBES}": text for name, text in probes.items()}
 
 
-def _in_lines(settings: Any) -> str:
-    return json.dumps(settings, indent=1, ensure_ascii=False)
+def _settings(public: PublicCourse, place: str) -> dict[str, str]:
+    """Return what `course.json` says of each exercise, and the code in it."""
+    # Which exercises, and for how many points, runs nothing: a copy of a list has its own.
+    texts = {place: _in_lines({"mute_imports": public.mute_imports})}
+    for exercise in public.exercises:
+        fields = asdict(exercise)
+        for field, file in CODE_FIELDS.items():
+            if text := fields.pop(field):
+                texts[f"{place}: {exercise.name}/{file}"] = text
+        del fields["folder"]  # which it cannot say
+        texts[f"{place}: {exercise.name}"] = _in_lines(fields)
+    return texts
 
 
-def _probes(contents: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the calls in the records, which are Python, by exercise."""
-    packed = contents.get(f"{COPY}/{records.FILE}", b"")
-    public = json.loads(contents.get(f"{COPY}/{PUBLIC_COURSE}", b'{"exercises": []}'))
-    names = [exercise["name"] for exercise in public["exercises"]]
-    return {
-        f"{COPY}/{records.FILE}: {name}/{records.PROBES}": text
-        for name, text in records.probes_of(packed, names).items()
-    }
+def _in_lines(settings: Mapping[str, object]) -> str:
+    return json.dumps(settings, indent=1, ensure_ascii=False, default=to_builtins)

@@ -13,7 +13,6 @@ import functools
 import hashlib
 import os
 import stat
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace as replace_fields
 
+from grader.commands.private_folders import identity_of, is_private
 from grader.course import records
 from grader.course.course import (
     PUBLIC_COURSE,
@@ -39,12 +39,12 @@ from grader.trees import NotOpened, read_file
 
 MAX_BYTES = 16 * 1024**2  # of one file of a course
 MAX_TOTAL = 64 * 1024**2
+MAX_RECORD = 16 * 1024  # of what is known of a folder
 COPY, TEACHING = "exercises", "reference"  # the folders of a course
 TESTS = f"{COPY}/tests/"
 CONTENTS, FOLDERS, TOLD = "courses", "folders", "told"  # in the state folder
 BINARY = ".bin"
 S = TypeVar("S", bound=Struct)
-OTHERS_MAY_WRITE = stat.S_IWOTH | stat.S_IWGRP
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _known(course: Course) -> Course | None:
     its files may be others a moment later.
     """
     root = course.root.resolve()
-    if root in _installed_roots() or (_is_recorded(FOLDERS, str(root)) and is_private(root)):
+    if root in _installed_roots() or _is_known_folder(root):
         return course
     with contextlib.suppress(RequestError, CourseError):
         files = files_of(course)
@@ -185,6 +185,20 @@ def _as_read(course: Course, files: CourseFiles) -> Course:
     return read if read.chosen == course.chosen else read.choose(course.chosen)
 
 
+def _is_known_folder(root: Path) -> bool:
+    """Return whether a folder is the one that is known by its place, and still the user's alone."""
+    with contextlib.suppress(RequestError, OSError, NotOpened):
+        path = _record_of(FOLDERS, str(root))
+        if _is_recorded(FOLDERS, str(root)):
+            said = read_file(path, path.parent, MAX_RECORD).decode("utf-8", "surrogateescape")
+            return said == _of_folder(root) and is_private(root)
+    return False
+
+
+def _of_folder(root: Path) -> str:
+    return f"{root}\n{identity_of(root)}\n"
+
+
 @functools.cache
 def _installed_roots() -> tuple[Path, ...]:
     """Return the folder of the installed course, and of the checkout that this grader runs in."""
@@ -200,9 +214,11 @@ def _equals_installed(course: Course, files: CourseFiles) -> bool:
         installed = packaged_course()
     except GraderError:
         return False
+    if len(course.names) != len({*course.names}):  # the first of a name runs
+        return False
     if not {*course.names} <= {*installed.names} or course.mute_imports != installed.mute_imports:
         return False
-    if any(course[name] != installed[name] for name in course.names):
+    if any(each != installed[each.name] for each in course.exercises):
         return False
     theirs = files_of(installed).contents
     tests = [f"{TESTS}test_{name}{end}" for name in course.names for end in (".py", ".txt")]
@@ -231,44 +247,12 @@ def trust_folder(root: Path) -> bool:
     root = root.resolve()
     if not is_private(root):
         return False
-    with contextlib.suppress(OSError):
-        _record(FOLDERS, str(root), str(root))
+    with contextlib.suppress(RequestError, OSError):
+        # In the place of what was known of another folder that had this path.
+        said = _of_folder(root).encode("utf-8", "surrogateescape")
+        write_whole(_record_of(FOLDERS, str(root)), said)
         return True
     return False
-
-
-def is_private(root: Path) -> bool:
-    """Return whether only the user can change what is in a folder, and which folder it is."""
-    if sys.platform == "win32":
-        return True
-    me = os.geteuid()
-    try:
-        for folder in root.parents:
-            found = folder.stat()
-            if found.st_uid not in (0, me) or (
-                _is_open(found) and not found.st_mode & stat.S_ISVTX
-            ):
-                return False
-        own = [root, *(root / name for name in (TEACHING, COPY) if (root / name).exists())]
-        for folder in filter(Path.is_dir, (root / TEACHING).glob("*")):
-            own.append(folder)
-        found_own = [folder.lstat() for folder in own]
-        files = [path.lstat() for path in (root / TEACHING).glob("**/*")]
-    except OSError:
-        return False
-    return not any(map(_is_open, found_own)) and all(
-        found.st_uid == me for found in (*found_own, *files)
-    )
-
-
-def _is_open(found: os.stat_result) -> bool:
-    """Return whether others than its owner may put things into a folder.
-
-    A group with the number of the owner is the owner's alone, as most systems make one.
-    """
-    writers = found.st_mode & OTHERS_MAY_WRITE
-    is_private_group = found.st_gid in (found.st_uid, 0)
-    return bool(writers & stat.S_IWOTH or (writers and not is_private_group))
 
 
 def first_note_on(course: Course) -> str:

@@ -28,7 +28,14 @@ from grader.course.policy import (
     check_names,
     make_policy,
 )
-from grader.course.settings import Count, Seconds, read_bytes, read_settings, read_text
+from grader.course.settings import (
+    Count,
+    Seconds,
+    decode_settings,
+    read_bytes,
+    read_settings,
+    read_text,
+)
 from grader.errors import CourseError, RequestError, did_you_mean
 
 SETTINGS = "reference/course.toml"
@@ -375,20 +382,29 @@ def load_public(root: Path, data: bytes | None = None) -> Course:
 
     `data` are the bytes of its `course.json`, if they were read before.
     """
+    path = root / "exercises" / PUBLIC_COURSE
     try:
-        public = read_settings(root / "exercises" / PUBLIC_COURSE, PublicCourse, data)
+        public = decode_public(read_bytes(path) if data is None else data, path)
     except CourseError as error:
         raise CourseError(error.message, DOWNLOAD) from None
-    for name in (name for each in public.exercises for name in (each.name, *each.requires)):
-        if problem := spelling_problem(name):  # it names files
-            says = f"{root}: an exercise of this copy {problem}"
-            raise CourseError(says, DOWNLOAD)
     return Course(
         *(public.title, root, public.exercises, "public", public.points),
         mute_imports=public.mute_imports,
         lists=public.lists,
         chosen=public.chosen,
     )
+
+
+def decode_public(content: bytes, path: Path) -> PublicCourse:
+    """Return what the bytes of a `course.json` say, as it is run; raises `CourseError`."""
+    public = decode_settings(content, path, PublicCourse)
+    for name in (name for each in public.exercises for name in (each.name, *each.requires)):
+        if problem := spelling_problem(name):  # it names files
+            raise CourseError(f"{path}: an exercise of this copy {problem}")
+    names = [each.name for each in public.exercises]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise CourseError(f"{path}: two exercises are called `{twice[0]}`")
+    return public
 
 
 def _load_reference(root: Path) -> Course:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ def course_at(place: str, *, insecure: bool = False) -> Iterator[Course]:
 
     Raises `RequestError` if there is none, and `CourseError` if it is wrong.
     """
+    _refuse_ambiguous(place)
     if is_address(place) or Path(place).is_file():
         data = _loaded(place, insecure=insecure)
         if is_bundle(data):
@@ -80,10 +82,31 @@ def _course(place: str) -> Course:
     """Return a course: the one in the folder that is named, one above it, or a package's."""
     if Path(place).is_dir():
         return course_in(Path(place).absolute())
-    found = next(filter(has_course, _folders_of_package(place)), None)
+    found = next(_courses_of_package(place), None)
     if found is None:
         raise RequestError(f"there is no course at {place}", ANOTHER)
     return load_course(found)
+
+
+def _refuse_ambiguous(place: str) -> None:
+    """Raise `RequestError` for a name of an installed course that a file or folder here has, too.
+
+    What is named is trusted, and whoever names a package need not know what lies here.
+    """
+    is_name = not any(sign in place for sign in (os.sep, os.altsep) if sign)
+    if not is_name or not place.strip(".") or not os.path.lexists(place):
+        return
+    here = Path(place).resolve()
+    if any(
+        here not in (each, *each.parents) for each in map(Path.resolve, _courses_of_package(place))
+    ):
+        problem = f"`{place}` is an installed course, and something else in this folder"
+        remedy = f"--course {os.path.join(os.curdir, place)}   is what is in this folder"
+        raise RequestError(problem, remedy)
+
+
+def _courses_of_package(name: str) -> Iterator[Path]:
+    return filter(has_course, _folders_of_package(name))
 
 
 def _folders_of_package(name: str) -> Iterator[Path]:

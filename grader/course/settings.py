@@ -63,26 +63,30 @@ def read_bytes(path: Path) -> bytes:
         raise CourseError(f"{path}: {error.strerror}") from None
 
 
-def read_text(path: Path, data: bytes | None = None) -> str:
-    """Return the text of a file of a course; raises `CourseError` that names the file.
+def read_text(path: Path) -> str:
+    """Return the text of a file of a course; raises `CourseError` that names the file."""
+    return _text_of(read_bytes(path), path)
 
-    `data` are its bytes, if they were read before.
-    """
+
+def _text_of(data: bytes, path: Path) -> str:
     try:
-        text = (read_bytes(path) if data is None else data).decode("utf-8")
+        text = data.decode("utf-8")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise CourseError(f"{path}: not UTF-8 (byte {error.start})") from None
 
 
-def read_settings(path: Path, form: type[T], data: bytes | None = None, **added: Any) -> T:
+def read_settings(path: Path, form: type[T], **added: Any) -> T:
     """Read a TOML or JSON file into a struct; `added` fields come from elsewhere.
-
-    `data` are the bytes of the file, if they were read before.
 
     Raises `CourseError` that names the file, and the line or the key that is wrong.
     """
-    text = read_text(path, data)
+    return decode_settings(read_bytes(path), path, form, **added)
+
+
+def decode_settings(content: bytes, path: Path, form: type[T], **added: Any) -> T:
+    """Do with the bytes of a file what `read_settings` does with the file."""
+    text = _text_of(content, path)
     try:
         parsed = PARSERS[path.suffix](text)
     except (ValueError, RecursionError) as error:

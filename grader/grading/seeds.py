@@ -13,7 +13,7 @@ import hmac
 import secrets
 from pathlib import Path
 
-from grader.files import write_whole
+from grader.trees import NotOpened, read_file, write_file
 
 SEED_BYTES = 6  # of a seed that people read and type
 PUBLIC_SEED = 0  # of the probes of a student's own check
@@ -27,13 +27,16 @@ def fresh_seed() -> int:
     return secrets.randbits(8 * SEED_BYTES)
 
 
-def kept_seed(path: Path) -> int:
-    """Return the seed in a file, or else a new one, which is kept there if that is possible."""
-    with contextlib.suppress(OSError, ValueError), path.open() as file:
-        return int(file.read(MAX_DIGITS))
+def kept_seed(path: Path, within: Path) -> int:
+    """Return the seed in a file, or else a new one, which is kept there if that is possible.
+
+    The folder `within` may be anybody's: the file is reached through no link in it.
+    """
+    with contextlib.suppress(OSError, ValueError, NotOpened):
+        return int(read_file(path, within, MAX_DIGITS))
     seed = fresh_seed()
-    with contextlib.suppress(OSError):
-        write_whole(path, str(seed))
+    with contextlib.suppress(OSError, NotOpened):
+        write_file(path, within, str(seed).encode())
     return seed
 
 

@@ -61,7 +61,8 @@ def with_grader(
     folder = course.root / STATE / "answers" if keep else answers
     if probe_seed is None:
         hidden = keep and course.suites == "hidden"
-        probe_seed = kept_seed(course.root / STATE / SEED_FILE) if hidden else PUBLIC_SEED
+        place = course.root / STATE / SEED_FILE
+        probe_seed = kept_seed(place, course.root) if hidden else PUBLIC_SEED
     with _held(course) as held:
         return collect_suites(
             held, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, trainings))

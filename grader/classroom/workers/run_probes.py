@@ -21,7 +21,7 @@ class RunProbes:
     """What a run keeps in a folder of results until it comes to its end; a context manager."""
 
     def __init__(self, results: Path) -> None:
-        self._folder = results / STATE / FOLDER
+        self._results, self._folder = results, results / STATE / FOLDER
 
     @property
     def answers(self) -> Path:
@@ -30,7 +30,7 @@ class RunProbes:
 
     def seed(self) -> int:
         """Return the seed of the run that was stopped, or else a new one."""
-        return kept_seed(self._folder / SEED)
+        return kept_seed(self._folder / SEED, self._results)
 
     def __enter__(self) -> RunProbes:
         return self

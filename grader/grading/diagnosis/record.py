@@ -166,8 +166,41 @@ def hashes_of_records(course: Course) -> dict[str, str]:
         return {}
 
 
+def outdated_records(course: Course) -> list[str]:
+    """Return the exercises of `reference/` whose records are missing, or not those of its files.
+
+    A record has the probes of `reference/`, whatever the index says: it may be anybody's.
+    """
+    recorded, probes = hashes_of_records(course), _probes_of_records(course)
+    own = {name: text for name in course.names if (text := own_probes(course, name)) is not None}
+    found = [
+        name
+        for name, text in own.items()
+        if recorded.get(name) != hash_of_sources(course, name) or probes.get(name) != text.encode()
+    ]
+    return [*found, *sorted((recorded.keys() | probes.keys()) - own.keys())]
+
+
+def own_probes(course: Course, name: str) -> str | None:
+    """Return the probes of an exercise in `reference/`; None if it has none."""
+    exercise = course[name]
+    return exercise.read(PROBES) if (exercise.folder / PROBES).is_file() else None
+
+
+def _probes_of_records(course: Course) -> dict[str, bytes]:
+    """Return all the probes in the file of records, by exercise; nothing if it is damaged."""
+    try:
+        with _opened(course) as archive:
+            parts = [name for name in archive.namelist() if name.endswith(f"/{PROBES}")]
+            return {name.removesuffix(f"/{PROBES}"): records.part(archive, name) for name in parts}
+    except (OSError, KeyError, *UNREADABLE):
+        return {}
+
+
 def load_record(course: Course, name: str) -> Recorded | None:
     """Return the record of an exercise; None if the course has none for it.
+
+    Where the course has a `reference/`, its probes alone are run, and a record of others is none.
 
     Raises `CourseError` if the file is damaged, or of another version.
     """
@@ -184,6 +217,8 @@ def load_record(course: Course, name: str) -> Recorded | None:
         raise CourseError(f"{path} cannot be read ({error})", remedy) from None
     if record.format != FORMAT:
         raise CourseError(f"{path} is of another version of the grader", remedy)
+    if course.suites == "hidden" and own_probes(course, name) != text:
+        return None
     return Recorded(text, record)
 
 
