@@ -64,7 +64,7 @@ def _like(name: str) -> Any:
     made = _MADE[name]
     if name == "reduce":
         # torch compares the signature with its own unless it is this one.
-        return lambda *args, **kwargs: made(*args, **kwargs)
+        return lambda *args, **kwargs: made(*args, **kwargs)  # noqa: PLW0108
     # A class, as before, but whose objects are plain generators.
     new = {"__new__": lambda cls, *args, **kwargs: made(*args, **kwargs), "__module__": "builtins"}
     return type(name, (), new)
@@ -117,9 +117,7 @@ def _dropwhile(predicate: Any, iterable: Iterable[Any], /) -> Iterator[Any]:
     yield from iterator
 
 
-def _accumulate(
-    iterable: Iterable[Any], func: Any = None, *, initial: Any = None
-) -> Iterator[Any]:
+def _accumulate(iterable: Iterable[Any], func: Any = None, *, initial: Any = None) -> Iterator[Any]:
     joined, iterator = operator.add if func is None else seen(func), iter(iterable)
     total = next(iterator, _NOTHING) if initial is None else initial
     if total is _NOTHING:

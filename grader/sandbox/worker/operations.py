@@ -42,8 +42,9 @@ THREADS = "unseen.threads"  # threads that are older than the call, outlive it, 
 # The functions that start threads. `threading` uses the last one since Python 3.13. They have other
 # names as well.
 THREAD_STARTERS = ("start_new_thread", "start_joinable_thread")
-HIDDEN_NS = 100_000  # of processor time that the threads of a call cannot account for
-THREAD_NS = 1_000_000  # of it, at most, that Python takes to start and end a thread
+HIDDEN_NS = 20_000  # of processor time that the threads of a call need not account for
+IS_EXACT = sys.platform == "linux"  # elsewhere processor time is counted in long ticks
+THREAD_NS = 500_000  # of it, at most, that Python takes to start and end a thread
 # The functions that switch on what Python calls for lines and calls.
 TRACE_SWITCHES = ("settrace", "setprofile")
 # Methods that call a function for each number of a tensor.
@@ -157,7 +158,8 @@ class OperationWatch:
         if counting is not None:
             counting.stop()
         self._hidden_ns += _process_ns() - _thread_ns()
-        if self._threads or _other_threads() or self._hidden_ns > self._excused_ns:
+        is_hidden = self._hidden_ns > self._excused_ns and IS_EXACT and not _own_threads
+        if self._threads or _other_threads() or is_hidden:
             self.counts[THREADS] += 1
 
     def note(self, name: str) -> None:
@@ -166,12 +168,11 @@ class OperationWatch:
 
     def in_thread(self) -> _Counting:
         """Return what counts the operations of another thread in the block."""
-        self._excused_ns += THREAD_NS
-        return _Counting(self, in_thread=True)
+        return _Counting(self)
 
-    def note_thread(self, ns: int) -> None:
-        """Note the processor time that a thread of the block took."""
-        self._excused_ns += ns
+    def end_thread(self) -> None:
+        """Note the processor time of the present thread, which ends."""
+        self._excused_ns += _thread_ns() + THREAD_NS
 
 
 class NameWatch:
@@ -221,16 +222,18 @@ class NameWatch:
         """Return what notes the calls of a thread in the block."""
         return ModeOnTop(_Names(self._called))
 
+    def end_thread(self) -> None:
+        """Note nothing of a thread that ends."""
+
 
 class _Counting:
     """The mode and the record of one thread; they report to a watch."""
 
-    def __init__(self, watch: OperationWatch, *, in_thread: bool = False) -> None:
+    def __init__(self, watch: OperationWatch) -> None:
         self._watch, self._record = watch, TorchRecord(memory=watch.memory)
         self._mode: ModeOnTop | None = None
         is_read = watch.lines or watch.kernels
         self._lines = LineCount("torch", lines=watch.lines) if is_read else None
-        self._in_thread = in_thread
 
     def start(self) -> None:
         if not self._record.start():
@@ -259,8 +262,6 @@ class _Counting:
     def stop(self) -> None:
         """End the record and add what it shows beyond the mode."""
         self.settle()
-        if self._in_thread:
-            self._watch.note_thread(_thread_ns())
         record, counts = self._record, self._watch.counts
         if not record.stop():
             return
@@ -324,7 +325,7 @@ class _Functions(TorchFunctionMode):
 
 def _are_plain(values: Collection[Any]) -> bool:
     """Return whether no code of the student runs while torch looks at the arguments of a call."""
-    return _IS_PLAIN([type(value) for value in values]) or all([_is_plain(v) for v in values])
+    return _IS_PLAIN([type(value) for value in values]) or all(_is_plain(v) for v in values)
 
 
 def _is_plain(value: Any) -> bool:
@@ -373,7 +374,8 @@ def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
     def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
         if not _active:
             return start(function, *rest, **options)
-        counting = _active[-1].in_thread()
+        watch = _active[-1]
+        counting = watch.in_thread()
 
         def counted(*args: Any, **kwargs: Any) -> Any:
             counting.start()
@@ -381,6 +383,7 @@ def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
                 return function(*args, **kwargs)
             finally:
                 counting.stop()
+                watch.end_thread()
 
         return start(counted, *rest, **options)
 
