@@ -55,7 +55,7 @@ NEVER_BY_HAND = (
     *("torch._inductor.decomposition.*", "torch._inductor.kernel.*", "torch.testing._*"),
     *("torch.masked", "torch.masked.*", "torch.sparse.softmax*", "torch.sparse.log_softmax*"),
     *("torch.onnx.ops*", "torch.onnx._*", "torch.ao.*", "torch.nn.attention*"),
-    *("torch.ops.*", "torch*flex_attention*", "torch.distributed.tensor*"),
+    *("torch.ops.*._*", "torch*flex_attention*", "torch.distributed.tensor*"),
 )
 
 
