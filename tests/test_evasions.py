@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from classroom import hand_in, report_of
 from commandline import Cli, Grade
+from remote_code import LIMITS, code_at
 
 from grader.course.course import Course
+from grader.errors import StudentFailure
+from grader.sandbox import wire
+from grader.sandbox.host.connection import Subject, WorkerConnection
+from grader.sandbox.host.proxies import RemoteCode, Student
 
 NORM = """
 import threading
@@ -340,3 +346,139 @@ def test_a_constructor_is_watched_like_any_call(
     (result,) = grade(tiny_course, {"scale": hidden}).exercises
     assert result.tests[0].kind == "Forbidden"
     assert "multiply does the work" in result.tests[0].message
+
+
+HIDDEN = """
+import _thread, ctypes, importlib, importlib.util, threading, time, torch
+from torch import nn
+from torch.nn import functional as F
+def within(module, name): return getattr(module, name[::-1])
+"""
+# Functions of torch that are written in Python, by names that no text shows: `f(x)` calls one.
+BY_OTHER_NAMES = {
+    "masked softmax": ("masked_softmax", "within(torch.masked, 'xamtfos')(x, -1, mask=x > 0)"),
+    "masked softmin": ("masked_softmax", "within(torch.masked, 'nimtfos')(x, -1, mask=x > 0)"),
+    "the mask of a Transformer": (
+        "causal_attention",
+        "within(nn, 'remrofsnarT').generate_square_subsequent_mask(len(x))",
+    ),
+    "the network of an encoder layer": (
+        "feed_forward",
+        "within(nn, 'reyaLredocnEremrofsnarT')(4, 2, 8)._ff_block(x)",
+    ),
+    "a distribution": (
+        "softmax_temperature",
+        "within(within(torch, 'snoitubirtsid'), 'lacirogetaC')(logits=x).entropy()",
+    ),
+    "a reference": (
+        "layer_norm",
+        "within(importlib.import_module('torch._re' + 'fs'), 'ezilamron_')(x, [1], 1e-5)[0]",
+    ),
+    "through a function of torch": (
+        "masked_softmax",
+        "torch.vmap(lambda r: within(torch.masked, 'xamtfos')(r, -1))(x)",
+    ),
+    "in a thread": (
+        "masked_softmax",
+        "out = []\n"
+        "    def work(): out.append(within(torch.masked, 'xamtfos')(x, -1))\n"
+        "    t = threading.Thread(target=work); t.start(); t.join(); return out[0]",
+    ),
+}
+THREADS = {  # ways to start a thread and to wait for it, as the body of `f`
+    "by its old name": "_thread.start_new(work, ()); lock.acquire()",
+    "by another module object": (
+        "spec = importlib.util.find_spec('_thread')\n"
+        "    other = importlib.util.module_from_spec(spec)\n"
+        "    other.start_new_thread(work, ()); lock.acquire()"
+    ),
+    "by what the function holds": (
+        "start = _thread.start_new_thread\n"
+        "    held = [c.cell_contents for c in getattr(start, '__closure__', None) or ()]\n"
+        "    (held or [start])[0](work, ()); lock.acquire()"
+    ),
+    "without Python": (
+        "call = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda _: work())\n"
+        "    thread = ctypes.c_void_p()\n"
+        "    library = ctypes.CDLL(None)\n"
+        "    library.pthread_create(ctypes.byref(thread), None, call, None)\n"
+        "    library.pthread_join(thread, None)"
+    ),
+}
+
+
+def run_watched(code: RemoteCode) -> None:
+    """Call `f` of some code as the check of code written by hand does."""
+    with code.watched("all"):
+        Student(code).f(torch.linspace(-1, 2, 12).view(3, 4))
+
+
+@pytest.mark.parametrize("way", BY_OTHER_NAMES)
+def test_what_torch_has_in_python_is_seen_when_it_runs(
+    way: str, course: Course, connection: WorkerConnection
+) -> None:
+    exercise, body = BY_OTHER_NAMES[way]
+    body = body if "return" in body else f"return {body}"
+    code = code_at(
+        connection, f"{HIDDEN}\ndef f(x):\n    {body}\n", forbidden=course[exercise].all_forbidden
+    )
+    with pytest.raises(StudentFailure, match="does the work that this exercise asks you to write"):
+        run_watched(code)
+
+
+@pytest.mark.parametrize("way", THREADS)
+def test_no_thread_is_hidden(way: str, course: Course, connection: WorkerConnection) -> None:
+    text = f"""{HIDDEN}
+def f(x):
+    out, lock = [], _thread.allocate_lock()
+    lock.acquire()
+    def work():
+        for _ in range(300): y = within(F, "mron_reyal")(x, x.shape[-1:])
+        out.append(y); lock.release()
+    {THREADS[way]}
+    time.sleep(0.02)
+    return out[0]
+"""
+    code = code_at(connection, text, forbidden=course["layer_norm"].all_forbidden)
+    with pytest.raises(StudentFailure, match=r"thread|does the work"):
+        run_watched(code)
+
+
+def test_what_a_stand_in_calls_is_not_the_students(
+    course: Course, connection: WorkerConnection
+) -> None:
+    stand_in = course["masked_softmax"].stand_in
+    assert stand_in is not None
+    own = (
+        "from masked_softmax import masked_softmax\ndef f(x): return masked_softmax(x[None], None)"
+    )
+    sources = {
+        "m": wire.Source("m.py", own),
+        "masked_softmax": wire.Source("masked_softmax.py", stand_in, own=False),
+    }
+    forbidden = course["self_attention"].all_forbidden
+    code = RemoteCode(connection, Subject("m", "m", sources, LIMITS, forbidden))
+    run_watched(code)
+    student_calls = own.replace("masked_softmax(x[None], None)", "torch.masked.softmax(x, -1)")
+    sources = {**sources, "m": wire.Source("m.py", f"import torch\n{student_calls}")}
+    code = RemoteCode(connection, Subject("m", "n", sources, LIMITS, forbidden))
+    with pytest.raises(StudentFailure, match="masked"):
+        run_watched(code)
+
+
+def test_ordinary_threads_and_modules_are_let_alone(
+    course: Course, connection: WorkerConnection
+) -> None:
+    text = f"""{HIDDEN}
+def f(x):
+    out = []
+    def work():
+        for _ in range(300): y = x.sin()
+        out.append(y)
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Dropout(0.1))
+    return model(x) + out[0].sum()
+"""
+    run_watched(code_at(connection, text, forbidden=course["layer_norm"].all_forbidden))

@@ -15,6 +15,7 @@ from grader.course.course import Course
 from grader.errors import Mismatch, StudentFailure
 from grader.grading.rng import Rng
 from grader.sandbox.host.connection import WorkerConnection
+from grader.sandbox.host.proxies import code_of
 from grader.testing import assert_vectorised
 
 START = """
@@ -55,6 +56,47 @@ LOOPS = {
     ),
     "in reduce": "return torch.tensor(reduce(operator.add, x[:, 0].tolist()))",
     "in filter": "return torch.tensor([*filter(math.isfinite, x[:, 0].tolist())])",
+    "in the base of map": (
+        "return torch.tensor([*(map.__base__ if map.__base__ is not object else map)"
+        "(math.sin, x[:, 0].tolist())])"
+    ),
+    "in the type of an object of map": (
+        "made = type(map(int, []))\n"
+        "    made = map if made is types.GeneratorType else made\n"
+        "    return torch.tensor([*made(math.sin, x[:, 0].tolist())])"
+    ),
+    "in starmap of another module": (
+        "import collections\n"
+        "    pairs = zip(x[:, 0].tolist(), x[:, 1].tolist())\n"
+        "    return torch.tensor([*collections._starmap(math.atan2, pairs)])"
+    ),
+    "in reduce of C": (
+        "import _functools\n"
+        "    return torch.tensor(_functools.reduce(operator.add, x[:, 0].tolist()))"
+    ),
+    "in what reduce holds": (
+        "held = [c.cell_contents for c in reduce.__closure__ or ()]\n"
+        "    own = [f for f in held if type(f) is type(len)]\n"
+        "    return torch.tensor((own or [reduce])[0](operator.add, x[:, 0].tolist()))"
+    ),
+    "in what np.frompyfunc holds": (
+        "made = np.frompyfunc\n"
+        "    held = [c.cell_contents for c in getattr(made, '__closure__', None) or ()]\n"
+        "    held += [v for n in ('__wrapped__', 'func') if (v := getattr(made, n, 0))]\n"
+        "    made = (held or [made])[0]\n"
+        "    return torch.from_numpy(made(math.sin, 1, 1)(x.numpy()).astype(float))"
+    ),
+    "in groupby": "return torch.tensor([*dict(itertools.groupby(x[:, 0].tolist(), math.sin))])",
+    "in a thread of an old name": (
+        "import _thread\n"
+        "    out, lock = [], _thread.allocate_lock()\n"
+        "    def work():\n"
+        "        for row in x.tolist(): out.append(sum(row))\n"
+        "        lock.release()\n"
+        "    lock.acquire(); _thread.start_new(work, ()); lock.acquire()\n"
+        "    import time; time.sleep(0.01)\n"
+        "    return torch.tensor(out)"
+    ),
     "in the sum of a tensor": "return sum(x)",
     "in while": (
         "out, n = [], 0\n"
@@ -164,7 +206,7 @@ CONSTANT = {
     "up to a size": "for n in range(90): out[n % len(x)] = math.sin(x[n % len(x)])",
 }
 # Ways to switch the watch off: the loop follows.
-OFF = {
+OFF: dict[str, str] = {
     "the trace": "sys.settrace(None)",
     "the trace for a while": (
         "trace = sys.gettrace(); sys.settrace(None); y = once(x); sys.settrace(trace); return y"
@@ -174,6 +216,11 @@ OFF = {
     "the trace of a frame": "sys._getframe().f_trace = None",
     "the lines of a frame": "sys._getframe().f_trace_lines = False",
 }
+OFF["the trace by what settrace holds"] = (
+    "held = [c.cell_contents for c in getattr(sys.settrace, '__closure__', None) or ()]\n"
+    "    trace = sys.gettrace(); (held or [sys.settrace])[0](None); y = once(x)\n"
+    "    (held or [sys.settrace])[0](trace); return y"
+)
 HIDDEN = re.compile("switched off what the grader watches|replace the Python loop")
 # Right code, with what may grow, or happen once.
 RIGHT = {
@@ -236,6 +283,34 @@ def test_switching_off_the_watch_is_seen(how: str, connection: WorkerConnection)
     loop = "return once(x)\ndef once(x): return torch.tensor([sum(row) for row in x.tolist()])"
     with pytest.raises((Mismatch, StudentFailure), match=HIDDEN):
         judged(connection, f"{OFF[how]}\n    {loop}")
+
+
+SAME = {  # what gives the same as in plain Python
+    "map": "[*map(pow, [1, 2, 3], [4, 5])], next(map(str, [7])), [*map(int, [])]",
+    "filter": "[*filter(None, [0, 1, '', 'a'])], [*filter(lambda v: v > 1, [1, 2, 3])]",
+    "filterfalse": "[*itertools.filterfalse(None, [0, 1])]",
+    "takewhile": "[*itertools.takewhile(lambda v: v < 2, [1, 2, 1])]",
+    "dropwhile": "[*itertools.dropwhile(lambda v: v < 2, [1, 2, 1])]",
+    "accumulate": (
+        "[*itertools.accumulate([1, 2, 3])], [*itertools.accumulate([], initial=5)],"
+        "[*itertools.accumulate([2, 3], operator.mul, initial=2)]"
+    ),
+    "groupby": (
+        "[(k, [*g]) for k, g in itertools.groupby('aabca')],"
+        "[k for k, g in itertools.groupby([1, 3, 2, 4, 5], key=lambda v: v % 2)],"
+        "[*itertools.groupby([])], [[*g][:1] for k, g in itertools.groupby([1, 1, 2])]"
+    ),
+    "reduce": "reduce(operator.add, [1, 2], 3), reduce(operator.add, ['a'])",
+}
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_what_calls_back_gives_what_python_gives(what: str, connection: WorkerConnection) -> None:
+    student: Any = student_at(connection, f"{START}\ndef f():\n    return repr(({SAME[what]},))\n")
+    space: dict[str, Any] = {}
+    exec(START, space)
+    with code_of(student).watched("work"):
+        assert student.f() == repr(eval(f"({SAME[what]},)", space))
 
 
 @pytest.mark.parametrize("how", RIGHT)

@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 from commandline import Grade
+from corpus.programs import load
 
 from grader.course.course import Course
 from grader.sandbox.cells import CELL
@@ -278,3 +279,43 @@ def test_sources_are_parsed_in_several_threads_at_once() -> None:
     text = f"x = {'(' * 30}1{')' * 30}\n" + "def f(a):\n    return [[[[[[a + 1]]]]]]\n" * 5
     with ThreadPoolExecutor(2) as threads:
         assert all(names == {"x", "f"} for names in threads.map(top_level_names, [text] * 60))
+
+
+BY_TORCH = {  # other ways of torch to do what an exercise asks for
+    "masked softmin": ("masked_softmax", "torch.masked.softmin(-X, -1, mask=m)"),
+    "masked log softmax": ("masked_softmax", "torch.masked.log_softmax(X, -1, mask=m)"),
+    "masked tensors": ("masked_softmax", "from torch.masked import masked_tensor"),
+    "a module of torch's own": ("masked_softmax", "from torch import masked as t\nt.softmin"),
+    "sparse softmax": ("masked_softmax", "torch.sparse.softmax(s, -1)"),
+    "a reference": ("layer_norm", "torch._refs._normalize(x, [1], 1e-5)"),
+    "a reference that is imported": ("layer_norm", "from torch._refs import _normalize as n"),
+    "flexible attention": (
+        "causal_attention",
+        "from torch._higher_order_ops.flex_attention import math_attention",
+    ),
+    "attention of onnx": ("multi_head_attention", "torch.onnx.ops.attention(q, k, v)"),
+    "a decomposition": ("layer_norm", "torch._decomp.decompositions.native_x(x)"),
+    "an operation": ("masked_softmax", "torch.ops.aten._safe_softmax(X, -1)"),
+}
+
+
+@pytest.mark.parametrize("way", BY_TORCH)
+def test_no_exercise_by_hand_may_use_the_inside_of_torch(way: str, course: Course) -> None:
+    exercise, text = BY_TORCH[way]
+    assert forbidden_calls(f"import torch\n{text}", "x.py", course[exercise].all_forbidden)
+
+
+def test_the_inside_of_torch_is_not_what_tensors_have(course: Course) -> None:
+    text = "import torch\nx.masked_fill(m, 0); torch.masked_select(x, m); torch._assert(1, 'x')\n"
+    for exercise in course.exercises:
+        assert forbidden_calls(text, "x.py", exercise.all_forbidden) == []
+
+
+@pytest.mark.slow
+def test_no_right_program_needs_the_inside_of_torch(course: Course) -> None:
+    found = {
+        program.place: uses
+        for program in load("right", "public")
+        if (uses := forbidden_calls(program.text, "x.py", course[program.exercise].all_forbidden))
+    }
+    assert found == {}

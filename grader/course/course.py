@@ -54,6 +54,17 @@ UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's cod
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # a folder with one of them has a course
 
+# Modules of torch that nobody needs for work written by hand: its internals compute the same work
+# under other names, and so do its masked tensors and what it has for other formats.
+NEVER_BY_HAND = (
+    *("torch._refs*", "torch._prims.*", "torch._decomp.*", "torch._higher_order_ops*"),
+    *("torch._meta_registrations.*", "torch._numpy*", "torch._C._nn.*"),
+    *("torch._inductor.decomposition.*", "torch._inductor.kernel.*", "torch.testing._*"),
+    *("torch.masked", "torch.masked.*", "torch.sparse.softmax*", "torch.sparse.log_softmax*"),
+    *("torch.onnx.ops*", "torch.onnx._*", "torch.ao.*", "torch.nn.attention*"),
+    *("torch.ops.*._*", "torch*flex_attention*", "torch.distributed.tensor*"),
+)
+
 
 class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What the training calls of an exercise may take: together, and the memory of each."""
@@ -94,6 +105,11 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     def read(self, file: str) -> str:
         """Return the text of a file in the exercise's folder; raises `CourseError`."""
         return read_text(self.folder / file)
+
+    @property
+    def all_forbidden(self) -> tuple[str, ...]:
+        """Patterns of all names that it forbids; one that forbids none forbids nothing."""
+        return (*self.forbidden, *NEVER_BY_HAND) if self.forbidden else ()
 
     @property
     def most_seconds(self) -> float:

@@ -53,7 +53,7 @@ class SandboxExaminer:
         self._references, self._course = references, references.course
         self.seed, self.on_report, self._keeps = seed, on_report, keeps
         self._trainings: dict[tuple[str, str], Trainings] = {}  # by program and exercise
-        self._forbidden = {name: self._course[name].forbidden for name in names}
+        self._forbidden = {name: self._course[name].all_forbidden for name in names}
         # Of exercises that are run on the student's own parts: what stand-ins replace of these.
         self.stood_in: dict[str, tuple[str, ...]] = {}
         self.naming_seed: int | None = None  # of the probes by which unnamed mistakes are compared
@@ -101,7 +101,7 @@ class SandboxExaminer:
             name,
             sources,
             limits,
-            exercise.forbidden,
+            exercise.all_forbidden,
             all_forbidden=self._forbidden,
             implements={each.name: each.implements for each in self._course.exercises},
             muted=self._course.mute_imports,

@@ -104,7 +104,9 @@ class Program(MetaPathFinder, Loader):
         module.__file__ = source.file
         module.__dict__["__builtins__"] = self._builtins
         if source.code:
-            exec(marshal.loads(source.code), module.__dict__)
+            code = marshal.loads(source.code)
+            _keep_codes(code)
+            exec(code, module.__dict__)
             return
         lines = source.text.splitlines(keepends=True)
         self._lines[source.file] = (len(source.text), None, lines, source.file)
@@ -120,6 +122,22 @@ class Program(MetaPathFinder, Loader):
             if source.file == frame.f_code.co_filename:
                 return bool(source.code) or frame.f_lineno in _guarded_lines(source.text)
         return True
+
+
+def is_stand_in(code: CodeType) -> bool:
+    """Return whether this is code of a stand-in, whatever its file is called."""
+    return id(code) in _stand_ins
+
+
+def _keep_codes(code: CodeType) -> None:
+    """Remember the code of a stand-in, and that of all functions and classes in it."""
+    _stand_ins[id(code)] = code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            _keep_codes(each)
+
+
+_stand_ins: dict[int, CodeType] = {}  # by id, which holds as long as the code is kept
 
 
 @functools.lru_cache(maxsize=512)

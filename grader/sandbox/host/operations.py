@@ -26,8 +26,8 @@ HIDING = {
         "torch's modes and compilers alone"
     ),
     "unseen.threads": (
-        "your code computes in a thread that is older than the call or outlives it; start and "
-        "join threads within the call, or use none"
+        "your code computes in a thread that is older than the call, outlives it, or is not one of "
+        "Python's; start and join threads of Python within the call, or use none"
     ),
 }
 

@@ -1,50 +1,53 @@
-"""Counting the Python code that runs: its lines, its calls, and what C functions call back.
+"""Counting the Python code that runs: its lines, its calls, and which functions of packages.
 
 It counts what runs, not what torch sees, so a loop over lists of numbers counts like any other.
-This module knows nothing of torch. Like every watch it lives in the process of the code that it
-watches: it notices the ways of Python to get around it, not code that rewrites it.
+Like every watch it lives in the process of the code that it watches: it notices the ways of Python
+to get around it, not code that rewrites it.
 """
 
 from __future__ import annotations
 
 import builtins
-import functools
-import itertools
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any
+
+from grader.sandbox.program import is_stand_in
+from grader.sandbox.worker.callbacks import CALLED
 
 Place = tuple[str, int]  # a file and a line of it, or one of the names below and 0
 CODE = ""  # how much code was called: it grows for code that is made for each size
 CALLED_BACK = "in C"  # calls of C functions by C functions, such as `map(math.sin, xs)`
 MAX_PLACES = 4096  # that are counted; code that runs in more of them is made in a loop
+MAX_CODES = 4096  # functions of packages that are remembered
+MAX_NAME = 200  # characters of the name of a function
+# Modules within which functions of a package are called to load another, or on tensors that hold
+# no numbers, as when torch compiles.
+NOT_RUN_FOR_ITSELF = {"importlib._bootstrap", "_frozen_importlib", "torch._subclasses.fake_tensor"}
 
 HOMES = (
     *(home + os.sep for home in (sys.prefix, sys.base_prefix)),
     *(os.path.realpath(home) + os.sep for home in (sys.prefix, sys.base_prefix)),
     *(str(Path(__file__).parents[2]) + os.sep, "<frozen "),
 )
-# What takes a function and calls it for each element, with the place and the name of the function.
-CALLING_BACK: tuple[tuple[ModuleType, tuple[str, ...], int, str], ...] = (
-    (builtins, ("map", "filter"), 0, ""),
-    (itertools, ("starmap", "filterfalse", "takewhile", "dropwhile"), 0, ""),
-    (itertools, ("accumulate",), 1, "func"),
-    (itertools, ("groupby",), 1, "key"),
-)
-NUMPYS = ("frompyfunc", "apply_along_axis", "apply_over_axes")
 
 
 class LineCount:
     """What one thread runs between `start` and `stop`, by place.
 
-    Code of installed packages does not count, but what it calls does.
+    Code of installed packages does not count, but what it calls does; `entered` names those of its
+    functions that the student's own code led to, if their names start with `package`. Without
+    `lines`, nothing else is noted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, package: str, *, lines: bool = True) -> None:
         self.counts: dict[Place, int] = {}
+        self.entered: set[str] = set()
+        self._package, self._has_lines = package, lines
+        self._known: dict[int, CodeType] = {}  # by id, which holds as long as the code is kept
         self._tracer: Any = None
         self._open = 0  # frames whose lines are counted, and which have not ended
         self._is_whole = True
@@ -65,7 +68,7 @@ class LineCount:
 
     def _on_call(self) -> Callable[[FrameType, str, Any], Any]:
         """Return the function that Python calls for each frame."""
-        counts = self.counts
+        counts, has_lines, entered = self.counts, self._has_lines, self._known
         known = counts.get
 
         def on_line(frame: FrameType, event: str, _: Any) -> Any:
@@ -82,14 +85,33 @@ class LineCount:
             code = frame.f_code
             # Only code that a program has loaded or made has builtins of its own.
             if _IS_INSTALLED[code.co_filename] and frame.f_builtins is _BUILTINS:
-                if code is _CALLED:
+                if code is CALLED:
                     counts[CALLED_BACK, 0] = known((CALLED_BACK, 0), 0) + 1
+                elif id(code) not in entered:
+                    self._enter(frame, code)
+                return None
+            if not has_lines:
                 return None
             counts[CODE, 0] = known((CODE, 0), 0) + len(code.co_code)
             self._open += 1
             return on_line
 
         return on_call
+
+    def _enter(self, frame: FrameType, code: CodeType) -> None:
+        """Note a function of a package, unless it runs for a stand-in, or while a module loads."""
+        module = frame.f_globals.get("__name__")
+        if type(module) is str and module.partition(".")[0] == self._package:
+            caller = frame.f_back
+            while caller is not None and _IS_INSTALLED[caller.f_code.co_filename]:
+                if caller.f_globals.get("__name__") in NOT_RUN_FOR_ITSELF:
+                    return
+                caller = caller.f_back
+            if caller is not None and is_stand_in(caller.f_code):
+                return
+            self.entered.add(f"{module}.{code.co_qualname}"[:MAX_NAME])
+        if len(self._known) < MAX_CODES:
+            self._known[id(code)] = code
 
 
 class _Installed(dict[str, bool]):
@@ -100,55 +122,6 @@ class _Installed(dict[str, bool]):
         if len(self) < MAX_PLACES:
             self[file] = found
         return found
-
-
-def _seen(function: Any) -> Any:
-    """Return a function whose calls are counted, whatever calls it."""
-    if not callable(function):
-        return function
-
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return called
-
-
-_CALLED = _seen(len).__code__
-
-
-def count_callbacks() -> None:
-    """Let the C functions that call a function for each element be seen; before any student code.
-
-    Python tells of no call that one C function makes of another.
-    """
-    for module, names, place, keyword in CALLING_BACK:
-        for name in names:
-            setattr(module, name, _calling_back(getattr(module, name), place, keyword))
-    reduce: Any = functools.reduce
-    # torch compares the signature with its own unless it is this one.
-    functools.reduce = lambda *args, **kwargs: reduce(*map(_seen, args[:1]), *args[1:], **kwargs)
-    for name, module in list(sys.modules.items()):
-        for function in NUMPYS if name.partition(".")[0] == "numpy" else ():
-            if function in vars(module):
-                setattr(module, function, _taking(getattr(module, function)))
-
-
-def _calling_back(kind: type, place: int, keyword: str) -> type:
-    """Return a type of iterators whose function is seen."""
-
-    def new(cls: type, *args: Any, **kwargs: Any) -> Any:
-        given = list(args)
-        given[place : place + 1] = [_seen(each) for each in given[place : place + 1]]
-        if keyword in kwargs:
-            kwargs[keyword] = _seen(kwargs[keyword])
-        return kind.__new__(cls, *given, **kwargs)
-
-    return type(kind.__name__, (kind,), {"__new__": new, "__module__": kind.__module__})
-
-
-def _taking(function: Any) -> Any:
-    """Return a function whose first argument is seen when it is called."""
-    return lambda called, *args, **kwargs: function(_seen(called), *args, **kwargs)
 
 
 _GET_TRACE, _SET_TRACE = sys.gettrace, sys.settrace

@@ -13,6 +13,7 @@ import functools
 import os
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -22,7 +23,8 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
-from grader.sandbox.worker.lines import LineCount, count_callbacks
+from grader.sandbox.worker.callbacks import count_callbacks, opaque
+from grader.sandbox.worker.lines import LineCount
 from grader.sandbox.worker.torch_modes import ModeOnTop
 from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 
@@ -30,18 +32,19 @@ from grader.sandbox.worker.torch_record import MARK, Marks, TorchRecord
 KERNELS = "aten."  # torch's own name of an operation that ran, also within another
 MADE = "made."  # with its shape: the largest tensor that a function returned
 PEAK = "peak.bytes"  # of tensors, the most at once beyond those from before the call
+ENTERED = "entered."  # with the full name in torch: a function written in Python that ran
 RAN = "ran."  # with a place as in `lines`: how often it ran
 UNSEEN = "unseen.operations"  # operations that ran where the modes were switched off
 CALLED_BACK = "unseen.callbacks"  # operations in code that a torch function called
 SWITCHED_OFF = "unseen.watch"  # the modes, the record or the count of lines were taken away
-THREADS = "unseen.threads"  # threads that are older than the call, or outlive it
+THREADS = "unseen.threads"  # threads that are older than the call, outlive it, or are hidden
 
-# The functions that start threads. `threading` uses the last one since Python 3.13.
-THREAD_STARTERS = (
-    (_thread, "start_new_thread"),
-    (threading, "_start_new_thread"),
-    (threading, "_start_joinable_thread"),
-)
+# The functions that start threads. `threading` uses the last one since Python 3.13. They have other
+# names as well.
+THREAD_STARTERS = ("start_new_thread", "start_joinable_thread")
+HIDDEN_NS = 20_000  # of processor time that the threads of a call need not account for
+IS_EXACT = sys.platform == "linux"  # elsewhere processor time is counted in long ticks
+THREAD_NS = 500_000  # of it, at most, that Python takes to start and end a thread
 # The functions that switch on what Python calls for lines and calls.
 TRACE_SWITCHES = ("settrace", "setprofile")
 # Methods that call a function for each number of a tensor.
@@ -97,6 +100,7 @@ class OperationWatch:
             not watch,
         )
         self._threads = 0
+        self._hidden_ns = self._excused_ns = 0  # of processor time that other threads took
         self._draws = False
         self._counting: _Counting | None = None
         self._largest, self._made = 1, dict[str, int]()
@@ -106,7 +110,7 @@ class OperationWatch:
         """The counts; of a call that made a module, all but those of drawing its weights."""
         if not self._draws:
             return {**self.counts, **self._made}
-        kept = (KERNELS, RAN, SWITCHED_OFF, THREADS)
+        kept = (KERNELS, RAN, ENTERED, SWITCHED_OFF, THREADS)
         return {n: c for n, c in self.counts.items() if n.startswith(kept)}
 
     def note_made(self, result: Any) -> None:
@@ -122,13 +126,16 @@ class OperationWatch:
         numbers, item_bytes = _NUMEL(tensor), _ITEM_BYTES(tensor)
         if numbers > self._largest and numbers * item_bytes <= _STORAGE(tensor).nbytes():
             self._largest = numbers
-            self._made = {MADE + "x".join(_MAP(str, _SIZE(tensor))): item_bytes}
+            self._made = {MADE + "x".join([str(n) for n in _SIZE(tensor)]): item_bytes}
 
     def __enter__(self) -> OperationWatch:
         if self._is_off:
             return self
         _prepare()
+        _SET_THREADS(1)  # of torch's own, which would take time of the processor as well
         self._threads = _other_threads()
+        self._excused_ns = HIDDEN_NS
+        self._hidden_ns = _thread_ns() - _process_ns()  # in this order, never too much in the end
         self._counting = _Counting(self)
         self._counting.start()
         _active.append(self)
@@ -150,7 +157,9 @@ class OperationWatch:
         counting, self._counting = self._counting, None
         if counting is not None:
             counting.stop()
-        if self._threads or _other_threads():
+        self._hidden_ns += _process_ns() - _thread_ns()
+        is_hidden = self._hidden_ns > self._excused_ns and IS_EXACT and not _own_threads
+        if self._threads or _other_threads() or is_hidden:
             self.counts[THREADS] += 1
 
     def note(self, name: str) -> None:
@@ -160,6 +169,10 @@ class OperationWatch:
     def in_thread(self) -> _Counting:
         """Return what counts the operations of another thread in the block."""
         return _Counting(self)
+
+    def end_thread(self) -> None:
+        """Note the processor time of the present thread, which ends."""
+        self._excused_ns += _thread_ns() + THREAD_NS
 
 
 class NameWatch:
@@ -209,6 +222,9 @@ class NameWatch:
         """Return what notes the calls of a thread in the block."""
         return ModeOnTop(_Names(self._called))
 
+    def end_thread(self) -> None:
+        """Note nothing of a thread that ends."""
+
 
 class _Counting:
     """The mode and the record of one thread; they report to a watch."""
@@ -216,7 +232,8 @@ class _Counting:
     def __init__(self, watch: OperationWatch) -> None:
         self._watch, self._record = watch, TorchRecord(memory=watch.memory)
         self._mode: ModeOnTop | None = None
-        self._lines = LineCount() if watch.lines else None
+        is_read = watch.lines or watch.kernels
+        self._lines = LineCount("torch", lines=watch.lines) if is_read else None
 
     def start(self) -> None:
         if not self._record.start():
@@ -236,6 +253,8 @@ class _Counting:
                 self._watch.counts[SWITCHED_OFF] += 1
             for (where, line), count in self._lines.counts.items():
                 self._watch.counts[f"{RAN}{where[-MAX_FILE:]}:{line}"] += count
+            for name in self._lines.entered:
+                self._watch.counts[ENTERED + name.partition(".")[2]] += 1
         if not mode.stop():
             self._watch.counts[SWITCHED_OFF] += 1
         self._record.end()
@@ -306,7 +325,7 @@ class _Functions(TorchFunctionMode):
 
 def _are_plain(values: Collection[Any]) -> bool:
     """Return whether no code of the student runs while torch looks at the arguments of a call."""
-    return _IS_PLAIN(_MAP(type, values)) or all(_MAP(_is_plain, values))
+    return _IS_PLAIN([type(value) for value in values]) or all(_is_plain(v) for v in values)
 
 
 def _is_plain(value: Any) -> bool:
@@ -328,9 +347,7 @@ def _prepare() -> None:
     count_callbacks()
     for name in TRACE_SWITCHES:
         setattr(sys, name, _noticing(getattr(sys, name)))
-    for module, name in THREAD_STARTERS:
-        if start := getattr(module, name, None):
-            setattr(module, name, _counting_start(start))
+    _count_starts()
     for owner in (torch._C._autograd, torch.autograd, torch.autograd.profiler_legacy):
         for name in ("_enable_record_function", "_disable_profiler_legacy"):
             if hasattr(owner, name):
@@ -341,13 +358,24 @@ def _prepare() -> None:
     overload._op_dk = property(_direct_kernel, _set_direct_kernel)
 
 
+def _count_starts() -> None:
+    """Let the threads that Python starts count, under whatever name a module has the starter."""
+    starts = [start for name in THREAD_STARTERS if (start := getattr(_thread, name, None))]
+    counting = [_counting_start(start) for start in starts]
+    for module in (_thread, threading):
+        for name, value in [*vars(module).items()]:
+            if type(value) is type(starts[0]) and value in starts:
+                setattr(module, name, counting[starts.index(value)])
+
+
 def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
     """Return `start`, a function that starts a thread, so that the thread counts too."""
 
     def counting_start(function: Callable[..., Any], *rest: Any, **options: Any) -> Any:
         if not _active:
             return start(function, *rest, **options)
-        counting = _active[-1].in_thread()
+        watch = _active[-1]
+        counting = watch.in_thread()
 
         def counted(*args: Any, **kwargs: Any) -> Any:
             counting.start()
@@ -355,10 +383,11 @@ def _counting_start(start: Callable[..., Any]) -> Callable[..., Any]:
                 return function(*args, **kwargs)
             finally:
                 counting.stop()
+                watch.end_thread()
 
         return start(counted, *rest, **options)
 
-    return counting_start
+    return opaque(counting_start)
 
 
 def _noticing(switch: Callable[..., Any]) -> Callable[..., Any]:
@@ -370,7 +399,7 @@ def _noticing(switch: Callable[..., Any]) -> Callable[..., Any]:
         _active[-1].note(SWITCHED_OFF)
         return []
 
-    return noticed
+    return opaque(noticed)
 
 
 def _naming_redispatch(redispatch: Callable[..., Any]) -> Callable[..., Any]:
@@ -378,7 +407,7 @@ def _naming_redispatch(redispatch: Callable[..., Any]) -> Callable[..., Any]:
         _note_inside(str(handle.schema().name))
         return redispatch(handle, *args, **kwargs)
 
-    return redispatch_boxed
+    return opaque(redispatch_boxed)
 
 
 def _direct_kernel(operation: OpOverload[Any, Any]) -> Callable[..., Any]:
@@ -401,10 +430,11 @@ def _note_inside(name: str) -> None:
         _active[-1].note(KERNELS + name.partition("::")[2].partition(".")[0])
 
 
-_MAP = map  # student code gets another one
 _RECORD = torch._C._autograd._enable_record_function
 _MARK = torch._C._profiler._RecordFunctionFast
 _IS_PLAIN = PLAIN_TYPES.issuperset
+_SET_THREADS = torch.set_num_threads
+_process_ns, _thread_ns = time.process_time_ns, time.thread_time_ns
 _PLAINLY = torch._C.DisableTorchFunctionSubclass
 _NUMEL, _SIZE, _ITEM_BYTES = Tensor.numel, Tensor.size, Tensor.element_size
 _STORAGE = Tensor.untyped_storage
