@@ -54,7 +54,7 @@ class DirectExaminer:
         torch.default_generator.manual_seed(seed_of_worker(self._seed, name, item.name))
         with program.active():
             trainings = self._trainings.setdefault(name, Trainings())
-            yield Student(DirectCode(program, name, course[name].all_forbidden, trainings))
+            yield Student(DirectCode(program, name, course[name].forbidden, trainings))
 
     def reference(self, item: pytest.Item) -> ModuleType:
         """Return the reference solution's module for this test."""

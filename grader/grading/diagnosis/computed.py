@@ -195,7 +195,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def _is_forbidden(self, fault: Fault) -> bool:
         try:
             text = fault.apply(self._solution)
-            return bool(forbidden_calls(text, "", self.exercise.all_forbidden))
+            return bool(forbidden_calls(text, "", self.exercise.forbidden))
         except Unsearchable:  # the same test reports a file that cannot be searched
             return True
 
