@@ -153,6 +153,14 @@ def test_the_smallest_serial_can_stand_in_the_environment(
     assert cli("status", "--course", tiny_copy).code == 0  # a folder has no serial
 
 
+def test_a_smallest_serial_that_is_set_and_empty_is_refused(
+    cli: Cli, bundled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADER_MIN_SERIAL", "")  # as a variable of CI that nobody has defined
+    said = cli("status", "--bundle", bundled)
+    assert (said.code, "GRADER_MIN_SERIAL is set, and empty" in said.err) == (2, True)
+
+
 def test_the_serial_of_a_new_bundle_is_larger_than_that_of_an_earlier_one(
     cli: Cli, key: str, tiny_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,6 +178,8 @@ def _course(context: click.Context, place: str | None) -> Course:
     if bundle := context.meta[BUNDLE]:
         if place:
             raise RequestError("a bundle is a whole course", "leave out --course")
+        if os.environ.get(SERIAL_VARIABLE) == "":  # a variable of CI that nobody has defined
+            raise RequestError(f"{SERIAL_VARIABLE} is set, and empty", f"unset {SERIAL_VARIABLE}")
         key_file, min_serial = context.meta[KEY], context.meta[MIN_SERIAL]
         opened = bundled_course(bundle, key_file, min_serial, insecure=insecure)
         course = context.with_resource(opened)
