@@ -100,6 +100,7 @@ class OperationWatch:
             not watch,
         )
         self._threads = 0
+        self.is_overflow = False  # whether the call ended because it called too deep
         self._hidden_ns = self._excused_ns = 0  # of processor time that other threads took
         self._draws = False
         self._counting: _Counting | None = None
@@ -150,9 +151,11 @@ class OperationWatch:
         if self._counting is not None:
             self._counting.settle()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: Any) -> None:
         if self._is_off:
             return
+        # Python drops a trace that cannot be called for lack of stack.
+        self.is_overflow = kind is not None and issubclass(kind, RecursionError)
         _active.remove(self)
         counting, self._counting = self._counting, None
         if counting is not None:
@@ -249,7 +252,7 @@ class _Counting:
             return
         mode, self._mode = self._mode, None
         if self._lines is not None:
-            if not self._lines.stop():
+            if not self._lines.stop() and not self._watch.is_overflow:
                 self._watch.counts[SWITCHED_OFF] += 1
             for (where, line), count in self._lines.counts.items():
                 self._watch.counts[f"{RAN}{where[-MAX_FILE:]}:{line}"] += count
