@@ -433,7 +433,7 @@ def f(x):
     out, lock = [], _thread.allocate_lock()
     lock.acquire()
     def work():
-        for _ in range(300): y = within(F, "mron_reyal")(x, x.shape[-1:])
+        for _ in range(5000): y = within(F, "mron_reyal")(x, x.shape[-1:])
         out.append(y); lock.release()
     {THREADS[way]}
     time.sleep(0.02)

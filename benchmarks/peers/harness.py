@@ -95,7 +95,7 @@ def check(exercise: str, test: str) -> None:
 
 
 def _program(exercise: str, *, own_parts: bool) -> Program:
-    files = {name: source.text for name, source in files_in(Path(), course()).items()}
+    files = {name: source.text for name, source in files_in(Path(), course().names).items()}
     stood_in = () if own_parts else None
     name, sources = program(course(), course()[exercise], files, stood_in=stood_in)
     if name not in _programs:
