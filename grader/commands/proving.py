@@ -24,7 +24,7 @@ from grader.grading.price import price_of
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
-from grader.report import Diagnosis, Outcome, Report, clean
+from grader.report import NO_COMPUTATION, Diagnosis, Outcome, Report, clean
 from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
@@ -205,7 +205,9 @@ class Prover:
         if report.points == report.max_points:
             self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
             return ""
-        wrong = [test.name for test in wrong_tests(report)]
+        # What falls because nothing is computed is no check that this mistake fails by itself.
+        failed = [test for test in wrong_tests(report) if test.kind != NO_COMPUTATION]
+        wrong = [test.name for test in failed]
         self.proof.caught += 1
         if len(wrong) == 1:
             self.proof.needed.setdefault(wrong[0], []).append(fault.name)

@@ -25,7 +25,7 @@ from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program, solutions
 from grader.grading.recorded_calls import Call, Leaf, RecordingCode, layer_of, leaves_of
-from grader.report import ExerciseResult
+from grader.report import NO_COMPUTATION, ExerciseResult
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
@@ -381,7 +381,7 @@ def without_computing(
     `lacking` says how each does not compute, and `asked` which functions each check asked for.
     """
     tests = tuple(
-        replace(test, outcome="failed", points=0, message=lacking[names[0]], kind="property")
+        replace(test, outcome="failed", points=0, message=lacking[names[0]], kind=NO_COMPUTATION)
         if test.outcome == "passed"
         and test.points
         and (names := sorted(asked.get((result.name, test.name), set()) & lacking.keys()))
