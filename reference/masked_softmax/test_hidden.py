@@ -52,7 +52,10 @@ def assert_lengths_count(student, X, lens):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The masking is written by hand, without a torch function that does all of it."""
+    """The masking is written by hand, without a torch function that does all of it.
+
+    Guards: the rule itself, whatever other checks see of a forbidden call.
+    """
     X, lens = rng.randn(BATCH, N_QUERIES, N_KEYS), lengths(2, 4)
     assert_written_by_hand(
         student,

@@ -68,7 +68,10 @@ def assert_own_softmax(student, *calls):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The softmax is written by hand, without a torch function that does all of it."""
+    """The softmax is written by hand, without a torch function that does all of it.
+
+    Guards: the rule itself, whatever other checks see of a forbidden call.
+    """
     calls = [functools.partial(getattr(student, name), argument_of(rng, name)) for name in EVERY]
     assert_written_by_hand(student, *calls)
     assert_own_softmax(student, *calls)

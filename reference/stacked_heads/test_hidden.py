@@ -65,7 +65,10 @@ def random_module(student, rng, **options):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The heads are your own modules, not a torch function that does all of it."""
+    """The heads are your own modules, not a torch function that does all of it.
+
+    Guards: the rule itself, whatever other checks see of a forbidden call.
+    """
     x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
 
     def made():
