@@ -169,7 +169,10 @@ def test_half_a_page_of_a_run_that_was_killed_is_cleared_away(
     cli: Cli, instant: Instant, forty: Path
 ) -> None:
     out = forty.parent / "out"
-    hand_in(out, {"reports/.4711.html": "<html", ".4711.csv": "subm", "reports/mine.txt": "keep"})
+    (killed := subprocess.Popen([sys.executable, "-c", ""])).wait()
+    draft = f".grader-{killed.pid}-{'0123456789abcdef'}"
+    pages = {f"reports/{draft}.html": "<html", f"{draft}.csv": "subm"}
+    hand_in(out, {**pages, "reports/mine.txt": "keep"})
     batch(cli, forty)
     assert [path.name for path in out.rglob(".*") if path.is_file()] == []
     assert (out / "reports" / "mine.txt").read_text() == "keep"

@@ -24,7 +24,7 @@ from grader.commands.options import OWN_COURSE
 from grader.course.course import Course, Exercise
 from grader.course.named import Named, load_named, save_named
 from grader.errors import RequestError, did_you_mean
-from grader.grading.naming import Member, confirmed_by
+from grader.grading.naming import GroupMember, confirmed_by
 from grader.report import MAX_MESSAGE, clean
 
 
@@ -88,7 +88,7 @@ def _found(standings: Standings, group: str) -> tuple[Exercise, Named]:
     """
     course, groups, members = standings.course, UnnamedGroups(standings.named), []
     nameless = UnnamedGroups()  # of those that look like it, if it was named without a program
-    alike: dict[str, list[Member]] = {}
+    alike: dict[str, list[GroupMember]] = {}
     for report, files in standings.everybody():
         with standings.ledger.review.errors_of(report.submission):
             for result in report.exercises:
@@ -96,7 +96,7 @@ def _found(standings: Standings, group: str) -> tuple[Exercise, Named]:
                 if diagnosis is None or not diagnosis.signature:
                     continue
                 signed = result.name, diagnosis.signature, diagnosis.secret
-                member = Member(result, files.get(result.name, ""))
+                member = GroupMember(result, files.get(result.name, ""))
                 if diagnosis.faults == (group,):
                     alike.setdefault(nameless.group(*signed), []).append(member)
                 elif not diagnosis.faults and groups.group(*signed) == group:

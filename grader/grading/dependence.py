@@ -24,7 +24,7 @@ from grader.grading.diagnosis.probes import Probe
 from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program, solutions
-from grader.grading.recorded_calls import Call, Leaf, RecordingCode, layer_of, leaves_of
+from grader.grading.recorded_calls import CallLeaf, RecordedCall, RecordingCode, layer_of, leaves_of
 from grader.report import NO_COMPUTATION, ExerciseResult
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
@@ -49,7 +49,7 @@ class Effects:
 class Amount:
     """What part of a result depends on each change of a leaf: the reference's and the code's."""
 
-    leaf: Leaf
+    leaf: CallLeaf
     expected: tuple[float, ...]
     found: tuple[float, ...]
 
@@ -76,11 +76,13 @@ class Amount:
 class Expected:
     """A recorded call, the reference's result, and the changes on which that depends."""
 
-    call: Call
+    call: RecordedCall
     result: Tensor
-    effects: tuple[tuple[Leaf, Effects], ...]
+    effects: tuple[tuple[CallLeaf, Effects], ...]
     any_effect: bool  # whether a change counts that shows in any number: of draws, whole numbers
-    turned: Call | None  # with the axes of its single input turned, if that does more than turn
+    turned: (
+        RecordedCall | None
+    )  # with the axes of its single input turned, if that does more than turn
 
 
 class Dependence:
@@ -99,12 +101,12 @@ class Dependence:
         self._program = self._with(exercise.read("solution.py"))
 
     @functools.cached_property
-    def _calls(self) -> dict[str, list[Call]]:
+    def _calls(self) -> dict[str, list[RecordedCall]]:
         """For each name some calls of several sizes, first that with the most to depend on.
 
         Last comes one in float32, for code that works in that alone.
         """
-        by_name: dict[str, dict[Any, Call]] = {}
+        by_name: dict[str, dict[Any, RecordedCall]] = {}
         with self._program.active(), _undisturbed_draws():
             for call in sorted(self._recorded(), key=lambda call: -len(call.leaves)):
                 by_name.setdefault(call.name, {}).setdefault(call.sizes, call)
@@ -154,7 +156,7 @@ class Dependence:
         _, sources = program(self._course, self._exercise, {**files, self._exercise.name: text})
         return Program(sources)
 
-    def _recorded(self) -> Iterator[Call]:
+    def _recorded(self) -> Iterator[RecordedCall]:
         """Yield the ordinary calls that the probes make of the reference."""
         code = RecordingCode(self._program, self._exercise.name, ())
         # Where models are trained, other probes than these may take long.
@@ -175,7 +177,7 @@ def _undisturbed_draws() -> Iterator[None]:
         torch.random.set_rng_state(state)
 
 
-def _expected(reference: Student, call: Call) -> Expected | None:
+def _expected(reference: Student, call: RecordedCall) -> Expected | None:
     """Return what the reference's result of a call depends on; None if that is nothing."""
     if (result := _try(reference, call)) is None:
         return None
@@ -185,7 +187,7 @@ def _expected(reference: Student, call: Call) -> Expected | None:
     found = []
     for leaf in leaves:
         works = [n for n, each in enumerate(leaf.changed) if _fits(reference, each, result)]
-        working = Leaf(
+        working = CallLeaf(
             *(leaf.name, leaf.kind, tuple(leaf.changed[n] for n in works)),
             tuple(leaf.axes[n] for n in works) if leaf.axes else (),
         )
@@ -198,7 +200,7 @@ def _expected(reference: Student, call: Call) -> Expected | None:
     return Expected(call, result, tuple(found), any_effect, turned)
 
 
-def _shaping(reference: Student, call: Call) -> list[str]:
+def _shaping(reference: Student, call: RecordedCall) -> list[str]:
     """Return the names of the options with which a module has other parameters."""
     found = []
     for name, value in (call.options or {}).items():
@@ -209,13 +211,13 @@ def _shaping(reference: Student, call: Call) -> list[str]:
     return found
 
 
-def _fits(reference: Student, call: Call, result: Tensor) -> bool:
+def _fits(reference: Student, call: RecordedCall, result: Tensor) -> bool:
     """Return whether a changed call works and returns as many numbers: more would tell nothing."""
     changed = _try(reference, call)
     return changed is not None and changed.shape == result.shape
 
 
-def _try(student: Student, call: Call) -> Tensor | None:
+def _try(student: Student, call: RecordedCall) -> Tensor | None:
     """Return the result of a call; None if the code fails. Raises `GraderError`."""
     try:
         return call.answer(student)
@@ -228,7 +230,7 @@ def _try(student: Student, call: Call) -> Tensor | None:
 def _effects(
     student: Student,
     result: Tensor,
-    leaf: Leaf,
+    leaf: CallLeaf,
     sizes: Sequence[float] = (),
     *,
     any_effect: bool,
@@ -260,7 +262,7 @@ def _differs(one: Tensor, other: Tensor) -> Tensor:
     return ~((one - other).abs() <= ROUNDING * (1 + other.abs())) & ~unknown & (one != other)
 
 
-def _turned(reference: Student, call: Call) -> Call | None:
+def _turned(reference: Student, call: RecordedCall) -> RecordedCall | None:
     """Return the call with the last axes of its single input turned, if the result is not."""
     tensors = [name for name, value in call.inputs.items() if isinstance(value, Tensor)]
     if len(tensors) != 1 or call.inputs[tensors[0]].ndim < 2:
@@ -269,7 +271,7 @@ def _turned(reference: Student, call: Call) -> Call | None:
     return None if _only_turns(reference, call, turned) is not False else turned
 
 
-def _only_turns(student: Student, call: Call, turned: Call) -> bool | None:
+def _only_turns(student: Student, call: RecordedCall, turned: RecordedCall) -> bool | None:
     """Return whether turning the input turns the result and does no more; None if it fails."""
     (name,) = (name for name, value in call.inputs.items() if isinstance(value, Tensor))
     shape = call.inputs[name].shape
@@ -319,12 +321,12 @@ def _lack(student: Student, expected: Expected, result: Tensor) -> str:
 
 
 def _found(
-    student: Student, expected: Expected, result: Tensor, leaf: Leaf, effects: Effects
+    student: Student, expected: Expected, result: Tensor, leaf: CallLeaf, effects: Effects
 ) -> Effects:
     return _effects(student, result, leaf, effects.sizes, any_effect=expected.any_effect)
 
 
-def _steady(student: Student, call: Call) -> Tensor | None:
+def _steady(student: Student, call: RecordedCall) -> Tensor | None:
     """Return the result of a call, with nan for the numbers that vary from call to call."""
     one, other = _try(student, call), _try(student, call)
     if one is None or other is None or one.shape != other.shape:
@@ -332,7 +334,7 @@ def _steady(student: Student, call: Call) -> Tensor | None:
     return one.masked_fill(_differs(one, other), torch.nan)
 
 
-def _comparable(student: Student, expected: Expected) -> list[tuple[Leaf, Effects]]:
+def _comparable(student: Student, expected: Expected) -> list[tuple[CallLeaf, Effects]]:
     """Return what the code's result can depend on: not layers that it has in another form."""
     call = expected.call
     if call.options is None:
@@ -353,7 +355,7 @@ def _is_same(one: Tensor, other: Tensor) -> bool:
     return bool(torch.isclose(one, other, relative, absolute, equal_nan=True).all())
 
 
-def _in_words(call: Call, amounts: Sequence[Amount]) -> str:
+def _in_words(call: RecordedCall, amounts: Sequence[Amount]) -> str:
     """Say of a function that does not compute how little its result depends on."""
     without = [f"`{each.leaf.name}`" for each in amounts if each.share == 0]
     says = []

@@ -48,14 +48,14 @@ def with_name(
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """One of those who made an unnamed mistake: the result, and the text of the exercise."""
 
     result: ExerciseResult
     text: str
 
 
-def confirmed_by(named: Named, members: Sequence[Member]) -> Named:
+def confirmed_by(named: Named, members: Sequence[GroupMember]) -> Named:
     """Return a named mistake with what confirms it in others: what its members did.
 
     They have the same answers. What most of them fail counts as its consequence: one who gives
@@ -77,7 +77,7 @@ def confirmed_by(named: Named, members: Sequence[Member]) -> Named:
     return msgspec.structs.replace(named, fails=fails, secrets=kept, program=program)
 
 
-def _secret_of(member: Member) -> str:
+def _secret_of(member: GroupMember) -> str:
     return member.result.diagnosis.secret if member.result.diagnosis else ""
 
 

@@ -28,7 +28,7 @@ Place = Sequence[Any]  # keys and indices that lead to a part of a structure
 
 
 @dataclass(frozen=True)
-class Call:
+class RecordedCall:
     """A call that can be repeated: of a function, or of a module that is made for it."""
 
     name: str
@@ -55,7 +55,7 @@ class Call:
         return tuple(tuple(value.shape) for value in values if isinstance(value, Tensor))
 
     @property
-    def in_float32(self) -> Call:
+    def in_float32(self) -> RecordedCall:
         """The same call with all floating-point numbers in float32."""
         inputs = {name: _in_float32(value) for name, value in self.inputs.items()}
         return replace(self, inputs=inputs, dtype=torch.float32)
@@ -83,7 +83,7 @@ class RecordingCode(DirectCode):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.calls: list[Call] = []
+        self.calls: list[RecordedCall] = []
         self._counts: dict[str, int] = {}
         self._seed = 0  # that was set last
 
@@ -123,7 +123,7 @@ class RecordingCode(DirectCode):
         inputs, named = _by_name(called, args, kwargs)
         self._counts[name] = self._counts.get(name, 0) + 1
         if inputs is not None and self._counts[name] <= MAX_CALLS:
-            self.calls.append(Call(name, inputs, self._seed, by_name=named, **more))
+            self.calls.append(RecordedCall(name, inputs, self._seed, by_name=named, **more))
 
 
 def _by_name(called: Any, args: Any, kwargs: Any) -> tuple[Values | None, frozenset[str]]:
@@ -193,16 +193,16 @@ def _numbers(result: Any) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Leaf:
+class CallLeaf:
     """Something that a result is computed from, and the calls with a part of it changed."""
 
     name: str
     kind: Kind
-    changed: tuple[Call, ...]
+    changed: tuple[RecordedCall, ...]
     axes: tuple[int, ...] = ()  # of a tensor: the axis along which each of the calls changes it
 
 
-def leaves_of(call: Call, shaping: Collection[str]) -> Iterator[Leaf]:
+def leaves_of(call: RecordedCall, shaping: Collection[str]) -> Iterator[CallLeaf]:
     """Yield what a call's result may depend on, each with the calls that change a part of it.
 
     Options that are `shaping` decide which parameters there are, which is no computation.
@@ -210,26 +210,26 @@ def leaves_of(call: Call, shaping: Collection[str]) -> Iterator[Leaf]:
     rng = torch.Generator().manual_seed(call.seed)
     for name, value in call.inputs.items():
 
-        def with_input(new: Any, name: str = name) -> Call:
+        def with_input(new: Any, name: str = name) -> RecordedCall:
             return replace(call, inputs={**call.inputs, name: new})
 
         yield from _leaf(name, value, with_input, rng, is_option=False)
     for name, value in (call.options or {}).items():
         if isinstance(value, bool | float) and name not in shaping:
 
-            def with_option(new: Any, name: str = name) -> Call:
+            def with_option(new: Any, name: str = name) -> RecordedCall:
                 return replace(call, options={**(call.options or {}), name: new})
 
             yield from _leaf(name, value, with_option, rng, is_option=True)
-    layers: dict[str, list[Call]] = {}
+    layers: dict[str, list[RecordedCall]] = {}
     for name, value in call.parameters.items():
         for row in range(min(len(value), MAX_ROWS)) if value.ndim else ():
             parameters = {**call.parameters, name: _noisy(value, 0, row, rng)}
             layers.setdefault(layer_of(name), []).append(replace(call, parameters=parameters))
     for name, changed in layers.items():
-        yield Leaf(name, "layer", tuple(changed))
+        yield CallLeaf(name, "layer", tuple(changed))
     seeds = tuple(replace(call, seed=call.seed + more) for more in (1, 2, 3))
-    yield Leaf("the seed", "seed", seeds)
+    yield CallLeaf("the seed", "seed", seeds)
 
 
 def layer_of(parameter: str) -> str:
@@ -240,8 +240,13 @@ def layer_of(parameter: str) -> str:
 
 
 def _leaf(
-    name: str, value: Any, changed: Callable[[Any], Call], rng: torch.Generator, *, is_option: bool
-) -> Iterator[Leaf]:
+    name: str,
+    value: Any,
+    changed: Callable[[Any], RecordedCall],
+    rng: torch.Generator,
+    *,
+    is_option: bool,
+) -> Iterator[CallLeaf]:
     """Yield the leaf that an argument is, if it is one that can be changed."""
     if isinstance(value, Tensor) and value.ndim and value.numel():
         places = [
@@ -251,20 +256,20 @@ def _leaf(
         ]
         calls = tuple(changed(_noisy(value, axis, index, rng)) for axis, index in places)
         kind: Kind = "input" if value.is_floating_point() else "whole"
-        yield Leaf(name, kind, calls, tuple(axis for axis, _ in places))
+        yield CallLeaf(name, kind, calls, tuple(axis for axis, _ in places))
     elif isinstance(value, bool):
-        yield Leaf(name, "option", (changed(not value),))
+        yield CallLeaf(name, "option", (changed(not value),))
     elif isinstance(value, float):
-        yield Leaf(name, "option", (changed(value * 1.5 + 0.1),))
+        yield CallLeaf(name, "option", (changed(value * 1.5 + 0.1),))
     elif isinstance(value, int) and not is_option:
-        yield Leaf(name, "whole", (changed(value + 1),))
+        yield CallLeaf(name, "whole", (changed(value + 1),))
     elif isinstance(value, dict | list | tuple):
         found = list(_places(value))
         for place in found:
             part = _at(value, place)
             if isinstance(part, Tensor):
 
-                def with_part(new: Any, place: Place = place) -> Call:
+                def with_part(new: Any, place: Place = place) -> RecordedCall:
                     return changed(_put(value, place, new))
 
                 yield from _leaf(name, part, with_part, rng, is_option=is_option)
@@ -274,7 +279,7 @@ def _leaf(
         )
         kind = "whole" if any(isinstance(_at(value, p), int) for p in numbers) else "input"
         if calls:
-            yield Leaf(name, kind, calls)
+            yield CallLeaf(name, kind, calls)
 
 
 def _noisy(value: Tensor, axis: int, index: int, rng: torch.Generator) -> Tensor:

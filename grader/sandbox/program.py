@@ -103,8 +103,10 @@ class Program(MetaPathFinder, Loader):
         source = self.sources[module.__name__]
         module.__file__ = source.file
         module.__dict__["__builtins__"] = self._builtins
-        if source.code:
-            code = marshal.loads(source.code)
+        if not source.own:
+            code = (
+                marshal.loads(source.code) if source.code else _compiled(source.text, source.file)
+            )
             _keep_codes(code)
             exec(code, module.__dict__)
             return

@@ -131,6 +131,10 @@ def test_any_size(student, reference, rng):
     assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
     alone = output_of(module, token[:1])
     assert_same(alone, twice[:1], "the output for one token alone", shape=(1, 1, D_OUT))
+    growing = made(student, state, context=CONTEXT)
+    output_of(growing, token)
+    after = output_of(growing, x)  # which a mask made for the first call does not fit
+    assert_same(after, output, "the output for a full context after a single token")
     state_of_one = same_weights(rng, d_out=1)
     narrow = in_float64(output_of(made(student, state_of_one, d_out=1, context=CONTEXT), x))
     found = tuple(narrow.shape)

@@ -167,6 +167,8 @@ def test_dtype(student, rng):
     state = own_parameters(student, rng)
     net, dropping = made(student, state), made(student, state, 0.5).train()
     x = rng.randn(BATCH, N_TOKENS, D_MODEL)
+    output = output_of(student.FeedForward(D_MODEL, D_FF), x.float())
+    assert_dtype(output, torch.float32, "the output of a new network for an x in float32")
     wide = in_float64(output_of(net, x))
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         name = str(dtype).removeprefix("torch.")
