@@ -9,6 +9,7 @@ Nothing is asserted; the table shows what was measured and the aim.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -262,6 +263,7 @@ def begin(what: str) -> None:
 
 def main() -> None:
     """Measure and print the table."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     torch.set_num_threads(1)
     whole = load_course(ROOT)
     course = whole.choose("core")

@@ -77,7 +77,8 @@ def measured() -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write the table into its page")
+    options = parser.parse_args()
     table = measured()
     print(table)
-    if parser.parse_args().write:
+    if options.write:
         keep(PAGE, "cores", table)

@@ -8,6 +8,7 @@ A page marks such a part with `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
 
 from __future__ import annotations
 
+import argparse
 import re
 import shutil
 import subprocess
@@ -130,17 +131,20 @@ def updated(page: str) -> str:
 
 def main() -> int:
     """Write or check every page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if one is old")
+    only_check = parser.parse_args().check
     stale = []
     for path in PAGES:
         text = path.read_text("utf-8")
         fresh = updated(text)
         if fresh != text:
             stale.append(path)
-            if "--check" not in sys.argv:
+            if not only_check:
                 path.write_text(fresh, "utf-8")
     for path in stale:
-        print(f"{'stale' if '--check' in sys.argv else 'wrote'}: {path.relative_to(ROOT)}")
-    return 1 if stale and "--check" in sys.argv else 0
+        print(f"{'stale' if only_check else 'wrote'}: {path.relative_to(ROOT)}")
+    return 1 if stale and only_check else 0
 
 
 if __name__ == "__main__":

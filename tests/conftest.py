@@ -22,6 +22,7 @@ from commandline import Cli, Grade, Said
 from feedback import Home
 from forty import STUDENTS, batch
 from regrading import RIGHT, TWICE
+from strangers import NAME, SOLUTION
 from warm import warm_popen
 
 import grader.classroom.workers.pool
@@ -258,6 +259,29 @@ def cli(
         return Said(code, captured.out, captured.err)
 
     return running
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """What no copy of a course may write."""
+    return tmp_path / "outside"
+
+
+@pytest.fixture
+def attack(outside: Path) -> str:
+    """Code that writes a file if it runs unconfined, and goes on."""
+    return f"\ntry:\n    open({str(outside)!r}, 'w').close()\nexcept OSError:\n    pass\n"
+
+
+@pytest.fixture
+def clone(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the course that another person has, with a right solution; the current folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    cli("init", tmp_path / "s017")
+    shutil.copy(SOLUTION, tmp_path / "s017" / "exercises" / f"{NAME}.py")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path / "s017")
+    return tmp_path / "s017"
 
 
 @pytest.fixture

@@ -65,6 +65,21 @@ def required(cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
     return handed_out(cli, tiny_copy, tmp_path / "required", "required")
 
 
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The key of the course, which is in the environment."""
+    monkeypatch.setenv(KEY_VARIABLE, key := new_key())
+    return key
+
+
+@pytest.fixture
+def bundle(key: str, cli: Cli, tiny_copy: Path, tmp_path: Path) -> Path:
+    """The tiny course under this key, at a path that a shell must not split."""
+    file = tmp_path / "a bundle"
+    assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
+    return file
+
+
 def handed_out(cli: Cli, course: Path, folder: Path, kind: str) -> Path:
     command = ("handout", folder, "--course", course, "--ci", kind)
     assert cli(*command).code == 0
@@ -261,20 +276,11 @@ def test_the_action_takes_names_and_further_arguments(
 
 @pytest.mark.slow
 def test_the_action_grades_with_a_bundle(
-    cli: Cli,
-    handed: Path,
-    tiny_copy: Path,
-    tiny_solution: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    handed: Path, bundle: Path, key: str, tiny_solution: str, tmp_path: Path
 ) -> None:
-    key = new_key()
-    monkeypatch.setenv(KEY_VARIABLE, key)
-    file = tmp_path / "a bundle"  # whose path is one word
-    assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
     (handed / "exercises" / "scale.py").write_text(tiny_solution)
     step = steps_of(ACTION)["Check"]
-    step["env"] |= {"BUNDLE": str(file), KEY_VARIABLE: key}
+    step["env"] |= {"BUNDLE": str(bundle), KEY_VARIABLE: key}
     summary = str(tmp_path / "summary.md")
     done = run_step(step, handed, GITHUB_STEP_SUMMARY=summary, RUNNER_TEMP=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -296,17 +302,9 @@ def test_the_action_installs_itself(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_required_workflow_grades_what_was_handed_in_with_the_bundle(
-    cli: Cli,
-    required: Path,
-    tiny_copy: Path,
-    tiny_solution: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    required: Path, bundle: Path, key: str, tiny_solution: str, tmp_path: Path
 ) -> None:
     """Whatever else a student has committed: modules, a settled result, tests that pass."""
-    monkeypatch.setenv(KEY_VARIABLE, key := new_key())
-    file = tmp_path / "course.bundle"
-    assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
     workspace, temporary = tmp_path / "workspace", tmp_path / "temporary"
     handed_in = workspace / "handed-in"
     shutil.copytree(required, handed_in)
@@ -318,7 +316,7 @@ def test_the_required_workflow_grades_what_was_handed_in_with_the_bundle(
         (handed_in / f"{name}.py").write_text("raise SystemExit('imported')\n")
     (handed_in / "report.html").symlink_to("/proc/self/environ")
     steps = {step.get("name"): step for step in jobs_steps(required / CI["github"])}
-    step = {**steps["Check"], "env": {KEY_VARIABLE: key, "BUNDLE": str(file)}}
+    step = {**steps["Check"], "env": {KEY_VARIABLE: key, "BUNDLE": str(bundle)}}
     done = run_step(
         *(step, workspace / step["working-directory"]),
         GITHUB_ACTIONS="true",
@@ -387,20 +385,13 @@ def test_the_job_for_gitlab_keeps_what_it_has_written_itself(
 
 @pytest.mark.slow
 def test_the_required_job_for_gitlab_takes_the_key_from_a_file(
-    cli: Cli,
-    required: Path,
-    tiny_copy: Path,
-    tiny_solution: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    required: Path, bundle: Path, key: str, tiny_solution: str, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, key := new_key())
-    file, key_file = tmp_path / "course.bundle", tmp_path / "key"
-    assert cli("bundle", "--out", file, "--course", tiny_copy).code == 0
+    key_file = tmp_path / "key"
     key_file.write_text(key)
     (required / "exercises" / "scale.py").write_text(tiny_solution)
     (required / "grader.py").write_text("raise SystemExit('imported')\n")
-    place = {"GRADER_COURSE_BUNDLE": str(file), KEY_VARIABLE: str(key_file)}
+    place = {"GRADER_COURSE_BUNDLE": str(bundle), KEY_VARIABLE: str(key_file)}
     done = run_gitlab_job(required, **place)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 / 8" in done.stdout

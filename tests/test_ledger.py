@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from classroom import TINY, Instant, hand_in, marks, report_of, rows
@@ -335,6 +335,16 @@ def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_proce
     assert batch(cli, tmp_path).code == 1
 
 
+@contextlib.contextmanager
+def locked_by_another(cli: Cli, folder: Path) -> Iterator[TextIO]:
+    """Grade a class, and lock what comes out as another grader would; yield the lock."""
+    hand_in(folder / "class", {"s001/scale.py": "# 3 points"})
+    batch(cli, folder)
+    with (folder / "out" / "ledger.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock
+
+
 @pytest.mark.parametrize(
     ("holder", "says"),
     [
@@ -346,14 +356,10 @@ def test_a_second_grader_is_told_who_is_at_work_and_the_lock_goes_with_its_proce
 def test_who_holds_the_lock_is_said_as_far_as_it_is_known(
     holder: str, says: str, cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
-    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
-    out = tmp_path / "out"
-    batch(cli, tmp_path)
-    with (out / "ledger.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked_by_another(cli, tmp_path) as lock:
         lock.write(holder)
         lock.flush()
-        said = cli("regrade", "--in", out, "--course", TINY)
+        said = cli("regrade", "--in", tmp_path / "out", "--course", TINY)
     assert said.code == 2
     assert says in said.err
 
@@ -361,14 +367,10 @@ def test_who_holds_the_lock_is_said_as_far_as_it_is_known(
 def test_a_grader_that_has_just_locked_the_folder_is_named(
     cli: Cli, instant: Instant, tmp_path: Path
 ) -> None:
-    hand_in(tmp_path / "class", {"s001/scale.py": "# 3 points"})
-    out = tmp_path / "out"
-    batch(cli, tmp_path)
-    with (out / "ledger.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        late = threading.Timer(0.1, lambda: (out / "ledger.lock").write_text("4711"))
+    with locked_by_another(cli, tmp_path) as lock:
+        late = threading.Timer(0.1, lambda: Path(lock.name).write_text("4711"))
         late.start()
-        said = cli("regrade", "--in", out, "--course", TINY)
+        said = cli("regrade", "--in", tmp_path / "out", "--course", TINY)
         late.join()
     assert "another grader, process 4711, is at work" in said.err
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from warm import run_warm
+from commandline import Said
+from warm import run_warm, warm_popen
 
 from grader.commands import GROUPS, commands
 from grader.course.course import Course
@@ -22,6 +23,18 @@ from grader.sandbox.host.zygote import Zygote
 ROOT = Path(__file__).parent.parent
 CONTEXT = click.Context(commands)
 COMMANDS = {name: commands.get_command(CONTEXT, name) for name in commands.list_commands(CONTEXT)}
+SCRIPTS = [
+    path
+    for place in (
+        "benchmarks/*",
+        "docs/build",
+        "tests/attacks/*",
+        "tests/corpus/*",
+        "tests/mutants/*",
+    )
+    for path in sorted(ROOT.glob(f"{place}.py"))
+    if '\nif __name__ == "__main__":' in path.read_text("utf-8")
+]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -178,3 +191,28 @@ def test_a_room_says_what_it_is_for_in_a_few_lines() -> None:
         doc = ast.get_docstring(ast.parse(init.read_text("utf-8")))
         assert doc, name
         assert len(doc.splitlines()) <= 6, name
+
+
+def start(script: Path, option: str) -> Said:
+    """Start a script, which must end soon; return what it said."""
+    command, pipe = [sys.executable, str(script), option], subprocess.PIPE
+    with warm_popen()(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as run:
+        try:
+            out, err = run.communicate(timeout=120)
+        finally:
+            run.kill()
+        return Said(run.returncode, out, err)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_script_prints_its_help_and_refuses_an_unknown_option(script: Path) -> None:
+    doc = ast.get_docstring(ast.parse(script.read_text("utf-8"))) or ""
+    said = start(script, "--help")
+    assert (said.code, said.out.startswith(f"usage: {script.name} ")) == (0, True), said
+    shown = "\n".join(re.findall(r"^    python .*", doc, re.MULTILINE))
+    assert set(re.findall(r"--[a-z-]+", shown)) <= set(re.findall(r"--[a-z-]+", said.out))
+    assert "".join(doc.splitlines()[0].split()) in "".join(said.out.split())
+    said = start(script, "--no-such-option")
+    assert (said.code, said.out) == (2, ""), said
+    assert "unrecognized arguments: --no-such-option" in said.err

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Cli
+from strangers import NAME, SOLUTION, suite_of
 
 from grader.commands import work
 from grader.commands.standby_process import CheckOrder, Standby
@@ -23,43 +24,14 @@ from grader.errors import RequestError
 from grader.grading.seeds import kept_seed
 from grader.own_key import state_folder
 
-NAME = "masked_softmax"
 ROOT = Path(__file__).parent.parent
-SOLUTION = ROOT / "reference" / NAME / "solution.py"
 TINY = ROOT / "tests" / "tiny"
 NOBODY = 65534
 SAID = "They run confined"
 
 
-@pytest.fixture
-def outside(tmp_path: Path) -> Path:
-    """What no copy of a course may write."""
-    return tmp_path / "outside"
-
-
-@pytest.fixture
-def attack(outside: Path) -> str:
-    """Code that writes a file wherever it runs, and goes on."""
-    return (
-        "\nimport os as _os\ntry:\n"
-        f"    open({str(outside)!r}, 'w').write('x')\n"
-        "except OSError:\n    pass\n"
-    )
-
-
-@pytest.fixture
-def clone(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the course that another person has, with a right solution; the current folder."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    cli("init", tmp_path / "s017")
-    shutil.copy(SOLUTION, tmp_path / "s017" / "exercises" / f"{NAME}.py")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    monkeypatch.chdir(tmp_path / "s017")
-    return tmp_path / "s017"
-
-
 def in_public_test(clone: Path, attack: str) -> None:
-    with (clone / "exercises" / "tests" / f"test_{NAME}.py").open("a") as file:
+    with suite_of(clone).open("a") as file:
         file.write(attack)
 
 

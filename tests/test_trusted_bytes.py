@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click import unstyle
 from commandline import Cli
+from strangers import NAME, suite_of
 
 from grader.commands import work
 from grader.commands.options import PROGRESS_VARIABLE
@@ -24,33 +25,8 @@ from grader.course.course import find_course
 from grader.jupyter import MAX_OTHERS, _show_notes
 from grader.reports.text import BAR, bar
 
-NAME = "masked_softmax"
 ROOT = Path(__file__).parent.parent
-SOLUTION = ROOT / "reference" / NAME / "solution.py"
 TINY = ROOT / "tests" / "tiny"
-
-
-@pytest.fixture
-def outside(tmp_path: Path) -> Path:
-    """What no copy of a course may write."""
-    return tmp_path / "outside"
-
-
-@pytest.fixture
-def attack(outside: Path) -> str:
-    """Code that writes a file, if it runs unconfined."""
-    return f"\ntry:\n    open({str(outside)!r}, 'w').close()\nexcept OSError:\n    pass\n"
-
-
-@pytest.fixture
-def clone(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the installed course that this user did not write; the current folder."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    cli("init", tmp_path / "s017")
-    shutil.copy(SOLUTION, tmp_path / "s017" / "exercises" / f"{NAME}.py")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    monkeypatch.chdir(tmp_path / "s017")
-    return tmp_path / "s017"
 
 
 @pytest.fixture
@@ -64,10 +40,6 @@ def in_own_process(*arguments: object) -> int:
     """Run a command where no pytest is around it, whose own importer would come first."""
     command = [sys.executable, "-P", "-m", "grader", *map(str, arguments)]
     return subprocess.run(command, check=False, capture_output=True).returncode
-
-
-def suite_of(clone: Path) -> Path:
-    return clone / "exercises" / "tests" / f"test_{NAME}.py"
 
 
 def forge_bytecode(suite: Path, attack: str) -> None:

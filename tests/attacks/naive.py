@@ -7,6 +7,7 @@ a program, this file is that interpreter.
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import contextlib
 import gc
@@ -255,5 +256,6 @@ def _grade(root: Path) -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     sys.path.insert(0, str(Path(__file__).parent.parent))
     _serve()

@@ -9,6 +9,7 @@ on, unless all programs are graded in the copy `--again`. The exit code is 1 if 
 
 from __future__ import annotations
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -65,16 +66,20 @@ def missed(here: Verdicts, there: Verdicts) -> list[str]:
 
 def main() -> int:
     """Measure and print; return 0 if the aims are met."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="keep the verdicts and the table")
+    parser.add_argument("--again", action="store_true", help="take no kept verdict of the copy")
+    options = parser.parse_args()
     course, programs = load_course(ROOT), load()
     with tempfile.TemporaryDirectory() as folder, Zygote() as zygote:
         in_copy = Judge(course, zygote, students_copy(course, Path(folder)))
-        here = in_copy.complete(programs, again="--again" in sys.argv)
+        here = in_copy.complete(programs, again=options.again)
         there = Judge(course, zygote).complete(programs)
     table = "\n".join(rows(here, there)) + "\n"
     print(table)
     problems = missed(here, there)
     print("\n".join(problems) or "all aims are met")
-    if "--write" in sys.argv:
+    if options.write:
         in_copy.keep(here)
         keep(ROOT / "docs" / "diagnosis.md", "copies", table)
     return 1 if problems else 0

@@ -8,6 +8,7 @@ that do, and examine a part of the others.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import sys
 import time
@@ -83,6 +84,7 @@ def _hash_of(course: Course, name: str) -> str:
 
 def main() -> int:
     """Examine what has no record, and keep it; return 0 if no suite accepted a wrong mutant."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     course, start, wrong = load_course(ROOT), time.perf_counter(), []
     kept = held(course)
     with Zygote() as zygote:
