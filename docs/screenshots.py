@@ -7,6 +7,7 @@ pages.txt, in the same folder, holds a hash of each page shown; a test fails if 
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import hashlib
 import io
@@ -108,6 +109,7 @@ def hashes() -> str:
 
 def main() -> int:
     """Take all screenshots again if a page has changed since they were taken."""
+    argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     fresh = hashes()
     taken = all((IMAGES / f"{name}.png").is_file() for name in SHOTS)
     if taken and HASHES.is_file() and HASHES.read_text("utf-8") == fresh:

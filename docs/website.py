@@ -7,6 +7,7 @@ The pages stay as GitHub shows them: links are adapted in copies, from which mkd
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -150,7 +151,9 @@ def settings(sources: Path, site: Path, course: Course) -> str:
 
 def main() -> int:
     """Build the site; return mkdocs' exit code, which is 1 for a link that leads nowhere."""
-    site = Path(sys.argv[1]) if len(sys.argv) > 1 else SITE
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("site", nargs="?", type=Path, default=SITE, metavar="DIR")
+    site = parser.parse_args().site
     course = load_course(ROOT)
     with TemporaryDirectory() as folder:
         sources, config = Path(folder) / "pages", Path(folder) / "mkdocs.yml"

@@ -27,7 +27,7 @@ SCRIPTS = [
     path
     for place in (
         "benchmarks/*",
-        "docs/build",
+        "docs/*",
         "tests/attacks/*",
         "tests/corpus/*",
         "tests/mutants/*",
