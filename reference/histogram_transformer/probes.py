@@ -149,9 +149,18 @@ def untrained(student, rng):
 def learned(student, rng):
     """What a model says of one sequence after eighty steps."""
     model, tokens = untrained(student, rng)
-    tokens = torch.cat([tokens, tokens[:, :1]], dim=1)  # (6, 5), whose counts are not all 1
     with seeded(student, 1):
         student.train_counter(model, tokens, tokens + 2, 80)
+    return model(tokens).argmax(dim=-1)
+
+
+@probe(TRAINING, decides=False)
+def learned_of_pairs(student, rng):
+    """What a model says of a sequence of two tokens, each twice, after eighty steps."""
+    model, tokens = untrained(student, rng)
+    tokens = tokens[:, [0, 1, 0, 1]]  # (6, 4): both are taught as often
+    with seeded(student, 1):
+        student.train_counter(model, tokens, tokens + 3, 80)
     return model(tokens).argmax(dim=-1)
 
 
