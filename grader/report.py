@@ -61,6 +61,15 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class WrongCase:
+    """A case of a check that came out wrong, and whether a mistake that is named explains it."""
+
+    name: str
+    sentence: str
+    explained: bool = False
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One test's result, in words for the student. `error` means an error in the course itself."""
 
@@ -79,6 +88,7 @@ class Outcome:
     visible: str = "always"
     consequence: bool = False  # of a mistake that is charged once, whatever it fails
     required: bool = False  # an exercise is not done before it passes, though it is worth nothing
+    wrong: tuple[WrongCase, ...] = ()  # its cases that came out wrong
     whose: ClassVar[str] = "yours"  # the actual values, in the words of a caption
 
     @property
@@ -164,6 +174,7 @@ class Diagnosis(Explanation):
     facts: tuple[str, ...] = ()  # what the answers show, where no mistake explains them
     repeat: str = ""  # a call that shows the first of them, as a program
     complete: bool = False  # whether the mistakes explain everything that is wrong
+    explains_cases: tuple[str, ...] = ()  # the cases that the mistakes explain, by name
     signature: str = ""  # of what no known mistake explains; for the teacher alone
     secret: str = ""  # the signature at a secret seed, which confirms it; for the teacher alone
     # At that seed, those of the programs that teachers named a mistake after, by their hashes.

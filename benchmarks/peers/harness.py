@@ -19,7 +19,8 @@ import torch
 
 from grader.course.course import Course, load_course
 from grader.course.visibility import SKIPPED_UNTIL
-from grader.grading.direct import DirectCode, files_in
+from grader.grading.direct import DirectCode
+from grader.grading.plain import files_in
 from grader.grading.programs import References, program
 from grader.grading.rng import Rng
 from grader.grading.seeds import seed_of_test

@@ -307,6 +307,8 @@ class Prover:
         """Compare the failing tests with those that the fault names; `own_parts` do not count."""
         own_parts = {item.name for item in self.items if item.get_closest_marker("own_parts")}
         names = [name for name in wrong if name not in own_parts]
+        if not fault.fails and any(map(_is_check, self.items)):
+            return ""  # which checks a mistake fails is worked out from their cases
         if fault.fails == set(names):
             return ""
         listed = ", ".join(f'"{name}"' for name in names)
@@ -340,7 +342,8 @@ class Prover:
         # Imports torch, which the other commands of this file's users do without.
         from grader.grading.suite_globals import tensors_at_module_level  # noqa: PLC0415
 
-        for name in tensors_at_module_level(self.items):
+        tests = [item for item in self.items if not _is_check(item)]
+        for name in tensors_at_module_level(tests) if len(tests) == len(self.items) else ():
             says = f"keeps a tensor or a module at module level ({name}); make it in a function, "
             self._problem("test_hidden.py", says + "so that every student gets the same values")
         known = {item.name for item in self.items}
@@ -352,6 +355,8 @@ class Prover:
                 self._problem("test_hidden.py", says)
             if not doc.strip():
                 self._problem("test_hidden.py", f"{item.name} has no sentence")
+            if _is_check(item):
+                continue  # its cases say what it is for
             if GUARDS not in doc and not self._is_needed(item):
                 says = f"no fault needs {item.name}{self._rejected_otherwise(item.name)}, and its "
                 self._problem(
@@ -401,7 +406,12 @@ def prove(
             on_proof(proofs[-1])
         return proofs
 
-    return with_grader(course, names, workers, prove_all, keep=True)
+    return with_grader(course, names, workers, prove_all, keep=True, probe_seed=seed)
+
+
+def _is_check(item: Any) -> bool:
+    """Return whether a test is a check made of cases."""
+    return hasattr(getattr(item, "function", None), "check")
 
 
 def _pass(**fixtures: Any) -> None:

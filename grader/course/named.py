@@ -49,7 +49,7 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
 
     def as_fault(self) -> Fault:
         """Return the mistake as a fault, which has no edits."""
-        return Fault(self.id, frozenset(), self.says, self.hint, costs=self.costs)
+        return Fault(self.id, self.says, self.hint, costs=self.costs)
 
 
 class NamedFile(Struct, frozen=True, forbid_unknown_fields=True):

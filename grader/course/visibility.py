@@ -66,7 +66,12 @@ def _visible_part(exercise: ExerciseResult, policy: Policy, past_due: bool) -> E
         tests = tuple(replace(test, consequence=False) for test in tests)
     return replace(
         exercise,
-        tests=tuple(_redacted(_with_reason(test, sentences), past_due) for test in tests),
+        tests=tuple(
+            _redacted(_with_reason(test, sentences), past_due)
+            if diagnosis
+            else _redacted(_unexplained(_with_reason(test, sentences)), past_due)
+            for test in tests
+        ),
         diagnosis=diagnosis,
         charges=exercise.charges if priced else (),
         head_view=exercise.head_view if explained else None,
@@ -92,7 +97,7 @@ def _visible_diagnosis(
     if visible is None:
         return None
     tie = tuple(filter(None, (_supported(other, shown) for other in visible.tie)))
-    visible = replace(visible, tie=tie, signature="", secret="", members={})
+    visible = replace(visible, tie=tie, signature="", secret="", members={}, explains_cases=())
     if failed <= shown:
         return visible
     # The rest may be about a hidden test.
@@ -119,6 +124,11 @@ def _with_reason(test: Outcome, sentences: Mapping[str, str]) -> Outcome:
         return test
     needed = test.message.removeprefix(before).removesuffix(after)
     return replace(test, message=SKIPPED_UNTIL.format(sentences.get(needed, HIDDEN_SENTENCE)))
+
+
+def _unexplained(test: Outcome) -> Outcome:
+    """Return a test whose wrong cases do not say whether a mistake explains them."""
+    return replace(test, wrong=tuple(replace(case, explained=False) for case in test.wrong))
 
 
 def _redacted(test: Outcome, past_due: bool) -> Outcome:

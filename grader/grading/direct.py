@@ -1,80 +1,25 @@
-"""The examiner of plain pytest runs: imports the student's code into this process.
-
-Breakpoints work and tracebacks are real. Graded runs go through the sandbox instead.
-"""
+"""Code as a module in this process, with the interface of a student's in a worker."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 
-from grader.course.course import Course, find_course
 from grader.errors import CheckFailure, NothingRaised, StudentFailure
-from grader.grading.rng import Rng
-from grader.grading.seeds import seed_of_test, seed_of_worker
 from grader.report import Frame
 from grader.sandbox.host.connection import frame_at
 from grader.sandbox.host.operations import OperationCounts
-from grader.sandbox.host.proxies import Student
 from grader.sandbox.host.training import TrainingLimits, TrainingLog, Trainings
 from grader.sandbox.program import Program
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
-from grader.sandbox.wire import Source, TrainingStep, Watch
+from grader.sandbox.wire import TrainingStep, Watch
 from grader.sandbox.worker.operations import THREADS, OperationWatch
-
-
-class DirectExaminer:
-    """Gives tests the files in the folder `--submission`, or those beside the suite."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._submission: Path | None = config.getoption("submission")
-        self._seed: int = config.getoption("grading_seed")
-        self._find_course = functools.cache(find_course)
-        self._programs: dict[tuple[Path, str], Program] = {}
-        self._trainings: dict[str, Trainings] = {}  # by exercise
-
-    @contextlib.contextmanager
-    def student(self, item: pytest.Item) -> Iterator[Student]:
-        """Yield the student's module for this test."""
-        suite = item.path
-        course = self._find_course(suite.parent)
-        name = course.exercise_of(suite)
-        beside = course.reference if suite.parent.name == name else suite.parent.parent
-        program = self._program(self._submission or beside, course, name)
-        # As in a worker; nothing that a test draws depends on the tests before it.
-        torch.default_generator.manual_seed(seed_of_worker(self._seed, name, item.name))
-        with program.active():
-            trainings = self._trainings.setdefault(name, Trainings())
-            yield Student(DirectCode(program, name, course[name].forbidden, trainings))
-
-    def reference(self, item: pytest.Item) -> ModuleType:
-        """Return the reference solution's module for this test."""
-        course = self._find_course(item.path.parent)
-        name = course.exercise_of(item.path)
-        return self._program(course.reference, course, name).load(name)
-
-    def rng(self, item: pytest.Item) -> Rng:
-        """Return the source of this test's random inputs."""
-        exercise = self._find_course(item.path.parent).exercise_of(item.path)
-        return Rng(seed_of_test(self._seed, exercise, item.name))
-
-    def _program(self, folder: Path, course: Course, name: str) -> Program:
-        """Return the files of a folder as a program; of the course's own, what `name` requires."""
-        own = folder == course.reference
-        place = folder, name if own else ""
-        if place not in self._programs:
-            names = {name, *course.needed(name)} if own else course.names
-            self._programs[place] = Program(files_in(folder, names))
-        return self._programs[place]
 
 
 class DirectCode:
@@ -157,13 +102,3 @@ class DirectCode:
             message = f"your file cannot be searched for forbidden calls: {error}"
             raise StudentFailure("Forbidden", message) from None
         return [frame_at(use, source.text, source.file) for use in uses] if source else []
-
-
-def files_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
-    """Return the files of some exercises in `folder` by exercise name, under their real paths."""
-    return {
-        name: Source(str(path), path.read_text("utf-8"))
-        for name in names
-        for path in (folder / name / "solution.py", folder / f"{name}.py")  # the second wins
-        if path.is_file()
-    }

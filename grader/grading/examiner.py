@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 
 from grader.course.course import Exercise
 from grader.course.policy import When
+from grader.grading.deciding import Given, given_for
 from grader.grading.kept_trainings import Keeps, key_of, load_trainings, save_trainings
 from grader.grading.outcomes import EVIDENCE, Evidence
 from grader.grading.programs import References, program
@@ -59,6 +60,7 @@ class SandboxExaminer:
         self.naming_seed: int | None = None  # of the probes by which unnamed mistakes are compared
         # By exercise and test, the functions and classes of the student's that it asked for.
         self.asked: dict[tuple[str, str], set[str]] = {}
+        self._given: dict[str, Given] = {}  # by exercise
         self._secrecy = 0  # of the tests that the present worker has seen
 
     @contextlib.contextmanager
@@ -142,6 +144,16 @@ class SandboxExaminer:
     def reference(self, item: pytest.Item) -> ModuleType:
         """Return the reference solution's module."""
         return self._references[self._course.exercise_of(item.path)]
+
+    def cases(self, item: pytest.Item) -> Given:
+        """Return what asks the cases of a check."""
+        return self.given(self._course[self._course.exercise_of(item.path)])
+
+    def given(self, exercise: Exercise) -> Given:
+        """Return what the student's code answered to the cases of an exercise."""
+        if exercise.name not in self._given:
+            self._given[exercise.name] = given_for(self._course, exercise, self.seed)
+        return self._given[exercise.name]
 
     def rng(self, item: pytest.Item) -> Rng:
         """Return the source of this test's random inputs."""

@@ -17,6 +17,7 @@ from grader.course.named import Named, load_named
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import GraderError, WorkerLost
 from grader.grading.dependence import Dependence, without_computing
+from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
 from grader.grading.diagnosis.probes import Answers, load_probes
@@ -29,7 +30,7 @@ from grader.grading.examiner import OnTraining, SandboxExaminer
 from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
-from grader.grading.price import charged_once
+from grader.grading.price import Nearest, charged, charged_once
 from grader.grading.probe_check import unasked, with_probes
 from grader.grading.programs import solutions
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
@@ -242,6 +243,7 @@ class Grader:
             return result
         result = _tried(self._explained, result, examiner, "name the mistake")
         result = _tried(self._computing, result, examiner, "see what the results depend on")
+        result = _tried(self._charged, result, examiner, "charge each mistake once")
         return _tried(self._viewed, result, examiner, "draw the attention weights")
 
     def _drawn(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
@@ -256,10 +258,36 @@ class Grader:
         exercise, diagnosis = self.course[result.name], None
         diagnostician = self.diagnostician(exercise)
         if diagnostician is not None and any(test.outcome == "failed" for test in result.tests):
-            answers = diagnostician.ask(examiner.module(exercise, seed=0))
+            given = examiner.given(exercise).answers if diagnostician.catalogue.is_of_checks else {}
+            answers = diagnostician.ask(examiner.module(exercise, seed=0), given)
             diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
         explained = replace(result, diagnosis=diagnosis)
-        return charged_once(explained) if self.course.policy.carry_forward else explained
+        once = self.course.policy.carry_forward and not self._is_of_checks(exercise)
+        return charged_once(explained) if once else explained
+
+    def _is_of_checks(self, exercise: Exercise) -> bool:
+        diagnostician = self.diagnostician(exercise)
+        return diagnostician is not None and diagnostician.catalogue.is_of_checks
+
+    def _charged(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
+        """Return a failed result with each mistake charged once, named or not."""
+        exercise = self.course[result.name]
+        diagnostician = self.diagnostician(exercise)
+        if diagnostician is None or not diagnostician.catalogue.is_of_checks or result.unfinished:
+            return result
+        if not self.course.policy.carry_forward:
+            return result
+        text = examiner.submission.files[result.name]
+        telling = [case.name for case in diagnostician.catalogue.probes]
+        answers = examiner.given(exercise).answers
+
+        def nearest(wrong: Collection[str]) -> Nearest | None:
+            # Errors tell nothing of what is computed, so no mistake excuses them.
+            if any(isinstance(answers.get(name), Values) for name in wrong):
+                return diagnostician.nearest(wrong, text)
+            return None
+
+        return charged(result, telling, nearest)
 
     def _computing(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result in which no check passes that calls what does not compute.

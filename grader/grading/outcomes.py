@@ -73,6 +73,7 @@ def account_of(error: BaseException, item: pytest.Item) -> dict[str, Any]:
     """Return the outcome of a test that raised `error`, as data for pytest-json-report."""
     failed = replace(_passed(item), outcome="failed", points=0)
     outcome = _explained(failed, error, item.stash[EVIDENCE])
+    outcome = replace(outcome, wrong=getattr(error, "cases", ()))
     return msgspec.to_builtins(outcome)  # type: ignore[no-any-return]
 
 

@@ -6,12 +6,12 @@ answer, an exercise is worth at least its maximum less the prices of its mistake
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.course.faults import Fault
 from grader.course.visibility import SKIPPED_UNTIL
-from grader.report import Charge, ExerciseResult, Explanation, Outcome
+from grader.report import NO_COMPUTATION, Charge, ExerciseResult, Explanation, Outcome
 
 
 def price_of(fault: Fault, max_points: int) -> int:
@@ -43,6 +43,80 @@ def charged_once(result: ExerciseResult) -> ExerciseResult:
             for test in result.tests
         ),
     )
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The known mistake that is nearest to some wrong cases: its price, and its own wrong cases."""
+
+    overlap: float
+    price: int
+    cases: frozenset[str]
+
+
+FindNearest = Callable[[Collection[str]], Nearest | None]
+
+
+def charged(
+    result: ExerciseResult, telling: Collection[str], nearest: FindNearest
+) -> ExerciseResult:
+    """Return the result of an exercise of cases with each mistake, named or not, charged once.
+
+    A check whose wrong cases the named mistakes explain costs nothing beside their prices. What is
+    wrong besides costs the price of the mistake that is `nearest`, and the checks that are wrong
+    beyond it; or, if none is near, the points of these checks. `telling` are the cases by which
+    mistakes are told apart. Code that computes nothing is excused by no mistake.
+    """
+    diagnosis = result.diagnosis
+    explained = {*diagnosis.explains_cases} if diagnosis and diagnosis.faults else set()
+    result = replace(result, tests=tuple(_marked(test, explained) for test in result.tests))
+    lost = {test.name: test.max_points - test.points for test in result.tests}
+    explanations = (diagnosis, *diagnosis.tie) if diagnosis and explained else ()
+    bills = [_bill(result.tests, each) for each in explanations]
+    bill = max(bills, key=lambda bill: sum(each.points for each in bill.charges), default=None)
+    echoes = bill.echoes if bill else frozenset[str]()
+    others = [
+        test
+        for test in result.tests
+        if lost[test.name]
+        and (test.name not in echoes or {c.name for c in test.wrong} & {*telling} - explained)
+    ]
+    echoes -= {test.name for test in others}
+    total = _besides(others, lost, {*telling} - explained, nearest)
+    if bill:
+        total += min(sum(each.points for each in bill.charges), sum(lost[name] for name in echoes))
+    given_back = result.max_points - min(total, sum(lost.values())) - result.points
+    tests = tuple(replace(t, consequence=True) if t.name in echoes else t for t in result.tests)
+    return replace(
+        result,
+        points=result.points + given_back,
+        given_back=given_back,
+        charges=bill.charges if bill and echoes else (),
+        tests=tests,
+    )
+
+
+def _besides(
+    others: Sequence[Outcome],
+    lost: Mapping[str, int],
+    telling: Collection[str],
+    nearest: FindNearest,
+) -> int:
+    """Return what the checks cost that no named mistake explains."""
+    idle = sum(lost[test.name] for test in others if test.kind == NO_COMPUTATION)
+    others = [test for test in others if test.kind != NO_COMPUTATION]
+    most = sum(lost[test.name] for test in others)
+    wrong = {case.name for test in others for case in test.wrong} & {*telling}
+    near = nearest(wrong) if wrong and not idle else None
+    if near is None:
+        return idle + most
+    beyond = [test for test in others if not {case.name for case in test.wrong} & near.cases]
+    return idle + min(most, near.price + sum(lost[test.name] for test in beyond))
+
+
+def _marked(test: Outcome, explained: Collection[str]) -> Outcome:
+    cases = tuple(replace(case, explained=case.name in explained) for case in test.wrong)
+    return replace(test, wrong=cases)
 
 
 @dataclass(frozen=True)

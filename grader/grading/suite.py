@@ -263,7 +263,7 @@ def _in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 
 
 ARGUMENTS: pytest.StashKey[tuple[str, ...]] = pytest.StashKey()
-FIXTURES = {"student", "reference", "rng"}
+FIXTURES = {"student", "reference", "rng", "cases"}
 
 
 class Suite:

@@ -90,6 +90,11 @@ class Catalogue(ABC, Generic[C]):
         self._bit = {probe.name: 1 << place for place, probe in enumerate(probes)}
         self._every = (1 << len(probes)) - 1
 
+    @functools.cached_property
+    def is_of_checks(self) -> bool:
+        """Whether the probes are the cases of checks."""
+        return any(probe.check for probe in self.probes)
+
     @abstractmethod
     def singles(self, text: str = "") -> Iterator[C]:
         """Yield every known mistake in every form, and with the numbers in a student's `text`."""

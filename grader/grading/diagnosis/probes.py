@@ -11,58 +11,44 @@ from typing import Any
 
 from grader.course.course import Exercise
 from grader.errors import CheckFailure, CourseError, StudentFailure
-from grader.grading.aspects import Aspect
+from grader.grading.cases import Case, cases_of
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
-from grader.grading.rng import Rng
-from grader.grading.seeds import seed_of_test, seed_of_worker
 from grader.report import UNWRITTEN
-from grader.sandbox.host.proxies import Student, code_of
+from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-FILE = "probes.py"
+FILE, SUITE = "probes.py", "test_hidden.py"
+MADE_OF_CASES = "grader.authors"  # what the suites import whose checks are made of cases
 # After these the worker is gone or out of time, and cannot answer anything else.
 FATAL = ("Timeout", "Crash")
 
 Answers = Mapping[str, Answer]  # by the name of the probe
 
 
-@dataclass(frozen=True)
-class Probe:
-    """One probe: its name, its aspect, what it asks in a sentence, and its function."""
-
-    name: str
-    about: Aspect
-    sentence: str
-    function: Callable[[Any, Rng], Any]
-    decides: bool = True  # whether right code gives the reference's answer
-
-    @property
-    def aspect(self) -> str:
-        """The name of what it is about."""
-        return self.about.name
-
-    @property
-    def is_misuse(self) -> bool:
-        """Whether the calls must be refused."""
-        return self.aspect == "refusals"
-
-    def ask(self, student: Student, seed: int, exercise: str) -> Any:
-        """Return what the probe returns on this code; raises what the code raises."""
-        name = f"probe {self.name}"
-        code_of(student).manual_seed(seed_of_worker(seed, exercise, name))
-        return self.function(student, Rng(seed_of_test(seed, exercise, name)))
+Probe = Case
 
 
 def load_probes(exercise: Exercise) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
     """Return the probes of an exercise in the order of their aspects, and the names of the axes.
 
-    Without the file both are empty. The axes are the last ones of the exercise's outputs.
+    They are the cases of its suite, or stand in a file of their own. Without either both are empty.
+    The axes are the last ones of the exercise's outputs.
     """
-    path = exercise.folder / FILE
-    if not exercise.folder.name or not path.is_file():
+    file = file_of_probes(exercise)
+    if not file:
         return (), ()
-    return probes_in(Source(str(path), exercise.read(FILE)))
+    return probes_in(Source(str(exercise.folder / file), exercise.read(file)))
+
+
+def file_of_probes(exercise: Exercise) -> str:
+    """Return the file of an exercise with its probes; nothing if it has none."""
+    if not exercise.folder.name:
+        return ""
+    if (exercise.folder / FILE).is_file():
+        return FILE
+    path = exercise.folder / SUITE
+    return SUITE if path.is_file() and MADE_OF_CASES in exercise.read(SUITE) else ""
 
 
 @functools.lru_cache(maxsize=64)
@@ -78,6 +64,7 @@ def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
         for name, function in vars(module).items()
         if hasattr(function, "__aspect__")
     ]
+    found += [case for case in cases_of(vars(module), source.file) if case.tells]
     found.sort(key=lambda probe: probe.about.rank)
     return tuple(found), tuple(getattr(module, "AXES", ()))
 
@@ -86,23 +73,39 @@ def _sentence(function: Callable[..., Any]) -> str:
     return (function.__doc__ or "").strip().partition("\n")[0]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The answer of some code to a probe, and the error behind it, if it is one."""
+
+    answer: Answer
+    error: Exception | None = None
+
+
 def answer_of(ask: Callable[[], Any], *, misuse: bool = False) -> Answer:
     """Return the answer of `ask`: what it returns, or its error.
 
     After a `misuse` any exception that refuses it is the same answer.
     """
+    return asked(ask, misuse=misuse).answer
+
+
+def asked(ask: Callable[[], Any], *, misuse: bool = False) -> Asked:
+    """Return the answer of `ask`, as `answer_of` does, with the error behind it."""
+    error: Exception
     try:
-        return values_of(ask())
+        return Asked(values_of(ask()))
     except StudentFailure as failure:
         line = failure.frames[-1].source if failure.frames else ""
-        kind, message = failure.kind, failure.message
+        kind, message, error = failure.kind, failure.message, failure
     except CheckFailure as failure:
-        kind, message, line = "Mismatch", failure.message, ""
-    except Exception as error:
-        kind, message, line = type(error).__name__, str(error), _last_line(error)
+        kind, message, line, error = "Mismatch", failure.message, "", failure
+    except Exception as failure:
+        kind, message, line = type(failure).__name__, str(failure), _last_line(failure)
+        error = failure
     if misuse:  # whether the code or Python raises it says nothing
-        return Raised("refused" if kind in REFUSALS else kind, "")
-    return failure_of(kind, message, by_hand=line.strip().startswith(("raise", "assert")))
+        return Asked(Raised("refused" if kind in REFUSALS else kind, ""), error)
+    by_hand = line.strip().startswith(("raise", "assert"))
+    return Asked(failure_of(kind, message, by_hand=by_hand), error)
 
 
 def _last_line(error: Exception) -> str:
@@ -116,14 +119,22 @@ def _last_line(error: Exception) -> str:
 
 
 def ask_all(
-    probes: Iterable[Probe], student: Student, seed: int, exercise: str
+    probes: Iterable[Probe],
+    student: Student,
+    seed: int,
+    exercise: str,
+    given: Mapping[str, Answer] = {},
 ) -> dict[str, Answer]:
     """Ask a student's code the probes; return its answers, up to one that ends the worker.
 
-    A probe of code that is not written yet gets no answer.
+    A probe of code that is not written yet gets no answer. Those in `given` were asked before, as
+    cases of a check.
     """
     answers: dict[str, Answer] = {}
     for probe in probes:
+        if probe.name in given:
+            answers[probe.name] = given[probe.name]
+            continue
         answer = answer_of(
             functools.partial(probe.ask, student, seed, exercise), misuse=probe.is_misuse
         )

@@ -173,4 +173,4 @@ def _form(plain: PlainForm) -> Form | Raised:
 
 def _fault(mistake: MistakeText) -> Fault:
     fails = frozenset((PROBE_CHECK,))
-    return Fault(mistake.name, fails, mistake.says, mistake.hint, number=mistake.number)
+    return Fault(mistake.name, mistake.says, mistake.hint, fails, number=mistake.number)

@@ -13,22 +13,23 @@ import itertools
 import math
 import operator
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from grader.course.faults import Fault
 from grader.grading.aspects import ASPECTS
-from grader.grading.diagnosis.answers import Raised, finite_differences
+from grader.grading.diagnosis.answers import Answer, Raised, finite_differences
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, AnyCatalogue, Candidate
 from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, Probe, ask_all
 from grader.grading.failures import SELF_EXPLAINING
-from grader.grading.price import price_of
+from grader.grading.price import Nearest, price_of
 from grader.report import HINT_BREAK, Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
 UNKNOWN = "This is not one of the mistakes we know."
+LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
 MAX_PAIRS = 60  # that answer all probes for one student
@@ -43,10 +44,13 @@ class Diagnostician:
         self.catalogue = catalogue
         self.last: Answers | None = None  # of the student who was asked last
 
-    def ask(self, student: Student) -> Answers:
-        """Return a student's answers to the probes, up to one that ends the worker."""
-        catalogue = self.catalogue
-        self.last = ask_all(catalogue.probes, student, catalogue.seed, catalogue.exercise.name)
+    def ask(self, student: Student, given: Mapping[str, Answer] = {}) -> Answers:
+        """Return a student's answers to the probes, up to one that ends the worker.
+
+        Those in `given` were asked before, as cases of a check.
+        """
+        catalogue, name = self.catalogue, self.catalogue.exercise.name
+        self.last = ask_all(catalogue.probes, student, catalogue.seed, name, given)
         return self.last
 
     def diagnose(
@@ -82,6 +86,28 @@ class Diagnostician:
         with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
             return _Search(self.catalogue, answers, text).diagnosis(failed, failed_by)
 
+    def nearest(self, wrong: Collection[str], text: str) -> Nearest | None:
+        """Return the known mistake whose pattern of wrong cases is nearest to some wrong cases.
+
+        Of mistakes that are equally near, the dearest counts. None if no pattern is near.
+        """
+        catalogue = self.catalogue
+        found = catalogue.bits(probe for probe in catalogue.probes if probe.name in wrong)
+        points, best = catalogue.exercise.points, None
+        for candidate in catalogue.singles(text):
+            pattern = catalogue.bits(
+                probe for probe in catalogue.probes_in(candidate.touched) if probe.decides
+            )
+            overlap = (pattern & found).bit_count() / max(1, (pattern | found).bit_count())
+            if overlap < LEAST_OVERLAP:
+                continue
+            price = sum(price_of(fault, points) for fault in candidate.faults)
+            names = frozenset(probe.name for probe in catalogue.probes_in(pattern))
+            near = Nearest(overlap, price, names)
+            if best is None or (near.overlap, near.price) > (best.overlap, best.price):
+                best = near
+        return best
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -95,7 +121,14 @@ class Fit:
     @property
     def fails(self) -> frozenset[str]:
         """The checks that one of the mistakes fails."""
-        return frozenset().union(*(fault.fails for fault in self.candidate.faults))
+        stated = frozenset[str]().union(*(fault.fails for fault in self.candidate.faults))
+        return stated | self.checks
+
+    @functools.cached_property
+    def checks(self) -> frozenset[str]:
+        """The checks with cases to which both give the same wrong answer."""
+        probes = self._catalogue.probes_in(self.same)
+        return frozenset(probe.check for probe in probes if probe.check)
 
     @functools.cached_property
     def same(self) -> int:
@@ -134,6 +167,7 @@ class _Search:
             return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
         points = self._catalogue.exercise.points
         explained = [_joined(each, failed, failed_by, points) for each in itertools.product(*found)]
+        cases = self._catalogue.probes_in(self._wrong & ~left)
         first, *others = (each for each, _ in explained)
         return Diagnosis(
             **vars(first),
@@ -141,6 +175,7 @@ class _Search:
             first_wrong_step=self._first_wrong_step(found[0]),
             besides=self._besides(left),
             complete=not left and any(is_proven for _, is_proven in explained),
+            explains_cases=tuple(case.name for case in cases if case.check),
             **self._facts(left),
         )
 
@@ -358,6 +393,9 @@ def _joined(
     lead = "" if len(said) == 1 else COUNTED.get(len(said), "Several mistakes at once. ")
     faults = [fault for fault, _ in said.values()]
     fails = {fault.name: {*fault.fails} for fault in faults}
+    for fit in fits:
+        for fault in fit.candidate.faults:
+            fails[fault.name] |= fit.checks
     unclaimed = [name for name in failed if not any(name in each for each in fails.values())]
     if unclaimed:  # a mistake in another form than the catalogue's may fail other tests
         for fit in fits:
