@@ -278,8 +278,8 @@ class Grader:
         if not self.course.policy.carry_forward:
             return result
         text = examiner.submission.files[result.name]
-        telling = [case.name for case in diagnostician.catalogue.probes]
         answers = examiner.given(exercise).answers
+        clear = [case.name for case in diagnostician.catalogue.wrong(answers)]
 
         def nearest(wrong: Collection[str]) -> Nearest | None:
             # Errors tell nothing of what is computed, so no mistake excuses them.
@@ -287,7 +287,7 @@ class Grader:
                 return diagnostician.nearest(wrong, text)
             return None
 
-        return charged(result, telling, nearest)
+        return charged(result, clear, nearest)
 
     def _computing(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result in which no check passes that calls what does not compute.

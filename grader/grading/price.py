@@ -57,15 +57,14 @@ class Nearest:
 FindNearest = Callable[[Collection[str]], Nearest | None]
 
 
-def charged(
-    result: ExerciseResult, telling: Collection[str], nearest: FindNearest
-) -> ExerciseResult:
+def charged(result: ExerciseResult, clear: Collection[str], nearest: FindNearest) -> ExerciseResult:
     """Return the result of an exercise of cases with each mistake, named or not, charged once.
 
     A check whose wrong cases the named mistakes explain costs nothing beside their prices. What is
     wrong besides costs the price of the mistake that is `nearest`, and the checks that are wrong
-    beyond it; or, if none is near, the points of these checks. `telling` are the cases by which
-    mistakes are told apart. Code that computes nothing is excused by no mistake.
+    beyond it; or, if none is near, the points of these checks. `clear` are the cases that are
+    clearly wrong, of those by which mistakes are told apart. Code that computes nothing is excused
+    by no mistake.
     """
     diagnosis = result.diagnosis
     explained = {*diagnosis.explains_cases} if diagnosis and diagnosis.faults else set()
@@ -79,10 +78,10 @@ def charged(
         test
         for test in result.tests
         if lost[test.name]
-        and (test.name not in echoes or {c.name for c in test.wrong} & {*telling} - explained)
+        and (test.name not in echoes or {c.name for c in test.wrong} & {*clear} - explained)
     ]
     echoes -= {test.name for test in others}
-    total = _besides(others, lost, {*telling} - explained, nearest)
+    total = _besides(others, lost, {*clear} - explained, nearest)
     if bill:
         total += min(sum(each.points for each in bill.charges), sum(lost[name] for name in echoes))
     given_back = result.max_points - min(total, sum(lost.values())) - result.points
@@ -99,14 +98,14 @@ def charged(
 def _besides(
     others: Sequence[Outcome],
     lost: Mapping[str, int],
-    telling: Collection[str],
+    clear: Collection[str],
     nearest: FindNearest,
 ) -> int:
     """Return what the checks cost that no named mistake explains."""
     idle = sum(lost[test.name] for test in others if test.kind == NO_COMPUTATION)
     others = [test for test in others if test.kind != NO_COMPUTATION]
     most = sum(lost[test.name] for test in others)
-    wrong = {case.name for test in others for case in test.wrong} & {*telling}
+    wrong = {case.name for test in others for case in test.wrong} & {*clear}
     near = nearest(wrong) if wrong and not idle else None
     if near is None:
         return idle + most

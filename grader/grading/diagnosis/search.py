@@ -117,6 +117,7 @@ class Fit:
     touched: int  # the probes to which the candidate's answer is wrong, as bits
     _catalogue: AnyCatalogue
     _answers: Answers
+    _just_wrong: int = 0  # the probes whose answers hardly differ from the right ones
 
     @property
     def fails(self) -> frozenset[str]:
@@ -125,9 +126,15 @@ class Fit:
         return stated | self.checks
 
     @functools.cached_property
+    def explains(self) -> int:
+        """The wrong probes to which both give the same answer, those just wrong included."""
+        just_wrong = self._catalogue.probes_in(self._just_wrong & ~self.same)
+        return self.same | self._catalogue.bits(filter(self._is_same, just_wrong))
+
+    @functools.cached_property
     def checks(self) -> frozenset[str]:
-        """The checks with cases to which both give the same wrong answer."""
-        probes = self._catalogue.probes_in(self.same)
+        """The checks with cases that it explains."""
+        probes = self._catalogue.probes_in(self.explains)
         return frozenset(probe.check for probe in probes if probe.check)
 
     @functools.cached_property
@@ -153,6 +160,8 @@ class _Search:
         self._wrong = catalogue.bits(wrong)
         # A difference that just exceeds the tolerance may be absent from a mistake's answer.
         self._known = self._right | self._wrong
+        self._just_wrong = catalogue.bits(p for p in catalogue.probes if p.name in answers)
+        self._just_wrong &= ~self._known
         self._principal = catalogue.principal
 
     def diagnosis(self, failed: Sequence[str], failed_by: FailedBy) -> Diagnosis | None:
@@ -167,7 +176,10 @@ class _Search:
             return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
         points = self._catalogue.exercise.points
         explained = [_joined(each, failed, failed_by, points) for each in itertools.product(*found)]
-        cases = self._catalogue.probes_in(self._wrong & ~left)
+        fits = itertools.chain(*found)
+        cases = self._catalogue.probes_in(
+            functools.reduce(operator.or_, (fit.explains for fit in fits), self._wrong & ~left)
+        )
         first, *others = (each for each, _ in explained)
         return Diagnosis(
             **vars(first),
@@ -253,7 +265,8 @@ class _Search:
         return candidate.answer(probe).same(self._answers[probe.name])
 
     def _fit(self, candidate: Candidate) -> Fit:
-        return Fit(candidate, candidate.touched & self._known, self._catalogue, self._answers)
+        touched = candidate.touched & self._known
+        return Fit(candidate, touched, self._catalogue, self._answers, self._just_wrong)
 
     def _agrees(self, fit: Fit, within: int = -1) -> bool:
         """Return whether, among the probes `within`, the student's answers are a mistake's.
