@@ -18,6 +18,7 @@ from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
+from grader.course.suite_text import cases_file
 from grader.errors import CourseError, did_you_mean
 from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
@@ -29,6 +30,7 @@ from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
+    from grader.grading.cases import Case
     from grader.grading.grader import Grader, OnProgress
 
 MIN_HINTS = 3
@@ -139,13 +141,35 @@ class Prover:
         try:
             catalogue = self.grader.computed(self.exercise)
         except CourseError as error:
-            self._problem("probes.py", error.message)
+            self._problem(cases_file(self.exercise), error.message)
             return
+        self._shipped(catalogue.probes)
         for probe in catalogue.probes:
             kind = getattr(catalogue.reference.answer(probe), "kind", "")
             if kind and not probe.is_misuse:
-                says = f"{probe.name} raises {kind} on the reference; only probes of the aspect "
-                self._problem("probes.py", f'{says}"refusals" may')
+                says = f"{probe.name} raises {kind} on the reference; only those of the aspect "
+                self._problem(cases_file(self.exercise), f'{says}"refusals" may')
+
+    def _shipped(self, probes: Sequence[Case]) -> None:
+        """Check that students' copies get the cases that are not hidden, and no others."""
+        # Imports torch, which the other commands of this file's users do without.
+        from grader.grading.diagnosis.probes import load_probes  # noqa: PLC0415
+
+        file = cases_file(self.exercise)
+        if not file:
+            return
+        try:
+            there = {probe.name for probe in load_probes(self.exercise, shipped=True)[0]}
+        except CourseError as error:
+            self._problem(file, f"as students' copies get it: {error.message}")
+            return
+        for name in sorted(there ^ {probe.name for probe in probes if not probe.hidden}):
+            says = f"{name} is cut out of students' copies, or stays in, against what it says; "
+            self._problem(file, says + "write hidden=True itself where the case is made")
+        for item in filter(_is_check, self.items):
+            if not any(case.hidden and case.decides for case in item.function.check.cases):
+                says = f"{item.name} has no hidden case; give one sizes of its own: hidden=True"
+                self._problem(file, says)
 
     def _reference(self) -> None:
         first = self.grade(self.solution)

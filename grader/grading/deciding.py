@@ -112,7 +112,8 @@ def _described(leaf: Leaf) -> str:
 
 def _assert_numbers(case: Case, theirs: Leaf, ours: Leaf, what: str) -> None:
     actual, expected = theirs.value, ours.value
-    assert isinstance(actual, Tensor) and isinstance(expected, Tensor)
+    assert isinstance(actual, Tensor), "only numbers are compared"
+    assert isinstance(expected, Tensor), "only numbers are compared"
     relative, absolute = case.within or max(_tolerance(theirs.dtype), _tolerance(ours.dtype))
     if actual.shape == expected.shape:
         both = actual.isnan() & expected.isnan()

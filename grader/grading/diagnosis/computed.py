@@ -108,9 +108,15 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     reference: Respondent
 
     def __init__(
-        self, course: Course, exercise: Exercise, seed: int, kept_in: Path | None = None
+        self,
+        course: Course,
+        exercise: Exercise,
+        seed: int,
+        kept_in: Path | None = None,
+        *,
+        shipped: bool = False,
     ) -> None:
-        super().__init__(exercise, seed, *load_probes(exercise))
+        super().__init__(exercise, seed, *load_probes(exercise, shipped=shipped))
         self._kept_in, self._course = kept_in, course
         self._solution = exercise.read("solution.py")
         self._answers: Store = {}

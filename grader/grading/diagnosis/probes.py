@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.course.course import Exercise
+from grader.course.suite_text import cases_file, shipped_cases
 from grader.errors import CheckFailure, CourseError, StudentFailure
 from grader.grading.cases import Case, cases_of
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
@@ -18,8 +19,6 @@ from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 from grader.sandbox.wire import Source
 
-FILE, SUITE = "probes.py", "test_hidden.py"
-MADE_OF_CASES = "grader.authors"  # what the suites import whose checks are made of cases
 # After these the worker is gone or out of time, and cannot answer anything else.
 FATAL = ("Timeout", "Crash")
 
@@ -29,26 +28,20 @@ Answers = Mapping[str, Answer]  # by the name of the probe
 Probe = Case
 
 
-def load_probes(exercise: Exercise) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
+def load_probes(
+    exercise: Exercise, *, shipped: bool = False
+) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
     """Return the probes of an exercise in the order of their aspects, and the names of the axes.
 
-    They are the cases of its suite, or stand in a file of their own. Without either both are empty.
-    The axes are the last ones of the exercise's outputs.
+    They are the cases of its suite that tell mistakes apart, or stand in a file of their own;
+    without either both are empty. Those that are `shipped` are in students' copies, too. The axes
+    are the last ones of the exercise's outputs.
     """
-    file = file_of_probes(exercise)
+    file = cases_file(exercise)
     if not file:
         return (), ()
-    return probes_in(Source(str(exercise.folder / file), exercise.read(file)))
-
-
-def file_of_probes(exercise: Exercise) -> str:
-    """Return the file of an exercise with its probes; nothing if it has none."""
-    if not exercise.folder.name:
-        return ""
-    if (exercise.folder / FILE).is_file():
-        return FILE
-    path = exercise.folder / SUITE
-    return SUITE if path.is_file() and MADE_OF_CASES in exercise.read(SUITE) else ""
+    text = shipped_cases(exercise) if shipped else exercise.read(file)
+    return probes_in(Source(str(exercise.folder / file), text))
 
 
 @functools.lru_cache(maxsize=64)

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from grader.course import records
 from grader.course.course import Course
+from grader.course.suite_text import cases_file, shipped_cases
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP, zipped
 from grader.grading.code_text import without_remarks
@@ -31,15 +32,15 @@ FORMAT = 2
 PROBES, ANSWERS = records.PROBES, records.ANSWERS
 INDEX = "index.json"
 UNREADABLE = (*DAMAGED_ZIP, NotOpened, ValueError, RecursionError, msgspec.MsgspecError)
-OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml", PROBES)
+OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml")
 ROOM = Path(__file__).parent
 # What decides how programs answer, and how answers are recorded.
 ENGINE = (
     *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "probes", "answers")),
     *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
     *(ROOM.parent / f"{name}.py" for name in ("direct", "programs", "rng", "seeds", "parameters")),
-    *(ROOM.parent / f"{name}.py" for name in ("dropped", "told")),
-    *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "probing", "testing")),  # for probes
+    *(ROOM.parent / f"{name}.py" for name in ("cases", "dropped", "told")),
+    *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "authors", "probing", "testing")),
 )
 NEEDED_FILES = ("solution.py", "stand_in.py")  # of exercises that one builds on
 
@@ -125,6 +126,7 @@ def hash_of_engine() -> str:
 def hash_of_sources(course: Course, name: str) -> str:
     """Return a hash of all that the record of an exercise is made from, and of what makes it."""
     digest = hashlib.sha256(hash_of_engine().encode())
+    digest.update((own_probes(course, name) or "").encode())
     files = [course[name].folder / file for file in OWN_FILES]
     for needed in sorted(course.needed(name)):
         files += [course[needed].folder / file for file in NEEDED_FILES]
@@ -184,7 +186,7 @@ def outdated_records(course: Course) -> list[str]:
 def own_probes(course: Course, name: str) -> str | None:
     """Return the probes of an exercise in `reference/`; None if it has none."""
     exercise = course[name]
-    return exercise.read(PROBES) if (exercise.folder / PROBES).is_file() else None
+    return shipped_cases(exercise) if cases_file(exercise) else None
 
 
 def _probes_of_records(course: Course) -> dict[str, bytes]:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from grader.course.course import Course, Exercise
+from grader.course.suite_text import shipped_cases
 from grader.grading.diagnosis.answers import Answer, Values
 from grader.grading.diagnosis.computed import ComputedCatalogue, FaultyProgram
 from grader.grading.diagnosis.encoding import GRID_OF_SUMS, plain_answer, plain_form, rounded
 from grader.grading.diagnosis.probes import Probe
 from grader.grading.diagnosis.record import (
     FORMAT,
-    PROBES,
     MistakePair,
     MistakeText,
     PlainForm,
@@ -40,13 +40,13 @@ MAX_FORMS = 2  # of two mistakes at once, counted from the first form of each
 
 def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
     """Return the record of an exercise; None if it has no probes."""
-    catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED)
+    catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED, shipped=True)
     if not catalogue.probes:
         return None
     torch.set_num_threads(1)  # small tensors, which only wait for each other on several
     with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
         record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record()
-    return Recorded(exercise.read(PROBES), record)
+    return Recorded(shipped_cases(exercise), record)
 
 
 class _Recorder:

@@ -1,0 +1,114 @@
+"""What students' copies get of a suite made of cases: its text without what stays hidden.
+
+Cut are plain tests, the cases that say `hidden=True` or `tells=False`, and what only these use.
+Comments between statements go as well: they may be about what was cut.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from grader.course.course import Exercise
+
+PROBES, SUITE = "probes.py", "test_hidden.py"
+MADE_OF_CASES = "grader.authors"  # what the suites import whose checks are made of cases
+CUT = {"hidden": True, "tells": False}  # keywords of a case that no students' copy holds
+MARKS = "pytestmark"
+
+
+def cases_file(exercise: Exercise) -> str:
+    """Return the file of an exercise with its cases, or with its probes; nothing without either."""
+    if not exercise.folder.name:
+        return ""
+    if (exercise.folder / PROBES).is_file():
+        return PROBES
+    path = exercise.folder / SUITE
+    return SUITE if path.is_file() and MADE_OF_CASES in exercise.read(SUITE) else ""
+
+
+def shipped_cases(exercise: Exercise) -> str:
+    """Return what students' copies get of that file."""
+    text = exercise.read(cases_file(exercise))
+    return shipped(text) if cases_file(exercise) == SUITE else text
+
+
+def shipped(text: str) -> str:
+    """Return the text of a suite without what stays hidden; raises `SyntaxError`."""
+    tree, lines = ast.parse(text), text.split("\n")
+    kept = [part for node in tree.body if (part := _kept(node, lines)) is not None]
+    while unused := _unused(kept):
+        kept = [part for part in kept if part not in unused]
+    return "\n".join(kept) + "\n"
+
+
+def _kept(node: ast.stmt, lines: Sequence[str]) -> str | None:
+    """Return the text of a statement without the cases that are cut; None if nothing is left."""
+    if _is_cut(node):
+        return None
+    start = _start(node)
+    if isinstance(node, ast.For | ast.If | ast.With):
+        body = [part for each in node.body if (part := _kept(each, lines)) is not None]
+        header = lines[start - 1 : _start(node.body[0]) - 1]
+        return "\n".join([*header, *body]) if body else None
+    return "\n".join(lines[start - 1 : node.end_lineno])
+
+
+def _start(node: ast.stmt) -> int:
+    """Return the first line of a statement: that of its first decorator, if it has any."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
+
+
+def _is_cut(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef):
+        return node.name.startswith("test_") or any(map(_makes_cut, node.decorator_list))
+    if isinstance(node, ast.Assign):
+        return any(isinstance(each, ast.Name) and each.id == MARKS for each in node.targets)
+    return isinstance(node, ast.Expr) and _makes_cut(node.value)
+
+
+def _makes_cut(call: ast.expr) -> bool:
+    """Return whether an expression makes a case that is cut."""
+    return isinstance(call, ast.Call) and any(
+        keyword.arg in CUT
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is CUT[keyword.arg]
+        for keyword in call.keywords
+    )
+
+
+def _unused(parts: Sequence[str]) -> list[str]:
+    """Return the imports, functions and values that no other part uses."""
+    trees = [ast.parse(part) for part in parts]
+    uses = [{node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} for tree in trees]
+    found = []
+    for place, (part, tree) in enumerate(zip(parts, trees)):
+        names = {*_defined(tree)}
+        others = set[str]().union(*(used for n, used in enumerate(uses) if n != place))
+        if names and not names & others:
+            found.append(part)
+    return found
+
+
+def _defined(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that one statement defines, if it does nothing else that may matter."""
+    node = tree.body[0]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        if getattr(node, "module", "") != "__future__":
+            yield from ((each.asname or each.name).partition(".")[0] for each in node.names)
+    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        if not node.decorator_list:
+            yield node.name
+    elif isinstance(node, ast.Assign):
+        for each in node.targets:
+            if isinstance(each, ast.Name) and each.id != "AXES" and not _is_check(node.value):
+                yield each.id
+
+
+def _is_check(value: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id == "Check"
+    )
