@@ -30,7 +30,7 @@ from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
-    from grader.grading.cases import Case
+    from grader.grading.cases import Case, Check
     from grader.grading.grader import Grader, OnProgress
 
 MIN_HINTS = 3
@@ -167,7 +167,8 @@ class Prover:
             says = f"{name} is cut out of students' copies, or stays in, against what it says; "
             self._problem(file, says + "write hidden=True itself where the case is made")
         for item in filter(_is_check, self.items):
-            if not any(case.hidden and case.decides for case in item.function.check.cases):
+            check: Check = item.function.check  # type: ignore[attr-defined]
+            if not any(case.hidden and case.decides for case in check.cases):
                 says = f"{item.name} has no hidden case; give one sizes of its own: hidden=True"
                 self._problem(file, says)
 

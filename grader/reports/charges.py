@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from grader.report import ExerciseResult
+from grader.report import ExerciseResult, Outcome
 
 CONSEQUENCE = "a consequence of the mistake above, charged once"
 GIVEN_BACK = "A mistake is charged once."
 ALL_ELSE = "All else is as it should be."
+EXPLAINED = " (explained by the mistake)"
+MAX_CASES = 5  # of a check that are listed
 OTHERS = "Other checks fail, too."
+
+
+def cases_lines(test: Outcome) -> list[str]:
+    """Return the wrong cases of a check by their sentences, with those that a mistake explains.
+
+    A single one that no mistake explains is in the check's message.
+    """
+    if len(test.wrong) < 2 and not any(case.explained for case in test.wrong):
+        return []
+    shown = [
+        f"{case.sentence}{EXPLAINED if case.explained else ''}" for case in test.wrong[:MAX_CASES]
+    ]
+    more = len(test.wrong) - MAX_CASES
+    return [*shown, f"and {more} more"] if more > 0 else shown
 
 
 def sum_line(result: ExerciseResult) -> str:

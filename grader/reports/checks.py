@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.report import ExerciseResult, Explanation, Outcome, Report
-from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, checks_line, sum_line
+from grader.reports.charges import CONSEQUENCE, GIVEN_BACK, cases_lines, checks_line, sum_line
 from grader.reports.figures import amount
 
 GIVEN_BACK_NAME = "given_back"  # no test has this name: those of tests begin with "test"
@@ -82,7 +82,8 @@ def _details(result: ExerciseResult, test: Outcome) -> str:
     if test.outcome == "passed":
         return ""
     after = CONSEQUENCE if test.consequence else ""
-    said = [test.message, *_explained(result, test), *_placed(test), after]
+    wrong = [f"✗ {line}" for line in cases_lines(test)]
+    said = [test.message, *wrong, *_explained(result, test), *_placed(test), after]
     return "\n".join(filter(None, said))
 
 

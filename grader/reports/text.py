@@ -10,7 +10,7 @@ from typing import Any
 from click import style
 
 from grader.report import Excerpt, ExerciseResult, Frame, Mark, Outcome, Report, WrongStep
-from grader.reports.charges import checks_line, sum_line
+from grader.reports.charges import cases_lines, checks_line, sum_line
 from grader.reports.figures import amount, change
 from grader.reports.sketches import sketches
 
@@ -146,6 +146,8 @@ def to_fix(result: ExerciseResult) -> Iterator[TextBlock]:
     step = diagnosis.first_wrong_step if diagnosis else None
     yield TextBlock(6 if step else 1, tuple(_wrapped(test.message, 4)))
     yield TextBlock(2, tuple(_diagnosed(result, test)))
+    wrong = [line for case in cases_lines(test) for line in _wrapped(f"✗ {case}", 4)]
+    yield TextBlock(8, tuple(wrong))
     yield TextBlock(3, tuple(_wrapped(checks_line(result), 4)))
     if step:
         yield TextBlock(2, tuple(_wrapped(f"First wrong step: {step.says}", 4)))
