@@ -48,8 +48,8 @@ def test_what_a_new_exercise_holds_names_its_mistakes_to_students(
 @pytest.mark.parametrize(
     ("file", "old", "new", "says"),
     [
-        ("probes.py", "rng.randn(3, 5)", "rng.no_such(3, 5)", "ordinary raises AttributeError on"),
-        ("probes.py", '"single"', '"ties"', "there is no aspect 'ties'"),
+        ("test_hidden.py", "drawn(3, 5)", "lambda rng: rng.no_such(3)", "raises AttributeError on"),
+        ("test_hidden.py", '"single"', '"ties"', "there is no aspect 'ties'"),
         ("exercise.toml", '"centred"', '"centered"', "nothing in solution.py is called centered"),
         ("../course.toml", "TODO: a title", "TODO", "reference/course.toml:1: title"),
     ],
