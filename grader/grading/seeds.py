@@ -55,8 +55,16 @@ def public_seed(secret: bytes) -> int:
     return _derived(secret, "printed", SEED_BYTES)
 
 
+def seed_of_epoch(secret: bytes, number: int) -> int:
+    """Return the seed of a class's epoch: of all hidden inputs, and of what names mistakes."""
+    return _derived(secret, f"epoch/{number}", TORCH_SEED_BYTES)
+
+
 def seed_of_submission(secret: bytes, digest: str) -> int:
-    """Return the seed of the inputs of the submission with this hash."""
+    """Return the seed of the submission with this hash, where each one is an epoch by itself.
+
+    That is on a platform, which gives feedback at once.
+    """
     return _derived(secret, f"submission/{digest}", TORCH_SEED_BYTES)
 
 
