@@ -230,7 +230,7 @@ def cost_of_diagnosis(course: Course) -> list[float]:
             for fault in load_faults(course[name])[::STEP]:
                 submission = Submission("s001", {**files, name: fault.apply(files[name])})
                 (result,) = grader.grade(submission, [name], 1).results
-                diagnostician = grader.diagnostician(course[name])
+                diagnostician = grader.diagnostician(course[name], 1)
                 if diagnostician is None or not diagnostician.last:
                     continue
                 # By now the known mistakes have answered the probes, as they have in a class.

@@ -19,7 +19,6 @@ from commandline import Cli
 
 from grader.classroom.workers.messages import Answer, GradedJob, Job, Lost, encode_result
 from grader.classroom.workers.pool import WorkerPool
-from grader.classroom.workers.run_probes import RunProbes
 from grader.course.course import Course, load_course
 from grader.report import ExerciseResult, Frame, Outcome
 from grader.sandbox.confinement.limits import Isolation
@@ -43,7 +42,7 @@ class Instant:
         self.course: Course | None = None
 
     def __call__(
-        self, course: Course, isolation: Isolation, size: int, probes: RunProbes | None = None
+        self, course: Course, isolation: Isolation, size: int, answers: Path | None = None
     ) -> Instant:
         """In place of `WorkerPool`."""
         self.course = course
@@ -107,9 +106,9 @@ class Pools:
         self._tiny = load_course(TINY)
 
     def __call__(
-        self, course: Course, isolation: Isolation, size: int, probes: RunProbes | None = None
+        self, course: Course, isolation: Isolation, size: int, answers: Path | None = None
     ) -> _Warm:
-        """In place of `WorkerPool`; one that is warm has probes of its own."""
+        """In place of `WorkerPool`; one that is warm keeps what it works out."""
         key = course.hash, isolation
         if key not in self._pools:
             lasting = self._tiny if course.hash == self._tiny.hash else course

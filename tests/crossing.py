@@ -50,7 +50,6 @@ def constants_of(course: Course, name: str, zygote: Zygote) -> list[Value]:
                 [name],
                 zygote,
                 lambda grader: grader.grade(submission, [name], seed).report,
-                probe_seed=seed,
                 trainings="of this seed",
             )
         assert report.points == report.max_points

@@ -15,16 +15,17 @@ from typing import Any
 
 import pytest
 from autograding import NUMBER, SAYS, WRONG, cases, fits, hand_in, load, right, started
-from classroom import Instant
 from commandline import Cli
 
 from grader.__main__ import run
 from grader.commands.own_wheel import WHEEL_NAME
 from grader.course.course import Exercise
+from grader.grading.grader import Grader, Grading
 from grader.grading.reporter import given_up
-from grader.grading.seeds import seed_of_submission
+from grader.grading.seeds import secret_from, seed_of_submission
 from grader.report import ExerciseResult
 from grader.reports.platforms import gradescope
+from grader.submissions.submission import Submission
 
 ROOT = Path(__file__).parent.parent
 TINY = Path(__file__).parent / "tiny"
@@ -251,27 +252,25 @@ def test_the_same_files_get_the_same_inputs_and_a_seed_chooses_them(
 
 
 @pytest.mark.slow
-def test_a_seed_gives_the_inputs_that_a_class_gets_by_it(
-    cli: Cli,
-    instant: Instant,
-    gradescope_root: Path,
-    tiny_copy: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_on_a_platform_each_submission_is_an_epoch_by_its_files(
+    cli: Cli, gradescope_root: Path, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def recorded(secret: bytes, digest: str) -> int:
-        seeds.append(seed_of_submission(secret, digest))
-        return seeds[-1]
+    """Feedback comes at once there, so that the next files need other inputs."""
+
+    def grade(grader: Grader, submission: Submission, names: Any, seed: int) -> Grading:
+        assert seed == seed_of_submission(secret_from(7), submission.hash)
+        seeds.append(seed)
+        return graded_at(grader, submission, names, seed)
 
     seeds: list[int] = []
-    monkeypatch.setattr("grader.commands.on_platform.seed_of_submission", recorded)
+    graded_at = Grader.grade
+    monkeypatch.setattr(Grader, "grade", grade)
     unpack(cli, tiny_copy, gradescope_root, "--seed", 7)
-    for folder in (tmp_path / "class" / "s001", gradescope_root / "submission"):
-        hand_in(folder, right("# 4 points\n"))
-    graded(cli, gradescope_root)
-    out = tmp_path / "out"
-    cli("batch", tmp_path / "class", "--out", out, "--course", tiny_copy, "--seed", 7)
-    assert [job.seed for job in instant.jobs] == seeds
+    for text in ("# one\n", "# other\n", "# one\n"):
+        hand_in(gradescope_root / "submission", right(text))
+        graded(cli, gradescope_root)
+    one, other, again = seeds
+    assert one == again != other
 
 
 def lost(grader: Any, exercise: Exercise, *_: object) -> ExerciseResult:

@@ -21,7 +21,6 @@ from grader.commands.standby_process import CheckOrder, Standby
 from grader.commands.trusted_courses import recognised, trust_folder
 from grader.course.course import find_course, load_course
 from grader.errors import RequestError
-from grader.grading.seeds import kept_seed
 from grader.own_key import state_folder
 
 ROOT = Path(__file__).parent.parent
@@ -614,16 +613,3 @@ def test_a_name_of_an_installed_course_and_of_a_folder_here_is_refused(
     said = cli("status", "--course", "tiny_course")
     assert (said.code, "--course ./tiny_course" in said.err) == (2, True)
     assert NAME in cli("status", "--course", "./tiny_course").out
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("../../outside")])
-def test_a_seed_of_probes_is_read_and_written_through_no_pipe_and_no_link(
-    make: Callable[[Path], None], tmp_path: Path
-) -> None:
-    (tmp_path / "copy" / ".grader").mkdir(parents=True)
-    (tmp_path / "outside").write_text("7")
-    path = tmp_path / "copy" / ".grader" / "probe-seed.txt"
-    make(path)
-    seed = kept_seed(path, tmp_path / "copy")
-    assert (seed != 7, kept_seed(path, tmp_path / "copy")) == (True, seed)
-    assert (tmp_path / "outside").read_text() == "7"

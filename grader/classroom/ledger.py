@@ -54,7 +54,7 @@ def open_ledger(folder: Path) -> Iterator[Ledger]:
         yield ledger
 
 
-class Ledger(Settings, HandedIn, Results, ClassMarks, History, Erasure):
+class Ledger(HandedIn, Results, ClassMarks, History, Erasure):
     """Everything stored about a class. Every method that writes is one transaction."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {

@@ -167,6 +167,7 @@ class Publisher:
         ledger, placed = self.standings.ledger, {}
         drafts = [draft for each in pending.values() for draft in each.drafts]
         folder = self.out / REPORTS
+        ledger.end_epochs_of(pending)  # before anybody can read a report
         try:
             if drafts:
                 with explained(folder):

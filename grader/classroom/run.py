@@ -26,7 +26,7 @@ from grader.classroom.workers.messages import (
 )
 from grader.course.course import Exercise
 from grader.grading.reporter import MAX_TRIES, given_up, not_run
-from grader.grading.seeds import naming_seed, seed_of_submission
+from grader.grading.seeds import naming_seed, seed_of_epoch
 from grader.report import Report
 from grader.stopping import whole_step
 
@@ -110,7 +110,7 @@ class Run:
                 task = self.standings.ungraded(row)
             if task:
                 submission, names = task
-                seed = seed_of_submission(self.standings.secret, row.hash)
+                seed = seed_of_epoch(self.standings.secret, self._ledger.epoch_of(row.hash))
                 for part in self._parts(names):
                     yield row, Job(submission, part, seed, naming_seed=naming)
 

@@ -100,11 +100,17 @@ MIGRATIONS = (
     """
     CREATE INDEX history_by_student ON history (about);
     """,
+    # The checksums are made anew when the rows are read, and cover the epoch then.
+    """
+    ALTER TABLE submissions ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+    UPDATE submissions SET checksum = NULL;
+    CREATE INDEX submissions_by_epoch ON submissions (epoch);
+    """,
 )
 # What the checksum of a row covers. `present` is left out, which changes for all rows at once.
 COLUMNS: Mapping[str, str] = {
     "settings": "key, value",
-    "submissions": "hash, files",
+    "submissions": "hash, files, epoch",
     "attempts": (
         "student, number, hash, person, submitted, due, late, paths, problems, notes, graded"
     ),

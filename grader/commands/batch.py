@@ -29,7 +29,6 @@ from grader.classroom.run import Engine, grade_class
 from grader.classroom.standings import LATER, Standings
 from grader.classroom.storage import existing
 from grader.classroom.stored.history import HistoryRow
-from grader.classroom.workers.run_probes import RunProbes
 from grader.commands.graded import (
     CLUSTER,
     JOBS,
@@ -40,6 +39,7 @@ from grader.commands.graded import (
     echo_review,
     engine_for,
     list_in,
+    sharing_answers,
     verdict_line,
     with_list,
 )
@@ -221,11 +221,10 @@ def batch(
         else:
             intake = stack.enter_context(open_intake(request, course, out))
             _echo_intake(intake)
-        probes = RunProbes(place)
-        engine = engine_for(course, isolation, jobs, cluster, probes)
+        engine = engine_for(course, isolation, jobs, cluster, place)
         stack.callback(engine.close)
         ledger = stack.enter_context(open_ledger(place))
-        stack.enter_context(probes)
+        stack.enter_context(sharing_answers(place))
         if not ledger.has_results():
             engine.start()
         ledger.put(LATER, " ".join(later))

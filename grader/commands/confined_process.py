@@ -21,7 +21,6 @@ import msgspec
 from grader.course.course import load_course
 from grader.errors import GraderError
 from grader.grading import confined_messages as messages
-from grader.grading.seeds import PUBLIC_SEED, fresh_seed
 from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import confine, prepare
 from grader.sandbox.control import Ended
@@ -114,9 +113,7 @@ def serve(host: Host) -> None:
 
     try:
         course = load_course(Path(setup.course), setup.chosen).as_reviewed()
-        hidden = course.suites == "hidden"  # what is public must not decide points then
-        probe_seed = fresh_seed() if hidden else PUBLIC_SEED
-        with_grader(course, setup.names, host, grade_on_order, probe_seed=probe_seed)
+        with_grader(course, setup.names, host, grade_on_order)
     except GraderError as error:
         host.send(messages.CourseFailed.of(error))
 

@@ -23,7 +23,7 @@ from grader.course.course import Course, load_course
 from grader.course.visibility import after_due, for_student
 from grader.errors import InternalError, RequestError
 from grader.files import make_way, put_file, read_bounded
-from grader.grading.seeds import fresh_secret, fresh_seed, seed_of_submission
+from grader.grading.seeds import fresh_secret, seed_of_submission
 from grader.grading.session import with_grader
 from grader.report import Report
 from grader.reports import to_text
@@ -116,7 +116,6 @@ class PlatformGrader:
                 names,
                 source,
                 lambda grader: grader.grade(submission, names, seed).report,
-                probe_seed=fresh_seed(),
             )
         _refuse_failures(report, submission)
         return replace(

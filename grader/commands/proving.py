@@ -139,7 +139,7 @@ class Prover:
             if stage != OUTPUT and not re.search(rf"\b{re.escape(stage)}\b", self.solution):
                 self._problem("exercise.toml", f"stages: nothing in solution.py is called {stage}")
         try:
-            catalogue = self.grader.computed(self.exercise)
+            catalogue = self.grader.computed(self.exercise, self.seed)
         except CourseError as error:
             self._problem(cases_file(self.exercise), error.message)
             return
@@ -256,7 +256,7 @@ class Prover:
         named = _named(diagnosis)
         if named - {fault.like} == {fault.name}:
             return ""
-        if not named and not self.grader.computed(self.exercise).can_name(fault, form):
+        if not named and not self.grader.computed(self.exercise, self.seed).can_name(fault, form):
             return ""
         if not named:
             why = self._answers_otherwise(form) if asked == "in a worker" else ""
@@ -266,12 +266,12 @@ class Prover:
 
     def _answers_otherwise(self, form: Sequence[Edit]) -> str:
         """Return in words which probes a form answered otherwise in the last worker than here."""
-        diagnostician = self.grader.diagnostician(self.exercise)
+        diagnostician = self.grader.diagnostician(self.exercise, self.seed)
         text = edited(self.solution, form)
         if diagnostician is None or diagnostician.last is None or text is None:
             return ""
         theirs = diagnostician.last
-        ours = self.grader.computed(self.exercise).answers_of(text)
+        ours = self.grader.computed(self.exercise, self.seed).answers_of(text)
         others = [n for n, answer in ours.items() if n in theirs and not theirs[n].same(answer)]
         if not others:
             return ""
@@ -319,10 +319,10 @@ class Prover:
         """
         if report.points == report.max_points:
             return "it earns all points"
-        diagnostician = self.grader.diagnostician(self.exercise)
+        diagnostician = self.grader.diagnostician(self.exercise, self.seed)
         if diagnostician is None:
             return ""
-        answers = self.grader.computed(self.exercise).answers_of(text)
+        answers = self.grader.computed(self.exercise, self.seed).answers_of(text)
         diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
         if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
             return ""

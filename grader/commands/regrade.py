@@ -12,7 +12,6 @@ from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
 from grader.classroom.stored.history import HistoryRow
-from grader.classroom.workers.run_probes import RunProbes
 from grader.commands.changes import mark_changes, summary_lines
 from grader.commands.graded import (
     CLUSTER,
@@ -24,6 +23,7 @@ from grader.commands.graded import (
     engine_for,
     graded_class,
     known_student,
+    sharing_answers,
 )
 from grader.commands.options import COURSE, SEED, isolation_option, short_path
 from grader.commands.progress import ProgressDisplay
@@ -67,8 +67,8 @@ def regrade(
     """
     with graded_class(course, folder, seed) as standings, contextlib.ExitStack() as stack:
         students = [known_student(standings, name) for name in again]
-        probes = stack.enter_context(RunProbes(folder))
-        engine = engine_for(standings.course, isolation, jobs, cluster, probes)
+        stack.enter_context(sharing_answers(folder))
+        engine = engine_for(standings.course, isolation, jobs, cluster, folder)
         stack.callback(engine.close)
         stack.callback(standings.ledger.rollback_trial)  # unless it is published
         for student in students:

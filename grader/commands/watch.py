@@ -14,7 +14,7 @@ import click
 from grader.commands.options import terminal_height
 from grader.commands.screen import KEYS, Session, head, screen
 from grader.commands.terminal import REDRAW, SAVED, Events, Interrupted, listening, whole_screen
-from grader.commands.work import CheckRequest, graded_by, keeps_of, probe_seed_of
+from grader.commands.work import CheckRequest, graded_by, keeps_of
 from grader.grading.seeds import fresh_seed
 from grader.sandbox.cells import NOTEBOOK
 from grader.sandbox.host.source import WorkerSource
@@ -25,7 +25,7 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
 
     All runs use one seed, so that the numbers stay the same while the code changes.
     """
-    trainings, probe_seed = keeps_of(seed), probe_seed_of(seed, request.course)
+    trainings, keep = keeps_of(seed), seed is not None
     seed = fresh_seed() if seed is None else seed
     return graded_by(
         request.course,
@@ -33,7 +33,7 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
         source,
         lambda grader: _loop(Session(request, grader, seed), manual=manual),
         trainings,
-        probe_seed,
+        keep,
     )
 
 

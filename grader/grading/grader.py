@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from grader.course.course import Course, Exercise
 from grader.course.faults import edited, load_faults
@@ -44,6 +44,8 @@ from grader.sandbox.host.source import WorkerSource
 from grader.sandbox.host.worker import Worker
 from grader.submissions.submission import Submission
 
+Place = tuple[str, int]  # an exercise and a seed
+T = TypeVar("T")
 NOT_WRITTEN = "not written yet"
 NOTE_SECONDS = 0.2  # between two notes on a training
 
@@ -77,11 +79,11 @@ class Grader:
 
     suite: Suite
     workers: WorkerSource
-    probe_seed: int  # of the calls by which mistakes are told apart
     answers: Path | None = None  # the folder in which those of known mistakes are kept
     keeps_trainings: Keeps = "nothing"
-    _diagnosticians: dict[str, Diagnostician | None] = field(default_factory=dict, compare=False)
-    _dependences: dict[str, Dependence] = field(default_factory=dict, compare=False)
+    # By exercise and seed: those of one secret seed at a time, and of the public one.
+    _diagnosticians: dict[Place, Diagnostician | None] = field(default_factory=dict, compare=False)
+    _dependences: dict[Place, Dependence] = field(default_factory=dict, compare=False)
     # By exercise and test, whether the reference fails it, as far as that is known.
     _broken: dict[tuple[str, str], bool] = field(default_factory=dict, compare=False)
     # Of programs that teachers named a mistake after, by exercise, hash and seed.
@@ -125,11 +127,14 @@ class Grader:
         """Grade the exercises `names` of one submission; `on_exercise` hears of each before it,
         and of how far a training is.
 
+        The `seed` decides the inputs of the hidden tests, and of the calls by which mistakes are
+        told apart. With public tests, those are the recorded ones.
+
         Run `only` the tests of these names, if any are given; what fails is not explained then.
 
         An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
         `WorkerLost` after fewer `tries`, if the caller wants to decide itself. Unnamed mistakes are
-        compared by probes of `naming_seed`, by default the grader's own.
+        compared by probes of `naming_seed`, by default the same seed.
         """
         results: list[ExerciseResult] = []
         with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
@@ -256,7 +261,7 @@ class Grader:
     def _explained(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result with the mistake that it shows."""
         exercise, diagnosis = self.course[result.name], None
-        diagnostician = self.diagnostician(exercise)
+        diagnostician = self.diagnostician(exercise, examiner.seed)
         if diagnostician is not None and any(test.outcome == "failed" for test in result.tests):
             given = examiner.given(exercise).answers if diagnostician.catalogue.is_of_checks else {}
             answers = diagnostician.ask(examiner.module(exercise, seed=0), given)
@@ -300,16 +305,16 @@ class Grader:
             return result
         exercise = self.course[result.name]
         student, known = examiner.module(exercise, seed=0), _mistaken(exercise, result.diagnosis)
-        lacking = self._dependence(exercise).lacking(student, known)
+        lacking = self._dependence(exercise, examiner.seed).lacking(student, known)
         return without_computing(result, lacking, examiner.asked)
 
-    def _dependence(self, exercise: Exercise) -> Dependence:
-        if exercise.name not in self._dependences:
+    def _dependence(self, exercise: Exercise, seed: int) -> Dependence:
+        place = exercise.name, seed
+        if place not in self._dependences:
+            _drop_other_seeds(self._dependences, seed)
             probes, _ = load_probes(exercise)
-            self._dependences[exercise.name] = Dependence(
-                self.course, exercise, probes, self.probe_seed
-            )
-        return self._dependences[exercise.name]
+            self._dependences[place] = Dependence(self.course, exercise, probes, seed)
+        return self._dependences[place]
 
     def _practised(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result of public tests with the check by probes, and the mistake, if any."""
@@ -319,7 +324,8 @@ class Grader:
         text = examiner.submission.files[result.name]
         if is_untouched(text, make_stub(exercise)):
             return result
-        diagnostician, unmet = self.diagnostician(exercise), self._unmet(exercise, examiner)
+        diagnostician = self.diagnostician(exercise, examiner.seed)
+        unmet = self._unmet(exercise, examiner)
         if unmet and not result.passed:  # it could be the cause of anything
             return replace(result, unfinished=False, advice=unmet)
         if diagnostician is None or result.unfinished or _cannot_be_called(result):
@@ -357,7 +363,7 @@ class Grader:
             return NOT_WRITTEN
         if is_untouched(submission.files[exercise.name], make_stub(exercise)):
             return NOT_WRITTEN
-        diagnostician = self.diagnostician(exercise)
+        diagnostician = self.diagnostician(exercise, examiner.seed)
         if diagnostician is not None:
             answers = diagnostician.ask(examiner.module(exercise, seed=0))
             if diagnostician.catalogue.disproving(answers):
@@ -389,7 +395,7 @@ class Grader:
         diagnostician.catalogue.keep()
         if found is None or found.faults:
             return found
-        exercise, seed = diagnostician.catalogue.exercise, examiner.naming_seed or self.probe_seed
+        exercise, seed = diagnostician.catalogue.exercise, examiner.naming_seed or examiner.seed
         public, secret = (
             self._signature(exercise, each, examiner, answers) for each in (PUBLIC_SEED, seed)
         )
@@ -399,9 +405,9 @@ class Grader:
     def _signature(
         self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None
     ) -> str:
-        """Return the signature of some code at a seed; `answers` are those at the grader's own."""
+        """Return the signature of some code at a seed; `answers` are those at the examiner's."""
         catalogue = catalogue_of(self.course, exercise, seed, self.answers)
-        if answers is None or seed != self.probe_seed:
+        if answers is None or seed != examiner.seed:
             answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
         whole = catalogue.probes[-1].name in answers
         return signature_of(catalogue, answers, whole=whole)
@@ -436,23 +442,34 @@ class Grader:
     def _public_catalogue(self, exercise: Exercise) -> ComputedCatalogue:
         return catalogue_of(self.course, exercise, PUBLIC_SEED, self.answers)
 
-    def computed(self, exercise: Exercise) -> ComputedCatalogue:
-        """Return the catalogue of an exercise whose solution is at hand."""
-        return catalogue_of(self.course, exercise, self.probe_seed, self.answers)
+    def computed(self, exercise: Exercise, seed: int) -> ComputedCatalogue:
+        """Return the catalogue at a seed of an exercise whose solution is at hand."""
+        return catalogue_of(self.course, exercise, seed, self.answers)
 
-    def diagnostician(self, exercise: Exercise) -> Diagnostician | None:
-        """Return what diagnoses an exercise; None if the course has no probes for it."""
-        if exercise.name not in self._diagnosticians:
-            catalogue = self._catalogue(exercise)
+    def diagnostician(self, exercise: Exercise, seed: int) -> Diagnostician | None:
+        """Return what diagnoses an exercise at a seed; None if the course has no probes for it.
+
+        In a students' copy that is the public seed: answers are recorded for it alone.
+        """
+        place = exercise.name, seed if self.course.suites == "hidden" else PUBLIC_SEED
+        if place not in self._diagnosticians:
+            _drop_other_seeds(self._diagnosticians, place[1])
+            catalogue = self._catalogue(exercise, seed)
             found = Diagnostician(catalogue) if catalogue and catalogue.probes else None
-            self._diagnosticians[exercise.name] = found
-        return self._diagnosticians[exercise.name]
+            self._diagnosticians[place] = found
+        return self._diagnosticians[place]
 
-    def _catalogue(self, exercise: Exercise) -> AnyCatalogue | None:
+    def _catalogue(self, exercise: Exercise, seed: int) -> AnyCatalogue | None:
         if self.course.suites == "hidden":
-            return self.computed(exercise)
+            return self.computed(exercise, seed)
         recorded = load_record(self.course, exercise.name)
         return RecordedCatalogue(exercise, recorded) if recorded else None
+
+
+def _drop_other_seeds(kept: dict[Place, T], seed: int) -> None:
+    """Drop what is kept for other secret seeds: a class has few epochs, and grades one by one."""
+    for place in [each for each in kept if each[1] not in (seed, PUBLIC_SEED)]:
+        del kept[place]
 
 
 def _mistaken(exercise: Exercise, diagnosis: Diagnosis | None) -> Iterator[str]:

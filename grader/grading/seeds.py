@@ -1,43 +1,25 @@
 """Makes secrets, and derives seeds from them by a function that nobody can reverse.
 
-A class has a secret, which stays in its ledger. It decides the inputs of each submission together
-with the submission's own hash: the same files always get the same inputs, and other files others,
-so that answers recorded in one attempt are of no use in the next. Imports no torch.
+A class has a secret, which stays in its ledger. It decides the inputs of each epoch: all that was
+collected before any feedback on it was published gets the same inputs, and what comes later gets
+others, so that answers recorded in one attempt are of no use in the next. Imports no torch.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import secrets
-from pathlib import Path
-
-from grader.trees import NotOpened, read_file, write_file
 
 SEED_BYTES = 6  # of a seed that people read and type
-PUBLIC_SEED = 0  # of the probes of a student's own check
+PUBLIC_SEED = 0  # of the probes of a student's own check, by public suites
 TORCH_SEED_BYTES = 7  # of a seed that only torch reads
-MAX_DIGITS = 20  # of a seed in a file
 MARK_BYTES = 4  # of what tells two seeds of probes apart
 
 
 def fresh_seed() -> int:
     """Return a random seed that nobody can guess."""
     return secrets.randbits(8 * SEED_BYTES)
-
-
-def kept_seed(path: Path, within: Path) -> int:
-    """Return the seed in a file, or else a new one, which is kept there if that is possible.
-
-    The folder `within` may be anybody's: the file is reached through no link in it.
-    """
-    with contextlib.suppress(OSError, ValueError, NotOpened):
-        return int(read_file(path, within, MAX_DIGITS))
-    seed = fresh_seed()
-    with contextlib.suppress(OSError, NotOpened):
-        write_file(path, within, str(seed).encode())
-    return seed
 
 
 def fresh_secret() -> bytes:
@@ -55,8 +37,16 @@ def public_seed(secret: bytes) -> int:
     return _derived(secret, "printed", SEED_BYTES)
 
 
+def seed_of_epoch(secret: bytes, number: int) -> int:
+    """Return the seed of a class's epoch: of all hidden inputs, and of what names mistakes."""
+    return _derived(secret, f"epoch/{number}", TORCH_SEED_BYTES)
+
+
 def seed_of_submission(secret: bytes, digest: str) -> int:
-    """Return the seed of the inputs of the submission with this hash."""
+    """Return the seed of the submission with this hash, where each one is an epoch by itself.
+
+    That is on a platform, which gives feedback at once.
+    """
     return _derived(secret, f"submission/{digest}", TORCH_SEED_BYTES)
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 from grader.course.course import Course
 from grader.errors import GraderError, InternalError
 from grader.files import STATE
-from grader.grading.seeds import PUBLIC_SEED, kept_seed
 from grader.sandbox.host.source import WorkerSource
 from grader.scratch import fill, scratch_folder
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from grader.grading.kept_trainings import Keeps
 
 T = TypeVar("T")
-SEED_FILE = "probe-seed.txt"  # of checks by hidden suites in this copy
 
 
 def with_grader(
@@ -33,18 +31,15 @@ def with_grader(
     workers: WorkerSource,
     body: Callable[[Grader], T],
     *,
-    probe_seed: int | None = None,
     answers: Path | None = None,
     keep: bool = False,
     trainings: Keeps = "nothing",
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
 
-    `probe_seed` is that of the probes: a class has one of its own in every run, so that what
-    reports show of them is of no use in the next. What the known mistakes answer to them is kept in
-    the folder `answers`. A student's own checks share the public seed; they `keep` the answers in
-    `.grader/` between them, and the `trainings` of their code. Where hidden suites decide, such
-    checks share a seed that only this copy has.
+    What the known mistakes answer is kept in the folder `answers`, by the seed of the inputs; who
+    grades with the same seed again may `keep` it in `.grader/` instead. A student's own checks also
+    keep the `trainings` of their code there.
 
     Raises `RequestError` if code would run here that nobody has reviewed.
     """
@@ -59,13 +54,9 @@ def with_grader(
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
     folder = course.root / STATE / "answers" if keep else answers
-    if probe_seed is None:
-        hidden = keep and course.suites == "hidden"
-        place = course.root / STATE / SEED_FILE
-        probe_seed = kept_seed(place, course.root) if hidden else PUBLIC_SEED
     with _held(course) as held:
         return collect_suites(
-            held, names, lambda suite: body(Grader(suite, workers, probe_seed, folder, trainings))
+            held, names, lambda suite: body(Grader(suite, workers, folder, trainings))
         )
 
 

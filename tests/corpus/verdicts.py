@@ -107,7 +107,7 @@ class Judge:
 
     def _measure(self, grader: Grader, program: Program, result: ExerciseResult) -> None:
         """Note how long the diagnosis takes a second time: the known mistakes have answered."""
-        diagnostician = grader.diagnostician(grader.course[program.exercise])
+        diagnostician = grader.diagnostician(grader.course[program.exercise], SEED)
         if diagnostician and result.diagnosis and diagnostician.last is not None:
             start = time.perf_counter()
             diagnostician.diagnose(result.tests, diagnostician.last, program.text)

@@ -205,6 +205,7 @@ class _Values(TypedDict, total=False):
     key: str
     value: str
     files: bytes
+    epoch: Annotated[int, msgspec.Meta(ge=0)]
     exercise: str
     course: str
     versions: str

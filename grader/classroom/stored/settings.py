@@ -19,6 +19,7 @@ _KINDS: Mapping[str, Any] = {
     "rules": dict[str, str],
     "erased": list[str],
     "seed": int,
+    "published_epoch": Annotated[int, msgspec.Meta(ge=0)],
     "secret": Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})+$")],
 }
 

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import msgspec
 
 from grader.classroom.review import DamagedRowError
-from grader.classroom.storage import checksum
-from grader.classroom.stored.rows import Check, Rows, decoded, says
+from grader.classroom.storage import COLUMNS, checksum
+from grader.classroom.stored.epochs import Epochs
+from grader.classroom.stored.rows import Check, decoded, says
 from grader.report import Person
 from grader.sandbox.cells import NOTEBOOK
 from grader.submissions.submission import Submission
@@ -69,7 +70,7 @@ def _unpacked(packed: bytes) -> dict[str, str]:
     return decoded(text, dict[str, str])
 
 
-class HandedIn(Rows):
+class HandedIn(Epochs):
     """What a class has handed in, and who has handed in nothing."""
 
     CHECKS: ClassVar[Mapping[str, Check]] = {
@@ -93,14 +94,17 @@ class HandedIn(Rows):
             yield
 
     def take(self, row: AttemptRow, files: Mapping[str, str], origin: Origin | None = None) -> None:
-        """Store an attempt, its files and, if known, where it lay in the platform's download."""
+        """Store an attempt, its files and, if known, where it lay in the platform's download.
+
+        What is stored already stays in its epoch.
+        """
         packed = zlib.compress(json.dumps(files).encode("utf-8", "surrogatepass"))
-        (same,) = self._db.execute(
-            "SELECT count(*) FROM submissions WHERE hash = ? AND files = ? AND checksum = ?",
-            [row.hash, packed, checksum((row.hash, packed))],
-        ).fetchone()
-        if not same:
-            self._put("submissions", [row.hash, packed])
+        query = f"SELECT checksum, {COLUMNS['submissions']} FROM submissions WHERE hash = ?"
+        seal, *stored = self._db.execute(query, [row.hash]).fetchone() or [""]
+        is_sound = seal in (None, checksum(stored))
+        submission = [row.hash, packed, stored[2] if is_sound else self.open_epoch]
+        if not is_sound or stored != submission:
+            self._put("submissions", submission)
         values = [
             *(row.student, row.number, row.hash, json.dumps(asdict(row.person))),
             *(time and time.isoformat() for time in (row.submitted, row.due)),
@@ -175,10 +179,13 @@ class HandedIn(Rows):
         return None
 
     def to_grade(self) -> Iterator[AttemptRow]:
-        """Yield one attempt for each submission that is to be graded, in the order of students."""
+        """Yield one attempt for each submission that is to be graded, in the order of students.
+
+        One epoch comes after the other, because all that one shares is worked out only once.
+        """
         chosen = self._db.execute(
-            "SELECT min(rowid) FROM attempts WHERE present AND graded "
-            "GROUP BY hash ORDER BY min(student), number"
+            "SELECT min(attempts.rowid) FROM attempts LEFT JOIN submissions USING (hash) "
+            "WHERE present AND graded GROUP BY hash ORDER BY epoch, min(student), number"
         ).fetchall()
         for row in chosen:
             yield from map(_attempt_row, self._rows("attempts", "WHERE rowid = ?", *row))

@@ -21,8 +21,7 @@ class Setup(msgspec.Struct, frozen=True):
     chosen: str
     hash: str
     isolation: Isolation
-    probe_seed: int
-    answers: Path | None = None  # the folder for what known mistakes answer to the probes
+    answers: Path | None = None  # the folder for what known mistakes answer
 
 
 class ForkOrder(msgspec.Struct, frozen=True):
@@ -34,7 +33,8 @@ class ForkOrder(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True):
     """An order to grade exercises of a submission; `tries` counts the processes lost over it.
 
-    `naming_seed` is that of the probes by which unnamed mistakes of a class are compared.
+    `seed` is that of the submission's epoch, `naming_seed` that of the probes by which unnamed
+    mistakes of a class are compared.
     """
 
     submission: Submission

@@ -17,12 +17,11 @@ import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from grader.classroom.workers import messages
-from grader.classroom.workers.run_probes import RunProbes
 from grader.course.course import Course
 from grader.errors import InternalError, RequestError
-from grader.grading.seeds import fresh_seed
 from grader.sandbox.confinement import landlock
 from grader.sandbox.confinement.layers import LAYERS
 from grader.sandbox.confinement.limits import Isolation
@@ -103,7 +102,7 @@ class _GradingProcess:
 
 
 class _TemplateProcess:
-    def __init__(self, course: Course, isolation: Isolation, probes: RunProbes | None) -> None:
+    def __init__(self, course: Course, isolation: Isolation, answers: Path | None) -> None:
         self.process = ChildProcess(
             module_command("grader.classroom.workers.template"), str(os.getpid())
         )
@@ -113,8 +112,7 @@ class _TemplateProcess:
             course.chosen,
             course.hash,
             isolation,
-            probes.seed() if probes else fresh_seed(),
-            probes.answers.absolute() if probes else None,
+            answers.absolute() if answers else None,
         )
 
     def fork(self, core: int | None) -> _GradingProcess:
@@ -171,7 +169,7 @@ def available_cores() -> list[int]:
 class WorkerPool:
     """A pool of `size` grading processes; a `shared` machine has other work to do as well.
 
-    With `probes`, the processes share what they work out of known mistakes.
+    In the folder `answers`, the processes share what they work out of known mistakes.
     """
 
     def __init__(
@@ -181,14 +179,14 @@ class WorkerPool:
         size: int,
         *,
         shared: bool = False,
-        probes: RunProbes | None = None,
+        answers: Path | None = None,
     ) -> None:
         self.width = size + 1  # one job waits, so that no process does
         available = available_cores()
         # If the pool fills the machine, a process shares its core with its worker: they take turns.
         fills = sys.platform == "linux" and size >= len(available) and not shared
         self._cores = Counter(dict.fromkeys(available, 0) if fills else ())
-        self._course, self._isolation, self._probes = course, isolation, probes
+        self._course, self._isolation, self._answers = course, isolation, answers
         self._template: _TemplateProcess | None = None
         self._lock = threading.Lock()
         self._idle: queue.SimpleQueue[_GradingProcess] = queue.SimpleQueue()
@@ -207,7 +205,7 @@ class WorkerPool:
         """Start the template process; return at once, it warms up meanwhile."""
         with self._lock:
             if self._template is None:
-                self._template = _TemplateProcess(self._course, self._isolation, self._probes)
+                self._template = _TemplateProcess(self._course, self._isolation, self._answers)
 
     def submit(self, job: messages.Job) -> Future[messages.Answer]:
         """Have a job graded; the grader's own errors come out of the future."""
@@ -252,7 +250,7 @@ class WorkerPool:
             if self._closed:
                 break
             if self._template is None:
-                self._template = _TemplateProcess(self._course, self._isolation, self._probes)
+                self._template = _TemplateProcess(self._course, self._isolation, self._answers)
             core = min(self._cores, key=self._cores.__getitem__, default=None)
             try:
                 process = self._template.fork(core)

@@ -1,4 +1,4 @@
-"""Answers of known mistakes to the probes of one seed, kept between a student's checks.
+"""Answers of known mistakes to the probes of one seed, kept between checks.
 
 A folder has a file for each exercise and seed. All grading processes of a class share one, so that
 what one works out is there for the others. Only the user who worked them out believes them: whoever

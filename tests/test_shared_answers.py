@@ -1,4 +1,4 @@
-"""A run that was stopped goes on with the probes and the answers that it has worked out."""
+"""A run that was stopped goes on with the answers that it has worked out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from grader.classroom.workers.messages import GradedJob, Job, decode_result
 from grader.classroom.workers.pool import WorkerPool
-from grader.classroom.workers.run_probes import RunProbes
+from grader.commands.graded import sharing_answers
 from grader.course.course import Course, load_course
 from grader.course.faults import load_faults
 from grader.grading.diagnosis.computed import ComputedCatalogue
@@ -23,30 +23,19 @@ NAME = "feed_forward"
 SAMPLING = Path(__file__).parent.parent / "examples" / "sampling"
 
 
-def test_whoever_continues_a_stopped_run_has_its_seed_and_a_new_run_has_another(
+def test_a_run_that_ends_leaves_no_answers_and_one_that_is_stopped_leaves_them(
     tmp_path: Path,
 ) -> None:
-    with contextlib.suppress(KeyboardInterrupt), RunProbes(tmp_path) as stopped:
-        first = stopped.seed()
+    (kept := tmp_path / ".grader" / "run" / "answers").mkdir(parents=True)
+    with contextlib.suppress(KeyboardInterrupt), sharing_answers(tmp_path):
         raise KeyboardInterrupt
-    with RunProbes(tmp_path) as continued:
-        assert [continued.seed(), continued.seed()] == [first, first]
+    assert kept.is_dir()
+    with sharing_answers(tmp_path):
+        pass
     assert list(tmp_path.iterdir()) == []
-    assert RunProbes(tmp_path).seed() != first
-
-
-@pytest.mark.parametrize("text", ["", "no number", "9" * 5000])
-def test_a_damaged_seed_is_no_reason_to_stop(tmp_path: Path, text: str) -> None:
-    probes = RunProbes(tmp_path)
-    probes.seed()
-    (path,) = tmp_path.rglob("seed.txt")
-    path.write_text(text)
-    assert isinstance(RunProbes(tmp_path).seed(), int)
-
-
-def test_a_seed_that_cannot_be_kept_is_one_all_the_same(tmp_path: Path) -> None:
     (tmp_path / ".grader").write_text("a file where a folder should be")
-    assert isinstance(RunProbes(tmp_path).seed(), int)
+    with sharing_answers(tmp_path):
+        pass
 
 
 def touched(catalogue: ComputedCatalogue, every: int = 1) -> list[int]:
@@ -102,17 +91,15 @@ def test_grading_processes_keep_what_they_have_worked_out(tmp_path: Path) -> Non
     files = {name: course[name].read("solution.py") for name in course.names}
     files[exercise.name] = fault.apply(files[exercise.name])
     job = Job(Submission("s001", files), (exercise.name,), 5)
-    named = []
+    named, answers = [], tmp_path / ".grader" / "run" / "answers"
     for _ in range(2):
-        with contextlib.suppress(KeyboardInterrupt), RunProbes(tmp_path) as probes:
-            pool = WorkerPool(course, "process", 1, probes=probes)
-            with contextlib.closing(pool):
-                answer = pool.submit(job).result()
-            assert isinstance(answer, GradedJob)
-            diagnosis = decode_result(exercise.name, answer.results[exercise.name]).diagnosis
-            named.append(diagnosis and diagnosis.faults)
-            kept = list(probes.answers.iterdir())
-            raise KeyboardInterrupt
+        pool = WorkerPool(course, "process", 1, answers=answers)
+        with contextlib.closing(pool):
+            answer = pool.submit(job).result()
+        assert isinstance(answer, GradedJob)
+        diagnosis = decode_result(exercise.name, answer.results[exercise.name]).diagnosis
+        named.append(diagnosis and diagnosis.faults)
     assert named == [(fault.name,)] * 2
-    assert [path.name.partition("-")[0] for path in kept] == [exercise.name]
-    assert {path.stat().st_mode & 0o077 for path in (kept[0], kept[0].parent)} == {0}
+    (kept,) = answers.iterdir()
+    assert kept.name.partition("-")[0] == exercise.name
+    assert {path.stat().st_mode & 0o077 for path in (kept, kept.parent)} == {0}
