@@ -431,7 +431,7 @@ def prove(
             on_proof(proofs[-1])
         return proofs
 
-    return with_grader(course, names, workers, prove_all, keep=True, probe_seed=seed)
+    return with_grader(course, names, workers, prove_all, keep=True)
 
 
 def _is_check(item: Any) -> bool:

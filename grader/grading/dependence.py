@@ -25,7 +25,7 @@ from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program, solutions
 from grader.grading.recorded_calls import CallLeaf, RecordedCall, RecordingCode, layer_of, leaves_of
-from grader.report import NO_COMPUTATION, ExerciseResult
+from grader.report import NO_COMPUTATION, ExerciseResult, Outcome
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
@@ -382,12 +382,17 @@ def without_computing(
 
     `lacking` says how each does not compute, and `asked` which functions each check asked for.
     """
-    tests = tuple(
-        replace(test, outcome="failed", points=0, message=lacking[names[0]], kind=NO_COMPUTATION)
-        if test.outcome == "passed"
-        and test.points
-        and (names := sorted(asked.get((result.name, test.name), set()) & lacking.keys()))
-        else test
-        for test in result.tests
-    )
+
+    def judged(test: Outcome) -> Outcome:
+        names = sorted(asked.get((result.name, test.name), set()) & lacking.keys())
+        if not names or not test.max_points:
+            return test
+        if test.outcome == "passed" and test.points:
+            says = lacking[names[0]]
+            return replace(test, outcome="failed", points=0, message=says, kind=NO_COMPUTATION)
+        if test.wrong:  # no mistake that is like it excuses it
+            return replace(test, kind=NO_COMPUTATION)
+        return test
+
+    tests = tuple(map(judged, result.tests))
     return replace(result, tests=tests, points=sum(test.points for test in tests))

@@ -267,17 +267,14 @@ class Grader:
             answers = diagnostician.ask(examiner.module(exercise, seed=0), given)
             diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
         explained = replace(result, diagnosis=diagnosis)
-        once = self.course.policy.carry_forward and not self._is_of_checks(exercise)
+        of_checks = diagnostician is not None and diagnostician.catalogue.is_of_checks
+        once = self.course.policy.carry_forward and not of_checks
         return charged_once(explained) if once else explained
-
-    def _is_of_checks(self, exercise: Exercise) -> bool:
-        diagnostician = self.diagnostician(exercise)
-        return diagnostician is not None and diagnostician.catalogue.is_of_checks
 
     def _charged(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result with each mistake charged once, named or not."""
         exercise = self.course[result.name]
-        diagnostician = self.diagnostician(exercise)
+        diagnostician = self.diagnostician(exercise, examiner.seed)
         if diagnostician is None or not diagnostician.catalogue.is_of_checks or result.unfinished:
             return result
         if not self.course.policy.carry_forward:
