@@ -149,8 +149,8 @@ def drawn(*shape: int, dtype: torch.dtype = torch.float64, times: float = 1.0) -
 
     Example::
 
-        test_values = Check("The weights sum to 1.")
-        test_values.case("Three queries.", output("tempered_softmax", drawn(3, 5), 0.5))
+        test_sizes = Check("The weights are a softmax.")
+        test_sizes.case("Three queries.", output("tempered_softmax", drawn(3, 5), 0.5))
     """
     return lambda rng: (rng.randn(*shape) * times).to(dtype)
 
@@ -200,8 +200,8 @@ def output(target: Target, *args: Any, **kwargs: Any) -> Ask:
 
     Example::
 
-        test_values = Check("The weights sum to 1.")
-        test_values.case("One query.", output("tempered_softmax", drawn(1, 5), 2.0))
+        test_output = Check("A temperature scales the scores.")
+        test_output.case("Another temperature.", output("tempered_softmax", drawn(4, 5), 2.0))
     """
 
     def ask(student: Any, rng: Rng) -> Any:

@@ -14,6 +14,7 @@ from warm import run_warm
 from grader.commands.build import plan_build
 from grader.course.course import Course, load_course
 from grader.course.stubs import is_untouched, make_stub
+from grader.course.suite_text import shipped_cases
 from grader.errors import CourseError
 from grader.grading.diagnosis.record import ENGINE
 from grader.grading.outcomes import points_of
@@ -46,7 +47,8 @@ def test_recorded_answers_are_of_all_that_probes_import(course: Course) -> None:
     """Otherwise a change of it would leave answers that no program gives any more."""
     hashed = {path.relative_to(ROOT / "grader").as_posix() for path in ENGINE}
     for name in course.names:
-        imported = re.findall(r"^from grader\.(\S+) import", course[name].read("probes.py"), re.M)
+        text = shipped_cases(course[name])
+        imported = re.findall(r"^from grader\.(\S+) import", text, re.M)
         assert {f"{module.replace('.', '/')}.py" for module in imported} <= hashed, name
 
 

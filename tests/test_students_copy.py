@@ -22,6 +22,7 @@ from corpus.verdicts import Judge, Verdicts, students_copy
 from grader.course import records
 from grader.course.course import Course, Exercise, load_course
 from grader.course.faults import load_faults
+from grader.course.suite_text import shipped_cases
 from grader.grading.diagnosis import record
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
@@ -122,15 +123,15 @@ def test_no_line_of_a_hidden_test_is_in_what_is_made_for_students(
 
 
 def test_the_tensors_in_it_are_answers_to_its_own_probes(course: Course, copy: Course) -> None:
-    from grader.grading.diagnosis.computed import catalogue_of
+    from grader.grading.diagnosis.computed import ComputedCatalogue
     from grader.grading.diagnosis.encoding import answer_of
 
     for name in copy.names:
         recorded = record.load_record(copy, name)
         assert recorded is not None
-        assert recorded.probes == course[name].read(record.PROBES)
+        assert recorded.probes == shipped_cases(course[name])
         assert recorded.record.seed == PUBLIC_SEED
-        catalogue = catalogue_of(course, course[name], PUBLIC_SEED)
+        catalogue = ComputedCatalogue(course, course[name], PUBLIC_SEED, shipped=True)
         for probe, plain in zip(catalogue.probes, recorded.record.reference, strict=True):
             assert catalogue.is_right(answer_of(plain), probe)
         asked = {probe.sentence for probe in catalogue.probes}

@@ -15,7 +15,7 @@ import pytest
 from commandline import Grade
 from torch import Tensor
 
-from grader import testing
+from grader import authors, testing
 from grader.course.course import load_course
 from grader.errors import Mismatch, NothingRaised
 
@@ -114,6 +114,11 @@ WRONG = (
     + "\n\nOWN = torch.Generator()\n"
 )
 WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]
+MAKERS = (
+    *(authors.drawn, authors.turned, authors.built, authors.output, authors.gradient),
+    *(authors.changed, authors.refused, authors.accepted, authors.moved, authors.parameters),
+    *(authors.Check, authors.Check.case),
+)
 
 
 def example(word: object) -> str:
@@ -122,18 +127,24 @@ def example(word: object) -> str:
     return textwrap.dedent(doc.split("Example::\n")[1])
 
 
+@pytest.fixture(params=[("testing", WORDS), ("authors", MAKERS)], ids=["testing", "authors"])
+def words(request: pytest.FixtureRequest) -> tuple[str, list[object]]:
+    """A module of the vocabulary, and what it has."""
+    return request.param  # type: ignore[no-any-return]
+
+
 @pytest.fixture
-def course_of_examples(tiny_copy: Path) -> Path:
-    """The tiny course, whose hidden suite is made of all examples."""
-    folder = tiny_copy / "reference" / "scale"
+def course_of_examples(tiny_copy: Path, words: tuple[str, list[object]]) -> Path:
+    """The tiny course, whose hidden suite is made of all examples of a module."""
+    folder, (module, chosen) = tiny_copy / "reference" / "scale", words
     suite = [
-        "import torch\nfrom grader.testing import *\n",
-        *(textwrap.dedent(example(word)) for word in WORDS),
+        f"import torch\nfrom grader.{module} import *\n",
+        *(textwrap.dedent(example(word)) for word in chosen),
     ]
     (folder / "test_hidden.py").write_text("\n\n".join(suite))
     (folder / "solution.py").write_text(SOLUTION)
     settings = (folder / "exercise.toml").read_text()
-    count = len(WORDS)
+    count = len(chosen)
     settings = re.sub(r"points = \d+", f"points = {count}", settings)
     settings = re.sub(r"forbidden = .*", 'forbidden = ["torch*.relu"]', settings)
     (folder / "exercise.toml").write_text(f"{settings}\n[training]\nseconds = 20\n")
@@ -142,11 +153,13 @@ def course_of_examples(tiny_copy: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_every_word_has_an_example_that_is_right(course_of_examples: Path, grade: Grade) -> None:
+def test_every_word_has_an_example_that_is_right(
+    course_of_examples: Path, words: tuple[str, list[object]], grade: Grade
+) -> None:
     course = load_course(course_of_examples)
     (result,) = grade(course, {"scale": SOLUTION}).exercises
     assert {test.name: test.message for test in result.tests if test.outcome != "passed"} == {}
-    assert len(result.tests) == len(WORDS)
+    assert len(result.tests) == len(words[1])
 
 
 @pytest.mark.slow

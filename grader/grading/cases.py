@@ -62,16 +62,16 @@ class Case:
 class Check:
     """One line of a report, with points, and the cases that decide it.
 
+    A case is a function, or a line: `test_weights.case("One query.", lambda student, rng: ...)`.
+
     Example::
 
-        test_values = Check("The weights are the softmax over the keys.", points=2)
+        test_weights = Check("The weights are the softmax over the keys.", points=1)
 
-        @test_values.case
+        @test_weights.case
         def ordinary(student, rng):
             \"\"\"Three queries, five keys.\"\"\"
             return student.tempered_softmax(rng.randn(3, 5), 0.5)
-
-    A case may also be a line: `test_values.case("One query.", lambda student, rng: ...)`.
     """
 
     def __init__(
