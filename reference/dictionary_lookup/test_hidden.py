@@ -1,268 +1,282 @@
-"""Hidden tests of dictionary lookup, which decide the points.
-
-One mistake should cost one check. So a check of an edge accepts two answers: the right one, and the
-one that follows from what the student's own code gives in the ordinary case.
-"""
+"""The checks of dictionary lookup and their cases."""
 
 import pytest
 import torch
-from torch import Tensor
 
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_dtype,
-    assert_refused,
-    assert_right_or_own,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    Check,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
+    changed,
+    drawn,
+    gradient,
+    often,
+    output,
+    refused,
+    turned,
+    works,
+    works_too,
+    written,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-N_QUERIES, N_KEYS, D_KEY, D_VALUE = 3, 5, 4, 6
-ENTRIES = {0: [2, 3, 1, -4], 1: [5, -7, 0, 6], 2: [3, 2.5, 9, 8]}
-# Row -3 of a table with a row for each int up to 40 is that of 38.
-ANY_KEYS = {40: [2.5, -3.0], -3: [5.0, 7.5], 38: [-3.0, 2.0], 1: [0.5, 4.0]}
-HUGE_KEYS = {2**40: [1.0, 2.0, 3.0], 2**40 + 1: [4.0, 5.0, -6.0], -5: [0.5, 7.0, 2.0]}
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
+ANY_KEYS = {40: [2.5, -3, 1], -3: [5, 7, 0.5], 7: [-3, 2, 4], 0: [1, -6, 2]}
+ONE_ENTRY = {7: [2.5, -3.0]}
 
 
-def qkv(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=D_VALUE):
-    """Return random Q, K and V with the sizes of this suite."""
-    Q = rng.randn(*leading, n_queries, d_key)
-    K = rng.randn(*leading, n_keys, d_key)
-    V = rng.randn(*leading, n_keys, d_value)
-    return Q, K, V
+def qkv(*leading, n_queries=3, n_keys=5, d_key=4, d_value=6, **how):
+    """Return recipes of Q, K and V."""
+    sizes = (n_queries, d_key), (n_keys, d_key), (n_keys, d_value)
+    return [drawn(*leading, *size, **how) for size in sizes]
 
 
-def looked_up(student, entries, key, temp):
-    """Return what the student's own attention gives for the one-hot key of `key`."""
-    place, K = list(entries).index(key), torch.eye(len(entries))
-    V = torch.tensor([[float(number) for number in value] for value in entries.values()])
-    return assert_depends(student.attention(K[place : place + 1], K, V, temp).squeeze(0))
+def looked_up(entries, *temp):
+    """Return a case: the value of each key, with a temp or with the default."""
+    return lambda student, rng: [student.lookup({**entries}, key, *temp) for key in entries]
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is written by hand, without a torch function that does all of it.
-
-    Guards: the calls that the exercise forbids.
-    """
-    Q, K, V = qkv(rng)
+    """The attention is written by hand, without a torch function that does all of it."""
+    Q, K, V = (recipe(rng) for recipe in qkv(2, 3))
     assert_written_by_hand(
         student,
-        lambda: student.attention(Q[None, None], K[None, None], V[None, None]),
-        lambda: student.lookup(ENTRIES, 1),
+        lambda: student.attention(Q, K, V),
+        lambda: student.lookup({**ANY_KEYS}, 7),
     )
 
 
-@pytest.mark.points(2)
-def test_blend_of_values(student, reference, rng):
-    """With the default temp, the output is the plain softmax of the scores times the values."""
-    sizes = {(3, 5, 4, 6): 1.0, (7, 4, 3, 5): 1e6, (4, 4, 4, 4): 1.0}
-    for (n_queries, n_keys, d_key, d_value), scale in sizes.items():
-        Q, K, V = qkv(rng, n_queries=n_queries, n_keys=n_keys, d_key=d_key, d_value=d_value)
-        output, right = (code.attention(Q, K, V * scale) for code in (student, reference))
-        assert_close(in_float64(output), right, atol=1e-5 * scale)
+test_blend_of_values = Check(
+    "With the default temp, the output is the plain softmax of the scores times the values.",
+    points=2,
+)
+values = test_blend_of_values.case
+values("No leading axis.", output("attention", *qkv()), about="leading axes")
+values(
+    "All sizes equal.",
+    output("attention", *qkv(4, n_queries=4, n_keys=4, d_value=4)),
+    about="square",
+)
+values("Other sizes.", output("attention", *qkv(n_queries=8, n_keys=2, d_key=5)), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_temp(student, reference, rng):
-    """Dividing by temp does the same as dividing all queries by it, for any temp above 0.
-
-    Guards: a temp near 0 picks the best key, unless others match almost as well; a huge one gives
-    the mean.
-    """
-    Q, K, V = qkv(rng)
-    for temp, scale in ((0.125, 1), (3.0, 1), (1e6, 1), (1 / 64, 0.1), (1e-3, 1e-3), (1e-5, 1e-5)):
-        assert_right_or_own(
-            student.attention(Q * scale, K, V, temp=temp),
-            reference.attention(Q * scale, K, V, temp=temp),
-            lambda scaled=Q * scale / temp: assert_depends(student.attention(scaled, K, V, 1.0)),
-            f"the output with {temp=}",
-        )
+test_temp = Check(
+    "Dividing by temp does the same as dividing all queries by it, for any temp above 0.",
+    about="options",
+)
+for temp in (3.0, 1 / 3):
+    test_temp.case(f"A temp of {temp:.2g}.", output("attention", *qkv(2), temp))
+test_temp.case("A temp of 0.7.", output("attention", *qkv(n_keys=6), 0.7), hidden=True)
+test_temp.case("A huge temp.", output("attention", *qkv(2), 1e9), about="extreme scores")
 
 
-@pytest.mark.points(1)
-def test_leading_axes_and_views(student, reference, rng):
-    """Q, K and V may have any leading axes and may be views, such as transposed tensors.
+@test_temp.case
+def near_zero(student, rng):
+    """Temps of 0.05, 0.005 and 0.0005, with queries as small."""
+    Q, K, V = (recipe(rng) for recipe in qkv(2))
+    return [student.attention(Q * temp, K, V, temp=temp) for temp in (0.05, 0.005, 0.0005)]
 
-    Guards: single queries, keys, values and items along the leading axes.
-    """
-    for leading in ((2,), (1,), (2, 7), (1, 1)):
-        _assert_each_item(student, reference, *qkv(rng, *leading), "the output")
-    for size in ("n_queries", "n_keys", "d_key", "d_value"):
-        single = qkv(rng, 2, **{size: 1})
-        _assert_each_item(student, reference, *single, f"the output with {size} 1")
-    single = qkv(rng, 1, n_queries=1, n_keys=1)
-    _assert_each_item(student, reference, *single, "the output with one query and one key")
-    for leading in ((7, 2), (2, 7)):
-        Q, K, V = (tensor.transpose(0, 1) for tensor in qkv(rng, *leading))
-        _assert_each_item(student, reference, Q, K, V, "the output for views")
-    Q, K, V = (tensor.mT.contiguous().mT for tensor in qkv(rng))
-    own = (Q.contiguous(), K.contiguous(), V.contiguous())
-    output, right = student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0)
-    assert_right_or_own(
-        output,
-        right,
-        lambda: assert_depends(student.attention(*own, 1.0)),
-        "the output for transposed Q, K, V",
+
+test_temp.case(
+    "Equal scores at a temp of a hundred-thousandth.",
+    output("attention", torch.zeros(3, 4).double(), drawn(5, 4), drawn(5, 6), 1e-5),
+    about="extreme scores",
+)
+
+
+test_leading_axes_and_views = Check(
+    "Q, K and V may have any leading axes and may be views, such as transposed tensors.",
+    about="leading axes",
+)
+axes = test_leading_axes_and_views.case
+axes("One leading axis.", output("attention", *qkv(2)), about="values")
+axes(
+    "More queries than keys.",
+    output("attention", *qkv(2, n_queries=7, n_keys=4, d_key=3)),
+    about="values",
+)
+axes("Two leading axes.", output("attention", *qkv(2, 3, n_keys=6, d_key=5)))
+axes("Leading axes of 1 and 2.", output("attention", *qkv(1, 2)), hidden=True)
+for what, size in (
+    ("query", "n_queries"),
+    ("key", "n_keys"),
+    ("column of keys", "d_key"),
+    ("column of values", "d_value"),
+):
+    axes(f"One {what}.", output("attention", *qkv(2, **{size: 1})), about="single")
+axes("One of each.", output("attention", *qkv(1, n_queries=1, n_keys=1)), about="single")
+axes("Transposed views.", output("attention", *map(turned, qkv(2))), about="views")
+axes(
+    "Two leading axes that were swapped.",
+    output("attention", *(turned(each, 0, 1) for each in qkv(2, 3))),
+    about="views",
+)
+
+
+@axes(about="views")
+def views_work(student, rng):
+    """Whether views work whose two leading axes were swapped."""
+    views = [turned(each, 0, 1)(rng) for each in qkv(2, 3)]
+    whole = [view.contiguous() for view in views]
+    return works_too(lambda: student.attention(*whole), lambda: student.attention(*views))
+
+
+test_arguments_are_left_alone = Check(
+    "Q, K, V and the entries are not modified.",
+    about="writes",
+)
+writes = test_arguments_are_left_alone.case
+for temp in (0.5, 1.0):
+    writes(
+        f"Which numbers in Q, K and V are others after a call with temp {temp:g}.",
+        changed("attention", *qkv(2), temp),
     )
+writes(
+    "Which numbers in views are others after a call.",
+    changed("attention", *map(turned, qkv(3)), 0.8),
+    hidden=True,
+)
 
 
-def _assert_each_item(student, reference, Q, K, V, what):
-    """Compare attention with leading axes with that for each item along them."""
-    output, right = student.attention(Q, K, V, 1.0), reference.attention(Q, K, V, 1.0)
-    flat = [tensor.contiguous().flatten(0, -3) for tensor in (Q, K, V)]
-
-    def each():
-        items = [student.attention(*item, 1.0) for item in zip(*flat)]
-        return assert_depends(torch.stack(items).view(right.shape))
-
-    assert_right_or_own(output, right, each, what)
+@writes
+def entries_afterwards(student, rng):
+    """Whether the entries are the same after `lookup`."""
+    given = {40: [2.5, -3], 7: [1, 4.5]}
+    before = repr(given)
+    student.lookup(given, 40)  # an error here is not about the entries
+    untouched = works(lambda: written(student, student.lookup, given, 40))
+    return often(untouched and repr(given) == before)
 
 
-@pytest.mark.points(1)
-def test_arguments_are_left_alone(student, rng):
-    """Q, K, V and the entries are not modified.
-
-    Guards: writes that leave the output right, into views as well.
-    """
-    names = ("Q", "K", "V", "temp")
-    for tensors in (qkv(rng), [tensor.mT.contiguous().mT for tensor in qkv(rng, 2)]):
-        for temp in (0.8, 1.0):
-            output = assert_unchanged(student, student.attention, *tensors, temp, names=names)
-            assert_depends(output)
-    for entries, key in ((ANY_KEYS, 38), (ENTRIES, 1), ({5: [2.5, -3]}, 5)):
-        assert_unchanged(student, student.lookup, entries, key, names=("entries", "key"))
-
-
-@pytest.mark.points(1)
-def test_scores_of_any_size(student, reference, rng):
-    """Scores of ±1e4 give finite results, whatever the scores of the other queries are.
-
-    Guards: a temp near 0, which makes any score as large.
-    """
-    # Whole numbers, so that scores are exact in every floating type.
-    Q = torch.tensor([[1, -2, 0, 0], [0, 1, 2, 0], [-1, 1, -1, 0]], dtype=torch.float64)
-    K = torch.tensor([[2, 0, 1, 1], [1, -1, 0, 1], [0, 2, -2, 1], [-1, 1, 2, 1], [-2, 1, 1, 1]])
-    signs = torch.cat([1 - 2 * rng.randint(0, 2, 3), torch.ones(1)]).double()
-    Q, K = Q[rng.permutation(3)] * signs, K[rng.permutation(5)] * signs
-    V = rng.randn(5, 6)
-    shifted = Q + torch.tensor([[0, 0, 0, 1e4], [0, 0, 0, 0], [0, 0, 0, -1e4]], dtype=Q.dtype)
-    ordinary = student.attention(Q, K, V, 1.0)
-    assert_depends(ordinary)
-    right = reference.attention(Q, K, V)
-    is_right = torch.allclose(ordinary.double(), right, rtol=1e-6, atol=1e-5)
-    for queries, temp in ((shifted, 1.0), (Q * 1e4, 1.0), (-1e4 * Q, 1.0), (Q, 1e-4)):
-        output = student.attention(queries, K, V, temp)
-        expect(isinstance(output, Tensor) and output.isfinite().all(), "the output is not finite")
-        if is_right and temp == 1.0:
-            assert_close(output.double(), reference.attention(queries, K, V, temp))
+test_scores_of_any_size = Check(
+    "Scores of ±1e4 give finite results, whatever the scores of the other queries are.",
+    about="extreme scores",
+)
+scores = test_scores_of_any_size.case
+# Whole numbers, so that scores are exact in every floating type.
+Q = torch.tensor([[1, -2, 0, 0], [0, 1, 2, 0], [-1, 1, -1, 0]]).double()
+K = torch.tensor([[2, 0, 1, 1], [1, -1, 0, 1], [0, 2, -2, 1], [-1, 1, 2, 1], [-2, 1, 1, 1]])
+K = K.double()
+APART = torch.tensor([[0, 0, 0, 1e4], [0, 0, 0, 0], [0, 0, 0, -1e4]]).double()
+scores("Scores of ten thousand.", output("attention", Q * 1e4, K, drawn(5, 6)))
+scores(
+    "Queries whose scores lie ten thousand apart.", output("attention", Q + APART, K, drawn(5, 6))
+)
+scores("Scores around minus ten thousand.", output("attention", Q + APART[2], K, drawn(5, 6)))
+scores("A temp near 0.", output("attention", Q, K, drawn(5, 6), 1e-4))
+scores("Scores of -3e4.", output("attention", -3e4 * Q, K, drawn(5, 7)), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach Q, K and V, and are those of what the code computes.
-
-    Guards: with leading axes and at other temps, too.
-    """
-    for leading, temp in (((), 1.0), ((2,), 1.0), ((3, 2), 0.5), ((), 2.0)):
-        inputs = {**dict(zip("QKV", qkv(rng, *leading))), "temp": temp}
-        assert_slopes(student, student.attention, reference.attention, inputs, rng=rng)
+@scores
+def too_large(student, rng):
+    """Which queries get a finite output if their scores rise from 20 to 20,000."""
+    levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(24, 1)
+    Q, K, V = rng.rand(24, 4), rng.rand(5, 4), rng.randn(5, 6)
+    Q, K = torch.cat([Q, levels], dim=-1), torch.cat([K, torch.ones(5, 1)], dim=-1)
+    return student.attention(Q, K, V)[:, 0].isfinite()
 
 
-@pytest.mark.points(1)
-def test_dtypes(student, reference, rng):
-    """The output has the dtype of the inputs, also in half precision; `lookup` gives float32."""
-    inputs = [tensor * 0.3 for tensor in qkv(rng, 2)]
-    right = exact = reference.attention(*inputs, 1.0)
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        output = student.attention(*(tensor.to(dtype) for tensor in inputs), 1.0)
-        assert_dtype(output, dtype, f"the output for inputs of {dtype}")
-        assert_depends(output.double())
-        exact = output if dtype == torch.float64 else exact
-        near = (output.double() - right).abs().max() < 0.05
-        own = exact.shape == output.shape and (output.double() - exact).abs().max() < 0.05
-        expect(near or own, f"the output for inputs of {dtype} is another than for float64")
-    for entries in (ENTRIES, ANY_KEYS, {0: [2, 3], 1: [5, 7]}):
-        assert_dtype(student.lookup(entries, 1), torch.float32, "the value that `lookup` returns")
+test_gradients = Check(
+    "Gradients reach Q, K and V, and are those of what the code computes.",
+    about="gradient",
+)
+slopes = test_gradients.case
+slopes("The gradients of Q, K and V.", gradient("attention", *qkv(2)))
+slopes("The gradients at temp 2, without a leading axis.", gradient("attention", *qkv(), 2.0))
+slopes("The gradients at temp 0.5, with a leading axis.", gradient("attention", *qkv(2), 0.5))
+slopes("The gradients with two leading axes.", gradient("attention", *qkv(3, 2), 0.8), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_misuse(student, rng):
-    """A temp of 0 or below raises ValueError, and an unknown key raises KeyError."""
-    Q, K, V = qkv(rng)
-    student.attention(Q, K, V, 1.0)
-    student.lookup(ENTRIES, 1, 1.0)
-    one = {1: [5.5, -7]}
-    student.lookup(one, 1, 1.0)
-    for temp in (-1.0, 0.0, 0):
-        calls = {
-            f"attention(Q, K, V, temp={temp})": lambda t=temp: student.attention(Q, K, V, t),
-            f"lookup(entries, 1, temp={temp})": lambda t=temp: student.lookup(ENTRIES, 1, t),
-            f"lookup({one}, 1, temp={temp})": lambda t=temp: student.lookup(one, 1, t),
-        }
-        for shown, call in calls.items():
-            assert_refused(student, call, shown)
-    for key in (-1, 3):
-        shown = f"lookup(entries, {key}) with the keys 0, 1 and 2"
-        assert_refused(student, lambda k=key: student.lookup(ENTRIES, k), shown, "KeyError")
-    for entries, key in ((one, 0), (ANY_KEYS, 39), (ANY_KEYS, 0)):
-        shown = f"lookup({entries}, {key})"
-        assert_refused(student, lambda e=entries, k=key: student.lookup(e, k), shown, "KeyError")
+test_dtypes = Check(
+    "The output has the dtype of the inputs, also in half precision; `lookup` gives float32.",
+    about="dtype",
+)
+dtypes = test_dtypes.case
+for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+    inputs = qkv(2, dtype=dtype, times=0.3)
+    dtypes(f"Inputs in {name}.", output("attention", *inputs), within=(6e-2, 5e-2))
+dtypes("Inputs in float64.", output("attention", *qkv(3)), hidden=True)
+dtypes("Lists of whole numbers.", looked_up({0: [2, 3], 1: [5, 7], 2: [3, 2]}, 1.0))
 
 
-@pytest.mark.points(1)
-def test_lookup(student, reference):
-    """`lookup` returns the value of a key; a larger temp mixes in the other values.
-
-    Guards: negative values, ints and floats, lists of one number and a single entry.
-    """
-    whole = {0: [2, -3, 1], 1: [5, 7, 0], 2: [3, 2, 9]}
-    for entries in (ENTRIES, whole, {0: [2], 1: [-4.5], 2: [7]}, {0: [1.5, -2.0]}, {0: [2500]}):
-        for key in entries:
-            _assert_found(student, reference, entries, key)
-        for temp in (1.0, 0.4):
-            _assert_found(student, reference, entries, key, temp)
+@dtypes
+def whole_numbers_work(student, rng):
+    """Whether lists of whole numbers work."""
+    halves, whole = ({0: [x, 3 * x], 1: [5 * x, 7 * x]} for x in (0.5, 1))
+    return works_too(lambda: student.lookup(halves, 1), lambda: student.lookup(whole, 1))
 
 
-@pytest.mark.points(1)
-def test_lookup_of_any_keys(student, reference):
-    """The keys may be any ints, in any order, and the values may be floats."""
-    backwards = dict(reversed(ANY_KEYS.items()))
-    few = {3: [1.0, 2.0, 3.0], 0: [4.0, 5.0, -6.0]}
-    for entries in (ANY_KEYS, backwards, few, HUGE_KEYS):
-        for key in entries:
-            _assert_found(student, reference, entries, key)
-        _assert_found(student, reference, entries, key, 1.0)
-
-
-def _assert_found(student, reference, entries, key, *temp):
-    found, right = student.lookup(entries, key, *temp), reference.lookup(entries, key, *temp)
-    is_float = isinstance(found, Tensor) and found.is_floating_point()
-    expect(is_float, f"the value of {key} is not a tensor of floating-point numbers")
-    assert_right_or_own(
-        found,
-        right,
-        lambda: looked_up(student, entries, key, *(temp or (0.01,))),
-        f"the value of {key}" + "".join(f" with temp={each}" for each in temp),
+test_misuse = Check(
+    "A temp of 0 or below raises ValueError, and an unknown key raises KeyError.",
+    about="refusals",
+)
+misuses = test_misuse.case
+for temp in (0.0, -1.0):
+    misuses(f"A temp of {temp:g}.", refused("attention", *qkv(2), temp))
+    misuses(f"`lookup` with a temp of {temp:g}.", refused("lookup", ANY_KEYS, 7, temp))
+    misuses(
+        f"`lookup` in a single entry with a temp of {temp:g}.",
+        refused("lookup", ONE_ENTRY, 7, temp),
     )
+misuses("A temp of -0.25.", refused("attention", *qkv(), -0.25), hidden=True)
+for key in (8, 39, -1):
+    misuses(f"The key {key}, which is not there.", refused("lookup", ANY_KEYS, key))
+misuses("A key that is not there, beside a single entry.", refused("lookup", ONE_ENTRY, 0))
 
 
-@pytest.mark.points(1)
-def test_no_python_loops(student, reference, rng):
-    """No Python loop runs over batch, queries or keys."""
+test_lookup = Check(
+    "`lookup` returns the value of a key; a larger temp mixes in the other values.",
+    about="lookup",
+)
+lookup = test_lookup.case
+IN_ORDER = {0: [2.5, 3, -1, 4], 1: [5, -7, 0.5, 6], 2: [3, 2, 9, -8]}
+lookup("The keys 0, 1 and 2 in this order, with the default temp.", looked_up(IN_ORDER))
+lookup("The keys 0, 1 and 2 in this order, with temp 1.", looked_up(IN_ORDER, 1.0))
+lookup("A single entry.", looked_up({0: [1.5, -2.0, 2500]}))
+lookup("Lists of one number.", looked_up({0: [2], 1: [-4.5], 2: [7]}, 0.4), hidden=True)
+
+
+test_lookup_of_any_keys = Check(
+    "The keys may be any ints, in any order, and the values may be floats.",
+    about="lookup",
+)
+keys = test_lookup_of_any_keys.case
+keys("Each key looked up with the default temp.", looked_up(ANY_KEYS))
+for temp in (1.0, 0.4):
+    keys(f"Each key looked up with temp {temp:g}.", looked_up(ANY_KEYS, temp))
+for sentence, entries in (
+    ("The keys 2, 0 and 1 in this order.", dict(zip((2, 0, 1), IN_ORDER.values()))),
+    ("The keys 5, -1, 0 and -6.", dict(zip((5, -1, 0, -6), ANY_KEYS.values()))),
+    ("Keys in any order and lists of one number.", {5: [2], 1: [-4], 3: [7]}),
+    (
+        "Keys of billions that differ by one, and values of thousands.",
+        {2**40: [2500, 3, -1, 4], 2**40 + 1: [5, -7e5, 0.5, 6], -1: [3, 2, 9, -8]},
+    ),
+):
+    keys(sentence, looked_up(entries, 1.0))
+keys("Other keys.", looked_up({38: [0.5, 4], -9: [-3, 2], 11: [5, 7.5], 2: [1, 0]}), hidden=True)
+
+
+test_no_python_loops = Check("No Python loop runs over batch, queries or keys.")
+
+
+@test_no_python_loops.case
+def many_queries_and_keys(student, rng):
+    """Which numbers of the output for many queries and keys are finite."""
+    inputs = [recipe(rng) for recipe in qkv(2, n_queries=19, n_keys=17)]
+    return student.attention(*inputs).isfinite()
+
+
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of batch items, queries or keys."""
 
     def called(batch=2, n_queries=3, n_keys=5):
-        inputs = qkv(rng, batch, n_queries=n_queries, n_keys=n_keys)
-        return lambda code: code.attention(*inputs, 1.0)
+        inputs = [recipe(rng) for recipe in qkv(batch, n_queries=n_queries, n_keys=n_keys)]
+        return lambda: student.attention(*inputs, 1.0)
 
-    assert_depends(called()(student))
-    grown = {"batch items": {"batch": (105, 211)}, "queries": {"n_queries": (106, 213)}}
-    grown["keys"] = {"n_keys": (109, 219)}
-    assert_vectorised(student, called, grown, reference)
+    grown = {"batch": (105, 211), "n_queries": (106, 213), "n_keys": (109, 219)}
+    axes = zip(("batch items", "queries", "keys"), grown.items())
+    assert_vectorised(student, called, {axis: dict([sizes]) for axis, sizes in axes})
