@@ -1,194 +1,293 @@
-"""Hidden tests of the feed-forward network, which decide the points.
-
-A check of anything but the formula compares the student's answers with each other, so that one
-mistake costs one check.
-"""
+"""The checks of the feed-forward network and their cases."""
 
 import pytest
 import torch
 
-from grader.testing import (
+from grader.authors import (
+    Check,
     assert_close,
-    assert_drawn_anew,
     assert_dropped,
-    assert_dtype,
-    assert_same,
-    assert_slopes,
-    assert_takes_views,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
+    build,
+    built,
+    changed,
+    drawn,
+    dropped_weights,
+    drops_anew,
+    extremes,
+    gradient,
     load_parameters,
+    often,
+    output,
     output_of,
-    parameter_shapes,
+    parameters,
+    seeded,
+    share_of_zeros,
+    turned,
+    watched,
+    works_too,
+    works_when_new,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, D_MODEL, D_FF = 2, 5, 4, 7
-DRAWS = 200  # sentences of which the hidden units are dropped
-
-
-def made(code, state, *args, sizes=(D_MODEL, D_FF), **kwargs):
-    """Return a network in float64 and evaluation mode, with those of the parameters that fit."""
-    return load_parameters(code.FeedForward(*sizes, *args, **kwargs), state)
-
-
-def parameters_of(rng, d_model=D_MODEL, d_ff=D_FF):
-    """Return random parameters by name."""
-    return {
-        "linear1.weight": rng.randn(d_ff, d_model),
-        "linear1.bias": rng.randn(d_ff),
-        "linear2.weight": rng.randn(d_model, d_ff),
-        "linear2.bias": rng.randn(d_model),
-    }
-
-
-def own_parameters(student, rng):
-    """Return random values for those parameters of the student's that are asked for."""
-    shapes = parameter_shapes(student.FeedForward(D_MODEL, D_FF))
-    asked = ("linear1.", "linear2.")  # others keep their values
-    return {name: rng.randn(*shape) for name, shape in shapes.items() if name.startswith(asked)}
+AXES = ("batch item", "token", "feature")
+B, N, D, F = 2, 5, 4, 7  # batch items, tokens, features, hidden units
+NET = "FeedForward"
+net = built(NET, D, F)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The network is written by hand, without a part of torch's Transformer.
-
-    Guards: the ban on torch's layers, even if other tests fail for other reasons.
-    """
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
-    assert_written_by_hand(student, lambda: output_of(student.FeedForward(D_MODEL, D_FF), x))
+    """The network is written by hand, without a part of torch's Transformer."""
+    x = rng.randn(B, N, D, dtype=torch.float32)
+    assert_written_by_hand(student, lambda: output_of(student.FeedForward(D, F), x))
 
 
-@pytest.mark.points(1)
-def test_layers(student, rng):
-    """The only parameters are the weights and biases of linear1 and linear2."""
-    found = parameter_shapes(student.FeedForward(D_MODEL, D_FF))
-    wanted = {name: tuple(value.shape) for name, value in parameters_of(rng).items()}
-    expect(found == wanted, f"the parameters are {found or 'none'}, not {wanted}")
+test_layers = Check(
+    "The only parameters are the weights and biases of linear1 and linear2.", about="layers"
+)
+test_layers.case("The shapes of the parameters.", parameters(NET, D, F))
+test_layers.case("The shapes for other sizes.", parameters(NET, 3, 2, 0.5), hidden=True)
 
 
-@pytest.mark.points(3)
-def test_formula(student, reference, rng):
-    """The output is linear2(relu(linear1(x))) at each position, for any leading axes."""
-    state = parameters_of(rng)
-    theirs, ours = made(student, state), made(reference, state)
-    leading = ((4,), (BATCH, N_TOKENS), (2, 3, 5), (3, 1), (1, N_TOKENS), (1, 1), (1,))
-    for axes, scale in zip(leading, (1.0, 30.0, 1e6, 1.0, 1.0, 1.0, 1.0)):
-        x = rng.randn(*axes, D_MODEL) * scale
-        what = f"the output for an x of shape {tuple(x.shape)}"
-        assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
-    for sizes in ((1, 1), (5, 2)):
-        state = parameters_of(rng, *sizes)
-        theirs, ours = made(student, state, sizes=sizes), made(reference, state, sizes=sizes)
-        x = rng.randn(BATCH, N_TOKENS, sizes[0])
-        what = "the output for {} features and {} hidden units".format(*sizes)
-        assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
+test_formula = Check(
+    "The output is linear2(relu(linear1(x))) at each position, for any leading axes.", points=3
+)
+values = test_formula.case
+values("Three axes.", output(net, drawn(B, N, D)))
+values("Fewer hidden units than features.", output(built(NET, 6, 3), drawn(B, N, 6)))
+values("Five features, two hidden units.", output(built(NET, 5, 2), drawn(3, 4, 5)), hidden=True)
+values("All sizes equal.", output(built(NET, 4, 4), drawn(4, 4, 4)), about="square")
+values("Two axes.", output(net, drawn(N, D)), about="leading axes")
+values("Four axes.", output(net, drawn(2, 3, 5, D)), about="leading axes")
+for sentence, size in (("Inputs of ten thousand.", 1e4), ("Inputs of a million.", 1e6)):
+    x = drawn(B, N, D, times=size)
+    values(sentence, output(net, x), about="extreme scores", hidden=size > 1e5)
+for sentence, shape, width in (
+    ("One token of one sentence.", (1, 1, 12), F),
+    ("One feature.", (3, 4, 1), 3),
+    ("One hidden unit.", (3, 4, 12), 1),
+    ("One feature and one hidden unit.", (3, 4, 1), 1),
+    ("One token in each of several sentences.", (3, 1, 6), 5),
+    ("One sentence.", (1, 3, 6), 5),
+    ("A single vector.", (1, 6), 5),
+):
+    made = built(NET, shape[-1], width)
+    values(sentence, output(made, drawn(*shape)), about="single", hidden=width == 5)
 
 
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach x and the parameters, and are the slopes of the output."""
-    state = parameters_of(rng)
-    theirs, ours = (made(code, state, 0.3) for code in (student, reference))
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    # Tiny steps, since a ReLU has a corner.
-    assert_slopes(student, theirs, ours, {"x": x}, rng=rng, step=1e-8)
+test_gradients = Check(
+    "Gradients reach x and the parameters, and are the slopes of the output.", about="gradient"
+)
+slopes = test_gradients.case
+slopes("The gradients of the input and of the parameters.", gradient(net, drawn(B, N, D)))
+slopes(
+    "The gradients in training mode, of one token a sentence.",
+    gradient(built(NET, 5, 8, training=True), drawn(3, 1, 5)),
+    hidden=True,
+)
 
 
-@pytest.mark.points(2)
-def test_dropout(student, rng):
-    """In training, each hidden unit is dropped on its own at the rate; the rest are scaled up."""
-    d_model, d_ff, rate = 8, 5, 0.39
-    x = torch.ones(DRAWS, 3, d_model, dtype=torch.float64)
-
-    def output(mode, dropout, *, second, x=x):
-        """Return the output of a network in which each hidden unit makes one output."""
-        net = student.FeedForward(d_model, d_ff, *dropout)
-        width, *_ = parameter_shapes(net).get("linear1.bias", (d_ff,))
-        state = {
-            "linear1.weight": torch.full((width, d_model), 1 / d_model),
-            "linear1.bias": torch.full((width,), 0.5),
-            "linear2.weight": torch.eye(d_model, width) * second,
-            "linear2.bias": torch.arange(1.0, d_model + 1),
-        }
-        result = in_float64(output_of(load_parameters(net, state).train(mode), x))
-        expect(result.shape == x.shape, f"the output has the shape {tuple(result.shape)}")
-        return result
-
-    rest = output(False, (), second=0)  # what does not come from the hidden units
-    hidden = output(False, (), second=1) - rest
-    expect(hidden[..., :d_ff].abs().min() > 0.1, "linear2.weight has no effect on the output")
-    plain = output(True, (), second=1)
-    assert_close(plain, rest + hidden, "the output in training with the default rate")
-    seen = output(True, (rate,), second=1) - rest
-    dropped = seen.abs() < hidden.abs() / 2
-    expected = (hidden / (1 - rate)).masked_fill(dropped, 0.0)
-    what = f"what the hidden units add to the output at rate {rate}"
-    assert_close(seen, expected, what)
-    assert_dropped(dropped[..., :d_ff], rate, "hidden units")
-    net = made(student, own_parameters(student, rng), rate)
-    output_of(net, rng.randn(BATCH, 3, D_MODEL))  # a call in eval mode ends nothing
-    assert_drawn_anew(net.train(), rng.randn(DRAWS, 3, D_MODEL), what="hidden units")
-    few = (output(True, (0.008,), second=1) - rest).abs() < hidden.abs() / 2
-    expect(few[..., :d_ff].any(), "no hidden unit is ever dropped at a rate of 0.008")
-    many = x.repeat(7, 1, 1)  # some 20,000 units, of which a rate of 0.999 keeps one
-    for whole in (1.0, 1):
-        nothing = output(True, (whole,), second=1, x=many)
-        right = rest[:1].expand_as(nothing)
-        assert_close(nothing, right, "the output at rate 1, where all hidden units are dropped")
+test_dropout = Check(
+    "In training, each hidden unit is dropped on its own at the rate; the rest are scaled up.",
+    points=2,
+    about="training",
+)
+training = test_dropout.case
+default, dropping = built(NET, D, F, training=True), built(NET, D, F, 1.0, training=True)
+training("Training mode with the default rate.", output(default, drawn(B, N, D)))
+training("Training mode with dropout of 1.", output(dropping, drawn(B, N, D)))
 
 
-@pytest.mark.points(1)
-def test_nothing_dropped_in_eval_mode(student, rng):
-    """In eval mode nothing is dropped, whatever the rate is."""
-    state = own_parameters(student, rng)
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    without = output_of(made(student, state, 0.0), x)
-    for rate in (0.5, 1.0):
-        net = made(student, state, dropout=rate)
-        assert_same(output_of(net, x), without, "the output in eval mode")
-        output_of(net.train(), x)
-        assert_same(output_of(net.eval(), x), without, "the output in eval mode after training")
+@training
+def dropped_after_evaluation(student, rng):
+    """Training mode with dropout of 1, as an int, after evaluation mode, without gradients."""
+    module, x = build(student.FeedForward, D, F, 1, rng=rng), rng.randn(B, N, D)
+    output_of(module, x)
+    return output_of(module.train(), x)
 
 
-@pytest.mark.points(1)
-def test_argument(student, rng):
-    """x may be a transposed view, and is not modified."""
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    assert_takes_views(student, made(student, own_parameters(student, rng)), x)
+@training
+def units_dropped(student, rng):
+    """Which hidden units of two sentences are dropped together, over 40 draws."""
+    module = build(student.FeedForward, 8, 8, 0.5, rng=rng).train()
+    x = rng.randn(1, 3, 8).repeat(2, 1, 1)
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)])
+    state = module.state_dict()
+    every = torch.ones(3, 8).bool()  # (tokens, units)
+    return dropped_weights(outputs - state["linear2.bias"], state["linear2.weight"].T, every)
 
 
-@pytest.mark.points(1)
-def test_dtype(student, rng):
-    """`net.to(dtype)` is enough to compute in another dtype; the output has the dtype of x."""
-    state = own_parameters(student, rng)
-    net, dropping = made(student, state), made(student, state, 0.5).train()
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    output = output_of(student.FeedForward(D_MODEL, D_FF), x.float())
-    assert_dtype(output, torch.float32, "the output of a new network for an x in float32")
-    wide = in_float64(output_of(net, x))
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        name = str(dtype).removeprefix("torch.")
-        shown = f"after net.to(torch.{name}), the output for such an x"
-        output = output_of(net.to(dtype), x.to(dtype))
-        assert_dtype(output, dtype, shown)
-        assert_close(output.double(), wide, f"the output in {name}", rtol=0.1, atol=0.3)
-        output = output_of(dropping.to(dtype), x.to(dtype))
-        assert_dtype(output, dtype, f"{shown} in training")
-    output = output_of(net.train(), x.to(torch.bfloat16))
-    assert_dtype(output, torch.bfloat16, f"{shown} in training without dropout")
+@training
+def share_dropped(student, rng):
+    """How often a hidden unit is dropped at a rate of 0.3."""
+    module = build(student.FeedForward, 5, 4, 0.3, rng=rng).train()
+    state = module.state_dict()
+    units = torch.linalg.pinv(state["linear2.weight"].T)
+
+    def hidden(x):
+        found = (module(x) - state["linear2.bias"]) @ units
+        return torch.where(found.abs() < 1e-6, 0, found)
+
+    return share_of_zeros(student, hidden, rng.randn(1, 2, 5))
 
 
-@pytest.mark.points(1)
-def test_no_python_loops(student, reference, rng):
-    """No Python loop runs over batch, tokens or widths."""
+@training
+def seldom_dropped(student, rng):
+    """Whether hidden units are dropped at a rate of 0.008, of some ten thousand."""
+    module, x = build(student.FeedForward, D, F, 0.008, rng=rng), rng.randn(B, 1000, D)
+    with seeded(student, 9):
+        plain, found = module(x), module.train()(x)
+    return often(bool((plain - found).abs().max() > 0.1 * plain.abs().max()))
+
+
+@training
+def next_call(student, rng):
+    """Whether the next call drops other hidden units."""
+    module = build(student.FeedForward, D, F, 0.4, rng=rng)
+    module(rng.randn(B, 3, D))  # a call in evaluation mode ends nothing
+    return drops_anew(student, module.train(), rng.randn(12, N, D))
+
+
+@test_dropout.case(decides=False)
+def dropped_quarter(student, rng):
+    """The extremes of the outputs in training with dropout of a quarter."""
+    module = build(student.FeedForward, 3, 3, 0.25, rng=rng).train()
+    return extremes(student, module, rng.randn(1, N, 3))
+
+
+@training
+def dropped_two_thirds(student, rng):
+    """The extremes of the outputs in training with dropout of two thirds."""
+    module = build(student.FeedForward, 3, 3, 2 / 3, rng=rng).train()
+    return extremes(student, module, rng.randn(1, N, 3))
+
+
+UNITS = {  # with them, each of the first five outputs is a hidden unit, 1.5 for ones
+    "linear1.weight": torch.full((5, 8), 1 / 8),
+    "linear1.bias": torch.full((5,), 0.5),
+    "linear2.weight": torch.eye(8, 5),
+    "linear2.bias": torch.zeros(8),
+}
+
+
+@test_dropout.case(tells=False, hidden=True)
+def each_unit_at_the_rate(student, rng):
+    """Each hidden unit is dropped at a rate of 0.39 or multiplied by 1 / 0.61."""
+    rate, x = 0.39, torch.ones(200, 3, 8, dtype=torch.float64)
+    module = load_parameters(student.FeedForward(8, 5, rate), UNITS)
+    seen = output_of(module.train(), x)[..., :5]
+    dropped = seen < 0.75
+    kept = torch.full_like(seen, 1.5 / (1 - rate)).masked_fill(dropped, 0.0)
+    assert_close(seen, kept, "what is left of hidden units of 1.5 at a rate of 0.39")
+    assert_dropped(dropped, rate, "hidden units")
+
+
+@test_dropout.case(hidden=True)
+def many_dropped(student, rng):
+    """Some 20,000 hidden units at a rate of 1."""
+    module = load_parameters(student.FeedForward(8, 5, 1.0), UNITS).train()
+    return output_of(module, torch.ones(1400, 3, 8, dtype=torch.float64)).abs().amax((0, 1))
+
+
+test_nothing_dropped_in_eval_mode = Check(
+    "In eval mode nothing is dropped, whatever the rate is.", about="options"
+)
+for sentence, rate in (("a half", 0.5), ("1", 1.0)):
+    test_nothing_dropped_in_eval_mode.case(
+        f"Evaluation mode with a dropout rate of {sentence}.",
+        output(built(NET, D, F, rate), drawn(B, N, D)),
+    )
+
+
+@test_nothing_dropped_in_eval_mode.case(hidden=True)
+def evaluation_after_training(student, rng):
+    """Evaluation mode after a call in training mode with a rate of 0.6."""
+    module, x = build(student.FeedForward, D, 9, dropout=0.6, rng=rng), rng.randn(3, N, D)
+    output_of(module.train(), x)
+    return module.eval()(x)
+
+
+test_argument = Check("x may be a transposed view, and is not modified.", about="views")
+views = test_argument.case
+views("x is a transposed view.", output(net, turned(drawn(B, N, D), 0, 2)))
+views("Other axes of x are swapped.", output(net, turned(drawn(3, N, D))), hidden=True)
+
+
+@views
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = net(student, rng), rng.randn(D, N, B).transpose(0, 2)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+views("Which numbers of x are others after a call.", changed(net, drawn(B, N, D)), about="writes")
+views(
+    "Which numbers of x are others after a call in training mode.",
+    changed(built(NET, D, F, 0.3, training=True), drawn(B, N, D)),
+    about="writes",
+)
+
+
+@test_argument.case(about="writes")
+def x_without_gradients(student, rng):
+    """Which numbers of x are others after a call without gradients."""
+    with torch.no_grad():
+        return changed(net, drawn(B, N, D))(student, rng)
+
+
+test_dtype = Check(
+    "`net.to(dtype)` is enough to compute in another dtype; the output has the dtype of x.",
+    about="dtype",
+)
+for name, dtype, within in (
+    ("float64", torch.float64, None),
+    ("float32", torch.float32, (1e-3, 1e-3)),
+    ("bfloat16", torch.bfloat16, (0.1, 0.3)),
+):
+    x, made = drawn(B, N, D, dtype=dtype), built(NET, D, F, dtype=dtype)
+    test_dtype.case(f"x in {name}.", output(made, x), within=within)
+    dropping = built(NET, D, F, 1.0, dtype=dtype, training=True)
+    test_dtype.case(f"x in {name}, with dropout of 1.", output(dropping, x), hidden=True)
+
+
+@test_dtype.case
+def half_precision_works(student, rng):
+    """Whether a module that works in float64 works in bfloat16."""
+    module, x = net(student, rng), rng.randn(B, N, D)
+    return works_too(lambda: module(x), lambda: module.to(torch.bfloat16)(x.bfloat16()))
+
+
+@test_dtype.case
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    return works_when_new(net(student, rng), lambda: student.FeedForward(D, F), rng.randn(B, N, D))
+
+
+test_no_python_loops = Check("No Python loop runs over batch, tokens or widths.")
+
+
+@test_no_python_loops.case(about="leading axes")
+def operations(student, rng):
+    """Whether more operations run for more sentences or tokens."""
+    module, counts = net(student, rng), []
+    for shape in ((2, 3), (40, 3), (2, 40)):  # (batch, n_tokens)
+        with watched(student, kernels=False) as seen:
+            module(rng.randn(*shape, D))
+        counts.append(seen.operations)
+    return often(counts[1] > counts[0], counts[2] > counts[0])
+
+
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of sentences, tokens, features or units."""
 
     def called(batch=2, n_tokens=3, d_model=4, d_ff=6):
-        x, state = rng.randn(batch, n_tokens, d_model), parameters_of(rng, d_model, d_ff)
-        return lambda code: output_of(made(code, state, sizes=(d_model, d_ff)), x)
+        x, module = rng.randn(batch, n_tokens, d_model), student.FeedForward(d_model, d_ff)
+        return lambda: output_of(module, x.float())
 
     grown = {
         "sentences": {"batch": (105, 211)},
@@ -196,4 +295,10 @@ def test_no_python_loops(student, reference, rng):
         "features": {"d_model": (110, 222)},
         "hidden units": {"d_ff": (113, 227)},
     }
-    assert_vectorised(student, called, grown, reference)
+    assert_vectorised(student, called, grown)
+
+
+for shape, width in (((105, 3, D), F), ((2, 108, D), F), ((2, 3, 110), 113)):
+    test_no_python_loops.case(
+        f"x of shape {shape}.", output(built(NET, shape[-1], width), drawn(*shape)), hidden=True
+    )
