@@ -1,68 +1,58 @@
-"""Hidden tests of rotary position embedding, which decide the points.
-
-One mistake should cost one check. So a check of anything but the formula also accepts what follows
-from what the student's own `rotate` gives in the ordinary case.
-"""
-
-import functools
+"""The checks of rotary position embedding and their cases."""
 
 import pytest
 import torch
 
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_dtype,
-    assert_refused,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_vectorised,
     assert_written_by_hand,
+    changed,
+    drawn,
     expect,
-    in_float64,
+    gradient,
+    often,
+    output,
+    refused,
+    works,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, HEADS, D_HEAD, D_VALUE = 2, 5, 3, 6, 4
-EXACT = 1e-4  # of numbers that are turned by angles in float32, for positions of some tens
-SHAPES = ((2, 5, 3, 6), (4, 2, 8), (2, 3, 1, 5, 4), (1, 6, 1, 2), (1, 1, 4), (4, 4, 4, 4))
-NAMES = ("queries", "keys", "values", "positions")
+AXES = ("batch item", "token", "head", "column")
+ATTENTION = Aspect("attention", "what `rotary_attention` returns")
+POSITIONS = Aspect("positions", "positions that are not small whole numbers", is_edge=True)
+ORDER = torch.tensor([3, 0, 7, 1, 4])
+FOUR = torch.tensor([1, 3, 0, 2])
+FAR = torch.tensor([2015, 1013, 3011, 1509, 2503])
+X = drawn(2, 5, 3, 6)  # (batch, n_tokens, num_heads, d_head)
+QKV = X, X, drawn(2, 5, 3, 4)  # d_value is 4
 
 
-def positions_of(rng, n_tokens):
-    """Return positions in random order, of which some are left out."""
-    return rng.permutation(2 * n_tokens + 1)[:n_tokens]
+def in_float32(ask):
+    """Return the case of the same numbers in float32, in which angles may be computed."""
+
+    def asked(student, rng):
+        found = ask(student, rng)
+        if isinstance(found, dict):
+            return {
+                name: each.float() if torch.is_tensor(each) else each
+                for name, each in found.items()
+            }
+        return found.float()
+
+    return asked
 
 
-def draw(rng, batch=BATCH, n_tokens=N_TOKENS, heads=HEADS):
-    """Return queries, keys, values and positions."""
-    shapes = [(batch, n_tokens, heads, d) for d in (D_HEAD, D_HEAD, D_VALUE)]
-    return *(rng.randn(*shape) for shape in shapes), positions_of(rng, n_tokens)
+def rotated(*args, **options):
+    """Return the case of what `rotate` returns, in float32."""
+    return in_float32(output("rotate", *args, **options))
 
 
-def attention_of(queries, keys, values):
-    """Return the output of attention for queries and keys as they are."""
-    queries, keys, values = (x.transpose(-3, -2) for x in (queries, keys, values))
-    weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, dim=-1)
-    return (weights @ values).transpose(-3, -2)  # (..., n_tokens, num_heads, d_value)
-
-
-def assert_follows(found, right, own, what, atol=EXACT):
-    """Raise `Mismatch` unless an output is right, or what `own` returns.
-
-    Angles may be computed in float32, so numbers are compared with a tolerance for that.
-    """
-    found = in_float64(found)
-    if found.shape != right.shape or not torch.allclose(found, right.double(), atol=atol):
-        assert_close(found, assert_depends(in_float64(own())), what, rtol=atol, atol=atol)
-
-
-def attention_by(student, queries, keys, values, positions):
-    """Return the output of attention for queries and keys that the student's own code rotates."""
-    turned = [in_float64(student.rotate(each, positions)) for each in (queries, keys)]
-    return attention_of(*turned, values)
+def attended(*args):
+    """Return the case of what `rotary_attention` returns, in float32."""
+    return in_float32(output("rotary_attention", *args))
 
 
 @pytest.mark.points(0)
@@ -71,187 +61,263 @@ def test_written_by_hand(student, rng):
 
     Guards: the calls that the exercise forbids.
     """
-    queries, keys, values, positions = draw(rng)
+    queries, keys, values = (each(rng) for each in QKV)
     assert_written_by_hand(
         student,
-        lambda: student.rotate(queries, positions),
-        lambda: student.rotary_attention(queries, keys, values, positions),
+        lambda: student.rotate(queries, ORDER),
+        lambda: student.rotary_attention(queries, keys, values, ORDER),
     )
 
 
-@pytest.mark.points(2)
-def test_pairs(student, reference, rng):
-    """Columns 2i and 2i + 1 are turned by the position over base^(2i / d_head), in every head."""
-    for shape in SHAPES:
-        x, positions = rng.randn(*shape), positions_of(rng, shape[-3])
-        right = reference.rotate(x, positions)
-        found = in_float64(student.rotate(x, positions))
-        what = f"the rotated x of shape {shape} for positions {positions.tolist()}"
-        assert_close(found, right, what, atol=EXACT)
-    for base in (100.0, 3):
-        x, positions = rng.randn(BATCH, N_TOKENS, HEADS, D_HEAD), positions_of(rng, N_TOKENS)
-        found = in_float64(student.rotate(x, positions, base=base))
-        right = reference.rotate(x, positions, base=base)
-        assert_close(found, right, f"the rotated x with base={base}", atol=EXACT)
-        found = in_float64(student.rotate(x, positions, base))
-        assert_close(found, right, f"the rotated x with the base {base}", atol=EXACT)
-    x, far = rng.randn(6, 2, 8), rng.permutation(6) * 500 + 1013
-    found = in_float64(student.rotate(x, far))
-    right = reference.rotate(x, far)
-    assert_close(found, right, "the rotated x for positions of thousands", rtol=0, atol=0.003)
-    x = rng.randn(BATCH, N_TOKENS, HEADS, D_HEAD) * 1e6
-    found = in_float64(student.rotate(x, torch.arange(N_TOKENS)))
-    right = reference.rotate(x, torch.arange(N_TOKENS))
-    assert_close(found / 1e6, right / 1e6, "the rotated x for numbers of some millions", atol=EXACT)
+test_pairs = Check(
+    "Columns 2i and 2i + 1 are turned by the position over base^(2i / d_head), in every head.",
+    points=2,
+)
+pairs = test_pairs.case
+pairs("Interleaved pairs with a base of 4.", rotated(X, ORDER, 4.0))
+pairs("Interleaved pairs with the default base.", rotated(drawn(2, 5, 3, 8), ORDER))
+pairs("A single pair of columns.", rotated(drawn(2, 5, 3, 2), ORDER))
+pairs("A base of 3, which is named.", rotated(X, ORDER, base=3), hidden=True)
+pairs(
+    "Eight columns of two heads, a base of 100.", rotated(drawn(4, 2, 8), FOUR, 100.0), hidden=True
+)
+pairs("As many tokens as heads and columns.", rotated(drawn(4, 4, 4, 4), FOUR, 4.0), about="square")
+pairs("No leading axes.", rotated(drawn(5, 3, 6), ORDER, 4.0), about="leading axes")
+pairs("Two leading axes.", rotated(drawn(2, 2, 5, 3, 4), ORDER, 4.0), about="leading axes")
+pairs("One token.", rotated(drawn(3, 1, 4, 6), torch.tensor([2]), 4.0), about="single")
+pairs("One head.", rotated(drawn(2, 5, 1, 6), ORDER, 4.0), about="single")
+pairs(
+    "Numbers of some millions.",
+    rotated(drawn(2, 5, 3, 6, times=1e6), ORDER),
+    tells=False,
+    hidden=True,
+    within=(1e-4, 100),
+)
 
 
-@pytest.mark.points(1)
-def test_halves(student, reference, rng):
-    """With interleaved=False, a pair is one column of each half."""
-    for shape in SHAPES[:5]:
-        x, positions = rng.randn(*shape), positions_of(rng, shape[-3])
-        order = torch.arange(shape[-1]).view(2, -1).T.flatten()  # partners side by side
-        found = student.rotate(x, positions, 50.0, interleaved=False)
-        right = reference.rotate(x, positions, 50.0, interleaved=False)
-
-        def own(x=x, positions=positions, order=order):
-            turned = in_float64(student.rotate(x[..., order], positions, 50.0, interleaved=True))
-            expect(turned.shape == x.shape, "the rotated x has another shape than x")
-            return turned[..., order.argsort()]
-
-        assert_follows(found, right, own, f"the rotated x of shape {shape}, interleaved=False")
+@pairs(about="square", decides=False)
+def works_where_sizes_differ(student, rng):
+    """Whether calls work where all sizes differ."""
+    x = X(rng)
+    return often(works(lambda: expect(student.rotate(x, ORDER).shape == x.shape, "it is another")))
 
 
-@pytest.mark.points(1)
-def test_positions(student, reference, rng):
-    """Positions may be large, negative or fractions, in half precision as well."""
-    x, whole = rng.randn(N_TOKENS, HEADS, D_HEAD), positions_of(rng, N_TOKENS)
-    unturned = in_float64(student.rotate(x, torch.zeros(N_TOKENS, dtype=torch.int64)))
-    assert_close(unturned, x, "the rotated x at position 0", atol=EXACT)
-    far = rng.permutation(N_TOKENS) * 500 + 1013
-    cases = {  # positions in two parts; no cast of the parts to whole numbers gives one of the sum
-        "negative positions": (-2 * whole, whole),
-        "fractions": (torch.full((N_TOKENS,), 0.75), whole + 0.625),
-        "positions in float64": (torch.full((N_TOKENS,), -0.75).double(), -0.625 - whole),
-        "whole positions in float32": (whole.float(), torch.zeros(N_TOKENS)),
-    }
-    for shown, (first, second) in cases.items():
-        positions = first + second
-        right = reference.rotate(x, positions)
-
-        def own(first=first, second=second):
-            return student.rotate(in_float64(student.rotate(x, first)), second)
-
-        assert_follows(student.rotate(x, positions), right, own, f"the rotated x for {shown}")
-    exact = torch.arange(N_TOKENS) * 1.25 + 3  # in bfloat16, too
-    for dtype in (torch.bfloat16, torch.float16):
-        own = functools.partial(student.rotate, x, exact.double())
-        what = f"the rotated x for positions in {str(dtype).removeprefix('torch.')}"
-        right = reference.rotate(x, exact.double())
-        assert_follows(student.rotate(x, exact.to(dtype)), right, own, what)
-    for dtype, atol in ((torch.float32, 0.003), (torch.bfloat16, 0.06)):
-        found = student.rotate(x.to(dtype), far)
-        right = reference.rotate(x.to(dtype).double(), far)
-
-        def own():
-            return student.rotate(in_float64(student.rotate(x, far - whole)), whole)
-
-        what = f"the rotated x in {str(dtype).removeprefix('torch.')} for positions of thousands"
-        assert_follows(found, right, own, what, atol)
+test_halves = Check("With interleaved=False, a pair is one column of each half.", about="options")
+halves = test_halves.case
+halves("interleaved=False with a base of 4.", rotated(X, ORDER, 4.0, interleaved=False))
+halves(
+    "interleaved=False with as many tokens as heads and columns.",
+    rotated(drawn(4, 4, 4, 4), FOUR, 4.0, interleaved=False),
+)
+for shape in ((4, 2, 8), (1, 4, 1, 2), (2, 3, 4, 1, 10)):
+    halves(
+        f"interleaved=False for x of shape {shape}.",
+        rotated(drawn(*shape), FOUR, 50.0, interleaved=False),
+        hidden=True,
+    )
 
 
-@pytest.mark.points(1)
-def test_attention(student, reference, rng):
-    """Rotated queries and keys meet in each head; values are not rotated."""
-    calls = [
-        (draw(rng, *sizes), f"the output for {sizes[0]} batch items, {sizes[1]} tokens", EXACT)
-        for sizes in ((2, 5, 3), (1, 4, 2), (4, 6, 6), (3, 1, 2), (2, 7, 1))
+test_positions = Check(
+    "Positions may be large, negative or fractions, in half precision as well.",
+    about=POSITIONS,
+)
+places = test_positions.case
+places("All positions are 0.", rotated(X, torch.zeros(5, dtype=torch.int64)))
+places("Negative positions.", rotated(X, -ORDER, 4.0))
+places("Positions with fractions.", rotated(X, ORDER + 0.375, 4.0))
+places("Whole positions in float64.", rotated(X, ORDER.double(), 4.0))
+places("Negative fractions in float64.", rotated(X, -ORDER.double() - 0.625), hidden=True)
+for name, dtype in (("bfloat16", torch.bfloat16), ("float16", torch.float16)):
+    exact = (torch.arange(5) * 1.25 + 3).to(dtype)
+    places(f"Positions in {name}, of which each is exact.", rotated(X, exact, 4.0))
+places(
+    "Positions of thousands for x in float32.",
+    rotated(lambda rng: X(rng).float(), FAR + 7),
+    tells=False,
+    hidden=True,
+    within=(0, 0.003),
+)
+
+
+@places(within=(0.06, 0.02))
+def far(student, rng):
+    """Positions of thousands."""
+    return student.rotate(X(rng), FAR).to(torch.bfloat16)
+
+
+places(
+    "Positions of thousands in bfloat16, for a pair whose angle is the position.",
+    output("rotate", drawn(2, 5, 3, 2, dtype=torch.bfloat16), FAR),
+    within=(0, 0.06),
+)
+
+
+@places
+def far_to_three_digits(student, rng):
+    """Whether a pair is turned by an angle of thousands to about three digits."""
+    positions = torch.arange(12) * 250 + 1013
+    x = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(12, 1, 2)
+    right = torch.stack((positions.double().cos(), positions.double().sin()), dim=-1)
+    return (student.rotate(x, positions)[:, 0] - right).abs().amax(-1) < 0.003
+
+
+test_attention = Check(
+    "Rotated queries and keys meet in each head; values are not rotated.",
+    about=ATTENTION,
+)
+attention = test_attention.case
+attention("Attention.", attended(*QKV, ORDER))
+attention("Attention where all sizes are equal.", attended(*[drawn(4, 4, 4, 4)] * 3, FOUR))
+attention("Attention with values as wide as queries.", attended(X, X, X, ORDER))
+attention(
+    "Attention where all positions are 0.", attended(X, X, X, torch.zeros(5, dtype=torch.int64))
+)
+attention("Attention with negative positions.", attended(*QKV, -ORDER))
+attention(
+    "Scores of some thousands.",
+    attended(drawn(2, 5, 3, 6, times=3e3), X, X, ORDER),
+    about="extreme scores",
+    within=(0, 0.05),
+)
+for sentence, shape, d_value, positions in (
+    ("Attention of one batch item.", (1, 5, 3, 6), 4, ORDER),
+    ("Attention of one token.", (2, 1, 3, 6), 4, ORDER[:1]),
+    ("Attention of one head.", (2, 5, 1, 6), 4, ORDER),
+    ("Attention with values of size 1.", (2, 5, 3, 6), 1, ORDER),
+    ("Two tokens without leading axes.", (2, 1, 2), 1, torch.tensor([3, 0])),
+):
+    queries, values = drawn(*shape), drawn(*shape[:-1], d_value)
+    attention(sentence, attended(queries, queries, values, positions), about="single")
+queries = drawn(2, 3, 4, 1, 8)
+attention(
+    "Two leading axes and negative positions.",
+    attended(queries, queries, drawn(2, 3, 4, 1, 5), FOUR - 3),
+    hidden=True,
+)
+
+
+@attention(about="extreme scores")
+def finite(student, rng):
+    """Which outputs are finite if the queries grow from 20 to 20,000."""
+    growth = torch.logspace(1.3, 4.3, 12, dtype=torch.float64).view(12, 1, 1, 1)
+    queries, keys = rng.randn(12, 5, 3, 6) * growth, rng.randn(12, 5, 3, 6)
+    return student.rotary_attention(queries, keys, keys, ORDER).isfinite()
+
+
+@attention
+def other_positions(student, rng):
+    """The second of two calls, whose positions have the same ends."""
+    inputs = [each(rng) for each in QKV]
+    student.rotary_attention(*inputs, torch.tensor([0, 1, 2, 3, 9]))
+    return student.rotary_attention(*inputs, torch.tensor([0, 5, 1, 7, 9])).float()
+
+
+test_refusals = Check(
+    "An odd d_head is refused, and so is another number of positions than tokens.",
+    about="refusals",
+)
+misuses = test_refusals.case
+for d_head in (7, 3, 1):
+    odd = drawn(2, 5, 3, d_head)
+    misuses(f"A d_head of {d_head}.", refused("rotate", odd, ORDER))
+    misuses(
+        f"A d_head of {d_head} with interleaved=False.",
+        refused("rotate", odd, ORDER, interleaved=False),
+    )
+    misuses(
+        f"Attention with a d_head of {d_head}.",
+        refused("rotary_attention", odd, odd, QKV[2], ORDER),
+        hidden=True,
+    )
+for count in (1, 3, 4, 6):
+    few = torch.arange(count)
+    misuses(f"Positions for five tokens: {count}.", refused("rotate", X, few))
+    misuses(
+        f"Attention with positions for five tokens: {count}.",
+        refused("rotary_attention", *QKV, few),
+        hidden=True,
+    )
+misuses("Three positions for one token.", refused("rotate", drawn(2, 1, 3, 6), torch.arange(3)))
+
+
+test_gradients = Check("Gradients reach x, the queries, the keys and the values.", about="gradient")
+slopes = test_gradients.case
+slopes("The gradient of x.", in_float32(gradient("rotate", X, ORDER, 4.0)))
+slopes(
+    "The gradient of x with interleaved=False.",
+    in_float32(gradient("rotate", X, ORDER, 4.0, False)),
+)
+slopes(
+    "The gradients of queries, keys and values.",
+    in_float32(gradient("rotary_attention", *QKV, ORDER)),
+)
+slopes(
+    "The gradients of attention without leading axes.",
+    in_float32(gradient("rotary_attention", drawn(4, 2, 8), drawn(4, 2, 8), drawn(4, 2, 5), FOUR)),
+    hidden=True,
+)
+
+
+test_any_input = Check("Views and other dtypes work; no loop is needed, and no input is modified.")
+inputs = test_any_input.case
+
+
+@inputs(about="views")
+def permuted(student, rng):
+    """Views whose axes are all permuted."""
+    x = rng.randn(4, 3, 5, 2).permute(3, 2, 1, 0)
+    return [
+        student.rotate(x, ORDER, 4.0).float(),
+        student.rotate(x, ORDER, 4.0, interleaved=False).float(),
+        student.rotary_attention(x, x, x, ORDER).float(),
     ]
-    queries, keys, _, positions = draw(rng, 2, 4, 3)
-    values = rng.randn(2, 4, 3, D_HEAD)
-    calls.append(((queries, keys, values, positions), "the output for d_value = d_head", EXACT))
-    large = queries * 3000, keys, values, positions
-    calls.append((large, "the output for scores of some thousands", 0.05))
-    tiny = *(rng.randn(2, 1, d) for d in (2, 2, 1)), torch.tensor([3, 0])
-    calls.append((tiny, "the output without leading axes, for one head", EXACT))
-    axes = *(rng.randn(2, 3, 4, 1, d) for d in (4, 4, 5)), torch.tensor([3, 0, 7, 2])
-    calls.append((axes, "the output for two leading axes", EXACT))
-    negative = queries, keys, values, torch.tensor([-3, 2, 0, -7])
-    calls.append((negative, "the output for negative positions", EXACT))
-    between = queries, keys, values, torch.tensor([-3, 5, 1, -7])
-    calls.append((between, "the output for other positions with the same ends", EXACT))
-    for inputs, what, atol in calls:
-        found = student.rotary_attention(*inputs)
-        own = functools.partial(attention_by, student, *inputs)
-        assert_follows(found, reference.rotary_attention(*inputs), own, what, atol)
 
 
-@pytest.mark.points(1)
-def test_refusals(student, rng):
-    """An odd d_head is refused, and so is another number of positions than tokens."""
-    queries, keys, values, positions = draw(rng)
-    student.rotate(queries, positions)
-    student.rotary_attention(queries, keys, values, positions)
-    for d_head in (1, 3, 5):
-        x = rng.randn(BATCH, N_TOKENS, HEADS, d_head)
-        for interleaved in (True, False):
-            call = functools.partial(student.rotate, x, positions, interleaved=interleaved)
-            assert_refused(student, call, f"rotate for d_head {d_head}, {interleaved=}")
-        call = functools.partial(student.rotary_attention, x, x, values, positions)
-        assert_refused(student, call, f"rotary_attention for d_head {d_head}")
-    for count in (1, HEADS, N_TOKENS - 1, N_TOKENS + 1):
-        few = torch.arange(count)
-        shown = f"for {count} positions and {N_TOKENS} tokens"
-        assert_refused(student, lambda few=few: student.rotate(queries, few), f"rotate {shown}")
-        call = functools.partial(student.rotary_attention, queries, keys, values, few)
-        assert_refused(student, call, f"rotary_attention {shown}")
-    call = functools.partial(student.rotate, queries[:, :1], torch.arange(3))
-    assert_refused(student, call, "rotate for 3 positions and one token")
+for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+    inputs(
+        f"The rotated x in {name}.",
+        output("rotate", drawn(2, 5, 3, 6, dtype=dtype), ORDER, 4.0),
+        about="dtype",
+        within=(6e-2, 5e-2),
+    )
+    inputs(
+        f"The rotated x in {name} with interleaved=False.",
+        output("rotate", drawn(2, 5, 3, 6, dtype=dtype), ORDER, 4.0, interleaved=False),
+        about="dtype",
+        within=(6e-2, 5e-2),
+    )
 
 
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach x, the queries, the keys and the values."""
-    queries, keys, values, positions = draw(rng)
-    for interleaved in (True, False):
-
-        def turned(code, interleaved=interleaved):
-            return lambda x: code.rotate(x, positions, 50.0, interleaved=interleaved)
-
-        assert_slopes(student, turned(student), turned(reference), {"x": queries}, rng=rng)
-    inputs = {"queries": queries, "keys": keys, "values": values}
-
-    def attended(code):
-        return lambda *given: code.rotary_attention(*given, positions)
-
-    assert_slopes(student, attended(student), attended(reference), inputs, rng=rng)
+@inputs(about="dtype")
+def double_precision(student, rng):
+    """Inputs of 0 in float64, of which the shape and the dtype count."""
+    return student.rotate(torch.zeros(2, 5, 3, 6, dtype=torch.float64), ORDER) * 0
 
 
-@pytest.mark.points(1)
-def test_any_input(student, rng):
-    """Views and other dtypes work; no loop is needed, and no input is modified."""
-    *inputs, positions = draw(rng)
-    turned = {}
-    for interleaved in (True, False):
-        rotate = functools.partial(student.rotate, interleaved=interleaved)
-        names = ("x", "positions")
-        turned[interleaved] = assert_unchanged(student, rotate, inputs[0], positions, names=names)
-    every = assert_unchanged(student, student.rotary_attention, *inputs, positions, names=NAMES)
-    assert_depends(every)
-    for first, second in ((1, 3), (0, 2), (1, 2)):
-        views = [x.transpose(first, second).contiguous().transpose(first, second) for x in inputs]
-        for interleaved, plain in turned.items():
-            found = student.rotate(views[0], positions, interleaved=interleaved)
-            assert_same(in_float64(found), in_float64(plain), "the rotated x for a view")
-        found = student.rotary_attention(*views, positions)
-        assert_same(in_float64(found), in_float64(every), "the output for views")
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        given = [x.to(dtype) for x in inputs]
-        for interleaved in (True, False):
-            found = student.rotate(given[0], positions, interleaved=interleaved)
-            assert_dtype(found, dtype, f"the rotated x in {dtype}, {interleaved=}")
-        found = student.rotary_attention(*given, positions)
-        assert_dtype(found, dtype, f"the output in {dtype}")
+for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+
+    def shape_and_dtype(student, rng, dtype=dtype):
+        return student.rotary_attention(*(each(rng).to(dtype) for each in QKV), ORDER) * 0
+
+    inputs(f"The shape and the dtype of attention in {name}.", shape_and_dtype, about="dtype")
+
+
+inputs("Which numbers are others after a call.", changed("rotate", X, ORDER, 4.0), about="writes")
+inputs(
+    "Which numbers are others after a call with interleaved=False.",
+    changed("rotate", X, ORDER, 4.0, False),
+    about="writes",
+)
+inputs(
+    "Which numbers are others after attention.",
+    changed("rotary_attention", *QKV, ORDER),
+    about="writes",
+)
+
+
+@inputs(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with batch items, tokens, heads or columns."""
 
     def called(batch=2, n_tokens=3, heads=2, d=4):
         x, positions = rng.randn(batch, n_tokens, heads, d), torch.arange(n_tokens)
