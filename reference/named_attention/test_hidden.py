@@ -1,119 +1,82 @@
-"""Hidden tests of named attention, which decide the points.
-
-One mistake should cost one check. So what builds on `contract` may also follow from what the
-student's own code gives for the parts, and other orders from what it gives for the usual one.
-"""
-
-import math
+"""The checks of named attention and their cases."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch, StudentFailure
-from grader.testing import (
-    assert_close,
-    assert_dtype,
-    assert_refused,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    ACCEPTED,
+    Aspect,
+    Check,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
+    gradients,
+    often,
+    written,
 )
+from grader.errors import StudentFailure
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-SIZES = {"batch": 2, "query": 3, "seq": 5, "key": 4, "val": 6, "head": 7, "chans": 8, "side": 9}
-QUERY, KEY, VALUE = ("batch", "query", "key"), ("batch", "seq", "key"), ("batch", "seq", "val")
-SCORES, OUTPUT = ("batch", "query", "seq"), ("batch", "query", "val")
-X, W_Q, W_V = ("batch", "seq", "chans"), ("head", "chans", "key"), ("head", "chans", "val")
-MULTI_HEAD = (X, W_Q, W_Q, W_V, ("head", "val", "chans"))
+AXES = ("batch item", "query", "feature")
+ORDER = Aspect("order", "tensors whose axes are in another order")
+PRODUCT = Aspect("product", "what `contract` returns")
+MESSAGES = Aspect("messages", "the messages of errors", is_edge=True)
+HEADS = Aspect("heads", "what `multi_head` returns")
+SIZES = {"batch": 2, "query": 3, "seq": 5, "key": 4, "val": 6, "head": 7, "chans": 8, "side": 2}
+SIZES |= {"out": 3, "row": 1, "q": 2, "class": 1, "batch-1": 1}
+QUERY, KEY, VALUE = "batch query key", "batch seq key", "batch seq val"
+SCORES, OUTPUT, X = "batch query seq", "batch query val", "batch seq chans"
+LAYERS = "head chans key", "head chans key", "head chans val", "head val chans"
+USUAL = {  # the axes of the arguments of each function, the axes in `over`, and those of the result
+    "contract": ((QUERY, KEY), ("key",), SCORES),
+    "attend": ((QUERY, KEY, VALUE), (), OUTPUT),
+    "multi_head": ((X, *LAYERS), (), X),
+}
 
 
-def named(rng, *names, **sizes):
+def named(rng, axes, **sizes):
     """Return a random named tensor with these axes; `sizes` replaces sizes of `SIZES`."""
-    return rng.randn(*({**SIZES, **sizes}[name] for name in names)), names
+    names = tuple(axes.split())
+    return rng.randn(*((SIZES | sizes)[name] for name in names)), names
 
 
 def turned(x, *order):
-    """Return a named tensor with its axes in another order: a view."""
-    order = [place for place in order if place < len(x[1])]
+    """Return a named tensor with its axes in another order, which is a view."""
     return x[0].permute(order), tuple(x[1][place] for place in order)
 
 
-def parts_of(result, what="the result"):
-    """Return tensor and names of a named result; raise `Mismatch` if it is none."""
-    is_pair = isinstance(result, tuple | list) and len(result) == 2
-    expect(is_pair and isinstance(result[0], Tensor), f"{what} is not a pair (tensor, names)")
-    tensor, names = result
-    is_names = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
-    expect(is_names, f"the names of {what} are not a tuple of strings")
-    says = f"{what} has {tensor.ndim} axes and {len(names)} names"
-    expect(tensor.ndim == len(names), says)
-    return tensor, list(names)
+def in_order(result, axes):
+    """Return the tensor of a result with its axes in this order; others, by their names."""
+    tensor, found = result
+    if not isinstance(tensor, Tensor) or tensor.ndim != len(found):
+        return [tensor, list(found)]
+    names, found = axes.split(), [str(name)[:20] for name in found[:20]]
+    if sorted(found) == sorted(names):
+        return tensor.permute([found.index(name) for name in names])
+    order = sorted(range(tensor.ndim), key=lambda place: found[place])
+    return {"axes": " ".join(sorted(found)), "tensor": tensor.permute(order)}
 
 
-def in_order(result, names, what="the result"):
-    """Return the tensor of a named result with its axes in the order of `names`."""
-    tensor, found = parts_of(result, what)
-    shown = ", ".join(name[:20] for name in found[:9])
-    wanted = f"where {', '.join(names)} are expected, in any order"
-    expect(sorted(found) == sorted(names), f"{what} has the axes {shown}; {wanted}")
-    return tensor.permute([found.index(name) for name in names])
+def result(function, *axes, over=(), gives, orders=(), make=lambda tensor: tensor, **sizes):
+    """Return the case of what a function gives for random tensors with these axes.
+
+    `gives` has the axes of the result; `orders` those orders to which the axes are turned.
+    """
+
+    def ask(student, rng):
+        given = [named(rng, each, **sizes) for each in axes]
+        given = [turned(x, *order) for x, order in zip(given, orders)] or given
+        given = [(make(tensor), names) for tensor, names in given]
+        return in_order(getattr(student, function)(*given, *over), gives)
+
+    return ask
 
 
-def assert_named(actual, right, own=None, what="the result"):
-    """Raise `Mismatch` unless a result is right, or the same as `own()`."""
-    tensor, names = right
-    try:
-        assert_close(in_float64(in_order(actual, names, what)), tensor, what)
-    except Mismatch:
-        if own is None:
-            raise
-        ordinary = own()
-        _, own_names = differing(ordinary, what) if tensor.numel() > 1 else parts_of(ordinary)
-        assert_same(in_order(actual, own_names, what), in_order(ordinary, own_names, what), what)
-
-
-def differing(result, what="the result"):
-    """Return tensor and names of a named result; raise `Mismatch` unless its numbers differ."""
-    tensor, names = parts_of(result, what)
-    numbers = tensor.detach().flatten()
-    says = f"{what} is {len(numbers)} times the same number"
-    expect(len(numbers) and (numbers - numbers[0]).abs().max() > 1e-9, says)
-    return tensor, names
-
-
-def by_parts(student, query, key, value):
-    """Return what attention gives with the student's own `contract`."""
-    scores, names = parts_of(student.contract(query, key, "key"), "the result of `contract`")
-    expect("seq" in names, "the result of `contract` over key has no axis seq")
-    d_key = query[0].shape[query[1].index("key")]
-    weights = torch.softmax(scores / math.sqrt(d_key), dim=names.index("seq"))
-    return student.contract((weights, tuple(names)), value, "seq")
-
-
-def renamed(x, old, new):
-    """Return a named tensor with one name replaced."""
-    tensor, names = parts_of(x)
-    return tensor, tuple(new if name == old else name for name in names)
-
-
-def multi_head_by_parts(student, x, W_q, W_k, W_v, W_o):
-    """Return what multi-head attention gives with the student's own `contract` and `attend`."""
-    queries, keys, values = (student.contract(x, W, "chans") for W in (W_q, W_k, W_v))
-    context = student.attend(renamed(queries, "seq", "query"), keys, values)
-    return renamed(student.contract(context, W_o, "head", "val"), "query", "seq")
-
-
-def assert_works(student, rng):
-    """Raise `Mismatch` unless both `contract` and `attend` return something."""
-    three = [named(rng, *each) for each in (QUERY, KEY, VALUE)]
-    differing(student.contract(*three[:2], "key"), "the result of `contract`")
-    differing(student.attend(*three), "the result of `attend`")
+def usual(function, **options):
+    """Return the case of what a function gives for the usual axes."""
+    axes, over, gives = USUAL[function]
+    return result(function, *axes, over=over, gives=gives, **options)
 
 
 @pytest.mark.points(0)
@@ -122,297 +85,320 @@ def test_written_by_hand(student, rng):
 
     Guards: the calls that the exercise forbids.
     """
-    query, key, value = (named(rng, *names) for names in (QUERY, KEY, VALUE))
-    arguments = [named(rng, *names) for names in MULTI_HEAD]
+    three = [named(rng, axes) for axes in USUAL["attend"][0]]
+    five = [named(rng, axes) for axes in USUAL["multi_head"][0]]
     assert_written_by_hand(
-        student,
-        lambda: student.attend(query, key, value),
-        lambda: student.multi_head(*arguments),
+        student, lambda: student.attend(*three), lambda: student.multi_head(*five)
     )
 
 
-@pytest.mark.points(1)
-def test_contract(student, reference, rng):
-    """`contract` aligns the axes that share a name, sums over those in `over` and keeps the rest.
-
-    Guards: several summed axes, none that is shared and kept, none that is kept, axes of one tensor
-    alone, axes of size 1, and equal sizes.
-    """
-    equal = dict.fromkeys(SIZES, 3)
-    for left, right, over, sizes in (
-        (("query", "key"), ("seq", "key"), ("key",), {}),
-        (QUERY, KEY, ("key",), {}),
-        (SCORES, VALUE, ("seq",), {}),
-        (X, W_Q, ("chans",), {}),
-        (("batch", "query", "head", "val"), ("head", "val", "chans"), ("head", "val"), {}),
-        (("query", "seq"), ("query", "seq"), ("query", "seq"), {}),
-        (("batch", "head", "query", "key"), ("side", "head", "seq", "key"), ("key",), {}),
-        (("query", "key"), ("batch", "seq", "key"), ("key",), {}),
-        (QUERY, KEY, ("key",), {"key": 1}),
-        (QUERY, KEY, ("key",), {"batch": 1, "query": 1, "seq": 1}),
-        (QUERY, KEY, ("key",), equal),
-    ):
-        a, b = named(rng, *left, **sizes), named(rng, *right, **sizes)
-        right_result = reference.contract(a, b, *over)
-        assert_named(student.contract(a, b, *over), right_result)
-
-
-@pytest.mark.points(1)
-def test_attention(student, reference, rng):
-    """`attend` is the softmax over seq of the scaled products over key, times the values.
-
-    Guards: further axes in all, some or none of the three; one query, one key and one batch item.
-    """
-    for names, sizes in (
-        ((QUERY, KEY, VALUE), {}),
-        ((("query", "key"), ("seq", "key"), ("seq", "val")), {}),
-        ((("head", *QUERY), ("head", *KEY), ("head", *VALUE)), {}),
-        ((("query", "key"), KEY, VALUE), {}),
-        ((QUERY, ("seq", "key"), ("head", "seq", "val")), {}),
-        ((("query", "key"), ("side", "seq", "key"), ("side", "seq", "val")), {}),
-        ((("batch", "head", "key"), KEY, VALUE), {}),
-        ((("key",), ("seq", "key"), ("seq",)), {}),
-        ((QUERY, KEY, VALUE), {"batch": 1, "query": 1}),
-        ((QUERY, KEY, VALUE), {"seq": 1}),
-        ((QUERY, KEY, VALUE), {"key": 1, "val": 1}),
-        ((QUERY, KEY, VALUE), {"query": 7, "seq": 4, "key": 9}),
-        ((QUERY, KEY, VALUE), dict.fromkeys(SIZES, 4)),
-    ):
-        three = [named(rng, *each, **sizes) for each in names]
-        assert_named(
-            student.attend(*three),
-            reference.attend(*three),
-            lambda three=three: by_parts(student, *three),
-        )
+test_contract = Check(
+    "`contract` aligns the axes that share a name, sums over those in `over` and keeps the rest.",
+    about=PRODUCT,
+)
+product = test_contract.case
+product("The product over key of a query and a key with batch.", usual("contract"))
+for left, right, over, gives in (
+    ("query key", "seq key", "key", "query seq"),
+    ("query head val", "head val chans", "head val", "query chans"),
+    ("batch query key", "head seq key", "key", "batch query head seq"),
+    ("query key", "batch seq key", "key", SCORES),
+):
+    product(
+        f"({left}) and ({right}), summed over {over}.",
+        result("contract", left, right, over=over.split(), gives=gives),
+    )
+for left, right, over, gives in (
+    ("query seq", "query seq", "query seq", ""),
+    ("batch head query key", "side head seq key", "key", "batch side head query seq"),
+    (X, "head chans key", "chans", "batch seq head key"),
+    (SCORES, VALUE, "seq", OUTPUT),
+):
+    product(
+        f"({left}) and ({right}), summed over {over}.",
+        result("contract", left, right, over=over.split(), gives=gives, seq=4),
+        hidden=True,
+    )
+product("A product where all sizes are equal.", usual("contract", **dict.fromkeys(SIZES, 4)))
+product("One number along key.", usual("contract", key=1), about="single")
+product(
+    "One batch item, query and key.", usual("contract", batch=1, query=1, seq=1), about="single"
+)
 
 
-@pytest.mark.points(1)
-def test_multi_head(student, reference, rng):
-    """`multi_head` attends in every head and sums over the heads; the result has the axes of x.
-
-    Guards: no batch and several further axes; one head, one token and one batch item.
-    """
-    for names, sizes in (
-        (X, {}),
-        (("seq", "chans"), {}),
-        (("batch", "side", "seq", "chans"), {"side": 3}),
-        (("out", "seq", "chans"), {"out": 3}),
-        (("row", "q", "seq", "chans"), {"row": 3, "q": 2}),
-        (("class", "batch-1", "seq", "chans"), {"class": 3, "batch-1": 2}),
-        (X, {"head": 1}),
-        (X, {"seq": 1}),
-        (X, {"batch": 1}),
-        (X, {"key": 1, "val": 1}),
-        (X, dict.fromkeys(SIZES, 3)),
-    ):
-        x = named(rng, *names, **sizes)
-        weights = [named(rng, *each, **sizes) for each in MULTI_HEAD[1:]]
-        weights = [(tensor / 3, names) for tensor, names in weights]
-        assert_named(
-            student.multi_head(x, *weights),
-            reference.multi_head(x, *weights),
-            lambda five=(x, *weights): multi_head_by_parts(student, *five),
-        )
+test_attention = Check(
+    "`attend` is the softmax over seq of the scaled products over key, times the values."
+)
+attention = test_attention.case
+attention("`attend` with batch in all three.", usual("attend"))
+attention("`attend` with more queries than keys.", usual("attend", query=7, seq=4, key=9))
+attention(
+    "`attend` with all sizes equal.", usual("attend", **dict.fromkeys(SIZES, 4)), about="square"
+)
 
 
-@pytest.mark.points(1)
-def test_any_order_of_axes(student, reference, rng):
-    """The axes of the arguments may be in any order, also as views; the result means the same."""
-    cases = {
-        "contract": ([QUERY, KEY], ("key",), [(0, 1, 2), (2, 0, 1), (1, 2, 0)]),
-        "attend": ([QUERY, KEY, VALUE], (), [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)]),
-        "attend, with an axis that only the keys have": (
-            [("query", "key"), ("side", "seq", "key"), ("batch", "seq", "val")],
-            (),
-            [(0, 1, 2), (1, 0, 2), (2, 1, 0)],
-        ),
-        "multi_head": (MULTI_HEAD, (), [(2, 1, 0), (1, 2, 0), (2, 0, 1)]),
-    }
-    for case, (names, over, orders) in cases.items():
-        name = case.partition(",")[0]
-        function, right = getattr(student, name), getattr(reference, name)
-        usual = [(tensor / 2, each) for tensor, each in (named(rng, *each) for each in names)]
-        for place in range(len(names)):
-            for order in orders:
-                given = [turned(x, *order) if place == i else x for i, x in enumerate(usual)]
-                axes = f"`{name}` with argument {place + 1} as ({', '.join(given[place][1])})"
-                assert_named(
-                    function(*given, *over),
-                    right(*given, *over),
-                    lambda f=function, usual=usual, over=over: f(*usual, *over),
-                    f"the result of {axes}",
-                )
-        for order in orders:
-            given = [turned(x, *order) for x in usual]
-            given = [(tensor.contiguous(), names) for tensor, names in given]
-            assert_named(
-                function(*given, *over),
-                right(*given, *over),
-                lambda f=function, usual=usual, over=over: f(*usual, *over),
-                f"the result of `{name}` with all axes in another order",
+@attention
+def weights(student, rng):
+    """The weights of `attend`, with unit vectors as values."""
+    value = torch.eye(5, dtype=torch.float64), ("seq", "val")
+    return in_order(student.attend(named(rng, QUERY), named(rng, KEY), value), OUTPUT)
+
+
+for sentence, query, key, value, gives in (
+    ("`attend` without batch.", "query key", "seq key", "seq val", "query val"),
+    ("Queries without batch.", "query key", KEY, VALUE, OUTPUT),
+    (
+        "Batch and head, of which the value has head alone.",
+        *("batch head query key", "batch head seq key", "head seq val", "batch head query val"),
+    ),
+):
+    case = result("attend", query, key, value, gives=gives)
+    attention(sentence, case, about="leading axes")
+for sentence, query, key, value, gives in (
+    (
+        "Only the query has batch, only the value head.",
+        QUERY,
+        "seq key",
+        "head seq val",
+        "head " + OUTPUT,
+    ),
+    ("Queries with head in the place of query.", "batch head key", KEY, VALUE, "batch head val"),
+    ("A single query, and one number a value.", "key", "seq key", "seq", ""),
+    ("Side instead of batch.", "query key", "side seq key", "side seq val", "side query val"),
+):
+    case = result("attend", query, key, value, gives=gives, query=4)
+    attention(sentence, case, about="leading axes", hidden=True)
+attention("One key.", usual("attend", seq=1), about="single")
+attention("One query of one batch item.", usual("attend", batch=1, query=1), about="single")
+attention("Keys and values of one number.", usual("attend", key=1, val=1), about="single")
+
+
+test_multi_head = Check(
+    "`multi_head` attends in every head and sums over the heads; the result has the axes of x.",
+    about=HEADS,
+)
+heads = test_multi_head.case
+heads("`multi_head` with batch.", usual("multi_head"))
+heads("`multi_head` with all sizes equal.", usual("multi_head", **dict.fromkeys(SIZES, 3)))
+heads("`multi_head` with one head.", usual("multi_head", head=1))
+heads("`multi_head` with one token.", usual("multi_head", seq=1), about="single")
+heads("One batch item.", usual("multi_head", batch=1), about="single", hidden=True)
+heads(
+    "Keys and values of one number in each head.", usual("multi_head", key=1, val=1), about="single"
+)
+for axes in ("seq chans", "out seq chans", "row q class batch-1 seq chans", "batch side seq chans"):
+    heads(
+        f"`multi_head` of an x with the axes {axes}.",
+        result("multi_head", axes, *LAYERS, gives=axes),
+        about="leading axes",
+    )
+
+
+test_any_order_of_axes = Check(
+    "The axes of the arguments may be in any order, also as views; the result means the same.",
+    about=ORDER,
+)
+orders = test_any_order_of_axes.case
+AS_IS = (0, 1, 2)
+for sentence, function, turns in (
+    ("`contract` with the axes of both tensors turned.", "contract", [(2, 0, 1), (1, 2, 0)]),
+    ("`attend` with the query as (key, query, batch).", "attend", [(2, 1, 0), AS_IS, AS_IS]),
+    ("`attend` with the key as (key, seq, batch).", "attend", [AS_IS, (2, 1, 0), AS_IS]),
+    ("`attend` with key and value as (seq, batch, …).", "attend", [AS_IS, (1, 0, 2), (1, 0, 2)]),
+    ("`multi_head` with the axes of every tensor turned.", "multi_head", [(2, 0, 1)] * 5),
+):
+    orders(sentence, usual(function, orders=turns, make=lambda tensor: tensor.contiguous()))
+for function, (axes, _, _) in USUAL.items():
+    for place in range(len(axes)):
+        for order in ((2, 1, 0), (1, 2, 0), (0, 2, 1)):
+            turns = [order if place == other else AS_IS for other in range(len(axes))]
+            orders(
+                f"`{function}` with argument {place + 1} turned to {order}.",
+                usual(function, orders=turns),
+                hidden=True,
             )
-
-
-@pytest.mark.points(1)
-def test_refusals(student, rng):
-    """A missing, doubled or unequal axis and a query with seq are refused, with the axis's name.
-
-    Guards: each tensor, sizes of 1 on both sides, and all three functions.
-    """
-    assert_works(student, rng)
-    q, k, v = ((*QUERY,), (*KEY,), (*VALUE,))
-    for left, right, axis, sizes in (
-        (("batch", "query"), k, "key", {}),
-        (q, ("batch", "seq"), "key", {}),
-        (("query", "query", "key"), k, "query", {}),
-        (q, ("seq", "seq", "key"), "seq", {}),
-        (("query", "key", "key"), k, "key", {}),
-        (q, ("seq", "key", "key"), "key", {}),
-        (q, k, "key", {"key": 3}),
-        (q, k, "key", {"key": 1}),
-        (q, k, "batch", {"batch": 3}),
-        (q, k, "batch", {"batch": 1}),
-    ):
-        for turn in (1, -1) if sizes else (1,):
-            a, b = (named(rng, *left), named(rng, *right, **sizes))[::turn]
-            call = ("contract", a, b, "key")
-            _assert_refused(student, axis, *call)
-    for names, axis, sizes in (
-        ((("batch", "query"), k, v), "key", {}),
-        ((q, ("batch", "seq"), v), "key", {}),
-        ((q, ("batch", "key"), v), "seq", {}),
-        ((q, k, ("batch", "val")), "seq", {}),
-        ((("batch", "batch", "query", "key"), k, v), "batch", {}),
-        ((q, k, ("seq", "val", "val")), "val", {}),
-        ((q, k, v), "seq", {"seq": 1}),
-        ((("batch", "seq", "key"), k, v), "seq", {}),
-        ((("query", "seq", "key"), k, v), "seq", {}),
-    ):
-        three = [named(rng, *each) for each in names[:2]]
-        _assert_refused(student, axis, "attend", *three, named(rng, *names[2], **sizes))
-    arguments = [named(rng, *names) for names in MULTI_HEAD]
-    for place, names, axis, sizes in (
-        (0, ("batch", "chans"), "seq", {}),
-        (0, ("batch", "seq"), "chans", {}),
-        (1, ("head", "chans"), "key", {}),
-        (2, ("head", "key"), "chans", {}),
-        (3, W_V, "chans", {"chans": 1}),
-        (3, W_V, "head", {"head": 1}),
-        (4, MULTI_HEAD[4], "head", {"head": 1}),
-    ):
-        given = [*arguments[:place], named(rng, *names, **sizes), *arguments[place + 1 :]]
-        _assert_refused(student, axis, "multi_head", *given)
-
-
-def _assert_refused(student, axis, function, *given):
-    """Raise `Mismatch` unless a call is refused by an error whose message names the axis."""
-    axes = [
-        "(" + ", ".join(f"{name} {size}" for name, size in zip(x[1], x[0].shape)) + ")"
-        for x in given
-        if isinstance(x, tuple)
-    ]
-    over = [repr(name) for name in given if isinstance(name, str)]
-    shown = f"{function} of {' and '.join([', '.join(axes), *over])}"
-
-    def call():
-        return getattr(student, function)(*given)
-
-    assert_refused(student, call, shown)
-    try:
-        call()
-    except Exception as error:  # in a plain pytest run, what the code raises
-        message = error.message if isinstance(error, StudentFailure) else str(error)
-        says = f"the message of the error does not name the axis {axis}"
-        expect(axis in message, f"{shown} is refused, but {says}")
-
-
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach all tensors, and are those of what the code computes."""
-
-    def of(code, function, names, *over):
-        def call(*tensors):
-            result = getattr(code, function)(*zip(tensors, names), *over)
-            tensor, found = differing(result)
-            order = sorted(range(tensor.ndim), key=lambda place: found[place])
-            return tensor.permute(order)  # in the alphabetical order of the names
-
-        return call
-
-    for function, names, over in (
-        ("contract", [QUERY, KEY], ["key"]),
-        ("attend", [QUERY, KEY, VALUE], []),
-        ("multi_head", MULTI_HEAD, []),
-    ):
-        inputs = {}
-        for place, each in enumerate(names):
-            inputs[f"tensor {place + 1} of `{function}`"] = named(rng, *each)[0] / 3
-        programs = [of(code, function, names, *over) for code in (student, reference)]
-        assert_slopes(student, *programs, inputs, rng=rng)
-
-
-@pytest.mark.points(1)
-def test_numbers_of_any_kind(student, reference, rng):
-    """The result has the dtype of the tensors, also in half precision; scores of 1e4 are finite."""
-    for function, names, over in (
-        ("contract", [QUERY, KEY], ["key"]),
-        ("attend", [QUERY, KEY, VALUE], []),
-        ("multi_head", MULTI_HEAD, []),
-    ):
-        exact = [named(rng, *each) for each in names]
-        exact = [(tensor * 0.3, each) for tensor, each in exact]
-        right, axes = getattr(reference, function)(*exact, *over)
-        own = right
-        for dtype in (torch.float64, torch.float32, torch.bfloat16):
-            given = [(tensor.to(dtype), each) for tensor, each in exact]
-            result = getattr(student, function)(*given, *over)
-            shown = f"the result of `{function}` for {dtype}"
-            tensor, found = differing(result, shown)
-            assert_dtype(tensor, dtype, shown)
-            if sorted(found) == sorted(axes):
-                tensor = in_order(result, axes, shown)
-            own = tensor if dtype == torch.float64 else own
-            near = tensor.shape == right.shape and (tensor.double() - right).abs().max() < 0.1
-            same = tensor.shape == own.shape and (tensor.double() - own).abs().max() < 0.1
-            expect(near or same, f"{shown} is another than for float64")
-    # Whole numbers and a root of 2, so that scores are exact in every floating type.
-    query, key = (rng.randint(-3, 4, *(SIZES[axis] for axis in each)) for each in (QUERY, KEY))
-    query, key, value = query.double(), (key.double(), KEY), named(rng, *VALUE)
-    ordinary = student.attend((query, QUERY), key, value)
-    right = in_order(reference.attend((query, QUERY), key, value), OUTPUT)
-    is_right = sorted(parts_of(ordinary)[1]) == sorted(OUTPUT) and torch.allclose(
-        in_order(ordinary, OUTPUT).double(), right, rtol=1e-6, atol=1e-5
+for sentence, axes, turns, gives in (
+    (
+        "`attend` of queries without batch and keys as (seq, batch, key).",
+        *(("query key", KEY, VALUE), [(0, 1), (1, 0, 2), AS_IS], OUTPUT),
+    ),
+    (
+        "`attend` of keys as (seq, side, key), where only they have side.",
+        *(("query key", "side seq key", "seq val"), [(0, 1), (1, 0, 2), (0, 1)], "side query val"),
+    ),
+):
+    orders(sentence, result("attend", *axes, gives=gives, orders=turns))
+for function in USUAL:
+    orders(
+        f"`{function}` of transposed views.",
+        usual(function, make=lambda tensor: tensor.mT.contiguous().mT),
+        about="views",
     )
-    for scale in (1e4, -1e4):
-        three = ((query * scale, QUERY), key, value)
-        result, shown = student.attend(*three), f"the result for scores of {scale:.0e}"
-        expect(parts_of(result, shown)[0].isfinite().all(), f"{shown} is not finite")
-        if is_right:
-            assert_named(result, reference.attend(*three), what=shown)
 
 
-@pytest.mark.points(1)
-def test_whole_tensors(student, rng):
-    """No Python loop runs over the entries of an axis, and no argument is modified."""
-    for function, names, over in (
-        ("contract", [QUERY, KEY], ["key"]),
-        ("attend", [QUERY, KEY, VALUE], []),
-        ("multi_head", MULTI_HEAD, []),
-    ):
-        code = getattr(student, function)
-        tensors = [named(rng, *each)[0] for each in names]
-        result = assert_unchanged(
-            student,
-            lambda *tensors, f=code, names=names, over=over: f(*zip(tensors, names), *over),
-            *tensors,
-            names=[f"number {place + 1} of `{function}`" for place in range(len(names))],
-        )
-        differing(result, f"the result of `{function}`")
+test_refusals = Check(
+    "A missing, doubled or unequal axis and a query with seq are refused, with the axis's name.",
+    about="refusals",
+)
+misuses = test_refusals.case
 
-        def called(f=code, names=names, over=over, **sizes):
-            given = [named(rng, *each, **sizes) for each in names]
-            return lambda: f(*given, *over)
 
-        axes = {axis for each in names for axis in each}
-        grown = {f"entries of {axis}": {axis: (13, 28)} for axis in sorted(axes)}
+def misused(function, *axes, place=0, sizes=None):
+    """Return the call of a function with these axes, and the argument at a place of other sizes."""
+
+    def call(student, rng):
+        other = {place: sizes or {}}
+        given = [named(rng, each, **other.get(i, {})) for i, each in enumerate(axes)]
+        return getattr(student, function)(*given, *USUAL[function][1])
+
+    return call
+
+
+def must_raise(call):
+    """Return the case of a call that must be refused."""
+    return lambda student, rng: (call(student, rng), ACCEPTED)[1]
+
+
+def names_it(axis, call):
+    """Return the case whether no error hides an axis: what is accepted hides nothing."""
+
+    def ask(student, rng):
+        try:
+            call(student, rng)
+        except StudentFailure as failure:
+            if failure.kind not in ("ValueError", "AssertionError", "RuntimeError", "IndexError"):
+                raise
+            return often(axis in failure.message)
+        except (ValueError, AssertionError, RuntimeError, IndexError) as error:  # in this process
+            if isinstance(error, NotImplementedError):
+                raise
+            return often(axis in str(error))
+        return ACCEPTED
+
+    return ask
+
+
+for sentence, axis, function, axes in (
+    ("Right without key", "key", "contract", (QUERY, "batch seq")),
+    ("Left without key", "key", "contract", ("batch query", KEY)),
+    ("Left with query twice", "query", "contract", ("query query key", KEY)),
+    ("Right with seq twice", "seq", "contract", (QUERY, "seq seq key")),
+    ("Left with key twice", "key", "contract", ("query key key", KEY)),
+    ("Right with key twice", "key", "contract", (QUERY, "seq key key")),
+    ("A key without seq", "seq", "attend", (QUERY, "batch key", VALUE)),
+    ("A value without seq", "seq", "attend", (QUERY, KEY, "batch val")),
+    ("A query with seq", "seq", "attend", (KEY, KEY, VALUE)),
+):
+    call = misused(function, *axes)
+    misuses(f"{sentence}.", must_raise(call))
+    misuses(f"{sentence}: whether the message names {axis}.", names_it(axis, call), about=MESSAGES)
+for axis, function, axes in (  # which the mistakes may refuse for another reason
+    ("key", "attend", ("batch query", KEY, VALUE)),
+    ("key", "attend", (QUERY, "batch seq", VALUE)),
+    ("batch", "attend", ("batch batch query key", KEY, VALUE)),
+    ("val", "attend", (QUERY, KEY, "seq val val")),
+    ("seq", "attend", ("query seq key", KEY, VALUE)),
+    ("seq", "multi_head", ("batch chans", *LAYERS)),
+    ("chans", "multi_head", ("batch seq", *LAYERS)),
+    ("key", "multi_head", (X, "head chans", *LAYERS[1:])),
+    ("chans", "multi_head", (X, LAYERS[0], "head key", *LAYERS[2:])),
+):
+    call, shown = misused(function, *axes), f"`{function}` of ({'), ('.join(axes)})"
+    misuses(f"{shown}.", must_raise(call), tells=False, hidden=True)
+    message = f"Whether the message names {axis}: {shown}."
+    misuses(message, names_it(axis, call), about=MESSAGES, tells=False, hidden=True)
+for function, place, axis, size in (
+    ("contract", 1, "key", 3),
+    ("contract", 1, "key", 1),
+    ("contract", 0, "key", 1),
+    ("contract", 0, "batch", 1),
+    ("contract", 1, "batch", 1),
+    ("contract", 1, "batch", 3),
+    ("attend", 2, "seq", 1),
+    ("multi_head", 3, "chans", 1),
+    ("multi_head", 3, "head", 1),
+    ("multi_head", 4, "head", 1),
+):
+    call = misused(function, *USUAL[function][0], place=place, sizes={axis: size})
+    shown = f"{axis} of size {size} in argument {place + 1} of `{function}` alone"
+    misuses(f"{shown}.", must_raise(call), hidden=function != "contract")
+    misuses(f"Named in the message: {shown}.", names_it(axis, call), about=MESSAGES)
+
+
+test_gradients = Check(
+    "Gradients reach all tensors, and are those of what the code computes.", about="gradient"
+)
+for function, (axes, over, gives) in USUAL.items():
+    for sizes in ({}, {"head": 3, "chans": 4, "val": 2, "key": 5, "seq": 6}):
+
+        def slopes(student, rng, function=function, axes=axes, over=over, gives=gives, sizes=sizes):
+            given = [named(rng, each, **sizes) for each in axes]
+
+            def call(*tensors):
+                arguments = zip(tensors, (names for _, names in given))
+                return in_order(getattr(student, function)(*arguments, *over), gives)
+
+            return gradients(call, *(tensor / 3 for tensor, _ in given))
+
+        sentence = f"The gradients of `{function}`{' with other sizes' if sizes else ''}."
+        test_gradients.case(sentence, slopes, hidden=bool(sizes))
+
+
+test_numbers_of_any_kind = Check(
+    "The result has the dtype of the tensors, also in half precision; scores of 1e4 are finite.",
+    about="dtype",
+)
+kinds = test_numbers_of_any_kind.case
+for function in USUAL:
+    for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+        case = usual(function, make=lambda tensor, dtype=dtype: (tensor * 0.3).to(dtype))
+        kinds(f"`{function}` in {name}.", case, within=(0.06, 0.1))
+    kinds(f"`{function}` in float64.", usual(function, seq=6), hidden=True)
+for size in (1e4, -1e4):
+
+    def large(student, rng, size=size):
+        # Whole numbers and a root of 2, so that scores are exact in every floating type.
+        query = rng.randint(-3, 4, 2, 3, 4).double() * size
+        key = rng.randint(-3, 4, 2, 5, 4).double()
+        three = (query, tuple(QUERY.split())), (key, tuple(KEY.split())), named(rng, VALUE)
+        return in_order(student.attend(*three), OUTPUT)
+
+    kinds(f"`attend` with scores of {size:g}.", large, about="extreme scores")
+
+
+@kinds(about="extreme scores")
+def finite(student, rng):
+    """Which outputs are finite if the scores rise from 20 to 20,000."""
+    query, key, value = named(rng, QUERY, query=8), named(rng, KEY), named(rng, VALUE)
+    rising = torch.logspace(1.3, 4.3, 8, dtype=torch.float64).view(1, 8, 1)
+    found = in_order(student.attend((query[0] * rising, query[1]), key, value), OUTPUT)
+    return found.isfinite() if isinstance(found, Tensor) else found
+
+
+test_whole_tensors = Check(
+    "No Python loop runs over the entries of an axis, and no argument is modified."
+)
+whole = test_whole_tensors.case
+for function, (axes, over, _) in USUAL.items():
+
+    def modified(student, rng, function=function, axes=axes, over=over):
+        given = [named(rng, each) for each in axes]
+        before, names = zip(*given)
+        call = getattr(student, function)
+        copies = (tensor.clone() for tensor in before)
+        after = written(student, lambda *tensors: call(*zip(tensors, names), *over), *copies)
+        return [new != old for new, old in zip(after, before)]
+
+    whole(f"Which numbers are others after a call of `{function}`.", modified, about="writes")
+
+    def growth(student, rng, function=function, axes=axes, over=over):
+        def called(**sizes):
+            given = [named(rng, each, **sizes) for each in axes]
+            return lambda: getattr(student, function)(*given, *over)
+
+        grown = {
+            f"entries of {axis}": {axis: (13, 28)} for axis in sorted({*" ".join(axes).split()})
+        }
         assert_vectorised(student, called, grown)
+
+    whole(f"The work of `{function}` does not grow.", growth, tells=False, hidden=True)
