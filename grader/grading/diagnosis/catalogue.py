@@ -58,6 +58,11 @@ class Candidate(ABC):
         """The probes to which the program's answer is wrong, as bits."""
 
     @property
+    def pattern(self) -> int:
+        """Of the probes that are `recorded`, those to which it was wrong at the public seed."""
+        return self.touched
+
+    @property
     @abstractmethod
     def asked(self) -> tuple[int, int]:
         """The probes whose answers were compared with the reference's, and the wrong ones."""
@@ -94,6 +99,11 @@ class Catalogue(ABC, Generic[C]):
     def is_of_checks(self) -> bool:
         """Whether the probes are the cases of checks."""
         return any(probe.check for probe in self.probes)
+
+    @property
+    def recorded(self) -> int:
+        """The probes of which it is known without asking which mistakes are wrong there."""
+        return self._every
 
     @abstractmethod
     def singles(self, text: str = "") -> Iterator[C]:

@@ -5,11 +5,12 @@ Everything is worked out when it is first needed and kept for a whole class.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,22 +19,48 @@ from torch import Tensor
 
 from grader.course.course import Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
-from grader.errors import Mismatch
+from grader.course.suite_text import SUITE
+from grader.errors import CourseError, Mismatch
 from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer, finite_differences
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, Candidate, Catalogue, numbers_in
 from grader.grading.diagnosis.kept import Store, key_of, len_of, load_answers, save_answers
-from grader.grading.diagnosis.probes import Answers, Probe, load_probes
+from grader.grading.diagnosis.probes import Answers, Probe, load_probes, probes_in
+from grader.grading.diagnosis.record import hash_of_sources, load_record
 from grader.grading.diagnosis.respondent import Respondent
 from grader.report import WrongStep
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
+from grader.sandbox.wire import Source
 
 UNWRITTEN_MEMORY = re.compile(r"\b(torch\.|new_)empty(_like)?\(")
 MASKED = -1e4  # and below: what masks a score may be any such number, or -inf
 MAX_CATALOGUES = 96  # that one process keeps
 KEEP_SECONDS = 20.0  # between two times that answers are kept while they are worked out
 MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
+
+
+def recorded_patterns(
+    course: Course, name: str, bit: Mapping[str, int]
+) -> dict[tuple[str, int, str], int] | None:
+    """Return the patterns in the record of an exercise, by mistake, form and number.
+
+    None if there is no record, or one of other files: then the mistakes have to be asked.
+    """
+    recorded = None
+    with contextlib.suppress(CourseError):  # a damaged record, or one of another version
+        recorded = load_record(course, name)
+    if recorded is None or recorded.record.of != hash_of_sources(course, name):
+        return None
+    record, probes = recorded.record, probes_in(Source(f"{name}/{SUITE}", recorded.probes))[0]
+    if not all(probe.name in bit for probe in probes):
+        return None
+    return {
+        (record.mistakes[single.mistake].name, single.form, single.number): sum(
+            bit[probes[place].name] for place in single.answers
+        )
+        for single in record.singles
+    }
 
 
 _CATALOGUES: dict[tuple[Path, str, int, Path | None], ComputedCatalogue] = {}
@@ -47,6 +74,7 @@ class FaultyProgram(Candidate):
     edits: tuple[Edit, ...]
     program: Respondent
     number: str
+    form: int  # its place among the forms of the mistake; of two mistakes, the sum of theirs
     _catalogue: ComputedCatalogue = field(repr=False)
     _asked: list[int] = field(default_factory=lambda: [0, 0], repr=False)  # as bits: all, wrong
     _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)
@@ -79,6 +107,12 @@ class FaultyProgram(Candidate):
     def touched(self) -> int:
         """The probes to which the program's answer is wrong, as bits."""
         return self._catalogue.bits(filter(self.is_wrong, self._catalogue.probes))
+
+    @property
+    def pattern(self) -> int:
+        """Of the probes that are recorded, those to which it was wrong at the public seed."""
+        found = self._catalogue.pattern_of(self)
+        return self.touched if found is None else found
 
     def first_wrong_step(self, probe: Probe) -> WrongStep | None:
         """Return the first stage that differs from the reference's while a probe is answered."""
@@ -117,7 +151,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         shipped: bool = False,
     ) -> None:
         super().__init__(exercise, seed, *load_probes(exercise, shipped=shipped))
-        self._kept_in, self._course = kept_in, course
+        self._kept_in, self._course, self._is_recorded_now = kept_in, course, shipped
         self._solution = exercise.read("solution.py")
         self._answers: Store = {}
         self._count = 0  # of the answers that are kept
@@ -210,17 +244,46 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         return [each for fault in self._faults for each in self._forms(fault, fault.number)]
 
     def _forms(self, fault: Fault, number: str) -> Iterator[FaultyProgram]:
-        for edits in fault.forms(number):
-            if candidate := self._candidate((fault,), edits, number):
+        for form, edits in enumerate(fault.forms(number)):
+            if candidate := self._candidate((fault,), edits, number, form):
                 yield candidate
 
     def _candidate(
-        self, faults: tuple[Fault, ...], edits: tuple[Edit, ...], number: str
+        self, faults: tuple[Fault, ...], edits: tuple[Edit, ...], number: str, form: int
     ) -> FaultyProgram | None:
         text = edited(self._solution, edits)
         if text is None:
             return None
-        return FaultyProgram(faults, edits, self.respondent(text), number, self)
+        return FaultyProgram(faults, edits, self.respondent(text), number, form, self)
+
+    # --- patterns of wrong answers ----------------------------------------------------------------
+
+    def pattern_of(self, program: FaultyProgram) -> int | None:
+        """Return the recorded pattern of a mistake's form; None if nothing current is recorded."""
+        if self._patterns is None or len(program.faults) != 1:
+            return None
+        (fault,) = program.faults
+        places = (
+            (fault.name, program.form, program.number),
+            (fault.name, program.form, fault.number),
+        )
+        return next((self._patterns[at] for at in places if at in self._patterns), 0)
+
+    @property
+    def recorded(self) -> int:
+        """The probes of which it is known without asking which mistakes are wrong there."""
+        return self._every if self._patterns is None else self._shipped
+
+    @functools.cached_property
+    def _shipped(self) -> int:
+        return self.bits(probe for probe in self.probes if not probe.hidden)
+
+    @functools.cached_property
+    def _patterns(self) -> dict[tuple[str, int, str], int] | None:
+        """The probes to which each form of a mistake was wrong at the public seed, as bits."""
+        if self._is_recorded_now or not self.is_of_checks:
+            return None
+        return recorded_patterns(self._course, self.exercise.name, self._bit)
 
     def pair(self, first: FaultyProgram, second: FaultyProgram) -> FaultyProgram | None:
         """Return the candidate with two mistakes; None if one edit removes the other's place."""
@@ -230,7 +293,8 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
             number = first.number or second.number
             orders = ((first, second), (second, first))
             made = (
-                self._candidate(a.faults + b.faults, a.edits + b.edits, number) for a, b in orders
+                self._candidate(a.faults + b.faults, a.edits + b.edits, number, a.form + b.form)
+                for a, b in orders
             )
             self._pairs[first, second] = next(filter(None, made), None)
         return self._pairs[first, second]

@@ -28,7 +28,7 @@ from grader.grading.code_text import without_remarks
 from grader.report import WrongStep
 from grader.trees import NotOpened, read_file
 
-FORMAT = 2
+FORMAT = 3
 PROBES, ANSWERS = records.PROBES, records.ANSWERS
 INDEX = "index.json"
 UNREADABLE = (*DAMAGED_ZIP, NotOpened, ValueError, RecursionError, msgspec.MsgspecError)
@@ -78,10 +78,12 @@ class MistakeText(Struct, frozen=True, array_like=True):
 class SingleMistake(Struct, frozen=True, array_like=True):
     """A program with one mistake: its number in `mistakes`, and its wrong answers by probe.
 
-    `steps` holds the first wrong step of some of these probes.
+    `form` is its place among the forms of the mistake, and `steps` holds the first wrong step of
+    some of these probes.
     """
 
     mistake: int
+    form: int
     number: str
     answers: dict[int, Sketch]
     steps: dict[int, WrongStep]

@@ -89,7 +89,7 @@ class _Recorder:
         answers = {self._place[p.name]: self._sketch(candidate.answer(p)) for p in probes}
         is_usual = candidate.number == candidate.faults[0].number
         steps = dict(self._steps(candidate)) if is_usual else {}
-        return SingleMistake(mistake, candidate.number, answers, steps)
+        return SingleMistake(mistake, candidate.form, candidate.number, answers, steps)
 
     def _steps(self, candidate: FaultyProgram) -> Iterator[tuple[int, WrongStep]]:
         """Yield the first wrong steps that a diagnosis can ask for."""

@@ -13,7 +13,7 @@ import itertools
 import math
 import operator
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,8 @@ UNKNOWN = "This is not one of the mistakes we know."
 LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
-MAX_PAIRS = 60  # that answer all probes for one student
+MAX_PAIRS = 400  # that are run for one student, most of them at one probe or two
+FEW_DOUBTS, MANY_DOUBTS = 2, 8  # probes at which a pattern may be another than at the public seed
 FailedBy = Callable[[str, Sequence[str]], Collection[str]]
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
@@ -92,18 +93,17 @@ class Diagnostician:
         Of mistakes that are equally near, the dearest counts. None if no pattern is near.
         """
         catalogue = self.catalogue
-        found = catalogue.bits(probe for probe in catalogue.probes if probe.name in wrong)
+        deciding = catalogue.recorded & catalogue.bits(p for p in catalogue.probes if p.decides)
+        found = catalogue.bits(p for p in catalogue.probes if p.name in wrong) & deciding
         points, best = catalogue.exercise.points, None
         for candidate in catalogue.singles(text):
-            pattern = catalogue.bits(
-                probe for probe in catalogue.probes_in(candidate.touched) if probe.decides
-            )
+            pattern = candidate.pattern & deciding
             overlap = (pattern & found).bit_count() / max(1, (pattern | found).bit_count())
             if overlap < LEAST_OVERLAP:
                 continue
             price = sum(price_of(fault, points) for fault in candidate.faults)
-            names = frozenset(probe.name for probe in catalogue.probes_in(pattern))
-            near = Nearest(overlap, price, names)
+            cases = frozenset(probe.name for probe in catalogue.probes_in(pattern))
+            near = Nearest(overlap, price, cases)
             if best is None or (near.overlap, near.price) > (best.overlap, best.price):
                 best = near
         return best
@@ -208,26 +208,45 @@ class _Search:
         if not self._shows_numbers(self._wrong):
             return [], self._wrong
         singles = list(self._catalogue.singles(self._text))
-        possible = (self._fit(each) for each in singles if not self._is_contradicted(each))
-        strict = [fit for fit in possible if self._agrees(fit)]
+        strict = [*self._fitting(each for each in singles if self._suits(each, FEW_DOUBTS))]
         found, left = self._chosen(strict)
         if not left:
             return found, left
-        fits = [fit for fit in map(self._fit, singles) if fit.touched]
-        pairs = [fit for fit in self._pairs(fits) if self._agrees(fit)]
+        near = [each for each in singles if self._suits(each, MANY_DOUBTS)]
+        pairs = [*self._pairs(near)]
         found, left = min((found, left), self._chosen(strict + pairs), key=_left)
         # A mistake of which the gradient comes out in another way, or an edge.
         for within in (~self._catalogue.of_aspects(["gradient"]), self._principal):
             if not left & within:
                 continue
-            lenient = [fit for fit in fits if self._agrees(fit, within)]
+            near = [each for each in singles if self._suits(each, MANY_DOUBTS, within)]
+            lenient = [*self._fitting(near, within)]
             if not lenient and within == self._principal:
-                pairs = list(self._pairs(fits, within))
-                lenient = [fit for fit in pairs if self._agrees(fit, within)]
+                lenient = [*self._pairs(near, within)]
             others = self._chosen(lenient)
             if _left(others, within) < _left((found, left), within):
                 found, left = others
         return found, left
+
+    def _suits(self, candidate: Candidate, doubts: int, within: int = -1) -> bool:
+        """Return whether a mistake may explain some of the probes `within`, by its pattern.
+
+        Answers may be right at one seed and wrong at another, so a few doubts count for nothing.
+        One that is wrong at no recorded probe has to be asked.
+        """
+        pattern = candidate.pattern & within
+        if not pattern:
+            return not candidate.pattern
+        against = pattern & self._right & self._catalogue.recorded
+        return bool(pattern & self._wrong) and against.bit_count() <= doubts
+
+    def _fitting(self, candidates: Iterable[Candidate], within: int = -1) -> Iterator[Fit]:
+        """Yield those of some candidates that give the student's answers to the probes `within`."""
+        for candidate in candidates:
+            if not self._is_contradicted(candidate, within):
+                fit = self._fit(candidate)
+                if self._agrees(fit, within):
+                    yield fit
 
     def _seen(self, found: list[list[Fit]], failed: Sequence[str]) -> list[list[Fit]]:
         """Return the mistakes without those that only right answers, of another kind, may show.
@@ -243,18 +262,20 @@ class _Search:
     def _decides(self, bits: int) -> bool:
         return any(probe.decides for probe in self._catalogue.probes_in(bits))
 
-    def _is_contradicted(self, candidate: Candidate) -> bool:
-        """Return whether a mistake gives a wrong answer that is not the student's.
+    def _is_contradicted(self, candidate: Candidate, within: int = -1) -> bool:
+        """Return whether a mistake gives a wrong answer, among the probes `within`, that is not the
+        student's.
 
         Most do so at once, which spares them the other probes.
         """
         asked, wrong = candidate.asked
-        if wrong & self._right:
+        if wrong & self._right & within:
             return True
         probes = self._catalogue.probes_in
-        if not all(self._is_same(candidate, probe) for probe in probes(wrong & self._wrong)):
+        if not all(self._is_same(candidate, p) for p in probes(wrong & self._wrong & within)):
             return True
-        for probe in probes(self._known & ~asked):
+        left = self._known & within & ~asked
+        for probe in (*probes(left & self._wrong), *probes(left & ~self._wrong)):
             if candidate.is_wrong(probe):
                 is_right = self._catalogue.bits((probe,)) & self._right
                 if is_right or not self._is_same(candidate, probe):
@@ -322,43 +343,36 @@ class _Search:
             for probe in self._catalogue.probes_in(fit.same)
         )
 
-    def _pairs(self, fits: Sequence[Fit], within: int = -1) -> Iterator[Fit]:
-        """Yield the pairs that can explain the probes `within`.
+    def _pairs(self, halves: Sequence[Candidate], within: int = -1) -> Iterator[Fit]:
+        """Yield the pairs of mistakes that explain the probes `within`, of those that come nearest.
 
-        Where only one of two has an effect, the pair answers as that one does, so that few pairs
-        have to be run. But the other may hide the effect, or change it at an edge.
+        Most pairs are wrong wherever one of the two is. But one may hide what the other does, or
+        change it at an edge, so the nearest are run, each up to the first answer that differs.
         """
-        left = MAX_PAIRS
-        for first, second, asked in self._promising(fits, within):
-            pair = self._catalogue.pair(first.candidate, second.candidate)
-            if pair is None or not self._answers_first(pair, asked):
+        for first, second in self._promising(halves, within)[:MAX_PAIRS]:
+            pair = self._catalogue.pair(first, second)
+            if pair is None or self._is_contradicted(pair, within):
                 continue
             fit = self._fit(pair)
-            halves = first.candidate, second.candidate
-            if self._catalogue.adds_to_halves(pair, *halves, fit.same):
+            if self._agrees(fit, within) and self._catalogue.adds_to_halves(
+                pair, first, second, fit.same
+            ):
                 yield fit
-            left -= 1
-            if not left:
-                return
 
-    def _promising(self, fits: Sequence[Fit], within: int) -> Iterator[tuple[Fit, Fit, int]]:
-        """Yield two mistakes each that may explain the probes `within`, and what to ask first."""
-        bits = [(fit, fit.touched & within, ~fit.same) for fit in fits if fit.touched & within]
-        hiding = []
-        for (first, one, not_one), (second, two, not_two) in itertools.combinations(bits, 2):
-            unlike = one & ~two & not_one | two & ~one & not_two  # what the one does alone
-            if not unlike:
-                yield first, second, one & two
-            elif not (unlike & self._principal | within & ~(one | two)) & self._wrong:
-                unexplained = unlike | within & self._wrong & ~(first.same | second.same)
-                hiding.append((unexplained.bit_count(), first, second, unlike))
-        hiding.sort(key=operator.itemgetter(0))
-        yield from (each[1:] for each in hiding[:MAX_PAIRS])
-
-    def _answers_first(self, pair: Candidate, bits: int) -> bool:
-        """Return whether a pair gives the student's answer to the first of some probes."""
-        probes = self._catalogue.probes_in(bits)
-        return not probes or pair.answer(probes[0]).same(self._answers[probes[0].name])
+    def _promising(
+        self, halves: Sequence[Candidate], within: int
+    ) -> list[tuple[Candidate, Candidate]]:
+        """Return pairs of mistakes by how few probes their patterns leave unexplained or exceed."""
+        recorded = self._catalogue.recorded & within
+        wrong, right = self._wrong & recorded, self._right & recorded
+        ranked = []
+        for first, second in itertools.combinations(halves, 2):
+            union = (first.pattern | second.pattern) & recorded
+            misses = (wrong & ~union).bit_count() + (right & union).bit_count()
+            if first.faults != second.faults and misses <= MANY_DOUBTS:
+                ranked.append((misses, first, second))
+        ranked.sort(key=operator.itemgetter(0))
+        return [pair for _, *pair in ranked]  # type: ignore[misc]
 
     # --- what is said of them ---------------------------------------------------------------------
 
