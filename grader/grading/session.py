@@ -30,7 +30,7 @@ SEED_FILE = "probe-seed.txt"  # of checks by hidden suites in this copy
 def with_grader(
     course: Course,
     names: Sequence[str],
-    workers: WorkerSource,
+    workers: WorkerSource | None,
     body: Callable[[Grader], T],
     *,
     probe_seed: int | None = None,
@@ -39,6 +39,8 @@ def with_grader(
     trainings: Keeps = "nothing",
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
+
+    Without `workers`, what it grades runs in this process: only programs of the course's own may.
 
     `probe_seed` is that of the probes: a class has one of its own in every run, so that what
     reports show of them is of no use in the next. What the known mistakes answer to them is kept in
@@ -51,9 +53,10 @@ def with_grader(
     if not course.trusted:
         raise InternalError(f"the code of {course.root} must not run in this process")
     course.refuse_unreviewed(names)
-    workers.start()
-    if any(course[name].training for name in names):
-        workers.prepare_training()
+    if workers is not None:
+        workers.start()
+        if any(course[name].training for name in names):
+            workers.prepare_training()
     # A process beside this one imports torch while these lines import it in this one.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
