@@ -16,15 +16,14 @@ from corpus.verdicts import Judge, Verdicts
 
 from grader.course.course import Course
 from grader.course.faults import load_faults
-from grader.sandbox.host.zygote import Zygote
 
 SIZES = {"known": 150, "outside": 60, "right": 60, "public": 60, "broken": 70}
 
 
 @pytest.fixture(scope="module")
-def judged(course: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
+def judged(course: Course) -> tuple[Verdicts, Verdicts]:
     """The verdicts of the hidden suites, and those kept ones that came out otherwise."""
-    return Judge(course, zygote).sampled(load())
+    return Judge(course).sampled(load())
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -53,13 +52,13 @@ def test_what_is_kept_is_what_comes_out_again(judged: tuple[Verdicts, Verdicts])
 
 
 def test_a_verdict_holds_for_the_program_that_it_is_of(
-    course: Course, zygote: Zygote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    course: Course, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdicts, "FILE", tmp_path / "verdicts.json")
-    judge, program = Judge(course, zygote), load("right")[0]
+    judge, program = Judge(course), load("right")[0]
     assert judge.kept([program]) == {}
     judge.keep(judge.judge([program]))
     assert judge.kept([program])[program].is_done
     changed = replace(program, text=f"{program.text}\n# Another line.\n")
     assert judge.kept([changed]) == {}
-    assert Judge(course, zygote, copy=course).kept([program]) == {}
+    assert Judge(course, copy=course).kept([program]) == {}

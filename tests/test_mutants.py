@@ -13,7 +13,6 @@ from mutants import sampled
 from mutants.mutator import mutants, plain, sample
 
 from grader.course.course import Course
-from grader.sandbox.host.zygote import Zygote
 
 FEW = 4  # mutants of each sample without a record that holds, which are examined here
 AGAIN = 5  # of the samples with one, those of which a mutant is examined once more
@@ -55,12 +54,12 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
 
 
 @pytest.mark.slow
-def test_suites_accept_no_mutant_that_is_wrong(course: Course, zygote: Zygote) -> None:
+def test_suites_accept_no_mutant_that_is_wrong(course: Course) -> None:
     held, wrong = sampled.held(course), []
     again = dict.fromkeys(course.names[::AGAIN], 1)
     for name in course.names:
         if few := sampled.chosen(course, name)[: again.get(name, 0) if name in held else FEW]:
-            examined = sampled.examine_quickly(course, name, few, zygote)
+            examined = sampled.examine_quickly(course, name, few)
             wrong += sampled.accepted(course, examined)
     assert wrong == []
     assert [name for name, each in held.items() if each.fates.get("accepted")] == []

@@ -26,7 +26,6 @@ from grader.course.suite_text import shipped_cases
 from grader.grading.diagnosis import record
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
-from grader.sandbox.host.zygote import Zygote
 
 MAX_BYTES = 2 * 1024**2  # of the recorded answers of the whole course
 
@@ -147,17 +146,17 @@ def test_it_is_small(course: Course, copy: Course) -> None:
 
 
 @pytest.fixture(scope="module")
-def judged(course: Course, copy: Course, zygote: Zygote) -> tuple[Verdicts, Verdicts]:
+def judged(course: Course, copy: Course) -> tuple[Verdicts, Verdicts]:
     """What programs of others hear in a copy, and kept verdicts that came out otherwise."""
-    return Judge(course, zygote, copy).sampled(load())
+    return Judge(course, copy).sampled(load())
 
 
 @pytest.mark.slow
 def test_programs_are_judged_and_named_as_by_the_hidden_suites(
-    course: Course, zygote: Zygote, judged: tuple[Verdicts, Verdicts]
+    course: Course, judged: tuple[Verdicts, Verdicts]
 ) -> None:
     here, _ = judged
-    assert copies.missed(here, Judge(course, zygote).complete([*here])) == []
+    assert copies.missed(here, Judge(course).complete([*here])) == []
 
 
 @pytest.mark.slow

@@ -319,23 +319,6 @@ def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: 
 
 
 @pytest.mark.slow
-def test_a_probe_that_is_answered_otherwise_in_a_worker_is_named(cli: Cli, tiny_copy: Path) -> None:
-    folder = tiny_copy / "reference" / "scale"
-    (folder / "probes.py").write_text(PROBES.replace("(3, 7)", "(30, 7)"))
-    path = folder / "faults.toml"
-    path.write_text(
-        path.read_text()
-        + '\n[[fault]]\nname = "by_the_clock"\nfails = ["test_twice", "test_thrice"]\n'
-        + 'replace = "return x * factor"\nsays = "s"\nhint = "h"\n'
-        + """by = "return x * factor * (__import__('time').time_ns() % 997)"\n"""
-    )
-    cli("build", "--course", tiny_copy)
-    said = " ".join(cli("validate", "--course", tiny_copy, "scale").out.split())
-    told = "by_the_clock: the diagnosis does not name it: in a worker, it answers"
-    assert f"{told} the probe thrice otherwise" in said
-
-
-@pytest.mark.slow
 def test_a_fault_that_fails_other_tests_than_it_says_is_told_which(
     cli: Cli, tiny_copy: Path
 ) -> None:

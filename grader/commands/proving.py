@@ -12,7 +12,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
@@ -26,7 +26,6 @@ from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
 from grader.report import NO_COMPUTATION, Diagnosis, Outcome, Report, clean
-from grader.sandbox.host.source import WorkerSource
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -89,8 +88,9 @@ class Prover:
         *,
         prices: bool = False,
         note: Callable[[str], object] = lambda says: None,  # says how far the proof is
+        on_wait: Callable[[], None] = lambda: None,  # before each program; may raise
     ) -> None:
-        self._note = note
+        self._note, self._on_wait = note, on_wait
         self.exercise, self.grader, self.seed, self._prices = exercise, grader, seed, prices
         course = grader.suite.course
         self.solutions = solutions(course, exercise.name)
@@ -117,7 +117,7 @@ class Prover:
 
     def grade(self, solution: str, seed: int | None = None, only: Collection[str] = ()) -> Report:
         """Return the report on `solution` for this exercise, among reference solutions."""
-        self.grader.workers.on_wait()  # raises if nobody waits for this proof any more
+        self._on_wait()  # raises if nobody waits for this proof any more
         files = {**self.solutions, self.exercise.name: solution}
         submission, seed = Submission("validate", files), self.seed if seed is None else seed
         return self.grader.grade(submission, [self.exercise.name], seed, only=only).report
@@ -243,13 +243,7 @@ class Prover:
             or self._forms(fault, forms, report)
         )
 
-    def _misnamed(
-        self,
-        fault: Fault,
-        form: Sequence[Edit],
-        diagnosis: Diagnosis | None,
-        asked: Literal["in a worker", "here"] = "in a worker",
-    ) -> str:
+    def _misnamed(self, fault: Fault, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
         """Return what the diagnosis names instead of this fault alone, or nothing."""
         if diagnosis is None:  # its message says what it is
             return ""
@@ -259,24 +253,9 @@ class Prover:
         if not named and not self.grader.computed(self.exercise, self.seed).can_name(fault, form):
             return ""
         if not named:
-            why = self._answers_otherwise(form) if asked == "in a worker" else ""
-            return f"the diagnosis does not name it{why}"
+            return "the diagnosis does not name it"
         others = ", ".join(sorted(named - {fault.name}))
         return f"the diagnosis cannot distinguish it from {others}"
-
-    def _answers_otherwise(self, form: Sequence[Edit]) -> str:
-        """Return in words which probes a form answered otherwise in the last worker than here."""
-        diagnostician = self.grader.diagnostician(self.exercise, self.seed)
-        text = edited(self.solution, form)
-        if diagnostician is None or diagnostician.last is None or text is None:
-            return ""
-        theirs = diagnostician.last
-        ours = self.grader.computed(self.exercise, self.seed).answers_of(text)
-        others = [n for n, answer in ours.items() if n in theirs and not theirs[n].same(answer)]
-        if not others:
-            return ""
-        kind = "the probe" if len(others) == 1 else "the probes"
-        return f": in a worker, it answers {kind} {', '.join(others)} otherwise"
 
     def _mispriced(self, fault: Fault) -> str:
         """Return what is wrong with the price of a fault, or nothing."""
@@ -313,10 +292,7 @@ class Prover:
         return self.grade(text)
 
     def _form_problem(self, fault: Fault, form: Sequence[Edit], text: str, report: Report) -> str:
-        """Return why a form of a fault is not proven; a tie with another mistake is no problem.
-
-        Its answers are worked out here: that a worker gives the same ones is seen of main forms.
-        """
+        """Return why a form of a fault is not proven; a tie with another mistake is no problem."""
         if report.points == report.max_points:
             return "it earns all points"
         diagnostician = self.grader.diagnostician(self.exercise, self.seed)
@@ -326,7 +302,7 @@ class Prover:
         diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
         if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
             return ""
-        return self._misnamed(fault, form, diagnosis, asked="here")
+        return self._misnamed(fault, form, diagnosis)
 
     def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
         """Compare the failing tests with those that the fault names; `own_parts` do not count."""
@@ -413,25 +389,29 @@ class Prover:
 def prove(
     course: Course,
     names: Sequence[str],
-    workers: WorkerSource,
     seed: int,
     on_exercise: OnProgress = lambda name, note="": None,
     on_proof: Callable[[Proof], None] = lambda proof: None,
     *,
     prices: bool = False,
+    on_wait: Callable[[], None] = lambda: None,
 ) -> list[Proof]:
-    """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof."""
+    """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof.
+
+    All programs are the course's own, and run in this process. Before each, `on_wait` may raise.
+    """
 
     def prove_all(grader: Grader) -> list[Proof]:
         proofs = []
         for name in names:
             on_exercise(name)
             note = functools.partial(on_exercise, name)
-            proofs.append(Prover(course[name], grader, seed, prices=prices, note=note).prove())
+            prover = Prover(course[name], grader, seed, prices=prices, note=note, on_wait=on_wait)
+            proofs.append(prover.prove())
             on_proof(proofs[-1])
         return proofs
 
-    return with_grader(course, names, workers, prove_all, keep=True)
+    return with_grader(course, names, None, prove_all, keep=True)
 
 
 def _is_check(item: Any) -> bool:

@@ -107,16 +107,17 @@ def validate_course(
         proofs[proof.exercise.name] = proof
         save_proof(course, proof, seed)  # nothing is lost on Ctrl-C
 
-    with Zygote() as zygote:
-        for name in unreviewed:
-            on_exercise(name)
-            proofs[name] = confined_proof(course, name, zygote, seed)
-        left = [name for name in left if name not in proofs]
-        if left:
-            prove(course, left, zygote, seed, on_exercise, keep, prices=prices)
-        found = [proofs[name] for name in names]
-        if set(names) == set(course.names) and not unreviewed:
-            found[-1].problems += whole_course(course) or public_suites(course, zygote, seed)
+    if unreviewed:
+        with Zygote() as zygote:
+            for name in unreviewed:
+                on_exercise(name)
+                proofs[name] = confined_proof(course, name, zygote, seed)
+    left = [name for name in left if name not in proofs]
+    if left:
+        prove(course, left, seed, on_exercise, keep, prices=prices)
+    found = [proofs[name] for name in names]
+    if set(names) == set(course.names) and not unreviewed:
+        found[-1].problems += whole_course(course) or public_suites(course, seed)
     return found
 
 
@@ -128,25 +129,25 @@ def _require_reference(course: Course) -> None:
 def _watch(course: Course, names: Sequence[str], seed: int) -> bool:
     """Prove exercises again on every save until the author quits; return whether nothing is left.
 
-    What starts workers stays warm; the suites are collected anew, because they may be what changes.
+    The suites are collected anew, because they may be what changes.
     """
     # Takes a moment, which the command without --watch does without.
     from grader.commands.to_do import ToDoList, watch_to_do  # noqa: PLC0415
 
     _require_reference(course)
-    with Zygote() as zygote:
 
-        def find_problems(name: str, on_wait: Callable[[], None]) -> list[str]:
+    def find_problems(name: str, on_wait: Callable[[], None]) -> list[str]:
+        now = load_course(course.root)
+        if not now.unreviewed([name]):
+            return prove(now, [name], seed, on_wait=on_wait)[0].problems
+        with Zygote() as zygote:
             zygote.on_wait = on_wait
-            now = load_course(course.root)
-            if now.unreviewed([name]):
-                return confined_proof(now, name, zygote, seed).problems
-            return prove(now, [name], zygote, seed)[0].problems
+            return confined_proof(now, name, zygote, seed).problems
 
-        return watch_to_do(ToDoList(course, tuple(names), find_problems))
+    return watch_to_do(ToDoList(course, tuple(names), find_problems))
 
 
-def public_suites(course: Course, zygote: Zygote, seed: int) -> list[str]:
+def public_suites(course: Course, seed: int) -> list[str]:
     """Return what is wrong with the suites of a students' copy, which must be built."""
     public = load_public(course.root)
 
@@ -167,7 +168,7 @@ def public_suites(course: Course, zygote: Zygote, seed: int) -> list[str]:
             ]
         return [f"reference/{problem}" for problem in problems]
 
-    return with_grader(public, public.names, zygote, prove)
+    return with_grader(public, public.names, None, prove)
 
 
 def whole_course(course: Course) -> list[str]:

@@ -48,6 +48,7 @@ def _loop(session: Session, *, manual: bool) -> bool:
             show(f"{screen(session, terminal_height() - 3)}\n\n  {doing}")
 
         session.on_exercise = on_exercise
+        assert session.grader.workers is not None
         session.grader.workers.on_wait = events.check
         show("  checking …\n")
         folders, endings = session.request.folders, (".py", NOTEBOOK)

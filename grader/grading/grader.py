@@ -37,6 +37,7 @@ from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, prob
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.signatures import are_comparable, is_same_mistake
 from grader.grading.suite import Suite
+from grader.grading.trusted import InThisProcess
 from grader.report import PROBE_CHECK, SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.host.connection import WorkerConnection
@@ -75,10 +76,13 @@ class Grading:
 
 @dataclass(frozen=True)
 class Grader:
-    """A warm suite and the source of its workers: grades one submission after another."""
+    """A warm suite and the source of its workers: grades one submission after another.
+
+    Without workers, it grades programs of the course's own alone, in this process.
+    """
 
     suite: Suite
-    workers: WorkerSource
+    workers: WorkerSource | None
     answers: Path | None = None  # the folder in which those of known mistakes are kept
     keeps_trainings: Keeps = "nothing"
     # By exercise and seed: those of one secret seed at a time, and of the public one.
@@ -104,6 +108,7 @@ class Grader:
 
     def check_confinement(self) -> None:
         """Have a worker confined and ended: raise before grading if that cannot be done."""
+        assert self.workers is not None
         for left in reversed(range(MAX_TRIES)):
             with closing(Worker(self.workers)) as worker:
                 try:
@@ -137,22 +142,31 @@ class Grader:
         compared by probes of `naming_seed`, by default the same seed.
         """
         results: list[ExerciseResult] = []
-        with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
-            examiner = SandboxExaminer(
-                self.suite.references,
-                submission,
-                connection,
-                seed,
-                names,
-                _notes_for(on_exercise),
-                keeps=self.keeps_trainings,
-            )
+        with self.examining(submission, seed, names, _notes_for(on_exercise)) as examiner:
             if naming_seed is not None:
                 examiner.naming_seed = naming_seed
             for name in names:
                 on_exercise(name)
                 results.append(self._run(self.course[name], examiner, tries, only))
-        return Grading(submission, seed, tuple(results), connection.layers, self._reporter)
+        layers = examiner.connection.layers
+        return Grading(submission, seed, tuple(results), layers, self._reporter)
+
+    @contextlib.contextmanager
+    def examining(
+        self,
+        submission: Submission,
+        seed: int,
+        names: Sequence[str],
+        on_report: OnTraining = lambda exercise, training, step, loss: None,
+    ) -> Iterator[SandboxExaminer]:
+        """Yield the examiner of a submission: its code runs in workers, or else in this process."""
+        source = self.workers
+        connect = InThisProcess if source is None else functools.partial(Worker, source)
+        with closing(WorkerConnection(connect)) as connection:
+            references, keeps = self.suite.references, self.keeps_trainings
+            yield SandboxExaminer(
+                references, submission, connection, seed, names, on_report, keeps=keeps
+            )
 
     def _run(
         self, exercise: Exercise, examiner: SandboxExaminer, tries: int, only: Collection[str]
@@ -231,10 +245,8 @@ class Grader:
         needed = solutions(self.course, exercise.name)
         paths = {exercise.name: f"{exercise.name}{NOTEBOOK}"} if CELL in text else {}
         program = Submission("reference", {**needed, exercise.name: text}, paths)
-        with closing(WorkerConnection(lambda: Worker(self.workers))) as connection:
-            references, names = self.suite.references, [exercise.name]
-            keeps = self.keeps_trainings
-            yield SandboxExaminer(references, program, connection, seed, names, keeps=keeps)
+        with self.examining(program, seed, [exercise.name]) as examiner:
+            yield examiner
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a result with what the probes show of it: the mistake, and a picture.
@@ -413,8 +425,11 @@ class Grader:
         """Return the signatures at a secret seed of the programs that a mistake may be like.
 
         They are those of named mistakes with the same `public` signature. A mistake that was named
-        in this class already has one at this seed.
+        in this class already has one at this seed. Students wrote these programs, so that they run
+        in workers only.
         """
+        if self.workers is None:
+            return {}
         return {
             named.key: self._signature_of_member(exercise, named, seed)
             for named in load_named(exercise)

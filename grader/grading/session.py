@@ -28,7 +28,7 @@ T = TypeVar("T")
 def with_grader(
     course: Course,
     names: Sequence[str],
-    workers: WorkerSource,
+    workers: WorkerSource | None,
     body: Callable[[Grader], T],
     *,
     answers: Path | None = None,
@@ -36,6 +36,8 @@ def with_grader(
     trainings: Keeps = "nothing",
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
+
+    Without `workers`, what it grades runs in this process: only programs of the course's own may.
 
     What the known mistakes answer is kept in the folder `answers`, by the seed of the inputs; who
     grades with the same seed again may `keep` it in `.grader/` instead. A student's own checks also
@@ -46,9 +48,10 @@ def with_grader(
     if not course.trusted:
         raise InternalError(f"the code of {course.root} must not run in this process")
     course.refuse_unreviewed(names)
-    workers.start()
-    if any(course[name].training for name in names):
-        workers.prepare_training()
+    if workers is not None:
+        workers.start()
+        if any(course[name].training for name in names):
+            workers.prepare_training()
     # A process beside this one imports torch while these lines import it in this one.
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415

@@ -104,11 +104,7 @@ class Program(MetaPathFinder, Loader):
         module.__file__ = source.file
         module.__dict__["__builtins__"] = self._builtins
         if not source.own:
-            code = (
-                marshal.loads(source.code) if source.code else _compiled(source.text, source.file)
-            )
-            _keep_codes(code)
-            exec(code, module.__dict__)
+            exec(_stand_in(source), module.__dict__)
             return
         lines = source.text.splitlines(keepends=True)
         self._lines[source.file] = (len(source.text), None, lines, source.file)
@@ -129,6 +125,14 @@ class Program(MetaPathFinder, Loader):
 def is_stand_in(code: CodeType) -> bool:
     """Return whether this is code of a stand-in, whatever its file is called."""
     return id(code) in _stand_ins
+
+
+@functools.lru_cache(maxsize=64)
+def _stand_in(source: Source) -> CodeType:
+    """Return the code of a stand-in: one and the same in every program that has it."""
+    code = marshal.loads(source.code) if source.code else _compiled(source.text, source.file)
+    _keep_codes(code)
+    return code
 
 
 def _keep_codes(code: CodeType) -> None:

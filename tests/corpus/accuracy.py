@@ -26,7 +26,6 @@ from corpus.verdicts import Judge, Verdict, Verdicts  # noqa: E402
 from pages import keep  # noqa: E402
 
 from grader.course.course import load_course  # noqa: E402
-from grader.sandbox.host.zygote import Zygote  # noqa: E402
 
 AIM_NAMED = 0.9  # the share of known mistakes that must be named rightly; none may be wrong
 MAX_ACCEPTED = 3  # broken promises that no check sees; docs/suites.md names each with a reason
@@ -154,9 +153,8 @@ def main() -> int:
     if arguments.write and (arguments.sets or arguments.only):
         parser.error("--write is for all programs")
     programs = [p for p in load(*arguments.sets) if arguments.only in ("", p.exercise)]
-    with Zygote() as zygote:
-        judge = Judge(load_course(ROOT), zygote)
-        verdicts = judge.complete(programs, again=arguments.again)
+    judge = Judge(load_course(ROOT))
+    verdicts = judge.complete(programs, again=arguments.again)
     found = graded(verdicts)
     for each in found if arguments.each else ():
         facts = " ".join(each.verdict.facts)

@@ -24,7 +24,6 @@ from corpus.verdicts import Judge, Verdicts, students_copy  # noqa: E402
 from pages import keep  # noqa: E402
 
 from grader.course.course import load_course  # noqa: E402
-from grader.sandbox.host.zygote import Zygote  # noqa: E402
 
 WRONG = ("known", "outside", "broken")
 AIM = 0.95  # the share of wrong programs that are named alike
@@ -71,10 +70,10 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="take no kept verdict of the copy")
     options = parser.parse_args()
     course, programs = load_course(ROOT), load()
-    with tempfile.TemporaryDirectory() as folder, Zygote() as zygote:
-        in_copy = Judge(course, zygote, students_copy(course, Path(folder)))
+    with tempfile.TemporaryDirectory() as folder:
+        in_copy = Judge(course, students_copy(course, Path(folder)))
         here = in_copy.complete(programs, again=options.again)
-        there = Judge(course, zygote).complete(programs)
+        there = Judge(course).complete(programs)
     table = "\n".join(rows(here, there)) + "\n"
     print(table)
     problems = missed(here, there)

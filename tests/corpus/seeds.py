@@ -15,7 +15,6 @@ import multiprocessing
 import sys
 from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,12 +28,8 @@ from corpus.verdicts import SEED  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
 from grader.course.faults import load_faults  # noqa: E402
-from grader.grading.examiner import SandboxExaminer  # noqa: E402
 from grader.grading.session import with_grader  # noqa: E402
 from grader.report import Outcome  # noqa: E402
-from grader.sandbox.host.connection import WorkerConnection  # noqa: E402
-from grader.sandbox.host.worker import Worker  # noqa: E402
-from grader.sandbox.host.zygote import Zygote  # noqa: E402
 from grader.submissions.submission import Submission  # noqa: E402
 
 if TYPE_CHECKING:
@@ -81,26 +76,25 @@ def failures(chosen: list[Program]) -> list[str]:
     def body(grader: Grader) -> list[str]:
         return [line for each in chosen if (line := _failure(grader, each))]
 
-    with Zygote() as zygote:
-        return with_grader(course, course.names, zygote, body)
+    return with_grader(course, course.names, None, body)
 
 
 def _failure(grader: Grader, program: Program) -> str:
     full = grader.course[program.exercise].points
     wrong: dict[int, int] = {}  # points by seed
     telling: list[str] = []  # the first check that a wrong program failed; it mostly fails again
-    with closing(_Runs(grader, program)) as runs:
-        for seed in program.seeds:
-            if telling and any(outcome.is_wrong for outcome in runs.run(seed, telling)):
-                continue
-            outcomes = runs.run(seed)
-            points = sum(outcome.points for outcome in outcomes)
-            if program.is_right and points != full and seed == program.seeds[0]:
-                return ""  # accuracy.py tells what it loses
-            if (points == full) != program.is_right:
-                wrong[seed] = points
-            if not program.is_right:
-                telling = [outcome.name for outcome in outcomes if outcome.is_wrong][:1]
+    runs = _Runs(grader, program)
+    for seed in program.seeds:
+        if telling and any(outcome.is_wrong for outcome in runs.run(seed, telling)):
+            continue
+        outcomes = runs.run(seed)
+        points = sum(outcome.points for outcome in outcomes)
+        if program.is_right and points != full and seed == program.seeds[0]:
+            return ""  # accuracy.py tells what it loses
+        if (points == full) != program.is_right:
+            wrong[seed] = points
+        if not program.is_right:
+            telling = [outcome.name for outcome in outcomes if outcome.is_wrong][:1]
     if not wrong:
         return ""
     shown = ", ".join(f"{points}/{full} with {seed}" for seed, points in list(wrong.items())[:5])
@@ -108,26 +102,18 @@ def _failure(grader: Grader, program: Program) -> str:
 
 
 class _Runs:
-    """A program in a worker process, where the hidden suite is run with one seed after another."""
+    """A program with which the hidden suite is run with one seed after another."""
 
     def __init__(self, grader: Grader, program: Program) -> None:
         self._grader, self._exercise = grader, program.exercise
         course = grader.course
         files = {name: course[name].read("solution.py") for name in course.names}
         self._submission = Submission("s001", {**files, program.exercise: program.text})
-        self._connection = WorkerConnection(lambda: Worker(grader.workers))
 
     def run(self, seed: int, only: Collection[str] = ()) -> tuple[Outcome, ...]:
         """Return the outcomes of the checks, or `only` of those with these names."""
-        suite = self._grader.suite
-        graded = suite.references, self._submission, self._connection, seed, [self._exercise]
-        outcomes = suite.run(SandboxExaminer(*graded), self._exercise, only)
-        self._connection.try_again(self._exercise)
-        return outcomes
-
-    def close(self) -> None:
-        """End the worker."""
-        self._connection.close()
+        with self._grader.examining(self._submission, seed, [self._exercise]) as examiner:
+            return self._grader.suite.run(examiner, self._exercise, only)
 
 
 def unnamed(exercise: str) -> list[str]:

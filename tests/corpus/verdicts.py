@@ -23,7 +23,6 @@ from grader.course.course import Course, load_course
 from grader.grading.diagnosis import record
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult
-from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -63,10 +62,9 @@ def students_copy(course: Course, folder: Path) -> Course:
 
 @dataclass
 class Judge:
-    """Grades programs in the teacher's course, or in the students' `copy` of it."""
+    """Grades programs in the teacher's course, or in the students' `copy` of it, in this process."""
 
     course: Course
-    zygote: Zygote
     copy: Course | None = None
     milliseconds: list[float] = field(default_factory=list)  # of diagnoses, a second time each
     _hashes: dict[str, bytes] = field(default_factory=dict)  # of exercises
@@ -89,7 +87,7 @@ class Judge:
             return found
 
         course = self.copy or self.course
-        return with_grader(course, course.names, self.zygote, body, keep=True, trainings="of this seed")
+        return with_grader(course, course.names, None, body, keep=True, trainings="of this seed")
 
     def _verdict(self, program: Program, result: ExerciseResult) -> Verdict:
         diagnosis = result.diagnosis

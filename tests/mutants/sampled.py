@@ -28,7 +28,6 @@ from mutants.table import QUICK, SEED, Examined, diff, examine  # noqa: E402
 from grader.commands.kept_proofs import hash_of  # noqa: E402
 from grader.course.course import Course, load_course  # noqa: E402
 from grader.grading.code_text import without_remarks  # noqa: E402
-from grader.sandbox.host.zygote import Zygote  # noqa: E402
 
 FILE = HERE / "fates.json"
 SIZE = 13  # mutants of each exercise
@@ -59,11 +58,9 @@ def accepted(course: Course, examined: list[Examined]) -> list[str]:
     return [f"{each.exercise}: {each.how}\n{diff(course, each)}" for each in wrong]
 
 
-def examine_quickly(
-    course: Course, name: str, mutants: list[Mutant], zygote: Zygote
-) -> list[Examined]:
+def examine_quickly(course: Course, name: str, mutants: list[Mutant]) -> list[Examined]:
     """Return what becomes of mutants, of which the judge asks less than it could."""
-    return examine(course, name, mutants, zygote, **QUICK)
+    return examine(course, name, mutants, **QUICK)
 
 
 def _load() -> Mapping[str, Fates]:
@@ -87,13 +84,12 @@ def main() -> int:
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     course, start, wrong = load_course(ROOT), time.perf_counter(), []
     kept = held(course)
-    with Zygote() as zygote:
-        for name in [name for name in course.names if name not in kept]:
-            examined = examine_quickly(course, name, chosen(course, name), zygote)
-            wrong += accepted(course, examined)
-            fates = Counter(each.fate for each in examined)
-            kept[name] = Fates(_hash_of(course, name), dict(sorted(fates.items())))
-            print(f"{time.perf_counter() - start:6.0f} s  {name}: {dict(fates)}", flush=True)
+    for name in [name for name in course.names if name not in kept]:
+        examined = examine_quickly(course, name, chosen(course, name))
+        wrong += accepted(course, examined)
+        fates = Counter(each.fate for each in examined)
+        kept[name] = Fates(_hash_of(course, name), dict(sorted(fates.items())))
+        print(f"{time.perf_counter() - start:6.0f} s  {name}: {dict(fates)}", flush=True)
     ordered = {name: kept[name] for name in course.names}
     FILE.write_bytes(msgspec.json.format(msgspec.json.encode(ordered), indent=1) + b"\n")
     print("\n".join(wrong))

@@ -21,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +34,6 @@ from pages import keep, part  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
 from grader.grading.session import with_grader  # noqa: E402
-from grader.sandbox.host.zygote import Zygote  # noqa: E402
 from grader.submissions.submission import Submission  # noqa: E402
 
 if TYPE_CHECKING:
@@ -67,7 +65,6 @@ def examine(
     course: Course,
     name: str,
     chosen: Sequence[Mutant],
-    zygote: Zygote,
     **thoroughness: int,
 ) -> list[Examined]:
     """Grade mutants of one exercise, and judge those that earn all points.
@@ -76,13 +73,13 @@ def examine(
     """
 
     def body(grader: Grader) -> list[Examined]:
-        from mutants.judge import Judge  # imports torch, after the zygote has started
+        from mutants.judge import Judge  # imports torch
 
         suite = _Suite(grader, name)
         judge = Judge(course, course[name], **thoroughness)
         return [_examined(suite, judge, name, mutant) for mutant in chosen]
 
-    return with_grader(course, [name], zygote, body)
+    return with_grader(course, [name], None, body)
 
 
 def _examined(suite: _Suite, judge: Judge, name: str, mutant: Mutant) -> Examined:
@@ -104,17 +101,13 @@ class _Suite:
 
     def first_failure(self, text: str) -> str:
         """Return the name of a test worth points that fails on `text`; nothing if all pass."""
-        from grader.grading.examiner import SandboxExaminer, secrecy_of
-        from grader.sandbox.host.connection import WorkerConnection
-        from grader.sandbox.host.worker import Worker
+        from grader.grading.examiner import secrecy_of
 
         suite = self._grader.suite
         submission = Submission("mutant", {**self._solutions, self._name: text})
-        # A worker sees tests of one secrecy only, so that those of another need a second one.
+        # The program is loaded again for tests of another secrecy.
         order = sorted(self._items, key=lambda item: (secrecy_of(item), -self._kills[item]))
-        with closing(WorkerConnection(lambda: Worker(self._grader.workers))) as connection:
-            graded = suite.references, submission, connection, SEED, [self._name]
-            examiner = SandboxExaminer(*graded)
+        with self._grader.examining(submission, SEED, [self._name]) as examiner:
             for item in order:
                 suite.items[self._name] = [item]
                 (outcome,) = suite.run(examiner, self._name)
@@ -162,8 +155,7 @@ def _examined_apart(
     name: str, chosen: Sequence[Mutant], thoroughness: dict[str, int]
 ) -> list[Examined]:
     """Examine mutants in a process of its own."""
-    with Zygote() as zygote:
-        return examine(load_course(ROOT), name, chosen, zygote, **thoroughness)
+    return examine(load_course(ROOT), name, chosen, **thoroughness)
 
 
 def _all_examined(

@@ -152,7 +152,7 @@ class Worker:
                 self._has_imported = True
                 return self._exchange(number, IMPORT_SECONDS)
             self.close()
-            raise _late(seconds, place) from None
+            raise late(seconds, place) from None
         except (EOFError, OSError) as error:
             raise self._failure_of(error) from None
         except StudentFailure:  # of the watcher
@@ -297,7 +297,7 @@ def _crash(how: str) -> StudentFailure:
     return StudentFailure("Crash", f"your code crashed the Python interpreter ({how})")
 
 
-def _late(seconds: float, place: wire.Failure | None) -> StudentFailure:
+def late(seconds: float, place: wire.Failure | None) -> StudentFailure:
     """Return the failure of code that did not finish, with the place where it was."""
     message = f"your code did not finish within {seconds:g} seconds"
     failure = StudentFailure("Timeout", message)
