@@ -198,7 +198,7 @@ def grade(zygote: Zygote) -> Grade:
             return grader.grade(submission, chosen, seed).report
 
         # Other processes have worked out already what known mistakes answer.
-        return with_grader(course, chosen, zygote, body, keep=True, trainings=trainings)
+        return with_grader(course, chosen, zygote, body, trainings=trainings)
 
     return grading
 

@@ -62,7 +62,7 @@ def reports(core: Course, zygote: Zygote, handed_in: dict[str, Attempt]) -> dict
     def body(grader: Grader) -> dict[str, Report]:
         return {s: grader.grade(each, core.names, 7).report for s, each in submissions.items()}
 
-    return with_grader(core, core.names, zygote, body, keep=True)
+    return with_grader(core, core.names, zygote, body)
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def pages(
             found[name].write_text(render(report, "html"), "utf-8")
         return found
 
-    return with_grader(core, core.names, zygote, body, keep=True, trainings="of this seed")
+    return with_grader(core, core.names, zygote, body, trainings="of this seed")
 
 
 WRONG = {

@@ -220,7 +220,7 @@ def test_no_line_of_a_stand_in_or_a_reference_is_in_the_process_of_the_student(
         return grader.grade(submission, [exercise.name], 7).report
 
     with Zygote() as zygote:
-        (result,) = with_grader(patient, [exercise.name], zygote, body, keep=True).exercises
+        (result,) = with_grader(patient, [exercise.name], zygote, body).exercises
     own = SEARCH.splitlines().index(OWN) + 1
     messages = {test.message for test in result.tests if "LookupError" in test.message}
     assert messages, [test.message for test in result.tests]

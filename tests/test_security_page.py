@@ -10,7 +10,6 @@ from grader.classroom import csv_files
 from grader.commands import bringing, memory, on_platform, published
 from grader.course import settings
 from grader.grading import kept_trainings
-from grader.grading.diagnosis import kept
 from grader.sandbox import wire
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker import quota
@@ -88,8 +87,7 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (bringing.MAX_FILE / MIB, "a file of {:g} MiB"),
         (bringing.MAX_LIST / MIB, "handed out {:g} MiB"),
         (memory.MAX_BYTES / MIB, "last results {:g} MiB"),
-        (kept.MAX_BYTES / MIB, "kept answers and trainings {:g} MiB"),
-        (kept_trainings.MAX_BYTES / MIB, "kept answers and trainings {:g} MiB"),
+        (kept_trainings.MAX_BYTES / MIB, "kept trainings {:g} MiB"),
         (settings.MAX_BYTES / MIB, "`course.json` {:g} MiB"),
     ),
     "answers of a worker": (

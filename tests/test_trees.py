@@ -14,12 +14,10 @@ from pathlib import Path
 import pytest
 from commandline import Cli, Said
 
-from grader import own_key, trees
+from grader import trees
 from grader.__main__ import run
 from grader.commands.bringing import LIST
-from grader.course.course import load_course
 from grader.files import write_whole
-from grader.grading.diagnosis import kept
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="makes links, pipes and devices")
 
@@ -490,29 +488,6 @@ def test_a_record_that_is_no_file_is_refused(
     (copy / "exercises/scale.py").write_text("def scale(x, factor):\n    return x\n")
     said = cli("check", "scale", "--course", copy)
     assert (said.code, "signatures.bin" in said.err) == (2, True)
-
-
-# --- what is kept is one's own --------------------------------------------------------------------
-
-
-def test_kept_answers_are_believed_only_if_they_are_ones_own(
-    tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    from grader.grading.diagnosis.answers import Raised
-
-    course, folder = load_course(tiny_copy), tiny_copy / ".grader" / "answers"
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
-    store: kept.Store = {"key": {"probe": Raised("ValueError", "")}}
-    kept.save_answers(folder, course, "scale", 3, store)
-    (path,) = folder.iterdir()
-    assert kept.load_answers(folder, course, "scale", 3) == store
-    assert kept.load_answers(folder, course, "scale", 4) == {}
-    data = path.read_bytes()
-    path.write_bytes(data[: own_key.BYTES] + data[own_key.BYTES :].replace(b"Value", b"Other"))
-    assert kept.load_answers(folder, course, "scale", 3) == {}
-    path.write_bytes(data)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
-    assert kept.load_answers(folder, course, "scale", 3) == {}
 
 
 # --- files of one's own ---------------------------------------------------------------------------

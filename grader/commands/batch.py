@@ -39,7 +39,6 @@ from grader.commands.graded import (
     echo_review,
     engine_for,
     list_in,
-    sharing_answers,
     verdict_line,
     with_list,
 )
@@ -221,10 +220,9 @@ def batch(
         else:
             intake = stack.enter_context(open_intake(request, course, out))
             _echo_intake(intake)
-        engine = engine_for(course, isolation, jobs, cluster, place)
+        engine = engine_for(course, isolation, jobs, cluster)
         stack.callback(engine.close)
         ledger = stack.enter_context(open_ledger(place))
-        stack.enter_context(sharing_answers(place))
         if not ledger.has_results():
             engine.start()
         ledger.put(LATER, " ".join(later))

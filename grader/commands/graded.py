@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,14 +18,12 @@ from grader.classroom.workers import pool
 from grader.commands.options import CHOSEN
 from grader.course.course import Course, load_course
 from grader.errors import RequestError, did_you_mean
-from grader.files import STATE
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Report
 from grader.reports.figures import amount
 from grader.sandbox.confinement.limits import Isolation
 
 WIDTH = 79
-RUN = "run"  # in the folder of results, what belongs to a run that goes on
 SECRET = "secret"  # the setting with the secret that decides the inputs of a class
 LIST = "course_list"  # and that with the list of exercises that it was graded with
 SEED_BEFORE = "seed"  # the setting that an older ledger has instead
@@ -56,9 +53,8 @@ def engine_for(
     isolation: Isolation,
     jobs: int | None,
     cluster: str | None,
-    folder: Path,
 ) -> Engine:
-    """Return the engine that grades into a folder: processes here, or a cluster's.
+    """Return the engine that grades: processes here, or a cluster's.
 
     Raise `RequestError` if it cannot confine other people's code as `isolation` asks.
     """
@@ -77,26 +73,7 @@ def engine_for(
         return Cluster(course, isolation, cluster)
     if isolation == "confined":
         pool.refuse_unconfined(course)
-    return pool.WorkerPool(
-        course, isolation, jobs or len(pool.available_cores()), answers=_answers_in(folder)
-    )
-
-
-def _answers_in(folder: Path) -> Path:
-    """Return where the grading processes of a run share what known mistakes answer."""
-    return folder / STATE / RUN / "answers"
-
-
-@contextlib.contextmanager
-def sharing_answers(folder: Path) -> Iterator[None]:
-    """Remove what known mistakes answered when a run comes to its end.
-
-    One that was stopped leaves it behind, so that whoever continues works no answer out again.
-    """
-    yield
-    shutil.rmtree(folder / STATE / RUN, ignore_errors=True)
-    with contextlib.suppress(OSError):  # it holds something else
-        (folder / STATE).rmdir()
+    return pool.WorkerPool(course, isolation, jobs or len(pool.available_cores()))
 
 
 @contextlib.contextmanager

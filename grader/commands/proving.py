@@ -411,7 +411,7 @@ def prove(
             on_proof(proofs[-1])
         return proofs
 
-    return with_grader(course, names, None, prove_all, keep=True)
+    return with_grader(course, names, None, prove_all)
 
 
 def _is_check(item: Any) -> bool:

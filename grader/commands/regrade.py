@@ -23,7 +23,6 @@ from grader.commands.graded import (
     engine_for,
     graded_class,
     known_student,
-    sharing_answers,
 )
 from grader.commands.options import COURSE, SEED, isolation_option, short_path
 from grader.commands.progress import ProgressDisplay
@@ -67,8 +66,7 @@ def regrade(
     """
     with graded_class(course, folder, seed) as standings, contextlib.ExitStack() as stack:
         students = [known_student(standings, name) for name in again]
-        stack.enter_context(sharing_answers(folder))
-        engine = engine_for(standings.course, isolation, jobs, cluster, folder)
+        engine = engine_for(standings.course, isolation, jobs, cluster)
         stack.callback(engine.close)
         stack.callback(standings.ledger.rollback_trial)  # unless it is published
         for student in students:

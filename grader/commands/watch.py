@@ -25,7 +25,7 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
 
     All runs use one seed, so that the numbers stay the same while the code changes.
     """
-    trainings, keep = keeps_of(seed), seed is not None
+    trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed
     return graded_by(
         request.course,
@@ -33,7 +33,6 @@ def watch(request: CheckRequest, source: WorkerSource, seed: int | None, *, manu
         source,
         lambda grader: _loop(Session(request, grader, seed), manual=manual),
         trainings,
-        keep,
     )
 
 

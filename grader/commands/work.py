@@ -175,7 +175,7 @@ def check(
 ) -> Report:
     """Return the report that the student may see; tell `on_exercise` how far it is."""
     submission, names = request.submission, request.names
-    trainings, keep = keeps_of(seed), seed is not None
+    trainings = keeps_of(seed)
     seed = fresh_seed() if seed is None else seed
     report = graded_by(
         request.course,
@@ -183,7 +183,6 @@ def check(
         workers,
         lambda grader: grader.grade(submission, names, seed, on_exercise).report,
         trainings,
-        keep,
     )
     visible = for_student(report, request.course.policy)
     remember(request.course, submission, visible)
@@ -196,18 +195,16 @@ def graded_by(
     workers: WorkerSource,
     body: Callable[[AnyGrader], T],
     trainings: Keeps,
-    keep: bool,
 ) -> T:
     """Return what `body` makes of a grader, which is confined for code that nobody here has read.
 
-    That is the code of a course that is not trusted, and what `grader import` has written. What
-    known mistakes answer is worth to `keep` only for a seed that comes again.
+    That is the code of a course that is not trusted, and what `grader import` has written.
 
     Raises `RequestError` if this machine cannot confine it.
     """
     unreviewed = course.unreviewed(names)
     if course.trusted and not unreviewed:
-        return with_grader(course, names, workers, body, keep=keep, trainings=trainings)
+        return with_grader(course, names, workers, body, trainings=trainings)
     if why := why_not_here():
         problem = f"the tests in {course.root} are new here, and cannot be confined ({why})"
         raise RequestError(

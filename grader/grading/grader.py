@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol, TypeVar
 
 from grader.course.course import Course, Exercise
@@ -83,7 +82,6 @@ class Grader:
 
     suite: Suite
     workers: WorkerSource | None
-    answers: Path | None = None  # the folder in which those of known mistakes are kept
     keeps_trainings: Keeps = "nothing"
     # By exercise and seed: those of one secret seed at a time, and of the public one.
     _diagnosticians: dict[Place, Diagnostician | None] = field(default_factory=dict, compare=False)
@@ -401,7 +399,6 @@ class Grader:
             self._failed_by, exercise=diagnostician.catalogue.exercise, seed=examiner.seed
         )
         found = diagnostician.diagnose(result.tests, answers, text, failed_by)
-        diagnostician.catalogue.keep()
         if found is None or found.faults:
             return found
         exercise, seed = diagnostician.catalogue.exercise, examiner.naming_seed or examiner.seed
@@ -415,7 +412,7 @@ class Grader:
         self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None
     ) -> str:
         """Return the signature of some code at a seed; `answers` are those at the examiner's."""
-        catalogue = catalogue_of(self.course, exercise, seed, self.answers)
+        catalogue = catalogue_of(self.course, exercise, seed)
         if answers is None or seed != examiner.seed:
             answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
         whole = catalogue.probes[-1].name in answers
@@ -452,11 +449,11 @@ class Grader:
         return known_with(signature, catalogue) if catalogue.probes else ""
 
     def _public_catalogue(self, exercise: Exercise) -> ComputedCatalogue:
-        return catalogue_of(self.course, exercise, PUBLIC_SEED, self.answers)
+        return catalogue_of(self.course, exercise, PUBLIC_SEED)
 
     def computed(self, exercise: Exercise, seed: int) -> ComputedCatalogue:
         """Return the catalogue at a seed of an exercise whose solution is at hand."""
-        return catalogue_of(self.course, exercise, seed, self.answers)
+        return catalogue_of(self.course, exercise, seed)
 
     def diagnostician(self, exercise: Exercise, seed: int) -> Diagnostician | None:
         """Return what diagnoses an exercise at a seed; None if the course has no probes for it.

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import torch
 
+from grader import __version__
 from grader.course.course import Course
 from grader.files import STATE
 from grader.grading.code_text import code_tokens
-from grader.grading.diagnosis.kept import versions_of
+from grader.grading.diagnosis.record import hash_of_engine
 from grader.own_key import signed, signed_data
 from grader.sandbox import wire
 from grader.sandbox.host.training import Losses, Trained
@@ -105,3 +107,8 @@ def _purpose(name: str) -> str:
 
 def _path(course: Course, name: str) -> Path:
     return course.root / STATE / "trainings" / f"{name}.msgpack"
+
+
+def versions_of(course: Course, name: str) -> list[str]:
+    """Return the versions of the exercise and the software that kept trainings are of."""
+    return [course.hashes[name], __version__, hash_of_engine(), str(torch.__version__)]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from grader.course.course import Course
 from grader.errors import GraderError, InternalError
-from grader.files import STATE
 from grader.sandbox.host.source import WorkerSource
 from grader.scratch import fill, scratch_folder
 
@@ -31,17 +30,13 @@ def with_grader(
     workers: WorkerSource | None,
     body: Callable[[Grader], T],
     *,
-    answers: Path | None = None,
-    keep: bool = False,
     trainings: Keeps = "nothing",
 ) -> T:
     """Collect the suites of `names` once and return what `body` makes of the warm `Grader`.
 
     Without `workers`, what it grades runs in this process: only programs of the course's own may.
 
-    What the known mistakes answer is kept in the folder `answers`, by the seed of the inputs; who
-    grades with the same seed again may `keep` it in `.grader/` instead. A student's own checks also
-    keep the `trainings` of their code there.
+    A student's own checks keep the `trainings` of their code in `.grader/`.
 
     Raises `RequestError` if code would run here that nobody has reviewed.
     """
@@ -56,11 +51,8 @@ def with_grader(
     from grader.grading.grader import Grader  # noqa: PLC0415
     from grader.grading.suite import collect_suites  # noqa: PLC0415
 
-    folder = course.root / STATE / "answers" if keep else answers
     with _held(course) as held:
-        return collect_suites(
-            held, names, lambda suite: body(Grader(suite, workers, folder, trainings))
-        )
+        return collect_suites(held, names, lambda suite: body(Grader(suite, workers, trainings)))
 
 
 @contextlib.contextmanager

@@ -87,7 +87,7 @@ class Judge:
             return found
 
         course = self.copy or self.course
-        return with_grader(course, course.names, None, body, keep=True, trainings="of this seed")
+        return with_grader(course, course.names, None, body, trainings="of this seed")
 
     def _verdict(self, program: Program, result: ExerciseResult) -> Verdict:
         diagnosis = result.diagnosis

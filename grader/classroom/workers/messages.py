@@ -21,7 +21,6 @@ class Setup(msgspec.Struct, frozen=True):
     chosen: str
     hash: str
     isolation: Isolation
-    answers: Path | None = None  # the folder for what known mistakes answer
 
 
 class ForkOrder(msgspec.Struct, frozen=True):

@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from pathlib import Path
 
 from grader.classroom.workers import messages
 from grader.course.course import Course
@@ -102,7 +101,7 @@ class _GradingProcess:
 
 
 class _TemplateProcess:
-    def __init__(self, course: Course, isolation: Isolation, answers: Path | None) -> None:
+    def __init__(self, course: Course, isolation: Isolation) -> None:
         self.process = ChildProcess(
             module_command("grader.classroom.workers.template"), str(os.getpid())
         )
@@ -112,7 +111,6 @@ class _TemplateProcess:
             course.chosen,
             course.hash,
             isolation,
-            answers.absolute() if answers else None,
         )
 
     def fork(self, core: int | None) -> _GradingProcess:
@@ -167,10 +165,7 @@ def available_cores() -> list[int]:
 
 
 class WorkerPool:
-    """A pool of `size` grading processes; a `shared` machine has other work to do as well.
-
-    In the folder `answers`, the processes share what they work out of known mistakes.
-    """
+    """A pool of `size` grading processes; a `shared` machine has other work to do as well."""
 
     def __init__(
         self,
@@ -179,14 +174,13 @@ class WorkerPool:
         size: int,
         *,
         shared: bool = False,
-        answers: Path | None = None,
     ) -> None:
         self.width = size + 1  # one job waits, so that no process does
         available = available_cores()
         # If the pool fills the machine, a process shares its core with its worker: they take turns.
         fills = sys.platform == "linux" and size >= len(available) and not shared
         self._cores = Counter(dict.fromkeys(available, 0) if fills else ())
-        self._course, self._isolation, self._answers = course, isolation, answers
+        self._course, self._isolation = course, isolation
         self._template: _TemplateProcess | None = None
         self._lock = threading.Lock()
         self._idle: queue.SimpleQueue[_GradingProcess] = queue.SimpleQueue()
@@ -205,7 +199,7 @@ class WorkerPool:
         """Start the template process; return at once, it warms up meanwhile."""
         with self._lock:
             if self._template is None:
-                self._template = _TemplateProcess(self._course, self._isolation, self._answers)
+                self._template = _TemplateProcess(self._course, self._isolation)
 
     def submit(self, job: messages.Job) -> Future[messages.Answer]:
         """Have a job graded; the grader's own errors come out of the future."""
@@ -250,7 +244,7 @@ class WorkerPool:
             if self._closed:
                 break
             if self._template is None:
-                self._template = _TemplateProcess(self._course, self._isolation, self._answers)
+                self._template = _TemplateProcess(self._course, self._isolation)
             core = min(self._cores, key=self._cores.__getitem__, default=None)
             try:
                 process = self._template.fork(core)

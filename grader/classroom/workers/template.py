@@ -55,7 +55,7 @@ def serve(orders: socket.socket) -> None:
                     os.close(fds[0])
                     messages.send(pool, messages.Ready(pid))
 
-            with_grader(course, course.names, zygote, fork_on_order, answers=setup.answers)
+            with_grader(course, course.names, zygote, fork_on_order)
     except GraderError as error:
         messages.send(pool, messages.Failed.of(error))
 

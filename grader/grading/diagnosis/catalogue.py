@@ -117,10 +117,6 @@ class Catalogue(ABC, Generic[C]):
     def adds_to_halves(self, pair: C, first: C, second: C, bits: int) -> bool:
         """Return whether, at some of the probes `bits`, a pair differs clearly from each half."""
 
-    def keep(self) -> None:
-        """Keep what was worked out for the next check, if anything was."""
-        return
-
     def is_right(self, answer: Answer, probe: Probe) -> bool:
         """Return whether an answer is the reference's."""
         return self.reference.answer(probe).same(answer)

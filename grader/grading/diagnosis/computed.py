@@ -9,7 +9,6 @@ import contextlib
 import functools
 import itertools
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +23,6 @@ from grader.errors import CourseError, Mismatch
 from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer, finite_differences
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, Candidate, Catalogue, numbers_in
-from grader.grading.diagnosis.kept import Store, key_of, len_of, load_answers, save_answers
 from grader.grading.diagnosis.probes import Answers, Probe, load_probes, probes_in
 from grader.grading.diagnosis.record import hash_of_sources, load_record
 from grader.grading.diagnosis.respondent import Respondent
@@ -36,8 +34,7 @@ from grader.sandbox.wire import Source
 UNWRITTEN_MEMORY = re.compile(r"\b(torch\.|new_)empty(_like)?\(")
 MASKED = -1e4  # and below: what masks a score may be any such number, or -inf
 MAX_CATALOGUES = 96  # that one process keeps
-KEEP_SECONDS = 20.0  # between two times that answers are kept while they are worked out
-MANY_MORE = 1.1  # times the answers that are kept, so that they are not written again for a few
+MAX_PAIRS = 4_000  # of mistakes, whose programs a catalogue keeps
 
 
 def recorded_patterns(
@@ -63,7 +60,7 @@ def recorded_patterns(
     }
 
 
-_CATALOGUES: dict[tuple[Path, str, int, Path | None], ComputedCatalogue] = {}
+_CATALOGUES: dict[tuple[Path, str, int], ComputedCatalogue] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +92,6 @@ class FaultyProgram(Candidate):
             is_wrong = not self._catalogue.is_right(self.answer(probe), probe)
             self._asked[0] |= bit
             self._asked[1] |= bit * is_wrong
-            self._catalogue.keep_in_between()
         return bool(self._asked[1] & bit)
 
     @property
@@ -121,18 +117,13 @@ class FaultyProgram(Candidate):
         return self._steps[probe.name]
 
 
-def catalogue_of(
-    course: Course, exercise: Exercise, seed: int, kept_in: Path | None = None
-) -> ComputedCatalogue:
-    """Return the catalogue of an exercise, with what it has worked out in this process.
-
-    The folder `kept_in`, if one is given, has what others have worked out.
-    """
-    key = exercise.folder, course.hashes[exercise.name], seed, kept_in
+def catalogue_of(course: Course, exercise: Exercise, seed: int) -> ComputedCatalogue:
+    """Return the catalogue of an exercise, with what it has worked out in this process."""
+    key = exercise.folder, course.hashes[exercise.name], seed
     if key not in _CATALOGUES:
         while len(_CATALOGUES) >= MAX_CATALOGUES:
             _CATALOGUES.pop(next(iter(_CATALOGUES)))
-        _CATALOGUES[key] = ComputedCatalogue(course, exercise, seed, kept_in)
+        _CATALOGUES[key] = ComputedCatalogue(course, exercise, seed)
     return _CATALOGUES[key]
 
 
@@ -142,59 +133,25 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     reference: Respondent
 
     def __init__(
-        self,
-        course: Course,
-        exercise: Exercise,
-        seed: int,
-        kept_in: Path | None = None,
-        *,
-        shipped: bool = False,
+        self, course: Course, exercise: Exercise, seed: int, *, shipped: bool = False
     ) -> None:
         super().__init__(exercise, seed, *load_probes(exercise, shipped=shipped))
-        self._kept_in, self._course, self._is_recorded_now = kept_in, course, shipped
+        self._course, self._is_recorded_now = course, shipped
         self._solution = exercise.read("solution.py")
-        self._answers: Store = {}
-        self._count = 0  # of the answers that are kept
-        self._kept_at = time.monotonic()
-        self._load()
+        self._answers: dict[str, dict[str, Answer]] = {}  # by program, by probe
         self.reference = self.respondent(self._solution)
         self._pairs: dict[tuple[FaultyProgram, FaultyProgram], FaultyProgram | None] = {}
         self._with_number: dict[str, list[FaultyProgram]] = {}
 
-    def respondent(self, text: str) -> Respondent:
+    def respondent(self, text: str, answers: dict[str, Answer] | None = None) -> Respondent:
         """Return a text of the exercise's solution as a program that answers the probes.
 
         What a mistake leaves unwritten is 0 in it, as in most students' code: other memory would
-        answer otherwise each time.
+        answer otherwise each time. `answers` are those that it has given already, if others know.
         """
         text = UNWRITTEN_MEMORY.sub(r"\1zeros\2(", text)
-        answers = self._answers.setdefault(key_of(text), {})
+        answers = self._answers.setdefault(text, {}) if answers is None else answers
         return Respondent(self._course, self.exercise, text, self.seed, answers)
-
-    def _load(self) -> None:
-        """Add the answers that are kept to those that were worked out here."""
-        if self._kept_in is not None:
-            kept = load_answers(self._kept_in, self._course, self.exercise.name, self.seed)
-            self._count = len_of(kept)
-            for program, answers in kept.items():
-                mine = self._answers.setdefault(program, {})
-                mine.update(answers | mine)
-
-    def keep_in_between(self) -> None:
-        """Keep answers while they are worked out: whoever tries a lost job again has them."""
-        if time.monotonic() > self._kept_at + KEEP_SECONDS:
-            count = self._count  # by which it is decided in the end whether to keep the rest
-            self.keep()
-            self._count, self._kept_at = count, time.monotonic()
-
-    def keep(self) -> None:
-        """Keep the answers for others, if there are many new ones; and take over theirs."""
-        if self._kept_in is None or len_of(self._answers) <= MANY_MORE * self._count:
-            return
-        self._load()
-        self._count = len_of(self._answers)
-        name = self.exercise.name
-        save_answers(self._kept_in, self._course, name, self.seed, self._answers)
 
     def compare_stages(self, program: Respondent, probe: Probe) -> WrongStep | None:
         """Return the first stage in which a program differs from the reference."""
@@ -254,7 +211,8 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         text = edited(self._solution, edits)
         if text is None:
             return None
-        return FaultyProgram(faults, edits, self.respondent(text), number, form, self)
+        program = self.respondent(text, {} if len(faults) > 1 else None)
+        return FaultyProgram(faults, edits, program, number, form, self)
 
     # --- patterns of wrong answers ----------------------------------------------------------------
 
@@ -290,6 +248,8 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         if first.faults == second.faults:
             return None
         if (first, second) not in self._pairs:
+            if len(self._pairs) >= MAX_PAIRS:
+                self._pairs.clear()
             number = first.number or second.number
             orders = ((first, second), (second, first))
             made = (
