@@ -1,246 +1,335 @@
-"""Hidden tests, which decide the points."""
-
-import contextlib
-import functools
-import itertools
-import math
+"""The checks of additive attention and their cases."""
 
 import pytest
 import torch
 
-from grader.errors import StudentFailure
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_drawn_anew,
-    assert_dropped,
-    assert_dtype,
-    assert_right_or_own,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    Check,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
-    load_parameters,
-    output_of,
-    twins,
+    built,
+    changed,
+    drawn,
+    drops_anew,
+    factors_of_kept_weights,
+    gradient,
+    gradients,
+    often,
+    output,
+    seeded,
+    share_of_weights_dropped,
+    turned,
+    weights_dropped_together,
+    weights_kept_in_training,
+    works,
+    works_too,
 )
 
-SIZES = (4, 3, 7, 0.0)  # d_query, d_key, num_hiddens, dropout
-RATE = 0.49  # of the weights that are dropped
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
+ATTENTION = built("AdditiveAttention", 4, 3, 7, 0.0)
+LENS = torch.tensor([4, 2])
+PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
+EMPTY_ROWS = torch.tensor([[6, 0, 3, 1, 4], [0, 0, 3, 6, 1]])
 
 
-def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
-    """Return queries, keys and values, whose sizes all differ."""
-    queries = rng.randn(batch, n_queries, 4)  # (batch, n_queries, d_query)
-    keys = rng.randn(batch, n_keys, 3)  # (batch, n_keys, d_key)
-    return queries, keys, rng.randn(batch, n_keys, d_value)  # (batch, n_keys, d_value)
+def inputs(batch=2, n_queries=5, n_keys=6, d_value=8, **how):
+    """Return recipes of queries, keys and values, whose sizes all differ."""
+    shapes = (batch, n_queries, 4), (batch, n_keys, 3), (batch, n_keys, d_value)
+    return [drawn(*shape, **how) for shape in shapes]
 
 
-def pair(student, reference, rng, dropout=0.0, factor=1.0):
-    """Return both modules with the same parameters, and the student's with those that it has.
-
-    factor  of w_v
-    """
-    shapes = {"W_q.weight": (7, 4), "W_k.weight": (7, 3), "w_v.weight": (1, 7)}
-    state = {name: rng.randn(*shape) for name, shape in shapes.items()}
-    state["w_v.weight"] *= factor
-    sizes = (*SIZES[:3], dropout)
-    theirs = load_parameters(student.AdditiveAttention(*sizes), state)
-    return theirs, load_parameters(reference.AdditiveAttention(*sizes), state)
+def draw(rng, **sizes):
+    """Return queries, keys and values."""
+    return [recipe(rng) for recipe in inputs(**sizes)]
 
 
-def of_valid_keys(attention, queries, keys, values, lens):
-    """Return what the module gives for each query alone, with its valid keys only.
-
-    lens  (batch, n_queries)
-    """
-    rows = torch.zeros(*queries.shape[:2], values.shape[-1], dtype=values.dtype)
-    for b, i in lens.nonzero().tolist():
-        n = math.ceil(lens[b, i])
-        item = slice(b, b + 1)
-        row = output_of(attention, queries[item, i : i + 1], keys[item, :n], values[item, :n])
-        rows[b, i] = in_float64(row).reshape(-1)
-    return rows  # (batch, n_queries, d_value)
+def in_training(student, rng, dropout):
+    """Return a module with random parameters in training mode."""
+    return built("AdditiveAttention", 4, 3, 7, dropout, training=True)(student, rng)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The work is done by your own code.
-
-    Guards: the calls that the exercise forbids.
-    """
-    inputs = draw(rng)
-    assert_written_by_hand(student, lambda: student.AdditiveAttention(*SIZES).double()(*inputs))
-
-
-@pytest.mark.points(2)
-@pytest.mark.needs("test_written_by_hand")
-def test_formula(student, reference, rng):
-    """Each pair is scored by w_v . tanh(W_q q + W_k k), and the output is the weighted mean."""
-    makes = student.AdditiveAttention, reference.AdditiveAttention
-    theirs, ours = twins(*makes, *SIZES, rng=rng)
-    inputs = draw(rng)
-    assert_close(in_float64(output_of(theirs, *inputs)), output_of(ours, *inputs))
-    theirs, ours = pair(student, reference, rng, factor=1e6)
-    large = *inputs[:2], inputs[2] * 1e6
-    output = in_float64(output_of(theirs, *large))
-    assert_close(output, output_of(ours, *large), "the output for scores of some millions")
-    theirs, ours = twins(*makes, 4, 4, 4, 0.0, rng=rng)
-    inputs = [rng.randn(4, 4, 4) for _ in range(3)]
-    output = in_float64(output_of(theirs, *inputs))
-    assert_close(output, output_of(ours, *inputs), "the output where all sizes are equal")
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_lengths(student, reference, rng):
-    """A query attends to as many keys as its length says, and to none with length 0."""
-    theirs, ours = pair(student, reference, rng)
-    inputs = draw(rng)
-    of_items = torch.tensor([4, 2])  # (batch,)
-    of_queries = torch.tensor([[6, 0, 3, 1, 4], [2, 5, 0, 6, 1]])  # (batch, n_queries)
-    cases = [(inputs, lens) for lens in (of_items, of_queries, of_items + 0.5)]
-    one_key = draw(rng, n_keys=1)
-    with contextlib.suppress(StudentFailure):  # another check asks for a single key
-        output_of(theirs, *one_key)
-        cases.append((one_key, torch.tensor([0, 1])))
-    for given, lens in cases:
-        output, right = (output_of(module, *given, lens) for module in (theirs, ours))
-        each = lens if lens.ndim == 2 else lens[:, None].expand(2, 5)
-        own = functools.partial(of_valid_keys, theirs, *given, each)
-        assert_right_or_own(in_float64(output), right, own)
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_attention_weights(student, reference, rng):
-    """After a call, attention_weights holds the weights as they are before dropout."""
-    theirs, ours = pair(student, reference, rng, RATE)
-    sizes, state = (*SIZES[:3], RATE), theirs.state_dict()
-    queries, keys, _ = draw(rng)
-    # With these values, the output is the weights.
-    eye = torch.eye(6, dtype=torch.float64).repeat(2, 1, 1)  # (batch, n_keys, n_keys)
-    short, empty = torch.tensor([4, 2]), torch.tensor([0, 0])  # (batch,)
-    for training, lens in itertools.product((False, True), (None, short, empty)):
-        inputs = queries, keys, eye, lens
-        right = output_of(ours, *inputs)
-        own = in_float64(output_of(theirs, *inputs))
-        if lens is empty and not own.isfinite().all():
-            continue  # another check asks what length 0 gives
-        attention = load_parameters(student.AdditiveAttention(*sizes), state)
-        if training:
-            attention.train()
-        output_of(attention, -queries, keys, eye)  # an earlier call, with other weights
-        output_of(attention, *inputs)
-        kept = in_float64(attention.attention_weights)
-        assert_right_or_own(kept, right, lambda own=own: own, "attention_weights")
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_dropout(student, reference, rng):
-    """In training mode, weights are dropped, each on its own; the others are divided by 1 - p."""
-    theirs, _ = pair(student, reference, rng, RATE)
-    queries, keys, _ = draw(rng, batch=1)
-    eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
-    # With these values, the output is the weights, twice.
-    one = queries, keys, torch.cat([eye, eye], dim=1)[None]
-    many = [x.repeat(200, 1, 1) for x in one]
-    without = load_parameters(student.AdditiveAttention(*SIZES), theirs.state_dict())
-    weights = in_float64(output_of(without, *many))
-    assert_same(
-        in_float64(output_of(theirs, *many)),
-        weights,
-        "the output in evaluation mode",
-        shape=(200, 5, 12),
+    """The work is done by your own code."""
+    given = draw(rng)
+    assert_written_by_hand(
+        student, lambda: student.AdditiveAttention(4, 3, 7, 0.0).double()(*given)
     )
-    theirs.train()
-    output = in_float64(output_of(theirs, *many))
-    expect(output.shape == weights.shape, "the output has another shape in training mode")
-    expect(
-        torch.equal(output[..., :6] == 0, output[..., 6:] == 0),
-        "numbers of the output are dropped, not weights",
-    )
-    dropped = output == 0
-    assert_close(
-        output, torch.where(dropped, 0.0, weights / (1 - RATE)), "the output in training mode"
-    )
-    assert_dropped(dropped[..., :6], RATE, "weights")
-    assert_drawn_anew(theirs.train(), *many)
-    lost = in_float64(output_of(theirs, *many, torch.full((200, 5), 6))) == 0
-    expect(lost.any(), "nothing is dropped with a length for each query")
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_gradients(student, reference, rng):
-    """Gradients reach the queries, the keys, the values and the layers, with length 0 too."""
-    theirs, ours = pair(student, reference, rng)
+test_formula = Check(
+    "Each pair is scored by w_v . tanh(W_q q + W_k k), and the output is the weighted mean.",
+    points=2,
+    about="no lengths",
+)
+formula = test_formula.case
+formula("Without lengths.", output(ATTENTION, *inputs()))
+formula(
+    "As many queries as keys, all of the same size.",
+    output(built("AdditiveAttention", 4, 4, 4, 0.0), *[drawn(4, 4, 4)] * 3),
+    about="square",
+)
+formula(
+    "Longer keys than queries, in training with a dropout of 0.",
+    output(
+        built("AdditiveAttention", 2, 9, 5, 0.0, training=True),
+        drawn(3, 4, 2),
+        drawn(3, 7, 9),
+        drawn(3, 7, 5),
+    ),
+    hidden=True,
+)
+
+
+@formula(about="layers")
+def parameters(student, rng):
+    """The parameters of the layers."""
+    names = ["W_q.weight", "W_q.bias", "W_k.weight", "W_k.bias", "w_v.weight", "w_v.bias"]
+    shapes = {name: list(x.shape) for name, x in ATTENTION(student, rng).named_parameters()}
+    rows = {name: often(float(name in shapes)) for name in names}
+    sizes = {name: often(*map(float, shapes[name])) for name in names if name in shapes}
+    return {"there": rows, "shapes": sizes}
+
+
+@formula(about="layers", decides=False)
+def sizes_exchanged(student, rng):
+    """Whether a module for queries of 4 and keys of 3 numbers takes those of 3 and 4."""
     queries, keys, values = draw(rng)
-    inputs = {"queries": queries, "keys": keys, "values": values}
-    assert_slopes(student, theirs, ours, inputs, rng=rng)
-    lens = torch.tensor([0, 3])  # (batch,)
-
-    def under_lengths(attention):
-        return lambda *given: attention(*given, lens)
-
-    assert_slopes(student, under_lengths(theirs), under_lengths(ours), inputs, rng=rng)
+    return often(works(lambda: ATTENTION(student, rng)(keys, queries, values[:, :5])))
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_any_input(student, reference, rng):
-    """Sizes of one, transposed views and other dtypes work, and no input is modified."""
-    theirs, ours = pair(student, reference, rng)
-    lens = torch.tensor([4, 2])  # (batch,)
-    queries, keys, values = inputs = draw(rng)
-    names = ["queries", "keys", "values", "valid_lens"]
-    assert_unchanged(student, theirs, *inputs, torch.tensor([0, 3]), names=names)
-    every = in_float64(assert_unchanged(student, theirs, *inputs, lens, names=names))
-    assert_depends(every[:, 0])
-    views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
-    again = in_float64(output_of(theirs, *views, lens))
-    assert_same(again, every, "the output for transposed views", shape=(2, 5, 8))
-    each = torch.tensor([[6, 2], [3, 1], [4, 5], [1, 6], [2, 3]]).T  # (batch, n_queries)
-    again, own = (in_float64(output_of(theirs, *inputs, x)) for x in (each, each.contiguous()))
-    assert_same(again, own, "the output for a view of lengths", shape=(2, 5, 8))
-    for item, query in ((slice(1, 2), slice(5)), (slice(2), slice(3, 4))):
-        one = queries[item, query], keys[item], values[item], lens[item]
-        output = in_float64(output_of(theirs, *one))
-        right, own = output_of(ours, *one), every[item, query]
-        what = "the output for one batch item, or for one query"
-        assert_right_or_own(output, right, lambda own=own: own, what)
-    output = in_float64(output_of(theirs, queries[:1], keys[:1, :1], values[:1, :1]))
-    value = values[:1, :1].expand(1, 5, 8)  # (1, n_queries, d_value)
-    assert_close(output, value, "the output for one key, which is its value")
-    for first, n_queries, n_keys in ((1, 5, 6), (0, 5, 1), (0, 1, 6)):
-        one = queries[first:, :n_queries], keys[first:, :n_keys], values[first:, :n_keys]
-        output_of(theirs, *one)
-        found, shape = tuple(theirs.attention_weights.shape), (2 - first, n_queries, n_keys)
-        expect(found == shape, f"attention_weights has the shape {found}, not {shape}")
-    tiny = student.AdditiveAttention(1, 1, 1, 0.0).to(torch.float64)
-    value = rng.randn(2, 1, 1)  # (batch, n_keys, d_value)
-    output = in_float64(output_of(tiny, rng.randn(2, 1, 1), rng.randn(2, 1, 1), value))
-    assert_close(output, value, "the output for sizes of one")
-    for dtype in (torch.float32, torch.bfloat16):
-        new = student.AdditiveAttention(*SIZES)
-        module = new if dtype == torch.float32 else new.to(dtype)
-        output = output_of(module, *(x.to(dtype) for x in inputs), torch.tensor([4, 2]))
-        assert_dtype(output, dtype, f"the output for inputs in {dtype}")
+@formula(about="extreme scores")
+def large(student, rng):
+    """Values of a w_v that is multiplied by 1e4."""
+    attention = ATTENTION(student, rng)
+    state = attention.state_dict()
+    attention.load_state_dict({**state, "w_v.weight": state["w_v.weight"] * 1e4})
+    found = attention(*draw(rng))
+    return {"output": found, "finite": found.isfinite()}
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_no_loop(student, rng):
-    """No Python loop runs over batch, queries or keys."""
+test_lengths = Check(
+    "A query attends to as many keys as its length says, and to none with length 0."
+)
+lengths = test_lengths.case
+lengths("A length for each batch item.", output(ATTENTION, *inputs(), LENS))
+lengths(
+    "A length for each of as many queries as keys.",
+    output(ATTENTION, *inputs(n_queries=6), PER_QUERY),
+    about="lengths per query",
+)
+lengths(
+    "A length for each query of three batch items.",
+    output(ATTENTION, *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
+    about="lengths per query",
+    hidden=True,
+)
+lengths("Lengths that are not whole.", output(ATTENTION, *inputs(), LENS + 0.5), about="dtype")
+lengths(
+    "One key, which one of two batch items may not attend to.",
+    output(ATTENTION, *inputs(n_keys=1), torch.tensor([0, 1])),
+    about="length 0",
+)
+
+
+@lengths(about="length 0")
+def empty(student, rng):
+    """Some queries with length 0."""
+    found = ATTENTION(student, rng)(*draw(rng), EMPTY_ROWS)
+    return {"output": found, "finite": found.isfinite()}
+
+
+test_attention_weights = Check(
+    "After a call, attention_weights holds the weights as they are before dropout.",
+    about="training",
+)
+
+
+@test_attention_weights.case
+def weights_kept(student, rng):
+    """The attention_weights of the second call in training mode."""
+    first, last = ((*draw(rng), torch.tensor(lens)) for lens in ([3, 5], [4, 2]))
+    return weights_kept_in_training(student, in_training(student, rng, 0.4), first, last)
+
+
+@test_attention_weights.case(about="single")
+def kept_of_one_item(student, rng):
+    """The attention_weights of one batch item."""
+    attention = ATTENTION(student, rng)
+    attention(*draw(rng, batch=1))
+    return attention.attention_weights
+
+
+@test_attention_weights.case(about="length 0", hidden=True)
+def kept_at_length_zero(student, rng):
+    """The attention_weights where a batch item has length 0."""
+    attention = ATTENTION(student, rng)
+    attention(*draw(rng, batch=3, n_queries=4), torch.tensor([0, 5, 1]))
+    return attention.attention_weights
+
+
+test_dropout = Check(
+    "In training mode, weights are dropped, each on its own; the others are divided by 1 - p.",
+    about="training",
+)
+dropout = test_dropout.case
+
+
+@dropout
+def factors(student, rng):
+    """What dropout makes of weights, where the values are the unit matrix, twice."""
+    attention, without = in_training(student, rng, 0.4), ATTENTION(student, rng)
+    return factors_of_kept_weights(student, attention, without, *draw(rng)[:2])
+
+
+@dropout
+def weights_dropped(student, rng):
+    """Which weights of two items are dropped together, over 40 draws."""
+    given = [tensor * 0.5 for tensor in draw(rng, n_queries=3, n_keys=3)]
+    return weights_dropped_together(student, in_training(student, rng, 0.5), *given)
+
+
+@dropout
+def share_of_a_quarter(student, rng):
+    """Whether about a quarter of the weights are dropped at a rate of 0.25, without gradients."""
+    attention, given = in_training(student, rng, 0.25), draw(rng, batch=1)[:2]
+    with torch.no_grad():
+        share = share_of_weights_dropped(student, attention, *given)
+    return often(abs(share - 0.25) < 0.03)  # ten standard deviations
+
+
+@dropout
+def next_call(student, rng):
+    """Whether the next call drops other weights."""
+    return drops_anew(student, in_training(student, rng, 0.4), *draw(rng, batch=12))
+
+
+@dropout
+def apart(student, rng):
+    """Whether weights are dropped with a length for each query, and not in whole rows."""
+    attention, lens = in_training(student, rng, 0.3), torch.full((12, 5), 6)
+    eye = torch.eye(6, dtype=torch.float64).repeat(12, 1, 1)
+    dropped = attention(*draw(rng, batch=12)[:2], eye, lens) == 0  # (batch, n_queries, n_keys)
+    return often(bool(dropped.any()), bool((dropped.any(-1) > dropped.all(-1)).any()))
+
+
+@dropout(about="options")
+def evaluated(student, rng):
+    """A dropout of 0.4 in evaluation mode."""
+    attention = in_training(student, rng, 0.4).eval()
+    with seeded(student, 1):
+        return attention(*draw(rng))
+
+
+dropout(
+    "A dropout of 1 in training.",
+    output(built("AdditiveAttention", 4, 3, 7, 1.0, training=True), *inputs(3, 2)),
+    hidden=True,
+)
+
+
+test_gradients = Check(
+    "Gradients reach the queries, the keys, the values and the layers, with length 0 too.",
+    about="gradient",
+)
+slopes = test_gradients.case
+slopes("The gradients of the inputs and of the layers.", gradient(ATTENTION, *inputs()))
+slopes("The gradients at other sizes.", gradient(ATTENTION, *inputs(3, 4, 7, 2)), hidden=True)
+
+
+@slopes(about="length 0")
+def empty_slopes(student, rng):
+    """Which gradients are finite if all queries of a batch item have length 0."""
+    attention, lens = ATTENTION(student, rng), torch.tensor([0, 3])
+    found = gradients(lambda *given: attention(*given, lens), *draw(rng))
+    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
+
+
+test_any_input = Check(
+    "Sizes of one, transposed views and other dtypes work, and no input is modified.",
+    about="views",
+)
+anything = test_any_input.case
+for what, sizes in (
+    ("query", {"n_queries": 1}),
+    ("key", {"n_keys": 1}),
+    ("batch item", {"batch": 1}),
+):
+    anything(f"One {what}.", output(ATTENTION, *inputs(**sizes)), about="single")
+anything(
+    "A single hidden number.",
+    output(built("AdditiveAttention", 4, 3, 1, 0.0), *inputs()),
+    about="single",
+)
+anything(
+    "Sizes of one.",
+    output(built("AdditiveAttention", 1, 1, 1, 0.0), *[drawn(2, 1, 1)] * 3),
+    about="single",
+)
+
+
+@anything(about="single")
+def one_key_works(student, rng):
+    """Whether one key works."""
+    attention, many, one = ATTENTION(student, rng), draw(rng), draw(rng, n_keys=1)
+    return works_too(lambda: attention(*many), lambda: attention(*one))
+
+
+anything("Transposed views.", output(ATTENTION, *map(turned, inputs())))
+anything(
+    "Lengths per query that are a transposed view.",
+    output(ATTENTION, *inputs(), turned(torch.tensor([[6, 3, 4, 1, 2], [2, 1, 5, 6, 3]]))),
+)
+anything(
+    "Lengths and transposed views.",
+    output(ATTENTION, *map(turned, inputs(3)), torch.tensor([4, 2, 5])),
+    hidden=True,
+)
+anything(
+    "Inputs in bfloat16.",
+    output(
+        built("AdditiveAttention", 4, 3, 7, 0.0, dtype=torch.bfloat16),
+        *inputs(dtype=torch.bfloat16),
+        LENS,
+    ),
+    about="dtype",
+    within=(6e-2, 5e-2),
+)
+
+
+@anything(about="dtype")
+def single_precision(student, rng):
+    """Inputs in float32, of which only the shape and the dtype of the output count."""
+    attention = student.AdditiveAttention(4, 3, 7, 0.0)
+    return attention(*draw(rng, dtype=torch.float32)) * 0  # layers may start with any numbers
+
+
+for sentence, lens in (("", LENS), (", where one of the lengths is 0", torch.tensor([0, 3]))):
+    anything(
+        f"Which numbers of the arguments have changed{sentence}.",
+        changed(ATTENTION, *inputs(), lens),
+        about="writes",
+    )
+
+
+test_no_loop = Check("No Python loop runs over batch, queries or keys.")
+
+
+@test_no_loop.case
+def larger(student, rng):
+    """Which numbers of the output for many queries and keys are finite."""
+    return ATTENTION(student, rng)(*draw(rng, n_queries=15, n_keys=16)).isfinite()
+
+
+@test_no_loop.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of batch items, queries or keys."""
 
     def called(**sizes):
-        inputs = draw(rng, **sizes)
-        return lambda: student.AdditiveAttention(*SIZES).to(torch.float64)(*inputs)
+        given = draw(rng, **sizes)
+        return lambda: student.AdditiveAttention(4, 3, 7, 0.0).double()(*given)
 
-    assert_depends(in_float64(called()())[:, 0])
     grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
     assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})
