@@ -5,15 +5,17 @@ is a function of `(student, rng)` that returns what the student's code gives. Th
 the same cases, and so does every known mistake.
 
 What recurs has makers, which return such a function: `output`, `gradient`, `changed`, `refused`,
-`accepted`, `moved`, `parameters`. They take the name of a function of the exercise, or a module
-that is `built`, and its arguments. An argument may be a recipe, a function of the source of random
-inputs, as `drawn(2, 3, 5)` is; tensors are copied for each call. A case may also use `expect` and
-the other functions of `grader.testing`: where they raise, the case is wrong.
+`accepted`, `moved`, `parameters`; `without_gradients` makes one of another. They take the name of a
+function of the exercise, or a module that is `built`, and its arguments. An argument may be a
+recipe, a function of the source of random inputs, as `drawn(2, 3, 5)` is; tensors are copied for
+each call. A case may also use `expect` and the other functions of `grader.testing`: where they
+raise, the case is wrong.
 """
 
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -133,6 +135,7 @@ __all__ = [
     "watched",
     "weights_dropped_together",
     "weights_kept_in_training",
+    "without_gradients",
     "works",
     "works_elsewhere",
     "works_too",
@@ -246,6 +249,23 @@ def changed(target: Target, *args: Any) -> Ask:
     return ask
 
 
+def without_gradients(ask: Ask) -> Ask:
+    """Return a case that asks the same while no gradients are recorded.
+
+    Example::
+
+        test_writes = Check("The argument is not written into.", about="writes")
+        ask = without_gradients(changed("center", drawn(4, 5)))
+        test_writes.case("x after a call without gradients.", ask)
+    """
+
+    def quietly(student: Any, rng: Rng) -> Any:
+        with torch.no_grad():
+            return ask(student, rng)
+
+    return quietly
+
+
 def refused(target: Target, *args: Any, **kwargs: Any) -> Ask:
     """Return a case of the aspect "refusals": a call that must be refused.
 
@@ -276,7 +296,7 @@ def accepted(target: Target, *args: Any, **kwargs: Any) -> Ask:
 
 
 def moved(name: str, *args: Any, x: Any, **kwargs: Any) -> Ask:
-    """Return a case: that a new module works for x, or several inputs, after a move to a device.
+    """Return a case: whether a new module works for x, or several inputs, after a move.
 
     Example::
 
@@ -286,14 +306,16 @@ def moved(name: str, *args: Any, x: Any, **kwargs: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         inputs = [_made(value, rng) for value in (x if isinstance(x, tuple) else (x,))]
-        assert_moves(lambda: getattr(student, name)(*args, **kwargs), *inputs)
-        return often(True)
+        make = functools.partial(getattr(student, name), *args, **kwargs)
+        return works_too(lambda: make()(*inputs), lambda: assert_moves(make, *inputs))
 
     return ask
 
 
-def parameters(name: str, *args: Any, **kwargs: Any) -> Ask:
+def parameters(name: str, *args: Any, layers: Collection[str] = (), **kwargs: Any) -> Ask:
     """Return a case: the names and the shapes of the parameters of a new module.
+
+    With `layers`, those of other layers are called "others", whatever their names are.
 
     Example::
 
@@ -303,7 +325,10 @@ def parameters(name: str, *args: Any, **kwargs: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         found = parameter_shapes(getattr(student, name)(*args, **kwargs))
-        return {each: [*shape] * MANY for each, shape in found.items()}
+        own = {n: s for n, s in found.items() if not layers or n.partition(".")[0] in layers}
+        others = sorted([*shape] for each, shape in found.items() if each not in own)
+        shapes = {each: [*shape] * MANY for each, shape in own.items()}
+        return {**shapes, "others": others} if layers else shapes
 
     return ask
 

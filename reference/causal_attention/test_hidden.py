@@ -1,301 +1,466 @@
-"""Hidden tests of causal attention, which decide the points.
-
-A check of anything but the formula compares the student's answers with each other, so that one
-mistake costs one check.
-"""
+"""The checks of causal attention and their cases."""
 
 import functools
 
 import pytest
 import torch
 
-from grader.testing import (
+from grader.authors import (
+    Check,
     assert_close,
     assert_drawn_anew,
     assert_dropped,
-    assert_dtype,
-    assert_moves,
-    assert_refused_in_both_modes,
-    assert_same,
-    assert_slopes,
-    assert_takes_views,
     assert_vectorised,
     assert_written_by_hand,
+    built,
+    changed,
+    drawn,
+    dropped_weights,
     expect,
-    in_float64,
-    load_parameters,
+    extremes,
+    finite_too,
+    gradient,
     manual_seed,
+    moved,
+    output,
     output_of,
-    parameter_shapes,
+    parameters,
+    refused,
+    seeded,
+    share_of_zeros,
+    turned,
+    without_gradients,
+    works,
+    works_too,
+    works_when_new,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, CONTEXT, D_IN, D_OUT = 2, 5, 6, 7, 4
-NAMES = "W_query", "W_key", "W_value"
-DRAWS, RATE = 200, 0.39  # sentences of which the weights are dropped
+AXES = ("batch item", "token", "feature")
+CLASS = "CausalAttention"
+D_IN, D_OUT, CONTEXT = 3, 6, 7
+LAYERS = ("W_query", "W_key", "W_value")
+BFLOAT16 = torch.bfloat16
+ROUGH = (0.1, 0.1)  # a tolerance for bfloat16
+X = drawn(2, 5, D_IN)
 
 
-def weights_of(rng, *, d_in=D_IN, d_out=D_OUT):
-    """Return random weights of the three layers by name."""
-    return {f"{name}.weight": rng.randn(d_out, d_in) * 0.5 for name in NAMES}
+def attention(*options, sizes=(D_IN, D_OUT, CONTEXT), dropout=0.0, **how):
+    """Return what makes a module whose three layers have random parameters."""
+    return built(CLASS, *sizes, dropout, *options, layers=LAYERS, **how)
 
 
-def same_weights(rng, *, d_in=D_IN, d_out=D_OUT):
-    """Return the same random weights for all layers, so that a swapped layer does not matter."""
-    return dict.fromkeys((f"{name}.weight" for name in NAMES), rng.randn(d_out, d_in) * 0.5)
-
-
-def made(code, state, *, context=None, dropout=0.0, d_in=D_IN, d_out=D_OUT, **options):
-    """Return a module in float64 and evaluation mode, with the parameters `state`.
-
-    Biases that are not in `state` are 0: another check asks whether they should be there.
-    Without `context`, it is one at which the code works.
-    """
-    context = context or working_context(code)
-    module = code.CausalAttention(d_in, d_out, context, dropout, **options)
-    biases = {f"{name}.bias": torch.zeros(d_out) for name in NAMES}
-    return load_parameters(module, {**biases, **state})
-
-
-@functools.lru_cache(maxsize=2)
-def working_context(code):
-    """Return a context length at which the code takes N_TOKENS tokens: N_TOKENS, or CONTEXT.
-
-    Code that needs a full context, or refuses one, fails in the check of the sizes alone.
-    """
-    x = torch.ones(1, N_TOKENS, D_IN)
-    try:
-        output_of(code.CausalAttention(D_IN, D_OUT, N_TOKENS, 0.0), x)
-    except Exception:  # the check itself reports what is wrong
-        return CONTEXT
-    return N_TOKENS
+def with_token(place, times):
+    """Return the recipe of tokens of which one is `times` as large as the others."""
+    factors = torch.ones(5, 1, dtype=torch.float64).index_fill(0, torch.tensor(place % 5), times)
+    return lambda rng: rng.randn(2, 5, D_IN) * factors
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The attention is written by hand, without a torch function that does all of it.
-
-    Guards: the ban on torch's attention, even if other tests fail for other reasons.
-    """
-    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
+    """The attention is written by hand, without a torch function that does all of it."""
+    x = rng.randn(2, 5, D_IN, dtype=torch.float32)
     sizes = D_IN, D_OUT, CONTEXT, 0.0
     assert_written_by_hand(student, lambda: output_of(student.CausalAttention(*sizes), x))
 
 
-@pytest.mark.points(3)
-def test_causal_attention(student, reference, rng):
-    """The output matches the formula."""
-    cases = {(D_IN, D_OUT): (N_TOKENS, 1.0), (3, 8): (N_TOKENS, 1e-6), (5, 6): (2, 1e6)}
-    for (d_in, d_out), (n_tokens, scale) in cases.items():
-        options = {"context": CONTEXT, "d_in": d_in, "d_out": d_out}
-        state = weights_of(rng, d_in=d_in, d_out=d_out)
-        # Large queries or keys and values, but ordinary scores.
-        for name, size in zip(NAMES, (1 / scale, scale, max(scale, 1))):
-            state[f"{name}.weight"] = state[f"{name}.weight"] * size
-        theirs, ours = (made(code, state, **options) for code in (student, reference))
-        x = rng.randn(BATCH, n_tokens, d_in)
-        assert_close(output_of(theirs, x), output_of(ours, x), atol=1e-5 * max(scale, 1))
+test_causal_attention = Check("The output matches the formula.", points=3)
+values = test_causal_attention.case
+values("Fewer tokens than the context is long.", output(attention(), X))
+values(
+    "Fewer output than input features.",
+    output(attention(sizes=(7, 2, 9)), drawn(5, 6, 7, times=0.5)),
+)
+values(
+    "Batch, tokens and features of one size.",
+    output(attention(sizes=(4, 4, 4)), drawn(4, 4, 4)),
+    about="square",
+)
+values("Eight output features.", output(attention(sizes=(4, 8, 6)), drawn(2, 5, 4)), hidden=True)
 
 
-@pytest.mark.points(2)
-def test_gradients(student, reference, rng):
-    """In both modes, gradients reach x and all parameters, and are the slopes of the output."""
-    state = weights_of(rng)
-    theirs, ours = (made(code, state, dropout=RATE) for code in (student, reference))
-    assert_slopes(student, theirs, ours, {"x": rng.randn(BATCH, N_TOKENS, D_IN)}, rng=rng)
+@values(hidden=True)
+def other_scales(student, rng):
+    """Queries and keys of very different sizes, but ordinary scores."""
+    found = []
+    for size in (1e-6, 1e6):
+        module = attention()(student, rng)
+        state = module.state_dict()
+        larger = {"W_query.weight": 1 / size, "W_key.weight": size, "W_value.weight": max(size, 1)}
+        scaled = {name: state[name] * times for name, times in larger.items() if name in state}
+        module.load_state_dict(scaled, strict=False)
+        found.append(module(rng.randn(2, 4, D_IN)) / max(size, 1))
+    return found
 
 
-@pytest.mark.points(1)
-def test_any_size(student, reference, rng):
-    """A batch of any size, 1 to context_length tokens and one output feature work.
-
-    Guards: a token of zeros, whose scores are 0.
-    """
-    state = same_weights(rng)
-    module, longer = (made(student, state, context=context) for context in (CONTEXT, CONTEXT + 3))
-    x = rng.randn(3, CONTEXT, D_IN)
-    output, whole = in_float64(output_of(module, x)), (3, CONTEXT, D_OUT)
-    assert_same(output, output_of(longer, x), "the output for a full context", shape=whole)
-    alone = output_of(module, x[:1])
-    assert_same(alone, output[:1], "the output for a batch of 1", shape=(1, CONTEXT, D_OUT))
-    # A score of 0 is a score like any other.
-    zeros = x.clone()
-    zeros[:, 0] = 0.0
-    finite = in_float64(output_of(module, zeros)).isfinite() | ~output.isfinite()
-    expect(finite.all(), "the output for a text with a token of zeros is not finite")
-    # Whatever the weights are, the mean of two equal values is that value.
-    token = x[:, :1]
-    twice = in_float64(output_of(module, token.repeat(1, 2, 1)))[:, :1]
-    single = output_of(module, token)
-    assert_same(single, twice, "the output for a single token", shape=(3, 1, D_OUT))
-    alone = output_of(module, token[:1])
-    assert_same(alone, twice[:1], "the output for one token alone", shape=(1, 1, D_OUT))
-    growing = made(student, state, context=CONTEXT)
-    output_of(growing, token)
-    after = output_of(growing, x)  # which a mask made for the first call does not fit
-    assert_same(after, output, "the output for a full context after a single token")
-    state_of_one = same_weights(rng, d_out=1)
-    narrow = in_float64(output_of(made(student, state_of_one, d_out=1, context=CONTEXT), x))
-    found = tuple(narrow.shape)
-    expect(found == (3, CONTEXT, 1), f"the output for a d_out of 1 has shape {found}")
-    right = in_float64(output_of(made(reference, state, context=CONTEXT), x))
-    if torch.allclose(output, right, rtol=1e-5, atol=1e-5):  # else other checks tell what is wrong
-        right = output_of(made(reference, state_of_one, d_out=1, context=CONTEXT), x)
-        assert_close(narrow, right, "the output for a d_out of 1")
+test_gradients = Check(
+    "In both modes, gradients reach x and all parameters, and are the slopes of the output.",
+    points=2,
+    about="gradient",
+)
+slopes = test_gradients.case
+slopes("The gradients of the input and of the parameters.", gradient(attention(), X))
+slopes(
+    "The gradients in training mode without dropout.",
+    gradient(attention(training=True), X),
+)
+slopes(
+    "The gradients with biases.",
+    gradient(attention(True, sizes=(4, 5, 6)), drawn(3, 4, 4)),
+    hidden=True,
+)
 
 
-@pytest.mark.points(1)
-def test_future_is_invisible(student, reference, rng):
-    """In both modes, later tokens change no earlier output, whatever the scores are."""
-    # Keys are the negative queries, so a token's score with itself is far below 0.
-    state = weights_of(rng)
-    state["W_key.weight"] = -state["W_query.weight"]
-    module = made(student, state)
-    scales = torch.tensor([1.0, 1e2, 1e3, 1e6], dtype=torch.float64).view(-1, 1, 1)
-    x = rng.randn(4, N_TOKENS, D_IN) * scales
-    changed = x.clone()
-    changed[:, 3:] += rng.randn(4, N_TOKENS - 3, D_IN) * scales * 1e6
+@slopes(tells=False)
+def slopes_with_dropout(student, rng):
+    """In training with dropout, the gradients of x are the slopes, and all layers get one."""
+    module = attention(dropout=0.39, training=True)(student, rng)
+
+    def seeded_output(x):
+        manual_seed(student, 1)
+        return module(x)
+
+    x = rng.randn(2, 4, D_IN).requires_grad_()
+    found = seeded_output(x)
+    if found.isfinite().all():  # else another check says so
+        # Code may compute in float32, so steps are large.
+        how = {"eps": 1e-3, "atol": 1e-3, "rtol": 1e-2, "raise_exception": False}
+        are_slopes = torch.autograd.gradcheck(seeded_output, x, **how)
+        expect(are_slopes, "the gradients are not the slopes of the output")
+    found.sum().backward()
+    reached = {name: each.grad for name, each in module.named_parameters() if name[:2] == "W_"}
+    return {name: grad is not None and bool((grad != 0).any()) for name, grad in reached.items()}
+
+
+test_any_size = Check(
+    "A batch of any size, 1 to context_length tokens and one output feature work.",
+    about="single",
+)
+sizes = test_any_size.case
+sizes(
+    "As many tokens as the context is long.",
+    output(attention(sizes=(5, 4, 6)), drawn(3, 6, 5)),
+    about="values",
+)
+sizes("One token.", output(attention(sizes=(D_IN, 12, CONTEXT)), drawn(2, 1, D_IN)))
+sizes("One sentence.", output(attention(), drawn(1, 5, D_IN)))
+sizes("One sentence of one token.", output(attention(), drawn(1, 1, D_IN)))
+sizes("A single output feature.", output(attention(sizes=(D_IN, 1, CONTEXT)), drawn(3, 5, D_IN)))
+sizes("A context of one token.", output(attention(sizes=(4, 5, 1)), drawn(3, 1, 4)), hidden=True)
+
+
+sizes(
+    "A token of zeros, whose scores are all 0.",
+    output(attention(), with_token(2, 0.0)),
+    about="extreme scores",
+)
+
+
+for sentence, one, other in (
+    ("Whether fewer tokens work than the context is long.", CONTEXT, CONTEXT - 1),
+    ("Whether as many tokens work as the context is long.", CONTEXT - 1, CONTEXT),
+):
+
+    def works_with(student, rng, one=one, other=other):
+        module, x = attention()(student, rng), rng.randn(2, CONTEXT, D_IN)
+        return works_too(lambda: module(x[:, :one]), lambda: module(x[:, :other]))
+
+    sizes(sentence, works_with, about="values")
+
+
+@sizes(hidden=True)
+def growing(student, rng):
+    """More tokens after a call with a single one, which a mask of that call does not fit."""
+    module, x = attention()(student, rng), rng.randn(3, CONTEXT, D_IN)
+    return [module(x[:, :n]) for n in (1, 4, CONTEXT, 2)]
+
+
+test_future_is_invisible = Check(
+    "In both modes, later tokens change no earlier output, whatever the scores are.",
+    about="extreme scores",
+)
+future = test_future_is_invisible.case
+future("Inputs of a hundred.", output(attention(), drawn(2, 5, D_IN, times=100.0)))
+
+
+future(
+    "A last token a thousand times as large as the others.",
+    output(attention(), with_token(-1, 1e3)),
+)
+
+
+@future
+def finite_before_huge_tokens(student, rng):
+    """Which outputs are finite before two opposite tokens, a million times as large."""
+    module, x = attention()(student, rng), rng.randn(2, 5, D_IN)
+    ordinary = module(x)
+    x[:, 3] *= 1e6
+    x[:, 4] = -x[:, 3]
+    return finite_too(ordinary, module(x))
+
+
+@future
+def far_below_zero(student, rng):
+    """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
+    module = attention()(student, rng)
+    W_query = rng.randn(D_OUT, D_IN)
+    module.load_state_dict({"W_query.weight": W_query, "W_key.weight": -W_query}, strict=False)
+    scales = torch.tensor([1e2, 1e4, 1e6], dtype=torch.float64).view(3, 1, 1)
+    return module(rng.randn(3, 4, D_IN) * scales) / scales
+
+
+@future
+def unchanged_before(student, rng):
+    """Which outputs stay as they are, in evaluation and in training, if the last token changes."""
+    x, found = rng.randn(2, 5, D_IN), []
+    after = x.clone()
+    after[:, 4] += 1.0
     for training in (False, True):
-        module.train(training)
-        before, after = (in_float64(output_of_seeded(student, module, z)) for z in (x, changed))
-        finite = before[:, :3].isfinite().all()
-        expect(finite, "for an x of scale 1 to 1e6 the output is not finite")
-        what, shape = "the output for the tokens before the change", (4, 3, D_OUT)
-        assert_same(after[:, :3], before[:, :3], what, shape=shape)
-        depends = training or (after != before).any()
-        expect(depends, "the output does not depend on x")
-    # Whoever computes other scores has lost points for that already.
-    state = weights_of(rng)
-    huge = {**state, **{f"{name}.weight": rng.randn(D_OUT, D_IN) * 1e6 for name in NAMES[:2]}}
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    output, right = (output_of(made(code, state), x) for code in (student, reference))
-    same_shape = in_float64(output).shape == right.shape
-    if same_shape and torch.allclose(output.double(), right, rtol=1e-6, atol=1e-5):
-        output, right = (output_of(made(code, huge), x) for code in (student, reference))
-        assert_close(output, right, "the output for scores of 1e12")
+        module = attention(dropout=0.2, training=training)(student, rng)
+        pair = []
+        for each in (x, after):
+            with seeded(student, 1):
+                pair.append(module(each)[:, :4])
+        found.append((pair[0] - pair[1]).abs() < 1e-6)
+    return found
 
 
-def output_of_seeded(student, module, x):
-    """Return the output, with the same weights dropped in each call."""
-    manual_seed(student, 1)
-    return output_of(module, x)
+@future(hidden=True)
+def huge_scores(student, rng):
+    """Scores of 1e12, in a module of other sizes."""
+    module = attention(sizes=(7, 4, 6))(student, rng)
+    huge = {f"{name}.weight": rng.randn(4, 7) * 1e6 for name in LAYERS[:2]}
+    module.load_state_dict(huge, strict=False)
+    return module(rng.randn(2, 5, 7))
 
 
-@pytest.mark.points(1)
-def test_parts(student, rng):
-    """The only parameters are those of three linear layers; qkv_bias switches their biases on."""
-    state = weights_of(rng, d_in=D_IN + 1)
-    biases = {f"{name}.bias": rng.randn(D_OUT) for name in NAMES}
-    for options, wanted in (({}, state), ({"qkv_bias": True}, {**state, **biases})):
-        module = student.CausalAttention(D_IN + 1, D_OUT, CONTEXT, 0.0, **options)
-        found = parameter_shapes(module)
-        shapes = {name: tuple(value.shape) for name, value in wanted.items()}
-        given = "with qkv_bias=True" if options else "without qkv_bias"
-        expect(found == shapes, f"{given}, the parameters are {found}, not {shapes}")
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    module, new = made(student, weights_of(rng)), weights_of(rng)
-    output_of(module, x)  # what is kept of the old weights must not count later
-    again = output_of(load_parameters(module, new), x)
-    assert_same(again, output_of(made(student, new), x), "the output with new weights")
-    # A bias does the same as the weights of a feature that is always 1.
-    biased = made(student, {**state, **biases}, d_in=D_IN + 1, qkv_bias=True)
-    x = rng.randn(BATCH, N_TOKENS, D_IN + 1)
-    x[..., -1] = 0
-    output = output_of(biased, x)
-    for name in NAMES:
-        state[f"{name}.weight"][:, -1] = biases[f"{name}.bias"]
-    x[..., -1] = 1
-    assert_same(output, output_of(made(student, state, d_in=D_IN + 1), x), "the output with biases")
+test_parts = Check(
+    "The only parameters are those of three linear layers; qkv_bias switches their biases on.",
+    about="layers",
+)
+parts = test_parts.case
+parts("The shapes of the parameters.", parameters(CLASS, D_IN, D_OUT, CONTEXT, 0.0, layers=LAYERS))
+parts(
+    "The shapes of the parameters with biases.",
+    parameters(CLASS, D_IN, D_OUT, CONTEXT, 0.0, True, layers=LAYERS),
+)
+parts("Layers with biases.", output(attention(True), X), about="options")
+parts(
+    "Layers with biases, of other sizes.",
+    output(attention(sizes=(4, 5, 6), qkv_bias=True), drawn(2, 4, 4)),
+    about="options",
+    hidden=True,
+)
 
 
-@pytest.mark.points(2)
-def test_dropout(student, rng):
-    """In training, each weight is dropped on its own at the rate; the rest are scaled up."""
-    d_out = 9
-    state = same_weights(rng, d_out=d_out)
-    x = rng.randn(1, N_TOKENS, D_IN).repeat(DRAWS, 1, 1) * 0.3
-    # The values are independent vectors (5 of size 9), so an output determines the weights.
-    inverse = torch.linalg.pinv(x[0] @ state["W_value.weight"].T)
-    plain, output, nothing = (
-        in_float64(output_of(made(student, state, dropout=rate, d_out=d_out).train(), x[:draws]))
-        for rate, draws in ((0.0, 2), (RATE, DRAWS), (1.0, 1))
+@parts(about="values")
+def other_weights(student, rng):
+    """The output without gradients, after a call with other weights."""
+    module, x = attention()(student, rng), rng.randn(2, 5, D_IN)
+    state = {n: each for n, each in module.state_dict().items() if n.partition(".")[0] in LAYERS}
+    with torch.no_grad():
+        module(x)
+        module.load_state_dict({name: -each for name, each in state.items()}, strict=False)
+        return module(x)
+
+
+test_dropout = Check(
+    "In training, each weight is dropped on its own at the rate; the rest are scaled up.",
+    points=2,
+    about="training",
+)
+dropping = test_dropout.case
+dropping("Training mode without dropout.", output(attention(training=True), X))
+dropping("Training mode at rate 1.", output(attention(dropout=1.0, training=True), X), tells=False)
+
+
+@dropping
+def weights_dropped(student, rng):
+    """Which weights of two sentences are dropped together, over 40 draws."""
+    module = attention(dropout=0.5, training=True)(student, rng)
+    x = rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
+    v = x @ module.state_dict()["W_value.weight"].T
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)])
+    return dropped_weights(outputs, v, torch.ones(3, 3).tril().bool())
+
+
+@dropping
+def share_dropped(student, rng):
+    """How often the value of a first token is dropped at a rate of 0.3."""
+    module = attention(dropout=0.3, training=True)(student, rng)
+    return share_of_zeros(student, lambda copies: module(copies)[:, 0], rng.randn(1, 2, D_IN))
+
+
+@dropping
+def share_of_single_tokens(student, rng):
+    """How often the value of a token alone is dropped at a rate of 0.3."""
+    module = attention(dropout=0.3, training=True)(student, rng)
+    return share_of_zeros(student, module, rng.randn(1, 1, D_IN))
+
+
+def largest_and_smallest(student, rng, rate, tokens):
+    """Return the extremes of the outputs of one sentence in training, over many draws."""
+    module = attention(dropout=rate, training=True)(student, rng)
+    return extremes(student, module, rng.randn(1, tokens, D_IN), two_keys=module)
+
+
+for rate, tokens in ((0.5, 4), (0.3, 3)):
+    ask = functools.partial(largest_and_smallest, rate=rate, tokens=tokens)
+    dropping(f"Training mode with a dropout of {rate}.", ask, decides=False)
+
+
+def weights_in_training(student, rng, rate=0.39):
+    """Return weights without dropout and with it in 200 sentences, computed from the outputs."""
+    x = rng.randn(1, 3, D_IN).repeat(200, 1, 1) * 0.3  # no more tokens than features
+    plain, module = (attention(dropout=p)(student, rng) for p in (0.0, rate))
+    output_of(module, x)  # a call in evaluation mode ends nothing
+    inverse = torch.linalg.pinv(x[0] @ module.state_dict()["W_value.weight"].T)
+    return (output_of(each.train(), x) @ inverse for each in (plain, module))
+
+
+@dropping
+def single_token_kept(student, rng):
+    """The largest and smallest outputs of a token alone in training with a dropout of 0.3."""
+    return extremes(
+        student, attention(dropout=0.3, training=True)(student, rng), rng.randn(1, 1, D_IN)
     )
-    expect(output.isfinite().all(), "the output in training is not finite")
-    weights, seen = plain[0] @ inverse, output @ inverse
+
+
+@dropping(tells=False, hidden=True)
+def each_on_its_own(student, rng):
+    """Whether each weight is dropped on its own or scaled up, and others in the next call."""
+    weights, seen = weights_in_training(student, rng)
     dropped = seen.abs() < weights.abs() / 2
-    expected = (weights / (1 - RATE)).masked_fill(dropped, 0.0)
-    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
-    assert_dropped(dropped[:, weights.abs() > 1e-3], RATE, "weights")
-    assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1")
-    module = made(student, state, dropout=RATE, d_out=d_out)
-    output_of(module, x[:1])  # a call in eval mode ends nothing
-    assert_drawn_anew(module.train(), x)
-    full = 1 if working_context(student) == N_TOKENS else CONTEXT
-    module = made(student, state, dropout=RATE, d_out=d_out, context=full).train()
-    alone = in_float64(output_of(module, x[:, :1])).flatten()
-    expect(alone.numel() == DRAWS * d_out, "the output for a single token has another size")
-    lost = alone.view(DRAWS, d_out).abs().amax(-1, keepdim=True) == 0
-    assert_dropped(lost, RATE, "weights of a single token")
+    assert_close(seen, (weights / (1 - 0.39)).masked_fill(dropped, 0.0), "the weights", atol=1e-4)
+    assert_dropped(dropped[:, weights[0].abs() > 1e-3], 0.39, "weights")
+    assert_drawn_anew(attention(dropout=0.5, training=True)(student, rng), rng.randn(20, 5, D_IN))
 
 
-@pytest.mark.points(1)
-def test_nothing_dropped_in_eval_mode(student, rng):
-    """In eval mode nothing is dropped, whatever the rate is."""
-    state = weights_of(rng)
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    without = output_of(made(student, state), x)
-    for rate in (0.5, 1.0):
-        module = made(student, state, dropout=rate)
-        assert_same(output_of(module, x), without, "the output in eval mode")
-        output_of(module.train(), x)
-        assert_same(output_of(module.eval(), x), without, "the output in eval mode after training")
+test_nothing_dropped_in_eval_mode = Check(
+    "In eval mode nothing is dropped, whatever the rate is.", about="options"
+)
+evaluation = test_nothing_dropped_in_eval_mode.case
 
 
-@pytest.mark.points(1)
-def test_argument(student, rng):
-    """x may be a transposed view, and is not modified."""
-    assert_takes_views(student, made(student, weights_of(rng)), rng.randn(BATCH, N_TOKENS, D_IN))
+@evaluation
+def dropout_in_evaluation(student, rng):
+    """Evaluation mode with a dropout rate of a half, and with a rate of 1."""
+    module = attention(dropout=0.5)(student, rng)
+    found = extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
+    return found | {"rate 1": attention(dropout=1.0)(student, rng)(rng.randn(2, 5, D_IN))}
 
 
-@pytest.mark.points(1)
-def test_moves(student, rng):
-    """`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16."""
-    sizes = D_IN, D_OUT, working_context(student), 0.5
-    make = functools.partial(student.CausalAttention, *sizes)
-    assert_moves(make, rng.randn(BATCH, N_TOKENS, D_IN).float())
-    state = weights_of(rng)
-    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
-    module, narrow = made(student, state), x.to(torch.bfloat16)
-    wide = output_of(module, x)
-    shown = "after module.to(torch.bfloat16), the output for an x in bfloat16"
-    output = output_of(module.to(torch.bfloat16), narrow)
-    assert_dtype(output, torch.bfloat16, shown)
-    assert_close(output.double(), wide, "the output in bfloat16", rtol=0.1, atol=0.1)
-    module = made(student, state, dropout=0.5).to(torch.bfloat16).train()
-    assert_dtype(output_of(module, narrow), torch.bfloat16, f"{shown} in training mode")
+@evaluation(hidden=True)
+def after_training(student, rng):
+    """Evaluation mode after a call in training mode."""
+    module, x = attention(sizes=(4, 5, 6), dropout=0.5)(student, rng), rng.randn(3, 4, 4)
+    module.train()(x)
+    return module.eval()(x)
 
 
-@pytest.mark.points(1)
-def test_too_many_tokens(student, rng):
-    """More tokens than context_length are refused, in both modes."""
-    x = rng.randn(BATCH, 2 * N_TOKENS + 2, D_IN, dtype=torch.float32)
-    context = working_context(student)
-    output_of(student.CausalAttention(D_IN, D_OUT, context, 0.0), x[:, :N_TOKENS].clone())
-    for longest in (context, 1):
-        module = student.CausalAttention(D_IN, D_OUT, longest, 0.0)
-        for n_tokens in {longest + 1, 2 * longest}:
-            shown = f"CausalAttention({D_IN}, {D_OUT}, {longest}, 0.0)(x) with {n_tokens} tokens"
-            assert_refused_in_both_modes(student, module, x[:, :n_tokens], shown)
+test_argument = Check("x may be a transposed view, and is not modified.", about="views")
+views = test_argument.case
+views("x is a transposed view.", output(attention(), turned(X, 0, 1)))
+views("The last axes of x are swapped.", output(attention(), turned(X)), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_no_python_loops(student, reference, rng):
-    """No Python loop runs over batch or tokens, nor over the places of the mask."""
+@views
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = attention()(student, rng), rng.randn(5, 2, D_IN).transpose(0, 1)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))
 
-    def called(batch=2, n_tokens=3):
-        x, state = rng.randn(batch, n_tokens, D_IN), weights_of(rng)
-        return lambda code: output_of(made(code, state, context=n_tokens + 1), x)
+
+for sentence, ask in (
+    ("evaluation mode", changed(attention(), X)),
+    ("training mode", changed(attention(training=True), X)),
+    ("evaluation mode, without gradients", without_gradients(changed(attention(), X))),
+):
+    views(f"Which numbers of x are others after a call in {sentence}.", ask, about="writes")
+
+
+test_moves = Check(
+    "`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16.",
+    about="dtype",
+)
+moves = test_moves.case
+moves(
+    "A move of a new module to another device.",
+    moved(CLASS, D_IN, D_OUT, CONTEXT, 0.5, x=drawn(2, 5, D_IN, dtype=torch.float32)),
+    about="devices",
+)
+moves(
+    "A module and an input in float32.",
+    output(attention(dtype=torch.float32), drawn(2, 5, D_IN, dtype=torch.float32)),
+)
+moves(
+    "A module and an input in bfloat16.",
+    output(attention(dtype=BFLOAT16), drawn(2, 5, D_IN, dtype=BFLOAT16)),
+    within=ROUGH,
+)
+
+
+@moves(hidden=True)
+def half_precision_in_training(student, rng):
+    """The dtype in training mode with dropout, for a module and an input in bfloat16."""
+    module = attention(dropout=0.5, dtype=BFLOAT16, training=True)(student, rng)
+    return module(rng.randn(2, 4, D_IN, dtype=BFLOAT16)) * 0
+
+
+@moves
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    make = functools.partial(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0)
+    return works_when_new(attention()(student, rng), make, rng.randn(2, 5, D_IN))
+
+
+@moves(within=ROUGH)
+def converted_after_a_call(student, rng):
+    """A module that was converted to bfloat16 after a call in float64."""
+    module, x = attention()(student, rng), rng.randn(2, 5, D_IN)
+    module(x)
+    return module.to(BFLOAT16)(x.bfloat16())
+
+
+test_too_many_tokens = Check(
+    "More tokens than context_length are refused, in both modes.", about="refusals"
+)
+misuses = test_too_many_tokens.case
+misuses("One token more than the context is long.", refused(attention(), drawn(2, 8, D_IN)))
+misuses(
+    "One token more than the context is long, in training mode.",
+    refused(attention(training=True), drawn(2, 8, D_IN)),
+)
+for with_, training in (("", False), (", in training mode", True)):
+    one = attention(sizes=(D_IN, D_OUT, 1), training=training)
+    misuses(f"Two tokens with a context of one{with_}.", refused(one, drawn(2, 2, D_IN)))
+misuses(
+    "Twice as many tokens as the context is long.",
+    refused(attention(sizes=(4, 5, 6)), drawn(3, 12, 4)),
+    hidden=True,
+)
+
+
+test_no_python_loops = Check(
+    "No Python loop runs over batch or tokens, nor over the places of the mask."
+)
+
+
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of sentences or tokens."""
+
+    def called(batch=2, n_tokens=3, more=0):
+        x, module = (
+            rng.randn(batch, n_tokens, D_IN),
+            attention(sizes=(D_IN, D_OUT, n_tokens + more)),
+        )
+        return lambda: output_of(module(student, rng), x)
+
+    if not works(called()):  # a full context is refused, as another check will say
+        called = functools.partial(called, more=1)
 
     grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}
-    assert_vectorised(student, called, grown, reference)
+    assert_vectorised(student, called, grown)
