@@ -1,273 +1,305 @@
-"""Hidden tests of self-attention, which decide the points.
-
-One mistake should cost one check. So a check accepts two answers: the right one, and the one that
-follows from what the student's other functions give.
-"""
+"""The checks of self-attention and their cases."""
 
 import contextlib
 import functools
 
 import pytest
 import torch
-from torch import Tensor
 
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_dtype,
-    assert_right_or_own,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_vectorised,
     assert_written_by_hand,
+    changed,
+    drawn,
     expect,
-    in_float64,
+    gradient,
+    often,
+    output,
+    turned,
     watched,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, N_QUERIES, N_KEYS, D = 2, 5, 3, 6, 4
+AXES = ("batch item", "query", "column")
+N, D, Q, K = 5, 4, 3, 6  # tokens, features, queries, keys
+LOOPS = Aspect("loops", "what `scores_by_loops` returns")
+PRODUCT = Aspect("product", "what `scores_by_product` returns")
+NORMALISE = Aspect("normalise", "what `normalise` returns")
+NAIVE = Aspect("naive", "what `softmax_naive` returns")
+STABLE = Aspect("stable", "what `softmax_stable` returns")
 ON_TOKENS = ("scores_by_product", "context_vectors")
 ON_SCORES = ("normalise", "softmax_naive", "softmax_stable")
-VECTORISED = (*ON_TOKENS, *ON_SCORES)
-EVERY = ("scores_by_loops", *VECTORISED)
+EVERY = ("scores_by_loops", *ON_TOKENS, *ON_SCORES)
 
 
-def argument_of(rng, name, *leading, n_tokens=N_TOKENS, d=D, n_queries=N_QUERIES, n_keys=N_KEYS):
-    """Return random tokens or scores for the function `name`.
-
-    Those of `normalise` are positive but for a few, so that no sum is near 0.
-    """
-    if name not in ON_SCORES:
-        return rng.randn(*leading, n_tokens, d) * 0.7
-    scores = rng.randn(*leading, n_queries, n_keys)
-    return scores if name != "normalise" else scores * 0.1 + 1
+def tokens(*leading, n=N, d=D, dtype=torch.float64):
+    """Return the recipe of tokens."""
+    return drawn(*leading, n, d, dtype=dtype, times=0.7)
 
 
-def shifted(scores):
-    """Return the scores less the largest of each row."""
-    return scores - scores.amax(dim=-1, keepdim=True)
+def table(*leading, q=Q, k=K, dtype=torch.float64):
+    """Return the recipe of scores, of which no row sums to about 0."""
+    return lambda rng: (drawn(*leading, q, k)(rng) * 0.3 + 1).to(dtype)
 
 
-def product_of(student, inputs):
-    """Return the context vectors that follow from the student's other functions."""
-    return assert_depends(student.softmax_stable(student.scores_by_product(inputs)) @ inputs)
+def argument(name, *leading, **options):
+    """Return the recipe of what the function `name` takes."""
+    return (table if name in ON_SCORES else tokens)(*leading, **options)
 
 
-def assert_own_softmax(student, *calls):
-    """Raise `Mismatch` if one of torch's softmaxes runs; other failures are reported elsewhere."""
-    for call in calls:
-        with contextlib.suppress(Exception), watched(student) as seen:
-            call()
-        found = [name for name in seen.counts if "softmax" in name or "logsumexp" in name]
-        expect(
-            not found, f"{', '.join(found[:1])} does the work that this exercise asks you to write"
-        )
+def whole(size=1.0, rows=0.0):
+    """Return the recipe of scores that are whole numbers, which are exact in every dtype."""
+    return lambda rng: rng.permutation(18).view(3, 6).double() * size + rows
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The softmax is written by hand, without a torch function that does all of it.
-
-    Guards: the rule itself, whatever other checks see of a forbidden call.
-    """
-    calls = [functools.partial(getattr(student, name), argument_of(rng, name)) for name in EVERY]
+    """The softmax is written by hand, without a torch function that does all of it."""
+    calls = [functools.partial(getattr(student, name), argument(name)(rng)) for name in EVERY]
     assert_written_by_hand(student, *calls)
-    assert_own_softmax(student, *calls)
+    for call in calls:
+        with contextlib.suppress(Exception), watched(student) as seen:
+            call()
+        found = [name for name in seen.counts if "softmax" in name or "logsumexp" in name]
+        says = f"{', '.join(found[:1])} does the work that this exercise asks you to write"
+        expect(not found, says)
 
 
-@pytest.mark.points(1)
-def test_scores_by_loops(student, reference, rng):
-    """scores_by_loops gives the dot products of all pairs, in loops over the tokens."""
-    for n_tokens, d in ((5, 4), (3, 7), (4, 4)):
-        inputs = rng.randn(n_tokens, d)
-        scores = student.scores_by_loops(inputs)
-        assert_close(in_float64(scores), reference.scores_by_loops(inputs), "the scores")
-    few, many = (operations(student, rng.randn(n, D)) for n in (2, 6))
+test_scores_by_loops = Check(
+    "scores_by_loops gives the dot products of all pairs, in loops over the tokens.", about=LOOPS
+)
+test_scores_by_product = Check(
+    "scores_by_product gives the dot products of all pairs of tokens.", about=PRODUCT
+)
+for case, name in (
+    (test_scores_by_loops.case, "scores_by_loops"),
+    (test_scores_by_product.case, "scores_by_product"),
+):
+    case(f"Five tokens, {name}.", output(name, tokens()))
+    case(f"More features, {name}.", output(name, tokens(n=4, d=7)))
+    case(f"As many tokens as features, {name}.", output(name, tokens(n=4)))
+    case(f"Three tokens of six features, {name}.", output(name, drawn(3, 6)), hidden=True)
+
+
+@test_scores_by_loops.case
+def one_at_a_time(student, rng):
+    """Whether more operations run for more tokens."""
+    counts = []
+    for n_tokens in (2, 6):
+        with watched(student, kernels=False) as seen:
+            student.scores_by_loops(rng.randn(n_tokens, D))
+        counts.append(seen.operations)
     # Loops over plain numbers are not counted; they have cut the graph, which another check asks.
     cut = not student.scores_by_loops(rng.randn(3, D).requires_grad_()).requires_grad
-    expect(many > few or cut, "the scores are not computed one at a time in loops over the tokens")
+    return often(counts[1] > counts[0] or cut)
 
 
-def operations(student, inputs):
-    """Return how many operations scores_by_loops takes."""
-    with watched(student, kernels=False) as seen:
-        student.scores_by_loops(inputs)
-    return seen.operations
+test_normalise = Check(
+    "normalise divides each score by the sum of its row, whatever the signs are.", about=NORMALISE
+)
+sums = test_normalise.case
 
 
-@pytest.mark.points(1)
-def test_scores_by_product(student, reference, rng):
-    """scores_by_product gives the dot products of all pairs of tokens."""
-    for n_tokens, d in ((5, 4), (3, 7), (4, 4)):
-        inputs = rng.randn(n_tokens, d)
-        scores = student.scores_by_product(inputs)
-        assert_close(in_float64(scores), reference.scores_by_product(inputs), "the scores")
+def with_sums(*sums, size=1.0):
+    """Return the recipe of a table whose rows have these sums, times a size."""
+
+    def make(rng):
+        scores = rng.randn(len(sums), K)
+        right = torch.tensor(sums, dtype=torch.float64).view(-1, 1)
+        return (scores + (right - scores.sum(-1, keepdim=True)) / K) * size
+
+    return make
 
 
-@pytest.mark.points(1)
-def test_normalise(student, reference, rng):
-    """normalise divides each score by the sum of its row, whatever the signs are."""
-    for (n_queries, n_keys), scale in {(3, 6): 1.0, (7, 4): 1e4, (5, 5): 1e-4}.items():
-        # Each row has its own sum, some negative.
-        scores = rng.randn(n_queries, n_keys)
-        sums = torch.tensor([-3, 1, 2, -2, 4, 0.5, -1], dtype=torch.float64)[:n_queries, None]
-        scores = scores + (sums - scores.sum(-1, keepdim=True)) / n_keys
-        weights = in_float64(student.normalise(scores * scale))
-        assert_close(weights, reference.normalise(scores), "the weights", rtol=1e-5)
+sums("Positive scores.", output("normalise", table()))
+sums("Scores of both signs.", output("normalise", with_sums(3.0, 3.0, 3.0, 3.0)))
+sums("As many queries as keys.", output("normalise", table(q=4, k=4)))
+sums("Scores of a millionth.", output("normalise", lambda rng: table()(rng) * 1e-6))
+sums("Rows of negative sums.", output("normalise", with_sums(-3.0, 1.0, -0.5)), hidden=True)
+sums("Large scores.", output("normalise", with_sums(2.0, -2.0, 4.0, -1.0, size=1e4)), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_softmax(student, reference, rng):
-    """softmax_naive and softmax_stable give the softmax of each row."""
-    for (n_queries, n_keys), scale in {(3, 6): 1, (7, 4): 2, (5, 5): 10}.items():
-        scores = rng.randn(n_queries, n_keys) * scale
-        right = reference.softmax_naive(scores)
-        assert_right_or_own(
-            student.softmax_naive(scores),
-            right,
-            lambda scores=scores: assert_depends(student.normalise(scores.exp())),
-            "what `softmax_naive` returns",
+test_softmax = Check("softmax_naive and softmax_stable give the softmax of each row.")
+for name, about in (("softmax_naive", NAIVE), ("softmax_stable", STABLE)):
+    for sentence, scores in (
+        ("Ordinary scores", drawn(Q, K)),
+        ("As many queries as keys", drawn(4, 4)),
+        ("Scores of tens", drawn(7, 4, times=10)),
+    ):
+        ask = output(name, scores)
+        test_softmax.case(f"{sentence}, {name}.", ask, about=about, hidden="tens" in sentence)
+
+
+test_context_vectors = Check("context_vectors gives the softmax of the scores times the inputs.")
+context = test_context_vectors.case
+context("Five tokens.", output("context_vectors", tokens()))
+context("Three tokens of seven features.", output("context_vectors", tokens(n=3, d=7)))
+context("As many tokens as features.", output("context_vectors", tokens(n=4)), about="square")
+context("Six tokens of two features.", output("context_vectors", tokens(n=6, d=2)), hidden=True)
+
+
+test_large_scores = Check(
+    "softmax_stable and context_vectors are right for scores of any size, row by row.",
+    about="extreme scores",
+)
+extreme = test_large_scores.case
+FAR = torch.tensor([[1e4], [0.0], [-1e4]], dtype=torch.float64)
+THOUSANDS = torch.tensor([[0.0], [1e3], [2e3]], dtype=torch.float64)
+for sentence, scores in (
+    ("Scores of ten thousand.", drawn(4, K, times=1e4)),
+    ("Whole numbers around ten thousand.", whole(rows=1e4)),
+    ("Whole numbers around minus ten thousand.", whole(rows=-1e4)),
+    ("Rows that lie a thousand apart.", whole(rows=THOUSANDS)),
+    ("Scores of a hundred million.", whole(1e7)),
+):
+    extreme(sentence, output("softmax_stable", scores))
+extreme("Rows ten thousand apart.", output("softmax_stable", whole(rows=FAR)), hidden=True)
+extreme("Scores down to -1e5.", output("softmax_stable", whole(-1e4)), hidden=True)
+extreme(
+    "Equal scores of a hundred million in float32.",
+    output("softmax_stable", torch.full((3, K), 1e8)),
+    tells=False,  # a logarithm of the sum loses it, be it torch's or one's own
+)
+LEVELS = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(24, 1)
+LADDER = torch.tensor([0.0, 1, -1, 0.5, -0.5], dtype=torch.float64)
+STEPS = 200.0 * torch.arange(24, dtype=torch.float64).view(24, 1)
+
+
+@extreme
+def too_large(student, rng):
+    """Which rows get finite weights from `softmax_stable` at scores from 20 to 20,000."""
+    return student.softmax_stable(rng.randn(24, K) + LEVELS)[:, 0].isfinite()
+
+
+@extreme
+def apart(student, rng):
+    """Which rows get finite weights from `softmax_stable` if each lies 200 above the last."""
+    return student.softmax_stable(rng.randn(24, K) + STEPS)[:, 0].isfinite()
+
+
+@extreme
+def spread(student, rng):
+    """Which weights from `softmax_stable` are finite as the scores in a row spread."""
+    return student.softmax_stable(LEVELS * LADDER).isfinite()
+
+
+def hundreds(rng):
+    """Return tokens of a few hundred, whose scores are exact."""
+    return (rng.permutation(20).view(5, 4).double() - 9) * 30
+
+
+extreme("The context vectors of inputs of a few hundred.", output("context_vectors", hundreds))
+
+
+@extreme
+def finite_context(student, rng):
+    """Which context vectors are finite for inputs of a few hundred."""
+    return student.context_vectors(hundreds(rng)).isfinite()
+
+
+test_any_size = Check(
+    "There may be any leading axes, and one token, query, key or feature.", about="leading axes"
+)
+sizes = test_any_size.case
+for name in (*ON_TOKENS, *ON_SCORES):
+    sizes(f"One leading axis for `{name}`.", output(name, argument(name, 2)))
+    sizes(f"Two leading axes for `{name}`.", output(name, argument(name, 2, 3)))
+    sizes(f"Seven and two items for `{name}`.", output(name, argument(name, 7, 2)), hidden=True)
+    sizes(f"One batch item for `{name}`.", output(name, argument(name, 1)), about="single")
+for name in ON_TOKENS:
+    sizes(f"As many items as tokens for `{name}`.", output(name, tokens(4, n=4)))
+for name, options in (
+    *((name, {"n": 1, "d": 12}) for name in ("scores_by_loops", *ON_TOKENS)),
+    *((name, {"n": 12, "d": 1}) for name in ("scores_by_loops", *ON_TOKENS)),
+    *((name, {"q": 1, "k": 12}) for name in ON_SCORES),
+    *((name, {"q": 12, "k": 1}) for name in ON_SCORES),
+):
+    shown = " and ".join(f"{size} {axis}" for axis, size in options.items())
+    sizes(
+        f"Sizes of {shown} for `{name}`.", output(name, argument(name, **options)), about="single"
+    )
+    if name != "scores_by_loops":
+        ask = output(name, argument(name, 3, **options))
+        sizes(f"Sizes of {shown} in three items for `{name}`.", ask, about="single")
+
+
+test_gradients = Check(
+    "Gradients reach the argument of every function, and are the slopes of what it returns.",
+    about="gradient",
+)
+for name in EVERY:
+    slopes = test_gradients.case
+    slopes(f"The gradient of the argument of `{name}`.", gradient(name, argument(name)))
+    if name != "scores_by_loops":
+        ask = gradient(name, argument(name, 2))
+        slopes(f"The gradient with a leading axis of `{name}`.", ask, hidden=True)
+
+
+test_argument = Check(
+    "The argument may be a view and of any dtype, is not modified, and decides the dtype.",
+    about="dtype",
+)
+given = test_argument.case
+for name in EVERY:
+    x = argument(name)
+    given(f"A transposed view for `{name}`.", output(name, turned(x)), about="views")
+    given(f"Others after a call of `{name}`.", changed(name, x), about="writes")
+    for dtype in (torch.float32, torch.bfloat16):
+        ask = output(name, argument(name, dtype=dtype))
+        given(f"{dtype} for `{name}`.".replace("torch.", ""), ask, within=(0.05, 0.05))
+    if name == "scores_by_loops":
+        continue
+    swapped = output(name, turned(argument(name, 3, 2), 0, 1))
+    given(f"Leading axes swapped for `{name}`.", swapped, about="views", hidden=True)
+    given(f"Others of a batch after `{name}`.", changed(name, argument(name, 2)), about="writes")
+for name in ON_SCORES:
+    given(
+        f"Others of large scores after `{name}`.",
+        changed(name, lambda rng: table()(rng) * 200),
+        about="writes",
+    )
+
+
+@given
+def kept_dtypes(student, rng):
+    """Whether each function keeps float64 and bfloat16."""
+    kept = (torch.float64, torch.bfloat16)
+    return {
+        name: often(
+            *(getattr(student, name)(argument(name, dtype=d)(rng)).dtype == d for d in kept)
         )
-        assert_right_or_own(
-            student.softmax_stable(scores),
-            right,
-            lambda scores=scores: assert_depends(student.softmax_naive(shifted(scores))),
-            "what `softmax_stable` returns",
-        )
+        for name in EVERY
+    }
 
 
-@pytest.mark.points(1)
-def test_context_vectors(student, reference, rng):
-    """context_vectors gives the softmax of the scores times the inputs."""
-    for n_tokens, d in ((5, 4), (3, 7), (4, 4)):
-        inputs = rng.randn(n_tokens, d) * 0.7
-        assert_right_or_own(
-            student.context_vectors(inputs),
-            reference.context_vectors(inputs),
-            lambda inputs=inputs: product_of(student, inputs),
-            "the context vectors",
-        )
+@given
+def exact(student, rng):
+    """Which scores are those of float64, to twelve digits."""
+    inputs = tokens()(rng)
+    found = student.scores_by_loops(inputs), student.scores_by_product(inputs)
+    return [(each - inputs @ inputs.mT).abs() < 1e-12 for each in found]
 
 
-@pytest.mark.points(1)
-def test_large_scores(student, reference, rng):
-    """softmax_stable and context_vectors are right for scores of any size, row by row."""
-    # Whole numbers, so that scores are exact in every floating type.
-    scores = rng.permutation(18).view(3, 6).double()
-    rows = torch.tensor([[1e4], [0.0], [-1e4]], dtype=torch.float64)
-    right, own = reference.softmax_stable(scores), student.softmax_stable(scores)
-    assert_depends(own)
-    cases = {"1e4, 0 and -1e4 in three rows": scores + rows, "-1e4": scores - 1e4}
-    for shown, moved in cases.items():
-        weights = student.softmax_stable(moved)
-        assert_right_or_own(weights, right, lambda: own, f"the softmax of scores around {shown}")
-    # Whoever computes other weights or contexts has lost points for that already.
-    if is_near(own, right):
-        for size in (1e4, -1e4, 1e8):
-            right, found = (code.softmax_stable(scores * size) for code in (reference, student))
-            assert_close(in_float64(found), right, f"the softmax of scores of up to {18 * size:g}")
-        even = in_float64(student.softmax_stable(torch.full((3, 6), 1e8)))
-        right = torch.full((3, 6), 1 / 6, dtype=torch.float64)
-        assert_close(even, right, "the softmax of equal scores of 1e8 in float32")
-    inputs = (rng.permutation(20).view(5, 4).double() - 9) / 8
-    if is_near(student.context_vectors(inputs), reference.context_vectors(inputs)):
-        context, right = (code.context_vectors(inputs * 250) for code in (student, reference))
-        assert_close(in_float64(context), right, "the context vectors for scores of 1e5")
+test_no_python_loops = Check("Except in scores_by_loops, no Python loop runs over any axis.")
 
 
-def is_near(found, right, most=1e-5):
-    """Return whether an answer is right, whatever its dtype is."""
-    is_answer = isinstance(found, Tensor) and found.shape == right.shape
-    return is_answer and bool((found.double() - right.double()).abs().max() < most)
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of batch items, rows or columns."""
+    for name in (*ON_TOKENS, *ON_SCORES):
 
+        def called(batch=2, name=name, **options):
+            return functools.partial(getattr(student, name), argument(name, batch, **options)(rng))
 
-@pytest.mark.points(1)
-def test_any_size(student, reference, rng):
-    """There may be any leading axes, and one token, query, key or feature.
-
-    Guards: axes that are named from the front, and axes of size 1 that get lost.
-    """
-    for name in VECTORISED:
-        function, right = getattr(student, name), getattr(reference, name)
-        for leading in ((2,), (1,), (2, 7), (7, 2), (1, 1)):
-            x = argument_of(rng, name, *leading)
-
-            def each(function=function, x=x):
-                items = [function(item) for item in x.flatten(0, -3)]
-                return assert_depends(torch.stack(items).view(*x.shape[:-2], *items[0].shape))
-
-            what = f"what `{name}` returns for leading axes {leading}"
-            assert_right_or_own(function(x), right(x), each, what)
-        for size in ("n_queries", "n_keys") if name in ON_SCORES else ("n_tokens", "d"):
-            for leading in ((), (3,)):
-                x = argument_of(rng, name, *leading, **{size: 1})
-
-                def own(function=function, x=x, leading=leading):
-                    items = x if leading else torch.stack([x, x])
-                    found = torch.stack([function(torch.stack([i, i]))[0] for i in items])
-                    return found if leading else found[0]
-
-                what = f"what `{name}` returns with {size} 1 and leading axes {leading}"
-                assert_right_or_own(function(x), right(x), own, what)
-    for n_tokens, d in ((1, D), (N_TOKENS, 1), (1, 1)):
-        shape = tuple(in_float64(student.scores_by_loops(rng.randn(n_tokens, d))).shape)
-        says = f"for {n_tokens} tokens of size {d}, `scores_by_loops` returns the shape {shape}"
-        expect(shape == (n_tokens, n_tokens), says)
-
-
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach the argument of every function, and are the slopes of what it returns."""
-    for name in EVERY:
-        theirs, ours = getattr(student, name), getattr(reference, name)
-        for leading in ((),) if name == "scores_by_loops" else ((), (2,)):
-            inputs = {"the argument": argument_of(rng, name, *leading)}
-            assert_slopes(student, theirs, ours, inputs, rng=rng)
-
-
-@pytest.mark.points(1)
-def test_argument(student, reference, rng):
-    """The argument may be a view and of any dtype, is not modified, and decides the dtype."""
-    for name in EVERY:
-        function, right = getattr(student, name), getattr(reference, name)
-        leading = () if name == "scores_by_loops" else (3,)
-        x = argument_of(rng, name, *leading) * 0.5
-        views = [x, x.mT.contiguous().mT]
-        views += [x.transpose(0, 1).contiguous().transpose(0, 1)] if leading else []
-        own = function(x)
-        if name in ON_SCORES:
-            assert_unchanged(student, function, x * 200, names=["the argument"])
-        for view in views:
-            output = assert_unchanged(student, function, view, names=["the argument"])
-            assert_right_or_own(output, right(x), lambda own=own: own, f"`{name}` for a view")
-        for dtype in (torch.float64, torch.float32, torch.bfloat16):
-            output = function(x.to(dtype))
-            assert_dtype(output, dtype, f"what `{name}` returns for {dtype}")
-            near = is_near(output, right(x), 0.05) or is_near(output, own, 0.05)
-            expect(near, f"what `{name}` returns for {dtype} is another than for float64")
-        if name.startswith("scores") and is_near(own, right(x)):
-            exact = is_near(own, right(x), 1e-9)
-            expect(exact, f"what `{name}` returns for float64 has fewer digits than float64")
-    for name in ON_TOKENS:
-        function, x = getattr(student, name), argument_of(rng, name, 2, 3)
-        view = x.transpose(0, 1).contiguous().transpose(0, 1)  # whose leading axes cannot be merged
-        own = functools.partial(function, x)
-        right = getattr(reference, name)(x)
-        assert_right_or_own(function(view), right, own, f"`{name}` for a view of four axes")
-
-
-@pytest.mark.points(1)
-def test_no_python_loops(student, rng):
-    """Except in scores_by_loops, no Python loop runs over any axis."""
-    for name in VECTORISED:
-        rows = "n_queries" if name in ON_SCORES else "n_tokens"
-
-        def called(batch=2, name=name, **sizes):
-            return functools.partial(getattr(student, name), argument_of(rng, name, batch, **sizes))
-
-        assert_depends(called()())
-        columns = "n_keys" if name in ON_SCORES else "d"
+        rows, columns = ("q", "k") if name in ON_SCORES else ("n", "d")
         grown = {"batch items": {"batch": (7, 19)}, "rows": {rows: (11, 23)}}
         assert_vectorised(student, called, {**grown, "columns": {columns: (16, 33)}})
+
+
+for name in (*ON_TOKENS, *ON_SCORES):
+    larger = {"q": 23, "k": 33} if name in ON_SCORES else {"n": 23, "d": 33}
+    ask = output(name, argument(name, 19, **larger))
+    test_no_python_loops.case(f"19 items of 23 rows for `{name}`.", ask, hidden=True)

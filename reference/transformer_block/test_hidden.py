@@ -1,341 +1,345 @@
-"""Hidden tests of the Transformer block, which decide the points.
-
-A check of anything but the formula compares the student's answers with each other, so that one
-mistake costs one check.
-"""
+"""The checks of the Transformer block and their cases."""
 
 import pytest
 import torch
 
-from grader.testing import (
+from grader.authors import (
+    Check,
     assert_close,
-    assert_drawn_anew,
     assert_dropped,
-    assert_dtype,
-    assert_refused_in_both_modes,
-    assert_same,
-    assert_slopes,
-    assert_takes_views,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
+    build,
+    built,
+    changed,
+    drawn,
+    drops_anew,
+    extremes,
+    gradient,
     load_parameters,
+    often,
+    output,
     output_of,
-    parameter_shapes,
+    parameters,
+    refused,
+    seeded,
+    turned,
     twins,
+    works_too,
+    works_when_new,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH = 2, 5, 12, 3, 7, 9
-SIZES = (D_MODEL, NUM_HEADS, D_FF, CONTEXT_LENGTH)
-DRAWS, RATE = 200, 0.37  # sentences in which values are dropped, and how many of them
+AXES = ("batch item", "token", "feature")
+B, N, D, HEADS, D_FF, CONTEXT = 2, 4, 6, 3, 5, 7
+BLOCK, SIZES = "TransformerBlock", (D, HEADS, D_FF, CONTEXT)
 PARTS = ("attention.", "feed_forward.", "norm1.", "norm2.")
-ORDERS = {"pre-norm": True, "post-norm": False}  # norm_first by name
+ORDERS = (("pre-norm", True), ("post-norm", False))
+x = drawn(B, N, D)
 
 
-def blocks(student, reference, rng, *, sizes=SIZES, **options):
-    """Return the student's block and the reference's, same random parameters, in eval mode.
-
-    Parameters that are not asked for, or not there, keep their values: another check counts them.
-    """
-    ours = reference.TransformerBlock(*sizes, **options)
-    state = random_state(parameter_shapes(ours), rng)
-    return made(student, state, sizes=sizes, **options), load_parameters(ours, state)
-
-
-def random_state(shapes, rng):
-    """Return random values for those of the parameters that are asked for."""
-    return {n: rng.randn(*s) * 0.5 + 0.25 for n, s in shapes.items() if n.startswith(PARTS)}
-
-
-def made(code, state, *, sizes=SIZES, **options):
-    """Return a block in float64 and evaluation mode, with those of the parameters that it has."""
-    return load_parameters(code.TransformerBlock(*sizes, **options), state)
-
-
-def random_block(student, rng, **options):
-    """Return a block of the student with random parameters, in float64 and evaluation mode."""
-    block = student.TransformerBlock(*SIZES, **options)
-    return load_parameters(block, random_state(parameter_shapes(block), rng))
+def block(**options):
+    """Return what makes a block of the usual sizes."""
+    return built(BLOCK, *SIZES, **options)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The block is wired by hand, without one of torch's Transformer layers.
-
-    Guards: the ban on torch's layers, even if other tests fail for other reasons.
-    """
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL, dtype=torch.float32)
-    assert_written_by_hand(student, lambda: output_of(student.TransformerBlock(*SIZES), x))
+    """The block is wired by hand, without one of torch's Transformer layers."""
+    tokens = rng.randn(B, N, D, dtype=torch.float32)
+    assert_written_by_hand(student, lambda: output_of(student.TransformerBlock(*SIZES), tokens))
 
 
-@pytest.mark.points(1)
-def test_parts(student, reference):
-    """The block has the parts attention, feed_forward, norm1, norm2, and no other parameters.
-
-    Guards: the names and shapes of the parameters, by which weights are carried over.
-    """
-    found, wanted = (parameter_shapes(c.TransformerBlock(*SIZES)) for c in (student, reference))
-    wrong = ", ".join(sorted(set(found) ^ set(wanted)))
-    expect(set(found) == set(wanted), f"these parameters are missing or unexpected: {wrong}")
-    for name, shape in wanted.items():
-        expect(found[name] == shape, f"{name} has the shape {found[name]}, not {shape}")
-    # Buffers of a part, such as a mask, are its own affair.
-    state = student.TransformerBlock(*SIZES).state_dict()
-    more = ", ".join(name for name in state if not name.startswith(PARTS))
-    expect(not more, f"the state_dict holds {more} as well")
+test_parts = Check(
+    "The block has the parts attention, feed_forward, norm1, norm2, and no other parameters.",
+    about="layers",
+)
+test_parts.case("The shapes of the parameters.", parameters(BLOCK, *SIZES))
+test_parts.case("The shapes for other sizes.", parameters(BLOCK, 4, 2, 9, 3, 0.5), hidden=True)
 
 
-@pytest.mark.points(3)
-def test_pre_norm(student, reference, rng):
-    """norm_first=True, the default: x + attention(norm1(x)), then x + feed_forward(norm2(x)).
-
-    Guards: the formula of pre-norm; most mistakes are made in both orders.
-    """
-    assert_formula(*blocks(student, reference, rng), rng)
-    narrow = 1, 1, 2 * N_TOKENS, 2 * N_TOKENS  # a model with a single feature
-    theirs, ours = blocks(student, reference, rng, sizes=narrow)
-    x = rng.randn(BATCH, N_TOKENS, 1)
-    what = "the output for a single feature"
-    assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
+@test_parts.case
+def saved(student, rng):
+    """How many names of the state_dict belong to no part of the block."""
+    names = student.TransformerBlock(*SIZES).state_dict()
+    return often(float(sum(not name.startswith(PARTS) for name in names)))
 
 
-@pytest.mark.points(3)
-def test_post_norm(student, reference, rng):
-    """norm_first=False: norm1(x + attention(x)), then norm2(x + feed_forward(x))."""
-    assert_formula(*blocks(student, reference, rng, norm_first=False), rng)
+test_pre_norm = Check(
+    "norm_first=True, the default: x + attention(norm1(x)), then x + feed_forward(norm2(x)).",
+    points=3,
+)
+test_post_norm = Check(
+    "norm_first=False: norm1(x + attention(x)), then norm2(x + feed_forward(x)).",
+    points=3,
+    about="post-norm",
+)
+pre_norm, post_norm = test_pre_norm.case, test_post_norm.case
+after = block(norm_first=False)
+pre_norm("Pre-norm.", output(block(), x))
+pre_norm("Pre-norm at the full context.", output(block(), drawn(3, CONTEXT, D)))
+pre_norm("Pre-norm with norm_first=True.", output(block(norm_first=True), x), about="options")
+pre_norm("All sizes equal.", output(built(BLOCK, 4, 4, 4, 4), drawn(4, 4, 4)), about="square")
+post_norm("Post-norm.", output(after, x))
+post_norm("Post-norm at the full context.", output(after, drawn(3, CONTEXT, D)))
+post_norm(
+    "Post-norm, other sizes.",
+    output(built(BLOCK, 8, 2, 3, 9, norm_first=False), drawn(3, 6, 8, times=0.3)),
+    hidden=True,
+)
+pre_norm(
+    "One feature.", output(built(BLOCK, 1, 1, 9, 9), drawn(B, 5, 1)), about="single", hidden=True
+)
+pre_norm(
+    "Inputs of a thousand.", output(block(), drawn(B, N, D, times=1e3)), about="extreme scores"
+)
+for order, norm_first in ORDERS:
+    case, made = pre_norm if norm_first else post_norm, block(norm_first=norm_first)
+    case(f"One token, {order}.", output(made, drawn(B, 1, D)), about="single")
+    case(f"One sentence, {order}.", output(made, drawn(1, N, D)), about="single")
+    case(
+        f"Inputs of a million, {order}.",
+        output(made, drawn(1, N, D, times=1e6)),
+        about="extreme scores",
+        hidden=True,
+    )
+
+    @case(f"large_biases_{order}", about="extreme scores", hidden=True)
+    def large_biases(student, rng, made=made):
+        """The sub-layers add ten thousand."""
+        last = "attention.out_proj.bias", "feed_forward.linear2.bias"
+        state = dict.fromkeys(last, torch.full((D,), 1e4))
+        return load_parameters(made(student, rng), state)(rng.randn(B, N, D))
 
 
-def assert_formula(theirs, ours, rng):
-    """Raise `Mismatch` unless the outputs agree for batches and tokens of any number and size."""
-    shapes = {(BATCH, N_TOKENS): 0.3, (3, 7): 0.3, (1, N_TOKENS): 1e6, (3, 1): 0.3, (1, 1): 0.3}
-    for (batch, n_tokens), scale in shapes.items():
-        x = rng.randn(batch, n_tokens, D_MODEL) * scale
-        what = f"the output for {batch} x {n_tokens} tokens"
-        assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
-    # What the sub-layers add may be as large.
-    last = "attention.out_proj.bias", "feed_forward.linear2.bias"
-    for block in (theirs, ours):
-        state = dict.fromkeys(last, torch.full((D_MODEL,), 1e4))
-        block.load_state_dict(state, strict=False)
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    what = "the output if the sub-layers add large numbers"
-    assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
+test_gradients = Check(
+    "In both orders, gradients reach x and all parameters, and are the slopes of the output.",
+    about="gradient",
+)
+for order, norm_first in ORDERS:
+    slopes = test_gradients.case
+    slopes(f"The gradients, {order}.", gradient(block(norm_first=norm_first), x))
+    slopes(
+        f"The gradients in training mode, {order}.",
+        gradient(built(BLOCK, 4, 1, 3, 6, norm_first=norm_first, training=True), drawn(3, 5, 4)),
+        hidden=True,
+    )
 
 
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """In both orders, gradients reach x and all parameters, and are the slopes of the output."""
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    for norm_first in ORDERS.values():
-        theirs, ours = blocks(student, reference, rng, norm_first=norm_first, dropout=0.3)
-        # Tiny steps, since a ReLU has a corner.
-        assert_slopes(student, theirs, ours, {"x": x}, rng=rng, step=1e-8)
+test_dropout = Check(
+    "Training drops the outputs of both sub-layers before they are added, never x itself.",
+    points=2,
+    about="training",
+)
+training = test_dropout.case
+LAST = ("attention.out_proj", "feed_forward.linear2")  # the last layers of the two sub-layers
 
 
-@pytest.mark.points(2)
-def test_dropout(student, rng):
-    """Training drops the outputs of both sub-layers before they are added, never x itself.
+def silenced(block, *layers):
+    """Return a block in training mode, whose parameters that are called so are zero."""
+    state = {n: 0 * value for n, value in block.state_dict().items() if n.startswith(layers)}
+    return load_parameters(block, state).train()
 
-    At the rate, each value is dropped on its own and the rest are scaled up; at rate 1, nothing is
-    added; in eval mode, nothing is dropped.
-    """
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    shapes = parameter_shapes(student.TransformerBlock(*SIZES))
-    for order, norm_first in ORDERS.items():
-        state = random_state(shapes, rng)
-        silent = {n: v * 0 if "out_proj" in n or "linear2" in n else v for n, v in state.items()}
-        default, half, all_dropped = (
-            made(student, state, norm_first=norm_first, **options).train()
-            for options in ({}, {"dropout": 0.5}, {"dropout": 1.0})
+
+for order, norm_first in ORDERS:
+    whole = block(norm_first=norm_first, training=True)
+    training(f"Training mode without dropout, {order}.", output(whole, x))
+    training(
+        f"Training mode with dropout of 1, {order}.",
+        output(block(norm_first=norm_first, dropout=1.0, training=True), x),
+    )
+    training(
+        f"Evaluation mode with dropout of 0.4, {order}.",
+        output(block(norm_first=norm_first, dropout=0.4), x),
+        about="options",
+    )
+    training(
+        f"Evaluation mode with dropout of 1, {order}.",
+        output(block(norm_first=norm_first, dropout=1.0), x),
+        about="options",
+        hidden=True,
+    )
+
+    @training(f"next_call_{order}")
+    def next_call(student, rng, norm_first=norm_first):
+        """Whether the next call drops other values."""
+        module = block(norm_first=norm_first, dropout=0.5, training=True)(student, rng)
+        return drops_anew(student, module, rng.randn(B, N, D))
+
+    for layer, other in (LAST, LAST[::-1]):
+
+        @training(f"extremes_{order}_{layer}", about="training")
+        def dropped(student, rng, norm_first=norm_first, layer=layer, other=other):
+            """The extremes where one sub-layer adds the bias of its last layer, the other zeros."""
+            module = build(student.TransformerBlock, 3, 1, 2, 4, 0.5, norm_first, rng=rng)
+            module = silenced(module, f"{layer}.weight", other)
+            return extremes(student, module, rng.randn(1, 2, 3))
+
+
+@training
+def both_dropped(student, rng):
+    """The extremes where both sub-layers add biases, of opposite signs, with dropout of 0.3."""
+    module = silenced(build(student.TransformerBlock, *SIZES, 0.3, rng=rng), *LAST)
+    biases = {f"{layer}.bias": sign * torch.ones(D) for layer, sign in zip(LAST, (1.0, -0.5))}
+    return extremes(student, load_parameters(module, biases).train(), rng.randn(1, 3, D))
+
+
+@test_dropout.case(tells=False, hidden=True)
+def each_value_at_the_rate(student, rng):
+    """Each value that attention or feed_forward adds is dropped on its own at a rate of 0.37."""
+    tokens = torch.zeros(200, N, D, dtype=torch.float64)
+    for layer in LAST:
+        module = silenced(build(student.TransformerBlock, *SIZES, 0.37, rng=rng), *LAST)
+        module = load_parameters(module, {f"{layer}.bias": torch.full((D,), 0.63)}).train()
+        added = output_of(module, tokens)
+        assert_close(added, added.round().clamp(0, 1), f"what {layer} adds, 0.63 / (1 - 0.37) or 0")
+        assert_dropped(added < 0.5, 0.37, f"values of the output of {layer}")
+
+
+for order, norm_first in ORDERS:
+
+    @test_dropout.case(f"seeded_{order}", decides=False)
+    def dropped_with_a_seed(student, rng, norm_first=norm_first):
+        """Training mode with dropout of a quarter."""
+        module = block(norm_first=norm_first, dropout=0.25, training=True)(student, rng)
+        with seeded(student, 5):
+            return module(rng.randn(B, N, D))
+
+
+test_parts_get_the_dropout = Check(
+    "attention and feed_forward are built with the dropout rate and drop values inside.",
+    about="training",
+)
+for order, norm_first in ORDERS:
+    for layer, other in (LAST, LAST[::-1]):
+
+        @test_parts_get_the_dropout.case(f"inside_{order}_{layer}", hidden=not norm_first)
+        def dropped_inside(student, rng, norm_first=norm_first, other=other):
+            """The extremes where one sub-layer drops values inside, and the other adds zeros."""
+            module = build(student.TransformerBlock, 3, 1, 2, 4, 0.5, norm_first, rng=rng)
+            return extremes(student, silenced(module, other), rng.randn(1, 2, 3))
+
+
+test_causal = Check(
+    "causal decides whether tokens attend to later ones, in both orders; it is on by default.",
+    about="options",
+)
+for order, norm_first in ORDERS:
+    for causal in (False, True):
+        test_causal.case(
+            f"{order.capitalize()} with causal={causal}.",
+            output(block(norm_first=norm_first, causal=causal), x),
+            hidden=causal,
         )
-        assert_drawn_anew(half, x, what=f"values in {order}")
-        whole = output_of(default, x)
-        for evaluated in (half, all_dropped):
-            found = output_of(evaluated.eval(), x)
-            assert_same(found, whole, f"in {order}, the output in eval mode")
-        all_dropped.train()
-        what = f"in {order}, the output with the default rate, in training or in eval mode,"
-        assert_same(output_of(default.eval(), x), whole, what)
-        nothing = in_float64(output_of(load_parameters(default, silent), x))
-        what = f"in {order}, the output in training at dropout 1"
-        assert_same(output_of(all_dropped, x[:1]), nothing[:1], what)
-        what = f"in {order}, the output in training if the sub-layers return zeros"
-        assert_same(output_of(load_parameters(half, silent).train(), x), nothing, what)
-        dropping = student.TransformerBlock(*SIZES, dropout=RATE, norm_first=norm_first)
-        for name in ("attention.out_proj", "feed_forward.linear2"):
-            dropped = dropped_of(dropping, silent, name, order)
-            what = f"values of the output of {name.partition('.')[0]} in {order}"
-            assert_dropped(dropped, RATE, what)
-        if norm_first:
-            both = dropped_of(dropping, silent, "attention.out_proj feed_forward.linear2", order)
-            joint = torch.corrcoef(torch.stack([each.flatten().double() for each in both]))[0, 1]
-            says = "the outputs of both sub-layers are dropped at the same places"
-            expect(joint.abs() < 0.5, says)
 
 
-def dropped_of(block, silent, names, order):
-    """Return where a sub-layer's output is dropped, (DRAWS, N_TOKENS, D_MODEL), or both of them.
-
-    x is 0, the norms are fresh and the sub-layers return their last bias, 0 for one of them, so
-    that a token has a high value where the other's bias is kept and a low one where it is dropped.
-    """
-    state = {n: torch.ones_like(v) if n.endswith("gamma") else v for n, v in silent.items()}
-    state = {n: torch.zeros_like(v) if n.endswith("beta") else v for n, v in state.items()}
-    biases = {"attention.out_proj": 1.0, "feed_forward.linear2": 2.0}
-    for each, bias in biases.items():
-        if each in names:
-            state[f"{each}.bias"] = torch.full((D_MODEL,), bias * (1 - RATE), dtype=torch.float64)
-    block = load_parameters(block, state).train()
-    x = torch.zeros(DRAWS, N_TOKENS, D_MODEL, dtype=torch.float64)
-    output = in_float64(output_of(block, x))
-    expect(output.shape == x.shape, f"the output has the shape {tuple(output.shape)}")
-    expect(output.isfinite().all(), "the output in training is not finite")
-    if order == "pre-norm":  # a bias that is kept and scaled up adds 1 and 2
-        kept = 1 - RATE
-        what = (
-            f"what sub-layers that return {kept:g} and {2 * kept:g} add at dropout {RATE} ({names})"
+test_context_length = Check("Up to context_length tokens are accepted; more are refused.")
+long = drawn(B, CONTEXT + 1, D)
+for causal in (True, False):
+    for mode, in_training in (("evaluation", False), ("training", True)):
+        test_context_length.case(
+            f"One token too many, with causal={causal}, in {mode} mode.",
+            refused(block(causal=causal, training=in_training), long),
+            about="refusals",
+            hidden=in_training,
         )
-        assert_close(output, output.round().clamp(0, 3), what)
-    if all(each in names for each in biases):
-        return torch.stack([output.round() % 2 == 0, output < 1.5])
-    low, high = output.amin(-1, keepdim=True), output.amax(-1, keepdim=True)
-    return output < (low + high) / 2
+    test_context_length.case(
+        f"A context of three, with causal={causal}.",
+        refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x),
+        about="refusals",
+        hidden=True,
+    )
 
 
-@pytest.mark.points(1)
-def test_parts_get_the_dropout(student):
-    """attention and feed_forward are built with the dropout rate and drop values inside."""
-    rate = RATE
-    block = student.TransformerBlock(*SIZES, dropout=rate, causal=False)
-    # The norms return ones. Attention adds the sum of its weights to the first half of the
-    # features; feed_forward adds the mean of its hidden units to the second. Without dropout, both
-    # are 1.
-    half = D_MODEL // 2
-    width, *_ = parameter_shapes(block).get("feed_forward.linear1.bias", (D_FF,))
-    state = {
-        "norm1.gamma": torch.zeros(D_MODEL),
-        "norm1.beta": torch.ones(D_MODEL),
-        "norm2.gamma": torch.zeros(D_MODEL),
-        "norm2.beta": torch.ones(D_MODEL),
-        "attention.W_query.weight": torch.zeros(D_MODEL, D_MODEL),
-        "attention.W_value.weight": torch.eye(D_MODEL),
-        "attention.out_proj.weight": torch.eye(D_MODEL) * above(half),
-        "attention.out_proj.bias": torch.zeros(D_MODEL),
-        "feed_forward.linear1.weight": torch.zeros(width, D_MODEL),
-        "feed_forward.linear1.bias": torch.ones(width),
-        "feed_forward.linear2.weight": (1 - above(half)).repeat(1, width) / width,
-        "feed_forward.linear2.bias": torch.zeros(D_MODEL),
-    }
-    block = load_parameters(block, state).train()
-    output = in_float64(output_of(block, torch.zeros(1000, N_TOKENS, D_MODEL).double()))
-    # The block drops single features, so a token's largest one shows what is dropped inside. The
-    # last token attends to all, with the causal mask or without.
-    output = output[:, -1]
-    head = D_MODEL // NUM_HEADS
-    parts = {
-        "attention": (output[..., :head], N_TOKENS),
-        "feed_forward": (output[..., half:], width),
-    }
-    for name, (part, count) in parts.items():
-        inside = part.amax(-1)
-        expect(inside.isfinite().all(), "the output in training is not finite")
-        expect(inside.mean().abs() > 1e-3, f"{name} adds nothing to the output")
-        inside = inside / inside.mean()
-        expected = rate / (1 - rate) / count  # the variance of a mean of `count` values
-        ratio = inside.var().item() / expected
-        expect(ratio > 0.05, f"nothing is dropped inside {name}")
-        expect(0.6 < ratio < 1.8, f"inside {name}, values are not dropped at the rate {rate}")
+@test_context_length.case(about="options")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, tokens = block()(student, rng), rng.randn(B, CONTEXT, D)
+    return works_too(lambda: module(tokens[:, :-1]), lambda: module(tokens))
 
 
-def above(half):
-    """Return a column of ones above zeros, (2 * half, 1): it selects the first half of features."""
-    return (torch.arange(2 * half) < half)[:, None].float()
+test_argument = Check("x may be a transposed view, and is not modified.", about="views")
+views = test_argument.case
+views("x is a transposed view.", output(block(), turned(x, 0, 1)))
+views("x is another view, post-norm.", output(after, turned(drawn(3, N, D))), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_causal(student, rng):
-    """causal decides whether tokens attend to later ones, in both orders; it is on by default.
-
-    Without the causal mask, permuted tokens give permuted outputs.
-    """
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    order = torch.cat([rng.permutation(N_TOKENS - 1) + 1, torch.tensor([0])])
-    changed = x.clone()
-    changed[:, 3:] *= -1e3
-    for norm_first in ORDERS.values():
-        block = random_block(student, rng, causal=False, norm_first=norm_first)
-        output, permuted = in_float64(output_of(block, torch.cat([x, x[:, order]]))).chunk(2)
-        shape = (BATCH, N_TOKENS, D_MODEL)
-        assert_same(permuted, output[:, order], "the output of permuted tokens", shape=shape)
-        for options in ({}, {"causal": True}):
-            block = random_block(student, rng, norm_first=norm_first, **options)
-            before, after = in_float64(output_of(block, torch.cat([x, changed]))).chunk(2)
-            what, shape = "the output before the tokens that changed", (BATCH, 3, D_MODEL)
-            assert_same(after[:, :3], before[:, :3], what, shape=shape)
-            expect((after != before).any(), "the output does not depend on x")
+@views
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, tokens = block()(student, rng), rng.randn(N, B, D).transpose(0, 1)
+    return works_too(lambda: module(tokens.contiguous()), lambda: module(tokens))
 
 
-@pytest.mark.points(1)
-def test_context_length(student, rng):
-    """Up to context_length tokens are accepted; more are refused."""
-    for causal in (True, False):
-        for context in (CONTEXT_LENGTH, 3):
-            sizes = (D_MODEL, NUM_HEADS, D_FF, context)
-            block = student.TransformerBlock(*sizes, causal=causal)
-            x = rng.randn(BATCH, context + 1, D_MODEL, dtype=torch.float32)
-            output_of(block, x[:, :-1].clone())
-            shown = f"TransformerBlock{sizes}(x) with {context + 1} tokens"
-            assert_refused_in_both_modes(student, block, x, shown)
+for order, norm_first in ORDERS:
+    made = block(norm_first=norm_first)
+    views(f"Which numbers of x are others after a call, {order}.", changed(made, x), about="writes")
+
+    @views(f"no_gradients_{order}", about="writes")
+    def x_without_gradients(student, rng, made=made):
+        """Which numbers of x are others after a call without gradients."""
+        with torch.no_grad():
+            return changed(made, x)(student, rng)
 
 
-@pytest.mark.points(1)
-def test_argument(student, rng):
-    """x may be a transposed view, and is not modified."""
-    for norm_first in ORDERS.values():
-        block = random_block(student, rng, norm_first=norm_first)
-        assert_takes_views(student, block, rng.randn(BATCH, N_TOKENS, D_MODEL))
+test_dtype = Check(
+    "`block.to(dtype)` is enough to compute in another dtype; the output has the dtype of x.",
+    about="dtype",
+)
+for name, dtype, within in (
+    ("float32", torch.float32, (1e-3, 1e-3)),
+    ("bfloat16", torch.bfloat16, (0.1, 0.3)),
+):
+    for order, norm_first in ORDERS:
+        made, tokens = block(norm_first=norm_first, dtype=dtype), drawn(B, N, D, dtype=dtype)
+        test_dtype.case(f"{name}, {order}.", output(made, tokens), within=within)
+
+        @test_dtype.case(f"{name}_training_{order}", hidden=True)
+        def in_training(student, rng, norm_first=norm_first, dtype=dtype):
+            """The dtype in training, with dropout."""
+            module = block(norm_first=norm_first, dropout=0.5, dtype=dtype)(student, rng).train()
+            return torch.zeros_like(module(rng.randn(B, N, D, dtype=dtype)))
 
 
-@pytest.mark.points(1)
-def test_dtype(student, rng):
-    """`block.to(dtype)` is enough to compute in another dtype; the output has the dtype of x."""
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    for norm_first in ORDERS.values():
-        block = student.TransformerBlock(*SIZES, 0.5, norm_first=norm_first)
-        for dtype in (torch.float64, torch.float32, torch.bfloat16):
-            block.to(dtype)
-            shown = f"after block.to({dtype}), the output for such an x"
-            assert_dtype(output_of(block.eval(), x.to(dtype)), dtype, shown)
-            assert_dtype(output_of(block.train(), x.to(dtype)), dtype, f"{shown} in training")
+@test_dtype.case
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    made = student.TransformerBlock
+    return works_when_new(block()(student, rng), lambda: made(*SIZES), rng.randn(B, N, D))
 
 
-@pytest.mark.points(1)
-def test_no_python_loops(student, reference, rng):
-    """No Python loop runs over batch or tokens, nor over the places of the mask."""
-    for norm_first in ORDERS.values():
+test_no_python_loops = Check(
+    "No Python loop runs over batch or tokens, nor over the places of the mask."
+)
+
+
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of sentences or tokens."""
+    for _, norm_first in ORDERS:
 
         def called(batch=2, n_tokens=3, norm_first=norm_first):
-            x, sizes = rng.randn(batch, n_tokens, D_MODEL), (*SIZES[:2], n_tokens + 2, n_tokens + 1)
-            shapes = parameter_shapes(reference.TransformerBlock(*sizes))
-            state = random_state(shapes, rng)
-            options = {"sizes": sizes, "norm_first": norm_first}
-            return lambda code: output_of(made(code, state, **options), x)
+            sizes = D, HEADS, n_tokens + 2, n_tokens + 1
+            module = student.TransformerBlock(*sizes, norm_first=norm_first)
+            return lambda: output_of(module, rng.randn(batch, n_tokens, D).float())
 
         grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}
-        assert_vectorised(student, called, grown, reference)
+        assert_vectorised(student, called, grown)
+
+
+for shape in ((105, 3, D), (2, 108, D)):
+    test_no_python_loops.case(
+        f"x of shape {shape}.",
+        output(built(BLOCK, D, HEADS, D_FF, 110), drawn(*shape)),
+        hidden=True,
+    )
 
 
 @pytest.mark.own_parts
 @pytest.mark.points(0)
 def test_on_your_own_parts(student, reference, rng):
-    """With your own attention, norm and feed-forward, the block gives the same output.
-
-    Guards: the student's earlier exercises work together. A mistake in one of them has already
-    cost points there, so this test is worth none.
-    """
+    """With your own attention, norm and feed-forward, the block gives the same output."""
     theirs, ours = twins(student.TransformerBlock, reference.TransformerBlock, *SIZES, rng=rng)
-    x = rng.randn(BATCH, N_TOKENS, D_MODEL)
-    assert_close(output_of(theirs, x), output_of(ours, x))
+    tokens = rng.randn(B, N, D)
+    assert_close(output_of(theirs, tokens), output_of(ours, tokens))
