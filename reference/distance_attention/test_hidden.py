@@ -1,54 +1,62 @@
-"""Hidden tests, which decide the points."""
-
-import functools
-import math
+"""The checks of distance attention and their cases."""
 
 import pytest
 import torch
 
-from grader.errors import CheckFailure
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_drawn_anew,
-    assert_dropped,
-    assert_dtype,
-    assert_keeps_weights,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_memory,
-    assert_right_or_own,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
     assert_vectorised,
+    assert_weights_dropped,
     assert_written_by_hand,
-    expect,
-    in_float64,
-    output_of,
-    parameter_shapes,
+    built,
+    changed,
+    drawn,
+    drops_anew,
+    factors_of_kept_weights,
+    gradient,
+    gradients,
+    often,
+    output,
+    seeded,
+    share_of_weights_dropped,
+    turned,
+    watched,
+    weights_dropped_together,
+    weights_kept_in_training,
 )
 
-RATE = 0.49  # of the weights that are dropped
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+AXES = ("batch item", "query", "feature")  # of an output, in the singular
+DISTANCES = Aspect("distances", "what `distance_scores` returns")
+PARTIAL = Aspect("partial", "what `scores_without_query_norm` returns")
+MEMORY = Aspect("memory", "how large the tensors are that are made")
+FUNCTIONS = ("distance_scores", "scores_without_query_norm")
+LENS = torch.tensor([4, 2])  # (batch,)
 
 
-def draw(rng, batch=2, n_queries=5, n_keys=6, d_value=8):
-    """Return queries, keys and values, whose sizes all differ."""
-    queries = rng.randn(batch, n_queries, 4)  # (batch, n_queries, d)
-    keys = rng.randn(batch, n_keys, 4)  # (batch, n_keys, d)
-    return queries, keys, rng.randn(batch, n_keys, d_value)  # (batch, n_keys, d_value)
+def sized(batch=2, n_queries=5, n_keys=6, d=4, d_value=8, **options):
+    """Return recipes of queries, keys and values, whose sizes all differ."""
+    sizes = (n_queries, d), (n_keys, d), (n_keys, d_value)
+    return [drawn(batch, *each, **options) for each in sizes]
 
 
-def of_valid_keys(attention, queries, keys, values, lens):
-    """Return what the module gives for each query alone, with its valid keys only.
+def made(rng, **sizes):
+    """Return queries, keys and values."""
+    return [recipe(rng) for recipe in sized(**sizes)]
 
-    lens  (batch, n_queries)
-    """
-    rows = torch.zeros(*queries.shape[:2], values.shape[-1], dtype=values.dtype)
-    for b, i in lens.nonzero().tolist():
-        n = math.ceil(lens[b, i])
-        item = slice(b, b + 1)
-        row = output_of(attention, queries[item, i : i + 1], keys[item, :n], values[item, :n])
-        rows[b, i] = in_float64(row).reshape(-1)
-    return rows  # (batch, n_queries, d_value)
+
+def module(dropout=0.0, training=True, **options):
+    """Return what makes a module; a parameter that should not be there keeps its value."""
+    return built("DistanceAttention", dropout, layers=["none"], training=training, **options)
+
+
+def function(student, rng):
+    """Return a module's call as a function, so that gradients are those of its inputs alone."""
+    attention = module()(student, rng)
+    return lambda *inputs: attention(*inputs)
 
 
 @pytest.mark.points(0)
@@ -57,7 +65,7 @@ def test_written_by_hand(student, rng):
 
     Guards: the calls that the exercise forbids.
     """
-    queries, keys, values = draw(rng)
+    queries, keys, values = made(rng)
     assert_written_by_hand(
         student,
         lambda: student.distance_scores(queries, keys),
@@ -66,208 +74,305 @@ def test_written_by_hand(student, rng):
     )
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_distance_scores(student, rng):
-    """distance_scores gives minus half of the squared distance of each query to each key."""
-    for factor in (1, 1000):
-        queries, keys, _ = (x * factor for x in draw(rng))
-        expected = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
-        assert_close(in_float64(student.distance_scores(queries, keys)), expected, "the scores")
+test_distance_scores = Check(
+    "distance_scores gives minus half of the squared distance of each query to each key.",
+    about=DISTANCES,
+)
+test_without_query_norm = Check(
+    "scores_without_query_norm gives q . k - |k|^2 / 2 for each query and key.", about=PARTIAL
+)
+of_both = test_distance_scores.case, test_without_query_norm.case
+for scores, name in zip(of_both, FUNCTIONS):
+    scores(f"{name} of five queries and six keys.", output(name, *sized()[:2]))
+    equal = sized(4, 4, 4)[:2]
+    scores(f"{name} where all sizes are equal.", output(name, *equal), about="square")
+    far = output(name, *sized(3, 2, 7, 5, times=1e3)[:2])
+    scores(f"{name} of vectors that are a thousand times as long.", far, hidden=True)
+    more = output(name, *sized(1, 7, 3, 9)[:2])
+    scores(f"{name} of more queries than keys.", more, hidden=True)
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_without_query_norm(student, rng):
-    """scores_without_query_norm gives q . k - |k|^2 / 2 for each query and key.
-
-    Guards: the scores of code whose distance_scores does not use them.
-    """
-    for factor in (1, 1000):
-        queries, keys, _ = (x * factor for x in draw(rng))
-        right = -(torch.cdist(queries, keys) ** 2) / 2  # (batch, n_queries, n_keys)
-        right += queries.square().sum(-1, keepdim=True) / 2
-        scores = in_float64(student.scores_without_query_norm(queries, keys))
-        assert_close(scores, right, "the scores")
+test_attention = Check(
+    "The output is the mean of the values, weighted by the softmax of the scores of the keys."
+)
+attends = test_attention.case
+attends("Without lengths.", output(module(), *sized()), about="no lengths")
+attends("All sizes are equal.", output(module(), *sized(4, 4, 4, 4, 4)), about="square")
+attends("More queries than keys.", output(module(), *sized(3, 7, 2, 5, 1)), hidden=True)
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_attention(student, reference, rng):
-    """The output is the mean of the values, weighted by the softmax of the scores of the keys."""
-    attention = student.DistanceAttention(0.0)
-    shapes = parameter_shapes(attention)
-    expect(not shapes, f"the module has parameters: {', '.join(shapes)}")
-    for factor in (1, 1000):  # scores of a few units, and of some millions
-        queries, keys, values = (x * factor for x in draw(rng))
-        values = values * factor
-        output = in_float64(output_of(attention, queries, keys, values))
-        right = output_of(reference.DistanceAttention(0.0), queries, keys, values)
-
-        def from_scores(scores, inputs=(queries, keys), values=values):
-            own = in_float64(scores(*inputs))  # (batch, n_queries, n_keys)
-            return own.softmax(dim=-1) @ values  # (batch, n_queries, d_value)
-
-        partial = functools.partial(from_scores, student.scores_without_query_norm)
-        try:
-            assert_right_or_own(output, right, partial)
-        except CheckFailure:
-            whole = functools.partial(from_scores, student.distance_scores)
-            assert_right_or_own(output, right, whole)
+@attends(about="extreme scores")
+def large(student, rng):
+    """Queries and keys that are multiplied by 100."""
+    queries, keys, values = made(rng)
+    found = module()(student, rng)(queries * 100, keys * 100, values)
+    return {"output": found, "finite": found.isfinite()}
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_lengths(student, reference, rng):
-    """A query attends to as many keys as its length says, and to none with length 0."""
-    theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
-    inputs = draw(rng)
-    of_items = torch.tensor([4, 2])  # (batch,)
-    of_queries = torch.tensor([[6, 0, 3, 1, 4], [2, 5, 0, 6, 1]])  # (batch, n_queries)
-    one_key = draw(rng, n_keys=1)
-    cases = [(inputs, lens) for lens in (of_items, of_queries, of_items + 0.5)]
-    for given, lens in (*cases, (one_key, torch.tensor([0, 1]))):
-        output, right = (output_of(module, *given, lens) for module in (theirs, ours))
-        each = lens if lens.ndim == 2 else lens[:, None].expand(2, 5)
-        own = functools.partial(of_valid_keys, theirs, *given, each)
-        assert_right_or_own(in_float64(output), right, own)
-    queries, keys, values = inputs
-    padded = torch.arange(6) >= of_items[:, None]  # (batch, n_keys)
-    far = keys.masked_fill(padded.unsqueeze(-1), 1e8)  # (batch, n_keys, d)
-    output = in_float64(output_of(theirs, queries, far, values, of_items))
-    right = output_of(ours, queries, far, values, of_items)
-    own = functools.partial(of_valid_keys, theirs, *inputs, of_items[:, None].expand(2, 5))
-    assert_right_or_own(output, right, own, "the output for padded keys of 1e8")
+attends(
+    "Queries, keys and values that are multiplied by 1000.",
+    output(module(), *sized(times=1e3)),
+    about="extreme scores",
+    hidden=True,
+)
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_dropout(student, reference, rng):
-    """In training mode, weights are dropped; attention_weights holds them as they are before."""
-    theirs = student.DistanceAttention(RATE).eval()
-    queries, keys, _ = draw(rng, batch=1)
-    eye = torch.eye(6, dtype=torch.float64)  # (n_keys, n_keys)
-    # With these values, the output is the weights, twice.
-    one = queries, keys, torch.cat([eye, eye], dim=1)[None]
-    many = [x.repeat(200, 1, 1) for x in one]
-    without = student.DistanceAttention(0.0)
-    weights = in_float64(output_of(without, *many))
-    assert_same(
-        in_float64(output_of(theirs, *many)),
-        weights,
-        "the output in evaluation mode",
-        shape=(200, 5, 12),
-    )
-    theirs.train()
-    output = in_float64(output_of(theirs, *many))
-    expect(output.shape == weights.shape, "the output has another shape in training mode")
-    expect(
-        torch.equal(output[..., :6] == 0, output[..., 6:] == 0),
-        "numbers of the output are dropped, not weights",
-    )
-    dropped = output == 0
-    assert_close(
-        output, torch.where(dropped, 0.0, weights / (1 - RATE)), "the output in training mode"
-    )
-    assert_dropped(dropped[..., :6], RATE, "weights")
-    assert_drawn_anew(theirs.train(), *many)
-    lost = in_float64(output_of(theirs, *many, torch.full((200, 5), 6))) == 0
-    expect(lost.any(), "nothing is dropped with a length for each query")
-    assert_keeps_weights(lambda: student.DistanceAttention(RATE).eval(), *draw(rng)[:2])
+@attends(about="layers")
+def parameters(student, rng):
+    """Whether there are parameters."""
+    return often(float(bool([*student.DistanceAttention(0.0).named_parameters()])))
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_gradients(student, reference, rng):
-    """Gradients reach the queries, the keys and the values, with length 0 too."""
-    theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
-    queries, keys, values = draw(rng)
-    keys[0, 1] = 0.0  # a square has a slope at 0, and a root has none
-    inputs = {"queries": queries, "keys": keys}
-    for name in ("distance_scores", "scores_without_query_norm"):
-        scores = getattr(student, name), getattr(reference, name)
-        assert_slopes(student, *scores, inputs, rng=rng)
-    inputs["values"] = values
-    assert_slopes(student, theirs, ours, inputs, rng=rng)
-    lens = torch.tensor([0, 3])  # (batch,)
-
-    def under_lengths(attention):
-        return lambda *given: attention(*given, lens)
-
-    assert_slopes(student, under_lengths(theirs), under_lengths(ours), inputs, rng=rng)
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_any_input(student, reference, rng):
-    """Sizes of one, transposed views and other dtypes work, and no input is modified."""
-    theirs, ours = student.DistanceAttention(0.0), reference.DistanceAttention(0.0)
-    lens = torch.tensor([4, 2])  # (batch,)
-    queries, keys, values = inputs = draw(rng)
-    for scores in (student.distance_scores, student.scores_without_query_norm):
-        found = assert_unchanged(student, scores, queries, keys, names=["queries", "keys"])
-        found = assert_depends(in_float64(found))
-        views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (queries, keys)]
-        again = in_float64(scores(*views))
-        assert_same(again, found, "the scores for transposed views", shape=(2, 5, 6))
-        again = in_float64(scores(queries[1:], keys[1:]))
-        assert_same(again, found[1:], "the scores of one batch item", shape=(1, 5, 6))
-        again = in_float64(scores(queries[:, 3:4], keys))
-        assert_same(again, found[:, 3:4], "the scores of one query", shape=(2, 1, 6))
-        again = in_float64(scores(queries, keys[:, 3:4]))
-        assert_same(again, found[..., 3:4], "the scores of one key", shape=(2, 5, 1))
-        for dtype in (torch.float32, torch.bfloat16):
-            low = scores(queries.to(dtype), keys.to(dtype))
-            assert_dtype(low, dtype, f"the scores for inputs in {dtype}")
-    names = ["queries", "keys", "values", "valid_lens"]
-    assert_unchanged(student, theirs, *inputs, torch.tensor([0, 3]), names=names)
-    every = in_float64(assert_unchanged(student, theirs, *inputs, lens, names=names))
-    assert_depends(every[:, 0])
-    views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
-    again = in_float64(output_of(theirs, *views, lens))
-    assert_same(again, every, "the output for transposed views", shape=(2, 5, 8))
-    for item, query in ((slice(1, 2), slice(5)), (slice(2), slice(3, 4))):
-        one = queries[item, query], keys[item], values[item], lens[item]
-        output = in_float64(output_of(theirs, *one))
-        right, own = output_of(ours, *one), every[item, query]
-        what = "the output for one batch item, or for one query"
-        assert_right_or_own(output, right, lambda own=own: own, what)
-    output = in_float64(output_of(theirs, queries[:1], keys[:1, :1], values[:1, :1]))
-    value = values[:1, :1].expand(1, 5, 8)  # (1, n_queries, d_value)
-    assert_close(output, value, "the output for one key, which is its value")
-    tiny = student.DistanceAttention(0.0)
-    value = rng.randn(2, 1, 1)  # (batch, n_keys, d_value)
-    output = in_float64(output_of(tiny, rng.randn(2, 1, 1), rng.randn(2, 1, 1), value))
-    assert_close(output, value, "the output for sizes of one")
-    for dtype in (torch.float32, torch.bfloat16):
-        module = student.DistanceAttention(0.0)
-        output = output_of(module, *(x.to(dtype) for x in inputs), torch.tensor([4, 2]))
-        assert_dtype(output, dtype, f"the output for inputs in {dtype}")
+test_lengths = Check(
+    "A query attends to as many keys as its length says, and to none with length 0."
+)
+lengths = test_lengths.case
+lengths("A length for each batch item.", output(module(), *sized(), LENS))
+lengths(
+    "A length for each of as many queries as keys.",
+    output(
+        module(),
+        *sized(n_queries=6),
+        torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]]),
+    ),
+    about="lengths per query",
+)
+lengths(
+    "More items and keys, with a length for each item.",
+    output(module(), *sized(3, 2, 9), torch.tensor([9, 1, 7])),
+    hidden=True,
+)
+lengths("Lengths that are not whole.", output(module(), *sized(), LENS + 0.5), about="dtype")
+lengths(
+    "One key, which one of two batch items may not attend to.",
+    output(module(), *sized(n_keys=1), torch.tensor([0, 1])),
+    about="length 0",
+)
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_memory(student, rng):
-    """The differences of all queries and keys never exist at once, and no loop is needed."""
-    queries, keys = rng.randn(1, 31, 23), rng.randn(1, 37, 23)
-    values = rng.randn(1, 37, 5)  # (batch, n_keys, d_value)
-    sizes = {"n_queries": 31, "n_keys": 37, "d": 23}
-    enough = 31 * 37 * 23 * 8 / 2  # bytes: half of the differences
-    attention = student.DistanceAttention(0.0)
-    for scores in (student.distance_scores, student.scores_without_query_norm):
-        assert_depends(in_float64(scores(queries, keys))[0])
-        assert_memory(student, lambda scores=scores: scores(queries, keys), enough, sizes)
-    assert_depends(in_float64(output_of(attention, queries, keys, values))[0])
-    for lens in (None, torch.full((1,), 37), torch.full((1, 31), 37)):
-        call = lambda lens=lens: attention(queries, keys, values, lens)  # noqa: E731
-        assert_memory(student, call, enough, sizes)
-    flat = rng.randn(1, 31, 7), rng.randn(1, 37, 7)  # for which differences are few as well
-    sizes = {"n_queries": 31, "n_keys": 37, "d": 7}
-    enough = 31 * 37 * 7 * 8 - 1  # bytes
-    assert_memory(student, lambda: student.distance_scores(*flat), enough, sizes)
+@lengths(about="length 0")
+def empty(student, rng):
+    """Some queries with length 0."""
+    lens = torch.tensor([[6, 0, 3, 1, 4], [0, 0, 3, 6, 1]])  # (batch, n_queries)
+    found = module()(student, rng)(*made(rng), lens)
+    return {"output": found, "finite": found.isfinite()}
 
-    def all_three(**sizes):
-        queries, keys, values = draw(rng, **sizes)
+
+@lengths(about="extreme scores")
+def far_padding(student, rng):
+    """Padded keys of a hundred million."""
+    queries, keys, values = made(rng)
+    keys[0, 4:] = keys[1, 2:] = 1e8
+    return module()(student, rng)(queries, keys, values, LENS)
+
+
+test_dropout = Check(
+    "In training mode, weights are dropped; attention_weights holds them as they are before.",
+    about="training",
+)
+training = test_dropout.case
+
+
+@training
+def in_training(student, rng):
+    """What dropout makes of weights, where the values are the unit matrix, twice."""
+    attention, without = module(0.4)(student, rng), module()(student, rng)
+    return factors_of_kept_weights(student, attention, without, *made(rng)[:2])
+
+
+@training
+def weights_dropped(student, rng):
+    """Which weights of two items are dropped together, over 40 draws."""
+    inputs = (tensor * 0.5 for tensor in made(rng, n_queries=3, n_keys=3))
+    return weights_dropped_together(student, module(0.5)(student, rng), *inputs)
+
+
+@training
+def share_of_a_quarter(student, rng):
+    """Whether about a quarter of the weights are dropped at a rate of 0.25, without gradients."""
+    attention, inputs = module(0.25)(student, rng), made(rng, batch=1)[:2]
+    with torch.no_grad():
+        share = share_of_weights_dropped(student, attention, *inputs)
+    return often(abs(share - 0.25) < 0.03)  # ten standard deviations
+
+
+@training
+def kept(student, rng):
+    """The attention_weights of the second call in training mode."""
+    first, last = ((*made(rng), torch.tensor(lens)) for lens in ([3, 5], [4, 2]))
+    return weights_kept_in_training(student, module(0.4)(student, rng), first, last)
+
+
+@training
+def next_call(student, rng):
+    """Whether the next call drops other weights."""
+    return drops_anew(student, module(0.4)(student, rng), *made(rng, batch=12))
+
+
+@training(tells=False, hidden=True)
+def rate_of_dropout(student, rng):
+    """At a rate of 0.49, each weight of 300 sentences is dropped on its own."""
+    assert_weights_dropped(module(0.49)(student, rng), 0.49, *made(rng, batch=1))
+    return True
+
+
+@training(tells=False, hidden=True)
+def dropped_under_lengths(student, rng):
+    """Whether weights are dropped with a length for each query."""
+    queries, keys, _ = made(rng, batch=40)
+    attention = module(0.49)(student, rng)
+    found = attention(queries, keys, torch.eye(6).double().repeat(40, 1, 1), torch.full((40, 5), 6))
+    return bool((found == 0).any())
+
+
+@training(about="options")
+def evaluated(student, rng):
+    """A dropout of 0.4 in evaluation mode."""
+    attention = module(0.4, training=False)(student, rng)
+    with seeded(student, 1):
+        return attention(*made(rng))
+
+
+for sentence, sizes, lens in (
+    ("one batch item", {"batch": 1}, None),
+    ("one query", {"n_queries": 1}, LENS),
+    ("one key", {"n_keys": 1}, None),
+):
+
+    def weights_kept(student, rng, sizes=sizes, lens=lens):
+        attention, inputs = module()(student, rng), made(rng, **sizes)
+        attention(-inputs[0], *inputs[1:])  # an earlier call, with other weights
+        attention(*inputs, lens)
+        return attention.attention_weights
+
+    hidden = sentence != "one batch item"
+    training(f"The attention_weights of {sentence}.", weights_kept, about="single", hidden=hidden)
+
+
+test_gradients = Check(
+    "Gradients reach the queries, the keys and the values, with length 0 too.", about="gradient"
+)
+slopes = test_gradients.case
+
+
+def with_zeros(recipe):
+    """Return a recipe in which two vectors are zeros: a square has a slope there, a root none."""
+
+    def make(rng):
+        vectors = recipe(rng)
+        vectors[0, 1] = vectors[1, 2] = 0
+        return vectors
+
+    return make
+
+
+slopes("The gradients of queries, keys and values.", gradient(function, *sized()))
+for name in FUNCTIONS:
+    ask = gradient(name, *map(with_zeros, sized()[:2]))
+    slopes(f"The gradients of {name} where some vectors are zeros.", ask)
+slopes(
+    "The gradients with a length for each query.",
+    gradient(function, *sized(n_queries=2), torch.tensor([[1, 6], [4, 2]])),
+    hidden=True,
+)
+slopes(
+    "The gradients if all queries of a batch item have length 0.",
+    gradient(function, *sized(), torch.tensor([0, 3])),
+    about="length 0",
+)
+
+
+@slopes(about="length 0")
+def finite_slopes(student, rng):
+    """Which gradients are finite if all queries of a batch item have length 0."""
+    found = gradients(function(student, rng), *made(rng), torch.tensor([0, 3]))
+    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
+
+
+test_any_input = Check(
+    "Sizes of one, transposed views and other dtypes work, and no input is modified."
+)
+inputs = test_any_input.case
+for sentence, sizes in (
+    ("One query.", {"n_queries": 1}),
+    ("One key.", {"n_keys": 1}),
+    ("One batch item.", {"batch": 1}),
+    ("Vectors and values of one number.", {"d": 1, "d_value": 1}),
+):
+    inputs(sentence, output(module(), *sized(**sizes)), about="single")
+    for name in FUNCTIONS:
+        ask = output(name, *sized(**sizes)[:2])
+        inputs(f"{sentence.rstrip('.')} in {name}.", ask, about="single", hidden=True)
+inputs("One query under lengths.", output(module(), *sized(n_queries=1), LENS), about="single")
+inputs("Transposed views.", output(module(), *map(turned, sized())), about="views")
+views = output(module(), *(turned(recipe, 0, 1) for recipe in sized()), LENS)
+inputs("Views whose first axes are swapped, with lengths.", views, about="views", hidden=True)
+for dtype in (torch.float32, torch.bfloat16):
+    shown, low = str(dtype).removeprefix("torch."), sized(dtype=dtype)
+    within = (6e-2, 5e-2) if dtype == torch.bfloat16 else None
+    ask = output(module(dtype=dtype), *low, LENS)
+    inputs(f"Inputs in {shown}.", ask, about="dtype", within=within)
+    for name in FUNCTIONS:
+        ask = output(name, *low[:2])
+        inputs(f"{name} in {shown}.", ask, about="dtype", within=(6e-2, 0.5) if within else None)
+for name in FUNCTIONS:
+    views = output(name, *map(turned, sized()[:2]))
+    inputs(f"{name} of transposed views.", views, about="views", hidden=True)
+    inputs(f"Which arguments {name} has changed.", changed(name, *sized()[:2]), about="writes")
+for sentence, lens in (("lengths", LENS), ("a length of 0", torch.tensor([0, 3]))):
+    ask = changed(module(), *sized(), lens)
+    inputs(f"Which numbers of the arguments have changed after {sentence}.", ask, about="writes")
+
+
+test_memory = Check(
+    "The differences of all queries and keys never exist at once, and no loop is needed.",
+    about=MEMORY,
+)
+memory = test_memory.case
+
+
+def calls_of(student, rng, d=23):
+    """Return calls of all three with 31 queries and 37 keys of size d."""
+    queries, keys, values = made(rng, batch=1, n_queries=31, n_keys=37, d=d, d_value=5)
+    attention = module()(student, rng)
+    return {
+        "distances": lambda: student.distance_scores(queries, keys),
+        "partial": lambda: student.scores_without_query_norm(queries, keys),
+        "attention": lambda: attention(queries, keys, values),
+        "lengths": lambda: attention(queries, keys, values, torch.full((1,), 37)),
+        "lengths per query": lambda: attention(queries, keys, values, torch.full((1, 31), 36)),
+    }
+
+
+@memory
+def large_tensors(student, rng):
+    """Which of the three make a tensor of n_queries * n_keys * d numbers."""
+    found = {}
+    for d in (23, 7):
+        for name, call in calls_of(student, rng, d).items():
+            with watched(student, kernels=False) as seen:
+                call()
+            found[f"{name}, d of {d}"] = often(float(seen.largest.elements >= 31 * 37 * d))
+    return found
+
+
+@memory(tells=False, hidden=True)
+def memory_of_a_call(student, rng):
+    """A call takes less memory than all differences would."""
+    for d, enough in ((23, 31 * 37 * 23 * 8 / 2), (7, 31 * 37 * 7 * 8 - 1)):  # bytes
+        for name, call in calls_of(student, rng, d).items():
+            if d == 23 or name == "distances":
+                assert_memory(student, call, enough, {"n_queries": 31, "n_keys": 37, "d": d})
+    return True
+
+
+@memory(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of batch items, queries or keys."""
+
+    def called(**sizes):
+        queries, keys, values = made(rng, **sizes)
+        attention = module()(student, rng)
         return lambda: (
             student.distance_scores(queries, keys),
             student.scores_without_query_norm(queries, keys),
@@ -275,4 +380,5 @@ def test_memory(student, rng):
         )
 
     grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
-    assert_vectorised(student, all_three, {**grown, "keys": {"n_keys": (16, 33)}})
+    assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})
+    return True
