@@ -248,7 +248,7 @@ def test_a_wrong_program_is_named_with_its_mistake(
 def test_every_known_mistake_is_found_in_a_students_copy(
     zygote: Zygote, original: Course, texts: dict[str, str], tmp_path: Path
 ) -> None:
-    """No program with a mistake of the catalogue passes the public suite and the cases of a copy."""
+    """No program with a mistake of the catalogue passes the suite of a students' copy."""
     shutil.copytree(SAMPLING / "exercises", tmp_path / "exercises")
 
     def passed(grader: Grader) -> list[str]:
