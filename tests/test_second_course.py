@@ -248,7 +248,7 @@ def test_a_wrong_program_is_named_with_its_mistake(
 def test_every_known_mistake_is_found_in_a_students_copy(
     zygote: Zygote, original: Course, texts: dict[str, str], tmp_path: Path
 ) -> None:
-    """No program with a mistake of the catalogue passes the public suite and the probes."""
+    """No program with a mistake of the catalogue passes the suite of a students' copy."""
     shutil.copytree(SAMPLING / "exercises", tmp_path / "exercises")
 
     def passed(grader: Grader) -> list[str]:
@@ -323,7 +323,7 @@ def test_a_mistake_that_is_not_known_is_told_by_the_exercises_own_aspect(
     (result,) = grade(original, texts | {"top_k": wrong}, "top_k").exercises
     assert result.diagnosis is not None
     assert result.diagnosis.faults == ()
-    assert "Rows with equal logits" in result.diagnosis.facts[0]
+    assert "rows with equal logits" in result.diagnosis.facts[0]
 
 
 # --- the commands of teachers ---------------------------------------------------------------------

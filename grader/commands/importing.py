@@ -35,6 +35,7 @@ UNREVIEWED_LINES = f"""\
 # Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
 {UNREVIEWED}
 """
+FAULTS_FILE = "faults.toml"
 STAGE = "output"  # what every call returns
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
@@ -132,15 +133,11 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
     if place.is_new:
         place.begin_course(points=sum(one.points for one in exercises))
     for order, one in enumerate(exercises, start=place.order):
-        values = {"name": one.implements[0], "test": one.first_test}
-        texts = {
-            template.removesuffix(".j2"): made.get_template(template).render(values)
-            for template in made.list_templates()
-        }
+        faults = made.get_template(f"{FAULTS_FILE}.j2").render()
         title, requires = one.title or TITLE, one.requires
         settings = settings_text(order, title, one.points, one.implements, STAGE, requires)
         settings += UNREVIEWED_LINES
-        place.write(one.name, {SETTINGS_FILE: settings, **one.texts, **texts})
+        place.write(one.name, {SETTINGS_FILE: settings, **one.texts, FAULTS_FILE: faults})
 
 
 def _tell(imported: Imported, place: CoursePlace) -> None:

@@ -36,7 +36,6 @@ class NewExercise:
     texts: dict[str, str]
     tests: int  # of the hidden suite
     to_do: int  # cells that could not be turned into tests
-    first_test: str
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ def _exercise(
     }
     return NewExercise(
         *(name, question, title, total, tuple(own), tuple(solution.requires), texts),
-        *(hidden.tests, hidden.to_do, hidden.first_test),
+        *(hidden.tests, hidden.to_do),
     )
 
 

@@ -42,7 +42,6 @@ class WrittenSuite:
     text: str
     tests: int
     to_do: int
-    first_test: str  # its name
 
 
 @dataclass
@@ -54,7 +53,6 @@ class _SuiteParts:
     shared: dict[str, None] = field(default_factory=dict)
     tests: list[str] = field(default_factory=list)
     to_do: list[str] = field(default_factory=list)
-    first_test: str = "test_to_do"
 
 
 def suite_of(
@@ -75,7 +73,6 @@ def suite_of(
         name = _unique(_test_name(case, code, number), names)
         try:
             text = writer.test(name, points)
-            parts.first_test = parts.first_test if parts.tests else name
             parts.tests.append(text)
         except Untranslatable as reason:
             parts.to_do.append(_as_comment(case, code, str(reason), points))
@@ -87,7 +84,7 @@ def suite_of(
         parts.calls.add("expect")
     same = bool(tests) and not any(case.is_hidden for case, _ in cases)
     text = _text(exercise, parts, hidden=hidden, same=same)
-    return WrittenSuite(text, tests, len(parts.to_do), parts.first_test)
+    return WrittenSuite(text, tests, len(parts.to_do))
 
 
 def _text(exercise: str, parts: _SuiteParts, *, hidden: bool, same: bool) -> str:

@@ -1,167 +1,199 @@
-"""Hidden tests of nucleus filtering, which decide the points.
+"""The checks of nucleus filtering and their cases.
 
-No sum of probabilities here lies near p, so that no rounding decides. One mistake should cost one
-check: a check of an edge compares with what the student's own code gives in the ordinary case, or
-looks only at the edge.
+What is filtered is -inf, and a mistake is named only if ten finite numbers of an answer show it. So
+most cases also ask which logits are kept. No sum of probabilities lies near p, so that no rounding
+decides.
 """
 
-import functools
-
-import pytest
 import torch
-from torch import Tensor
 
-from grader.testing import (
-    assert_close,
-    assert_dtype,
-    assert_refused,
-    assert_slopes,
-    assert_unchanged,
-    assert_vectorised,
-    expect,
-    in_float64,
-)
+from grader.authors import Aspect, Check, assert_vectorised, changed, gradients, refused, turned
 
+AXES = ("row", "token")
+EQUAL = Aspect("equal logits", "rows of equally likely tokens")
+LIMITS = Aspect("limits", "a p near 0, and a p of 1", is_edge=True)
+NUCLEUS = "nucleus"
 SHARES = ((40, 25, 15, 10, 6, 4), (70, 12, 8, 5, 3, 2), (22, 20, 19, 15, 13, 11))
 LEVELS = (0.3, 0.5, 0.73, 0.87, 0.95)  # of p; each at least a hundredth from every sum
 
 
-def rows(rng, *leading):
-    """Return the logits of six tokens (*leading, 6) in random order, with the shares above."""
-    count = torch.Size(leading).numel()
-    found = [torch.tensor(SHARES[n % 3])[rng.permutation(6)] for n in range(count)]
-    logits = (torch.stack(found) / 100.0).double().log()  # (count, 6)
-    return (logits + rng.randn(count, 1)).view(*leading, 6)
+def filtered(logits, *levels):
+    """Return a case: the output for each p, and which logits are kept in it."""
+
+    def ask(student, rng):
+        given = logits(rng)
+        outputs = [student.nucleus(given.clone(), p) for p in levels]
+        return {"output": outputs, "kept": [output.isfinite() for output in outputs]}
+
+    return ask
 
 
-def assert_filtered(output, logits):
-    """Raise `Mismatch` unless some logits of an output are kept and others are not."""
-    expect(isinstance(output, Tensor) and output.shape == logits.shape, "the shape changes")
-    expect(output.isfinite().any() and not output.isfinite().all(), "nothing is filtered")
+def rows(*leading, dtype=torch.float64):
+    """Return the recipe of the logits of six tokens in random order, with the shares above."""
+
+    def make(rng):
+        count = torch.Size(leading).numel()
+        found = [torch.tensor(SHARES[n % 3])[rng.permutation(6)] for n in range(count)]
+        logits = (torch.stack(found) / 100.0).double().log()  # (count, 6)
+        return (logits + rng.randn(count, 1)).view(*leading, 6).to(dtype)
+
+    return make
 
 
-@pytest.mark.points(3)
-def test_the_smallest_set(student, reference, rng):
-    """The most likely tokens are kept until their probabilities add up to at least p."""
-    for leading in ((4,), (6,), (3, 2), (2, 2, 3), (1,)):
-        logits = rows(rng, *leading)
-        for p in LEVELS:
-            output, right = student.nucleus(logits, p), reference.nucleus(logits, p)
-            assert_close(in_float64(output), right, f"the output for p = {p}")
+def whole(*shape, dtype=torch.float64, times=1.0):
+    """Return the recipe of whole numbers in random order, exact in every floating type."""
+
+    def make(rng):
+        count = torch.Size(shape).numel()
+        return ((rng.permutation(count).double() - count // 2) * times).view(shape).to(dtype)
+
+    return make
 
 
-@pytest.mark.points(1)
-def test_no_leading_axis(student, rng):
-    """A row without leading axes is filtered as in a batch.
-
-    Guards: logits of shape (n_vocab,).
-    """
-    logits = rows(rng, 1)[0]
-    output = student.nucleus(logits, 0.73)
-    assert_filtered(output, logits)
-    assert_close(output, student.nucleus(logits[None], 0.73)[0])
-
-
-@pytest.mark.points(1)
-def test_equal_logits(student, rng):
-    """Of equally likely tokens, those with the lower index are kept first."""
-    numbers = [[2, 1, 2, 2, 0, 2, 1], [0, 0, 0, 0, 0, 0, 0], [-1, 1, -1, -1, 1, -1, 2]]
-    logits = torch.tensor(numbers).double()[:, rng.permutation(7)]
-    # So little that it orders equal tokens, and moves no sum past p.
-    apart = logits - torch.arange(7) * 1e-4
-    for p in (0.2, 0.45, 0.63, 0.81):
-        kept, wanted = (student.nucleus(each, p).isfinite() for each in (logits, apart))
-        assert_filtered(student.nucleus(apart, p), apart)
-        says = f"for p = {p}, others of some equal tokens are kept, or another number of them"
-        expect(kept.shape == wanted.shape and (kept == wanted).all(), says)
+test_the_smallest_set = Check(
+    "The most likely tokens are kept until their probabilities add up to at least p.", points=3
+)
+smallest = test_the_smallest_set.case
+smallest("Half of the probability, and nearly three quarters.", filtered(rows(8), 0.5, 0.73))
+smallest("Nearly all of the probability.", filtered(rows(9), 0.87, 0.95))
+smallest("As many rows as tokens.", filtered(rows(6), 0.3, 0.73), about="square")
+smallest("Three axes.", filtered(rows(4, 3), 0.5, 0.87), about="leading axes")
+smallest("One row in a batch.", filtered(rows(1), *LEVELS), about="single")
+smallest("Four rows.", filtered(rows(4), *LEVELS), hidden=True)
+smallest("Four axes.", filtered(rows(2, 2, 3), *LEVELS), about="leading axes", hidden=True)
 
 
-@pytest.mark.points(1)
-def test_one_token_is_left(student, rng):
-    """However small p is, the most likely token of each row is kept, and no other.
-
-    Guards: rows in which the first token alone is more than enough.
-    """
-    logits = rows(rng, 6)
-    for p in (1e-6, 0.01, 0.1):
-        output = student.nucleus(logits, p)
-        expect(isinstance(output, Tensor) and output.shape == logits.shape, "the shape changes")
-        kept = output.isfinite()
-        expect(kept.any(dim=-1).all(), f"for p = {p:g}, no token of a row is kept")
-        expect((kept.sum(dim=-1) == 1).all(), f"for p = {p:g}, several tokens of a row are kept")
+test_no_leading_axis = Check(
+    "A row without leading axes is filtered as in a batch.", about="leading axes"
+)
+test_no_leading_axis.case("One row without leading axes.", filtered(rows(), *LEVELS))
+test_no_leading_axis.case("One row, and other p.", filtered(rows(), 0.1, 0.6, 0.9), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_all_tokens(student, rng):
-    """With p = 1, all tokens are kept, even those with almost no probability."""
-    logits = rows(rng, 4)
-    assert_filtered(student.nucleus(logits, 0.5), logits)
-    spread = torch.tensor([[0.0, -50.0, -100.0, 3.0], [-60.0, 0.0, -60.0, -300.0]]).double()
-    for given in (logits, spread, logits.float()):
-        output = student.nucleus(given, 1.0)
-        assert_close(in_float64(output), given.double(), "the output for p = 1")
+test_equal_logits = Check(
+    "Of equally likely tokens, those with the lower index are kept first.", about=EQUAL
+)
+test_equal_logits.case(
+    "Rows of equally likely tokens.",
+    filtered(lambda rng: torch.zeros(2, 7, dtype=torch.float64), 0.2, 0.45, 0.63, 0.81),
+)
+NUMBERS = torch.tensor([[2, 1, 2, 2, 0, 2, 1], [-1, 1, -1, -1, 1, -1, 2]])
+test_equal_logits.case(
+    "Rows of which some tokens are equally likely.",
+    filtered(lambda rng: NUMBERS[:, rng.permutation(7)].double(), 0.2, 0.45, 0.63, 0.81),
+    hidden=True,
+)
 
 
-@pytest.mark.points(1)
-def test_p_that_does_not_fit(student, rng):
-    """A p of 0 or below, or above 1, is refused with ValueError."""
-    logits = rows(rng, 4)
-    assert_filtered(student.nucleus(logits, 0.5), logits)
-    for p in (0.0, -0.5, 1.01, 50.0):
-        assert_refused(student, lambda p=p: student.nucleus(logits, p), f"nucleus with p = {p}")
+test_one_token_is_left = Check(
+    "However small p is, the most likely token of each row is kept, and no other.", about=LIMITS
+)
+test_one_token_is_left.case("A p of a thousandth.", filtered(rows(12), 0.001))
+test_one_token_is_left.case(
+    "A p of 1e-6, and of a tenth.", filtered(rows(6), 1e-6, 0.1), hidden=True
+)
 
 
-@pytest.mark.points(1)
-def test_logits_of_any_size(student, rng):
-    """A number added to all logits of a row changes nothing, and huge logits are allowed.
-
-    Guards: exponentials that overflow, which show only far from 0.
-    """
-    # Whole numbers, so that the sums are exact in every floating type that code may compute in.
-    logits = (rng.permutation(24).double() - 12).view(4, 6)
-    plain = student.nucleus(logits, 0.97)
-    assert_filtered(plain, logits)
-    for far in (1e4, -1e4, -1e7):
-        given = logits + torch.tensor([far, 0.0, -far, far])[:, None]
-        output = student.nucleus(given, 0.97)
-        same = isinstance(output, Tensor) and (output.isfinite() == plain.isfinite()).all()
-        expect(same, f"other tokens are kept for logits around {far:g}")
+test_all_tokens = Check(
+    "With p = 1, all tokens are kept, even those with almost no probability.", about=LIMITS
+)
+every = test_all_tokens.case
+every("A p of 1.", filtered(rows(4), 1.0))
+every(
+    "A p of 1 where most tokens have almost no probability.",
+    filtered(lambda rng: rows(6)(rng) * 200, 1.0),
+)
+every("A p of 1 for logits in float32.", filtered(rows(4, dtype=torch.float32), 1.0))
+every(
+    "A p of 1 for logits that lie far apart.", filtered(whole(3, 4, times=30.0), 1.0), hidden=True
+)
 
 
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach the kept logits."""
-    inputs = {"logits": rows(rng, 3), "p": 0.73}
-    assert_slopes(student, student.nucleus, reference.nucleus, inputs, rng=rng)
+test_p_that_does_not_fit = Check(
+    "A p of 0 or below, or above 1, is refused with ValueError.", about="refusals"
+)
+misuses = test_p_that_does_not_fit.case
+for p in (0.0, -0.1, 1.01, 1.5):
+    misuses(f"A p of {p:g}.", refused(NUCLEUS, rows(2), p))
+misuses("A p of -0.5.", refused(NUCLEUS, rows(4), -0.5), hidden=True)
+misuses("A p of 50.", refused(NUCLEUS, rows(4), 50.0), hidden=True)
+misuses("A p of a half is accepted.", filtered(rows(4), 0.5), about="values")
 
 
-@pytest.mark.points(1)
-def test_arguments(student, rng):
-    """logits may be a view and is not modified, and the output has its dtype."""
-    logits = rows(rng, 5)
-    plain = student.nucleus(logits, 0.73)
-    for given in (logits, logits.T.contiguous().T):
-        output = assert_unchanged(student, student.nucleus, given, 0.73, names=("logits",))
-        assert_filtered(output, logits)
-        assert_close(output, plain, "the output for a view")
-    whole = (rng.permutation(24).double() - 12).view(4, 6) * 2
-    right = student.nucleus(whole, 0.97)
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        output = student.nucleus(whole.to(dtype), 0.97)
-        assert_dtype(output, dtype, f"the output for logits of {dtype}")
-        assert_close(output.double(), right.double(), f"the output for logits of {dtype}")
+test_logits_of_any_size = Check(
+    "A number added to all logits of a row changes nothing, and huge logits are allowed.",
+    about="extreme scores",
+)
+sizes = test_logits_of_any_size.case
+sizes(
+    "Rows whose logits lie a thousand apart.",
+    filtered(lambda rng: rows(6)(rng) + 1e3 * torch.arange(6)[:, None], 0.5, 0.73),
+)
 
 
-@pytest.mark.points(0)
-def test_no_python_loops(student, rng):
-    """No Python loop runs over rows or tokens.
+@sizes
+def too_large(student, rng):
+    """Which rows keep a token if their logits rise from 20 to 20,000."""
+    levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64)[:, None]
+    return student.nucleus(rows(24)(rng) + levels, 0.73).isfinite().any(dim=-1)
 
-    Guards: loops, which are slow and which no mistake of the catalogue is about.
-    """
+
+for far in (1e4, -1e4, -1e7):
+    shift = torch.tensor([far, 0.0, -far, far])[:, None]
+    sizes(
+        f"Rows of logits around {far:g} and {-far:g}.",
+        filtered(lambda rng, shift=shift: whole(4, 6)(rng) + shift, 0.97),
+        hidden=True,
+    )
+
+
+test_gradients = Check("Gradients reach the kept logits.", about="gradient")
+
+
+def gradient_of_kept(logits, p):
+    """Return a case: the gradient of the logits that are not -inf."""
+
+    def ask(student, rng):
+        def kept(given):
+            output = student.nucleus(given, p)
+            return output.masked_fill(output == -torch.inf, 0.0)
+
+        return gradients(kept, logits(rng))
+
+    return ask
+
+
+test_gradients.case("The gradient of the kept logits.", gradient_of_kept(rows(5), 0.73))
+test_gradients.case(
+    "The gradient with nearly all kept.", gradient_of_kept(rows(3), 0.87), hidden=True
+)
+
+
+test_arguments = Check(
+    "logits may be a view and is not modified, and the output has its dtype.", about="views"
+)
+arguments = test_arguments.case
+arguments("A transposed view.", filtered(turned(rows(7)), 0.73))
+arguments("A view of three axes.", filtered(turned(rows(2, 3), 0, 2), 0.5), hidden=True)
+arguments("Which logits are others after a call.", changed(NUCLEUS, rows(8), 0.5), about="writes")
+arguments("Logits in float32.", filtered(rows(5, dtype=torch.float32), 0.73), about="dtype")
+arguments(
+    "Logits in bfloat16, of which one or two hold nearly all of the probability.",
+    filtered(whole(6, 6, dtype=torch.bfloat16, times=2.0), 0.97),
+    about="dtype",
+)
+
+
+test_no_python_loops = Check("No Python loop runs over rows or tokens.", points=0)
+
+
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of rows or tokens."""
 
     def called(count=2, n_vocab=5):
-        return functools.partial(student.nucleus, rng.randn(count, n_vocab), 0.6)
+        logits = rng.randn(count, n_vocab)
+        return lambda: student.nucleus(logits, 0.6)
 
-    assert_filtered(called(9, 9)(), rng.randn(9, 9))
     grown = {"rows": {"count": (9, 19)}, "tokens": {"n_vocab": (17, 35)}}
     assert_vectorised(student, called, grown)

@@ -1,167 +1,196 @@
-"""Hidden tests of perplexity, which decide the points.
+"""The checks of perplexity and their cases.
 
-They run on a stand-in for cross-entropy, so a mistake in that exercise costs nothing here.
+They run on a stand-in for cross-entropy, so a mistake in that exercise costs nothing here. One
+perplexity is a single number, and a mistake is named only if ten numbers of an answer show it. So
+most cases ask for those of a dozen batches.
 """
-
-import functools
 
 import pytest
 import torch
-from torch import Tensor
 
-from grader.testing import (
+from grader.authors import (
+    Aspect,
+    Check,
     assert_close,
-    assert_dtype,
-    assert_refused,
-    assert_right_or_own,
-    assert_slopes,
-    assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
+    changed,
+    drawn,
+    gradients,
+    output,
+    refused,
+    turned,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, N_VOCAB = 2, 4, 5
+AXES = ("token of the vocabulary",)
+PADDING = Aspect("padding", "batches with padding")
+NOTHING = Aspect("nothing", "batches with nothing to guess", is_edge=True)
+PERPLEXITY = "perplexity"
+TOKENS = torch.tensor([[1, 0, 4, 2], [3, 3, 0, 1]])
 PAD = -100
 
 
-def drawn(rng, *shape):
-    """Return random logits of a shape, and a token for each position."""
-    return rng.randn(*shape), rng.randint(0, shape[-1], *shape[:-1])
+def batches(rng, *shape, lengths=(), pad=PAD):
+    """Return a dozen batches of logits of a shape and tokens, whose sentences may have lengths."""
+    for _ in range(12):
+        logits, tokens = rng.randn(*shape), rng.randint(0, shape[-1], *shape[:-1])
+        for row, length in enumerate(lengths):
+            tokens[row, length:] = pad
+        yield logits, tokens
 
 
-def assert_number(found):
-    """Raise `Mismatch` unless a perplexity is one finite number above 0."""
-    expect(isinstance(found, Tensor) and found.shape == (), "the result is no tensor of shape ()")
-    expect(found.isfinite() and found > 0, "the perplexity is not a finite number above 0")
+def perplexities(*shape, lengths=(), pad=PAD):
+    """Return a case: the perplexities of a dozen batches."""
+    given = () if pad == PAD else (pad,)
+    return lambda student, rng: [
+        student.perplexity(*batch, *given)
+        for batch in batches(rng, *shape, lengths=lengths, pad=pad)
+    ]
+
+
+def perplexities_and_gradients(*shape, lengths=()):
+    """Return a case: the perplexities of a dozen batches, and the gradients of their logits."""
+    return lambda student, rng: [
+        gradients(student.perplexity, *batch) for batch in batches(rng, *shape, lengths=lengths)
+    ]
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The loss is your own cross_entropy, not one of torch's.
-
-    Guards: the ban on torch's own losses, even if other tests fail for other reasons.
-    """
-    logits, tokens = drawn(rng, BATCH, N_TOKENS, N_VOCAB)
-    assert_written_by_hand(student, lambda: student.perplexity(logits, tokens))
+    """The loss is your own cross_entropy, not one of torch's."""
+    logits = rng.randn(2, 4, 5)
+    assert_written_by_hand(student, lambda: student.perplexity(logits, TOKENS))
 
 
-@pytest.mark.points(2)
-def test_formula(student, reference, rng):
-    """Without padding, the perplexity is the exponential of the mean loss of all guesses.
-
-    Guards: the plain case, which should be the first to fail if the formula is wrong.
-    """
-    for shape in ((2, 4, 5), (1, 6, 3), (4, 4, 4), (5, 2, 7), (1, 2, 3)):
-        logits, tokens = drawn(rng, *shape)
-        right = reference.perplexity(logits, tokens)
-        found = in_float64(student.perplexity(logits, tokens))
-        assert_close(found, right, f"the perplexity for logits of shape {shape}")
-
-
-@pytest.mark.points(1)
-def test_padding(student, reference, rng):
-    """Padding is not guessed, and the guesses at it do not count.
-
-    Guards: padding on its own, in sentences of one length, whatever the formula is.
-    """
-    logits, tokens = drawn(rng, BATCH, 6, N_VOCAB)
-    for length in (4, 2):
-        given = tokens.clone()
-        given[:, length:] = PAD
-        assert_right_or_own(
-            student.perplexity(logits, given),
-            reference.perplexity(logits, given),
-            lambda length=length: student.perplexity(logits[:, :length], tokens[:, :length]),
-            f"the perplexity of sentences of {length} tokens and padding",
-        )
+test_formula = Check(
+    "Without padding, the perplexity is the exponential of the mean loss of all guesses.", points=2
+)
+formula = test_formula.case
+formula("Two sentences without padding.", perplexities(2, 4, 5))
+formula("Three longer sentences without padding.", perplexities(3, 7, 4))
+formula("As many sentences as tokens and words.", perplexities(4, 4, 4), about="square")
+formula("One sentence of two tokens.", perplexities(1, 2, 6), about="single")
+formula("One sentence of six tokens.", perplexities(1, 6, 3), about="single", hidden=True)
+formula("Five sentences of two tokens.", perplexities(5, 2, 7), hidden=True)
 
 
-@pytest.mark.points(1)
-def test_sentences_of_all_lengths(student, reference, rng):
-    """Every guessed token of the batch has the same weight, in short sentences and long ones.
-
-    Guards: batches in which sentences differ in length, which no own answer can predict.
-    """
-    logits, tokens = drawn(rng, 3, 6, N_VOCAB)
-    for row, length in enumerate((6, 3, 2)):
-        tokens[row, length:] = PAD
-    right = reference.perplexity(logits, tokens)
-    assert_close(in_float64(student.perplexity(logits, tokens)), right, "the perplexity")
-
-
-@pytest.mark.points(1)
-def test_any_pad(student, reference, rng):
-    """pad may be any int: -1, a token of the vocabulary, or a large one."""
-    logits, tokens = drawn(rng, BATCH, 6, N_VOCAB)
-    for pad in (-1, 0, 3, 50):
-        given = tokens.masked_fill(tokens == pad, 1)
-        given[:, 4:] = pad
-        plain = given.masked_fill(given == pad, PAD)
-        assert_right_or_own(
-            student.perplexity(logits, given, pad),
-            reference.perplexity(logits, given, pad),
-            functools.partial(student.perplexity, logits, plain),
-            f"the perplexity with pad {pad}",
-        )
+test_padding = Check("Padding is not guessed, and the guesses at it do not count.", about=PADDING)
+for length in (4, 2):
+    test_padding.case(
+        f"Two sentences of {length} tokens and padding.",
+        perplexities(2, 6, 5, lengths=(length, length)),
+    )
+test_padding.case(
+    "Four sentences of three tokens and padding.",
+    perplexities(4, 5, 6, lengths=(3, 3, 3, 3)),
+    hidden=True,
+)
 
 
-@pytest.mark.points(1)
-def test_nothing_to_guess(student, rng):
-    """With one token, or padding only after it, the perplexity is 1.
-
-    Guards: batches without a single guess, where a mean of nothing would be nan.
-    """
-    logits, tokens = drawn(rng, 3, N_TOKENS, N_VOCAB)
-    padded = tokens.clone()
-    padded[:, 1:] = PAD
-    for given in ((logits[:, :1], tokens[:, :1]), (logits, padded)):
-        one = torch.ones((), dtype=torch.float64)
-        assert_close(in_float64(student.perplexity(*given)), one, "the perplexity of no guess")
-
-
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach the logits, and are the slopes of the perplexity."""
-    logits, tokens = drawn(rng, BATCH, N_TOKENS, N_VOCAB)
-    inputs = {"logits": logits, "tokens": tokens}
-    assert_slopes(student, student.perplexity, reference.perplexity, inputs, rng=rng)
+test_sentences_of_all_lengths = Check(
+    "Every guessed token of the batch has the same weight, in short sentences and long ones.",
+    about=PADDING,
+)
+lengths = test_sentences_of_all_lengths.case
+lengths("Sentences of 6, 3 and 2 tokens.", perplexities(3, 6, 5, lengths=(6, 3, 2)))
+lengths(
+    "Sentences of 1, 7, 2 and 5 tokens.",
+    perplexities(4, 7, 3, lengths=(1, 7, 2, 5)),
+    hidden=True,
+)
 
 
-@pytest.mark.points(1)
-def test_tokens_that_do_not_fit(student, rng):
-    """Tokens of any other shape than the first two axes of logits are refused."""
-    logits, tokens = drawn(rng, BATCH, N_TOKENS, N_VOCAB)
-    assert_number(student.perplexity(logits, tokens))
-    longer = torch.cat([tokens, tokens[:, :1]], dim=1)
-    for given in (tokens[:, :-1], tokens[:, 1:], tokens[:1], longer, tokens[..., None]):
-        shown = f"perplexity with logits of shape {tuple(logits.shape)} and tokens of shape "
-        shown += str(tuple(given.shape))
-        assert_refused(student, lambda given=given: student.perplexity(logits, given), shown)
+test_any_pad = Check(
+    "pad may be any int: -1, a token of the vocabulary, or a large one.", about=PADDING
+)
+any_pad = test_any_pad.case
+any_pad("The padding is a token of the vocabulary.", perplexities(2, 6, 5, lengths=(4, 4), pad=1))
+any_pad("The padding is -1.", perplexities(2, 6, 5, lengths=(4, 3), pad=-1))
+any_pad("The padding is 0.", perplexities(3, 5, 4, lengths=(4, 2, 3), pad=0), hidden=True)
+any_pad("The padding is 50.", perplexities(3, 5, 4, lengths=(4, 2, 3), pad=50), hidden=True)
 
 
-@pytest.mark.points(0)
-def test_arguments(student, reference, rng):
-    """Both arguments may be views, neither is modified, and the result has the dtype of logits.
+test_nothing_to_guess = Check(
+    "With one token, or padding only after it, the perplexity is 1.", about=NOTHING
+)
+nothing = test_nothing_to_guess.case
+nothing("Sentences of one token.", perplexities(3, 1, 6))
+nothing("Sentences of one token and padding.", perplexities(3, 4, 6, lengths=(1, 1, 1)))
+nothing("One sentence of one token and padding.", perplexities(1, 3, 4, lengths=(1,)), hidden=True)
 
-    Guards: views, dtypes, loops and arguments, with which a solution of four lines has no trouble.
-    """
-    logits, tokens = drawn(rng, BATCH, N_TOKENS, N_VOCAB)
-    turned = logits.transpose(0, 1).contiguous().transpose(0, 1), tokens.T.contiguous().T
-    own = functools.partial(student.perplexity, logits, tokens)
-    for given in ((logits, tokens), turned):
-        names = ("logits", "tokens")
-        found = assert_unchanged(student, student.perplexity, *given, names=names)
-        assert_right_or_own(found, reference.perplexity(logits, tokens), own)
-    for dtype in (torch.float32, torch.bfloat16):
-        found = student.perplexity(logits.to(dtype), tokens)
-        assert_dtype(found, dtype, f"the perplexity for logits of {dtype}")
+
+test_gradients = Check(
+    "Gradients reach the logits, and are the slopes of the perplexity.", about="gradient"
+)
+test_gradients.case("The gradient of the logits.", perplexities_and_gradients(2, 4, 5))
+test_gradients.case(
+    "The gradient of the logits where there is padding.",
+    perplexities_and_gradients(3, 3, 4, lengths=(3, 2, 1)),
+    hidden=True,
+)
+
+
+test_tokens_that_do_not_fit = Check(
+    "Tokens of any other shape than the first two axes of logits are refused.", about="refusals"
+)
+misuses = test_tokens_that_do_not_fit.case
+for sentence, tokens in (
+    ("One token fewer than logits.", TOKENS[:, :-1]),
+    ("One token more than logits.", torch.cat([TOKENS, TOKENS[:, :1]], dim=1)),
+    ("One sentence of tokens for two of logits.", TOKENS[:1]),
+    ("Tokens with an axis of size 1 at the end.", TOKENS[..., None]),
+):
+    misuses(sentence, refused(PERPLEXITY, drawn(2, 4, 5), tokens))
+misuses(
+    "Two tokens fewer than logits.",
+    refused(PERPLEXITY, drawn(3, 5, 4), torch.tensor([[1, 2, 3], [3, 0, 1], [0, 1, 2]])),
+    hidden=True,
+)
+misuses("Tokens that fit are accepted.", perplexities(2, 4, 5), about="values")
+
+
+test_arguments = Check(
+    "Both arguments may be views, neither is modified, and the result has the dtype of logits.",
+    points=0,
+    about="views",
+)
+arguments = test_arguments.case
+arguments(
+    "Both arguments are transposed views.",
+    output(PERPLEXITY, turned(drawn(2, 4, 5), 0, 1), turned(TOKENS)),
+)
+arguments(
+    "The vocabulary is not the last axis in memory.",
+    output(PERPLEXITY, turned(drawn(2, 4, 5)), TOKENS),
+    hidden=True,
+)
+arguments(
+    "Which numbers of the arguments are others after a call.",
+    changed(PERPLEXITY, drawn(2, 4, 5), TOKENS),
+    about="writes",
+)
+arguments(
+    "Logits in float32.",
+    output(PERPLEXITY, drawn(2, 4, 5, dtype=torch.float32), TOKENS),
+    about="dtype",
+)
+arguments(
+    "Logits in bfloat16.",
+    output(PERPLEXITY, drawn(2, 4, 5, dtype=torch.bfloat16), TOKENS),
+    about="dtype",
+    within=(1e-1, 5e-2),
+)
+
+
+@arguments(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of sentences or tokens."""
 
     def called(batch=2, n_tokens=3):
-        return functools.partial(student.perplexity, *drawn(rng, batch, n_tokens, N_VOCAB))
+        logits, tokens = rng.randn(batch, n_tokens, 5), rng.randint(0, 5, batch, n_tokens)
+        return lambda: student.perplexity(logits, tokens)
 
     grown = {"sentences": {"batch": (7, 15)}, "tokens": {"n_tokens": (10, 21)}}
     assert_vectorised(student, called, grown)
@@ -170,10 +199,6 @@ def test_arguments(student, reference, rng):
 @pytest.mark.own_parts
 @pytest.mark.points(0)
 def test_on_your_own_loss(student, reference, rng):
-    """With your own cross_entropy, the perplexity is the same.
-
-    Guards: the student's two exercises work together. A mistake in the loss has already cost
-    points there, so this test is worth none.
-    """
-    logits, tokens = drawn(rng, BATCH, N_TOKENS, N_VOCAB)
-    assert_close(student.perplexity(logits, tokens), reference.perplexity(logits, tokens))
+    """With your own cross_entropy, the perplexity is the same."""
+    logits = rng.randn(2, 4, 5)
+    assert_close(student.perplexity(logits, TOKENS), reference.perplexity(logits, TOKENS))
