@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from grader.commands.blanks import blanks
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 MIN_HINTS = 3
 TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
 STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most one part in so many
+BLANK_SHARE = 10  # and so does code that computes nothing
 GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
@@ -107,6 +109,7 @@ class Prover:
         self._example()
         self._stub()
         self._stand_in()
+        self._blanks()
         self._faults()
         self._named()
         self._tests()
@@ -214,6 +217,26 @@ class Prover:
                 "that `forbidden` in exercise.toml names, and add one there if none fits"
             )
             self._problem("stand_in.py", says)
+
+    def _blanks(self) -> None:
+        """Check that code which computes nothing earns nothing to speak of.
+
+        What a blank computes may be a known mistake, such as a softmax without the mask.
+        """
+        if not any(map(_is_check, self.items)) or self.exercise.training:
+            return
+        for says, text in blanks(self.exercise):
+            self._note(f"a blank: {says}")
+            report = self.grade(text)
+            diagnosis = report.exercises[0].diagnosis
+            is_known = diagnosis is not None and diagnosis.faults
+            if not is_known and report.points > max(1, report.max_points / BLANK_SHARE):
+                self._problem(
+                    "test_hidden.py",
+                    f"the solution, but with {says} in place of each result, earns {report.points} "
+                    f"of {report.max_points} points, and may earn 1/{BLANK_SHARE}; compare more "
+                    "cases with the reference",
+                )
 
     def _faults(self) -> None:
         faults = load_faults(self.exercise)
