@@ -56,7 +56,7 @@ def module(dropout=0.0, training=True, **options):
 def function(student, rng):
     """Return a module's call as a function, so that gradients are those of its inputs alone."""
     attention = module()(student, rng)
-    return lambda *inputs: attention(*inputs)
+    return lambda *inputs: attention(*inputs)  # noqa: PLW0108, it is no module
 
 
 @pytest.mark.points(0)
