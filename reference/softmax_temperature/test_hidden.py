@@ -1,43 +1,49 @@
-"""Hidden tests of softmax and temperature, which decide the points.
-
-One mistake should cost one check. So a check of an edge accepts two answers: the right one, and the
-one that follows from what the student's own code gives in the ordinary case.
-"""
+"""The checks of softmax and temperature and their cases."""
 
 import functools
-import math
 
 import pytest
 import torch
-from torch import Tensor
 
-from grader.testing import (
-    assert_close,
-    assert_dtype,
-    assert_refused,
-    assert_right_or_own,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
+    changed,
+    drawn,
+    gradient,
+    gradients,
+    output,
+    refused,
+    turned,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-N_QUERIES, N_KEYS, N, D_KEY = 3, 5, 6, 4
-SHAPES = ((3, 5), (4,), (2, 3, 6), (4, 4), (2, 4, 3, 5), (3, 1), (1, 4), (1, 1), (2, 1, 5))
-TEMPERATURES = (0.5, 2.0, 1.0, 3, 0.25, 0.7, 4.0, 1.5, 0.8)
+AXES = ("batch item", "query", "key")  # of an output, in the singular
+ENTROPY = Aspect("entropy", "what `entropy` returns")
+ZEROS = Aspect("weights of 0", "the entropy of weights that are 0", is_edge=True)
+PRODUCTS = Aspect("products", "what `variance_of_products` returns")
+SCALE = Aspect("scale", "what `scale` returns")
 
 
-def arguments(rng, *leading, n_keys=N_KEYS, n=N, d_key=D_KEY):
-    """Return tensors for each function by its name, with other options behind them."""
+def weights_of(*shape):
+    """Return the recipe of random weights, whose rows sum to 1."""
+    return lambda rng: torch.softmax(rng.randn(*shape) * 2, dim=-1)
+
+
+def vectors(*shape):
+    """Return recipes of queries and keys whose numbers have a mean of a half."""
+    return [lambda rng: rng.randn(*shape) + 0.5] * 2
+
+
+def arguments(rng, *leading, n_keys=5, n=6, d_key=4):
+    """Return arguments for each function by its name."""
     scores = rng.randn(*leading, n_keys)
     return {
         "tempered_softmax": (scores, 0.5),
-        "entropy": (rng.randn(*leading, n_keys).softmax(dim=-1),),
+        "entropy": (weights_of(*leading, n_keys)(rng),),
         "variance_of_products": (rng.randn(*leading, n, d_key), rng.randn(*leading, n, d_key)),
         "scale": (scores, 7),
     }
@@ -45,186 +51,265 @@ def arguments(rng, *leading, n_keys=N_KEYS, n=N, d_key=D_KEY):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """Entropy and weights are written by hand, without a torch function that does all of it.
-
-    Guards: what is forbidden, of which some differs from the reference at an edge.
-    """
+    """Entropy and weights are written by hand, without a torch function that does all of it."""
     calls = [functools.partial(getattr(student, n), *a) for n, a in arguments(rng, 2, 3).items()]
     assert_written_by_hand(student, *calls)
 
 
-@pytest.mark.points(1)
-def test_weights(student, reference, rng):
-    """The weights are the softmax over the keys of scores divided by the temperature.
+test_weights = Check(
+    "The weights are the softmax over the keys of scores divided by the temperature."
+)
+for shape, temperature, aspect in (
+    ((2, 3, 5), 0.5, "values"),
+    ((12,), 3.0, "values"),
+    ((3, 6), 1.0, "values"),
+    ((4, 4), 0.7, "square"),
+    ((2, 3, 4, 5), 2, "leading axes"),
+    ((3, 4, 1), 0.5, "single"),
+    ((1, 12), 0.5, "single"),
+):
+    test_weights.case(
+        f"Scores of shape {shape} at temperature {temperature}.",
+        output("tempered_softmax", drawn(*shape), temperature),
+        about=aspect,
+    )
+test_weights.case("Scores of other sizes.", output("tempered_softmax", drawn(4, 2, 7), 1.6), hidden=True)
 
-    Guards: rows of one key, single rows, and no or several leading axes.
-    """
-    for shape, temperature in zip(SHAPES, TEMPERATURES):
-        scores = rng.randn(*shape)
-        weights = in_float64(student.tempered_softmax(scores, temperature))
-        shown = f"the result for scores of shape {shape} at {temperature}"
-        assert_close(weights, reference.tempered_softmax(scores, temperature), shown)
+
+test_limits = Check(
+    "Temperatures near 0 and huge ones, scores of any size; 0 and below are refused.",
+    about="extreme scores",
+)
+limits = test_limits.case
 
 
-@pytest.mark.points(1)
-def test_limits(student, reference, rng):
-    """Temperatures near 0 and huge ones, scores of any size; 0 and below are refused."""
-    # Whole numbers, so that the sums are exact in every floating type that code may compute in.
-    scores = rng.permutation(12).double().view(3, 4)
-    far = torch.tensor([1e4, 0.0, -1e4]).view(3, 1)
-    cases = {
-        "at temperature 1/1024": (scores, 1 / 1024, scores * 1024),
-        "for scores of 1/1024 at temperature 1/1024": (scores / 1024, 1 / 1024, scores),
-        "for scores of 1e6 at temperature 1e6": (scores * 1e6, 1e6, scores),
-        "at temperature 1e8": (scores, 1e8, scores * 1e-8),
-        "for scores from -1e4 to 1e4": (scores + far, 1.0, scores),
-        "for scores of 1e5": (scores * 1e4, 1.0, scores * 1e4),
-        "for scores of -1e5": (scores * -1e4, 1.0, scores * -1e4),
+def whole(factor=1.0, add=0.0):
+    """Return the recipe of whole numbers, whose sums are exact in every floating type."""
+    return lambda rng: rng.permutation(24).double().view(6, 4) * factor + add
+
+
+APART = 1e4 * torch.arange(6).view(6, 1)
+for sentence, scores, temperature in (
+    ("Scores of ten thousand.", whole(1e4), 1.0),
+    ("Scores around minus ten thousand.", whole(add=-1e4), 1.0),
+    ("A temperature of 0.001.", whole(), 1e-3),
+    ("Scores of a thousandth at a temperature of a thousandth.", whole(1 / 1024), 1 / 1024),
+    ("Scores of a million at a temperature of a million.", whole(1e6), 1e6),
+    ("A temperature of a hundred million.", whole(), 1e8),
+):
+    limits(sentence, output("tempered_softmax", scores, temperature))
+limits("Scores of -1e5.", output("tempered_softmax", whole(-1e4), 0.5), hidden=True)
+
+
+@limits
+def apart(student, rng):
+    """Rows whose scores lie ten thousand apart."""
+    weights = student.tempered_softmax(whole(add=APART)(rng), 1.0)
+    return {"weights": weights, "finite": weights.isfinite()}
+
+
+@limits
+def too_large(student, rng):
+    """Which rows get finite weights if their scores rise from 20 to 20,000."""
+    levels = torch.logspace(1.3, 4.3, 24, dtype=torch.float64).view(24, 1)
+    return student.tempered_softmax(rng.randn(24, 5) + levels, 1.0)[:, 0].isfinite()
+
+
+for temperature in (0, 0.0, -1.0):
+    limits(
+        f"A temperature of {temperature}.",
+        refused("tempered_softmax", drawn(3, 5), temperature),
+        about="refusals",
+    )
+limits(
+    "A temperature of -0.001.",
+    refused("tempered_softmax", drawn(2, 4), -1e-3),
+    about="refusals",
+    hidden=True,
+)
+
+
+test_entropy = Check("The entropy of each row of weights, in nats.", about=ENTROPY)
+nats = test_entropy.case
+nats("The entropy of twelve rows.", output("entropy", weights_of(3, 4, 5)))
+nats("The entropy of as many rows as there are keys.", output("entropy", weights_of(12, 12)))
+nats("The entropy of even weights.", output("entropy", torch.full((12, 5), 0.2).double()))
+nats("The entropy of rows of one key.", output("entropy", weights_of(4, 3, 1)), about="single")
+nats("The entropy of more axes.", output("entropy", weights_of(2, 3, 2, 7)), hidden=True)
+
+
+@nats
+def entropy_of_one_row(student, rng):
+    """The entropy of single rows without leading axes."""
+    return [student.entropy(weights_of(n)(rng)) for n in range(2, 14)]
+
+
+@nats
+def small_weights(student, rng):
+    """Ten million times the entropy of rows with weights of a ten-millionth."""
+    small = torch.tensor([1 - 2e-7, 1e-7, 1e-7], dtype=torch.float64).expand(12, 3)
+    return student.entropy(small).to(torch.bfloat16) * 1e7
+
+
+test_weights_of_zero = Check(
+    "A weight of 0 adds 0 to the entropy, in half precision, too; the gradient is finite there.",
+    about=ZEROS,
+)
+zeros = test_weights_of_zero.case
+
+
+def padded(*shape):
+    """Return the recipe of rows of weights with two weights of 0 at the end."""
+    return lambda rng: torch.nn.functional.pad(weights_of(*shape)(rng), (0, 2))
+
+
+zeros("The entropy of rows in which two weights are 0.", output("entropy", padded(3, 4, 5)))
+zeros("The entropy of one-hot rows.", output("entropy", torch.eye(12).double()), hidden=True)
+zeros(
+    "Which weights are others after `entropy`, where most are 0.",
+    changed("entropy", torch.eye(4).double()),
+    about="writes",
+)
+
+
+@zeros
+def padded_is_finite(student, rng):
+    """Which rows with two weights of 0 have a finite entropy."""
+    return student.entropy(padded(3, 4, 5)(rng)).isfinite()
+
+
+@zeros
+def half_precision_is_finite(student, rng):
+    """Which rows with two weights of 0 have a finite entropy in float16."""
+    return student.entropy(padded(3, 4, 5)(rng).half()).isfinite()
+
+
+@zeros
+def gradient_is_finite(student, rng):
+    """Where the gradient of the entropy is finite, with two weights of 0 in each row."""
+    found = gradients(student.entropy, padded(3, 4, 5)(rng))
+    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
+
+
+test_variance = Check(
+    "The variance of the dot products of queries and keys, dividing by n.",
+    about=PRODUCTS,
+)
+variance = test_variance.case
+VARIANCE = "variance_of_products"
+variance("The variance of five products, twelve times.", output(VARIANCE, *vectors(3, 4, 5, 6)))
+variance("As many products as vectors have numbers.", output(VARIANCE, *vectors(12, 4, 4)))
+variance("Vectors of one number.", output(VARIANCE, *vectors(12, 5, 1)), about="single")
+variance("The variance at other sizes.", output(VARIANCE, *vectors(2, 7, 3)), hidden=True)
+
+
+@variance
+def single_matrices(student, rng):
+    """Queries and keys without leading axes."""
+    pairs = [[make(rng) for make in vectors(n, 3)] for n in range(2, 14)]
+    return [student.variance_of_products(*pair) for pair in pairs]
+
+
+@variance
+def single_products(student, rng):
+    """The variance of a single product."""
+    found = student.variance_of_products(*(make(rng) for make in vectors(3, 4, 1, 6)))
+    return {"variance": found, "finite": found.isfinite()}
+
+
+@variance(about="single")
+def one_group(student, rng):
+    """`variance_of_products` with a leading axis of one, and of one query."""
+    shapes = ((1, 5, 3), (4, 1, 3), (1, 1, 6, 3))
+    return [student.variance_of_products(*(rng.randn(*s) for _ in range(2))) for s in shapes]
+
+
+@variance
+def far_products(student, rng):
+    """The variances of products around a hundred million."""
+    queries = rng.permutation(60).view(10, 6, 1).double() + 1e8
+    return student.variance_of_products(queries, torch.ones_like(queries))
+
+
+test_scale = Check("`scale` divides the scores by the root of d_key.", about=SCALE)
+scaled = test_scale.case
+for sentence, shape, d_key in (
+    ("Scores of vectors of size 7.", (2, 3, 5), 7),
+    ("Scores of vectors of size 64, without leading axes.", (12,), 64),
+    ("As many scores as d_key.", (4, 4), 4),
+):
+    scaled(sentence, output("scale", drawn(*shape), d_key))
+scaled("A d_key of 1.", output("scale", drawn(3, 4), 1), about="single")
+scaled("Scores of any size.", output("scale", drawn(3, 1, 6, times=1e3), 9), hidden=True)
+scaled("A single score in float32.", output("scale", torch.tensor(3.0), 7), about="dtype")
+
+
+test_gradients = Check(
+    "Gradients reach scores, weights, queries and keys, and are those of what the code computes.",
+    about="gradient",
+)
+slopes = test_gradients.case
+slopes("The gradient at temperature 0.5.", gradient("tempered_softmax", drawn(2, 3, 5), 0.5))
+slopes("The gradient of the entropy.", gradient("entropy", weights_of(2, 3, 5)), about=ENTROPY)
+slopes("The gradients of queries and keys.", gradient(VARIANCE, *vectors(2, 5, 4)), about=PRODUCTS)
+slopes("The gradient of scaled scores.", gradient("scale", drawn(2, 3, 5), 7), about=SCALE)
+slopes(
+    "The gradient for scores of some hundreds.",
+    gradient("tempered_softmax", whole(100.0), 2.0),
+    about="extreme scores",
+    hidden=True,
+)
+
+
+test_tensors = Check(
+    "Dtypes are kept, views work, nothing is modified, and no Python loop runs over an axis.",
+    about="writes",
+)
+tensors = test_tensors.case
+
+
+def results(student, given):
+    """Return what each function gives for its arguments."""
+    return {name: getattr(student, name)(*inputs) for name, inputs in given.items()}
+
+
+def converted(rng, change):
+    """Return arguments for each function, whose tensors are changed."""
+    return {
+        name: [change(each) if torch.is_tensor(each) else each for each in inputs]
+        for name, inputs in arguments(rng, 3, 4).items()
     }
-    for shown, (given, temperature, plain) in cases.items():
-        weights = student.tempered_softmax(given, temperature)
-        finite = isinstance(weights, Tensor) and weights.isfinite().all()
-        expect(finite, f"{shown}, a weight is not finite")
-        right = reference.tempered_softmax(given, temperature)
-        own = functools.partial(student.tempered_softmax, plain, 1.0)
-        assert_right_or_own(weights, right, own, f"the result {shown}")
-    for temperature in (0, 0.0, -1.0, -1e-3):
-        shown = f"tempered_softmax(scores, {temperature})"
-        call = functools.partial(student.tempered_softmax, scores, temperature)
-        assert_refused(student, call, shown)
 
 
-@pytest.mark.points(1)
-def test_entropy(student, reference, rng):
-    """The entropy of each row of weights, in nats.
-
-    Guards: even weights, rows of one key, single rows, and no or several leading axes.
-    """
-    for shape in SHAPES:
-        weights = torch.softmax(rng.randn(*shape) * 2, dim=-1)
-        nats = in_float64(student.entropy(weights))
-        assert_close(nats, reference.entropy(weights), f"the entropy for shape {shape}")
-    even = torch.full((2, N_KEYS), 1 / N_KEYS, dtype=torch.float64)
-    right = torch.full((2,), math.log(N_KEYS), dtype=torch.float64)
-    assert_close(in_float64(student.entropy(even)), right, "the entropy of even weights")
-    small = torch.tensor([1 - 2e-7, 1e-7, 1e-7], dtype=torch.float64)
-    right = reference.entropy(small)
-    found = in_float64(student.entropy(small))
-    assert_close(found, right, "the entropy of weights of 1e-7", rtol=1e-2, atol=0)
-
-
-@pytest.mark.points(1)
-def test_weights_of_zero(student, reference, rng):
-    """A weight of 0 adds 0 to the entropy, in half precision, too; the gradient is finite there."""
-    plain = torch.softmax(rng.randn(N_QUERIES, N_KEYS), dim=-1)
-    padded = torch.cat([plain, torch.zeros(N_QUERIES, 2)], dim=-1)
-    one_hot = torch.eye(N_QUERIES, dtype=torch.float64)
-    assert_right_or_own(
-        student.entropy(padded),
-        reference.entropy(padded),
-        lambda: student.entropy(plain),
-        "the entropy of rows with two weights of 0",
+for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+    tensors(
+        f"Arguments in {name}.",
+        lambda student, rng, dtype=dtype: results(
+            student, converted(rng, lambda each: each.to(dtype))
+        ),
+        about="dtype",
+        within=(0.1, 0.1),
     )
-    assert_right_or_own(
-        student.entropy(one_hot),
-        reference.entropy(one_hot),
-        lambda: student.entropy(torch.ones(N_QUERIES, 1, dtype=torch.float64)),
-        "the entropy of rows with all weight on one key",
+for sentence, axes in (("Transposed views.", (-2, -1)), ("Swapped leading axes.", (0, 1))):
+    tensors(
+        sentence,
+        lambda student, rng, axes=axes: results(
+            student, converted(rng, lambda each: turned(each, *axes)(rng))
+        ),
+        about="views",
     )
-    for weights in (padded, one_hot):
-        assert_unchanged(student, student.entropy, weights, names=["weights"])
-        leaf = weights.clone().requires_grad_()
-        nats = student.entropy(leaf)
-        if nats.requires_grad:  # another check asks for that
-            nats.sum().backward()
-            finite = leaf.grad is not None and leaf.grad.isfinite().all()
-            expect(finite, "the gradient of the entropy is not finite where a weight is 0")
-    nats = student.entropy(padded.half())
-    expect(nats.isfinite().all(), "the entropy is not finite where a weight is 0 in float16")
+for name, inputs in {
+    "tempered_softmax": (drawn(3, 5), 0.5),
+    "entropy": (weights_of(3, 5),),
+    "variance_of_products": vectors(4, 5),
+    "scale": (drawn(3, 5), 7),
+}.items():
+    tensors(f"Which numbers are others after `{name}`.", changed(name, *inputs))
 
 
-@pytest.mark.points(1)
-def test_variance(student, reference, rng):
-    """The variance of the dot products of queries and keys, dividing by n.
-
-    Guards: single products, vectors of size 1, and no or several leading axes.
-    """
-    ordinary = ((N, D_KEY), (2, 3, 5, 4), (3, 5, 7), (4, 4), (2, 7, 3))
-    single = ((2, 1, 3), (3, 5, 1), (1, 5, 3), (2, 1, 6, 4))
-    for shape in (*ordinary, *single):
-        for size in (1.0, 1e4):
-            queries, keys = rng.randn(*shape) + 0.5, (rng.randn(*shape) + 0.5) * size
-            variance = in_float64(student.variance_of_products(queries, keys))
-            shown = f"the variance for queries of shape {shape}"
-            right = reference.variance_of_products(queries, keys)
-            assert_close(variance, right, shown, atol=1e-5 * size**2)
-    queries = rng.permutation(12).view(2, 6, 1).double() + 1e8  # the products, as the keys are 1
-    near, far = (
-        in_float64(student.variance_of_products(each, torch.ones_like(each)))
-        for each in (queries - 1e8, queries)
-    )
-    assert_same(far, near, "the variance of products around 1e8", shape=(2,))
-
-
-@pytest.mark.points(1)
-def test_scale(student, reference, rng):
-    """`scale` divides the scores by the root of d_key.
-
-    Guards: scores of any shape and size.
-    """
-    sizes = {(2, 3, 5): 7, (4,): 64, (3, 6): 2, (3, 4): 1, (4, 4): 9, (1, 3): 5, (3, 1, 1): 3}
-    for shape, d_key in sizes.items():
-        scores = rng.randn(*shape) * d_key**2
-        shown = f"the scaled scores for d_key {d_key}"
-        right = reference.scale(scores, d_key)
-        assert_close(in_float64(student.scale(scores, d_key)), right, shown)
-    single = student.scale(torch.tensor(3.0), 7)
-    assert_dtype(single, torch.float32, "a single score in float32, scaled")
-    scores = rng.randn(3, 4) * 1e5
-    right = reference.scale(scores, 4)
-    assert_close(in_float64(student.scale(scores, 4)), right, "large scores, scaled", atol=0.1)
-
-
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """Gradients reach scores, weights, queries and keys, and are those of what the code computes.
-
-    Guards: with leading axes, and for scores that are so large that the softmax saturates.
-    """
-    names = {"variance_of_products": ("queries", "keys"), "entropy": ("weights",)}
-    for leading in ((2,), (3, 2)):
-        for name, given in arguments(rng, *leading).items():
-            inputs = dict(zip(names.get(name, ("scores", "number")), given))
-            functions = getattr(student, name), getattr(reference, name)
-            assert_slopes(student, *functions, inputs, rng=rng)
-    inputs = {"scores": rng.permutation(12).double().view(3, 4) * 100, "temperature": 2.0}
-    functions = student.tempered_softmax, reference.tempered_softmax
-    assert_slopes(student, *functions, inputs, rng=rng)
-
-
-@pytest.mark.points(1)
-def test_tensors(student, reference, rng):
-    """Dtypes are kept, views work, nothing is modified, and no Python loop runs over an axis."""
-    for name, given in arguments(rng, 2, 3).items():
-        function = getattr(student, name)
-        tensors = [value for value in given if isinstance(value, Tensor)]
-        options = given[len(tensors) :]
-        plain = function(*given)
-        expect(isinstance(plain, Tensor), f"`{name}` does not return a tensor")
-        for dtype in (torch.float64, torch.float32, torch.bfloat16):
-            output = function(*(tensor.to(dtype) for tensor in tensors), *options)
-            shown = f"the result of `{name}` for {dtype}"
-            assert_dtype(output, dtype, shown)
-            same_shape = output.shape == plain.shape
-            near = same_shape and torch.allclose(output.double(), plain.double(), 0.1, 0.1)
-            expect(near, f"{shown} is another than for float64")
-        swapped = [tensor.transpose(0, 1).contiguous().transpose(0, 1) for tensor in tensors]
-        turned = [tensor.mT.contiguous().mT for tensor in tensors]
-        right = getattr(reference, name)(*given)
-        for views in (tensors, swapped, turned):
-            names = ("queries", "keys") if len(views) > 1 else (f"of `{name}`",)
-            output = assert_unchanged(student, function, *views, *options, names=names)
-            assert_right_or_own(output, right, lambda p=plain: p, f"the result of `{name}`")
+@tensors(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the size of any axis."""
     grown = {
         "rows": {"batch": (9, 19)},
         "queries": {"n_queries": (11, 23)},
