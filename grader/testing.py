@@ -48,7 +48,6 @@ __all__ = [
     "assert_reaches",
     "assert_refused",
     "assert_refused_in_both_modes",
-    "assert_right_or_own",
     "assert_same",
     "assert_slopes",
     "assert_takes_views",
@@ -230,33 +229,6 @@ def twins(
 
 def _listed(parameters: dict[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in parameters.items()) or "none"
-
-
-def assert_right_or_own(
-    actual: Any, right: Tensor, own: Callable[[], Any], what: str = "the output"
-) -> None:
-    """Raise `Mismatch` unless a value is right, or follows from the student's ordinary answers.
-
-    So a mistake in the formula does not fail the checks of its edges as well. If the value is not
-    right, `own` is called for what follows. The dtype does not count: another check asks for it.
-
-    Example::
-
-        def test_a_temperature_scales(student, rng):
-            \"\"\"A temperature does the same as smaller scores.\"\"\"
-            scores = rng.randn(2, 3)  # (n_queries, n_keys)
-            right = torch.softmax(scores / 2, dim=-1)  # (n_queries, n_keys)
-            own = lambda: student.tempered_softmax(scores / 2, 1.0)
-            assert_right_or_own(student.tempered_softmax(scores, 2.0), right, own)
-    """
-    try:
-        assert_close(in_float64(actual), right.double(), what)
-    except Mismatch:
-        expect(isinstance(actual, Tensor) and actual.shape == right.shape, f"{what} is not right")
-        ordinary = own()
-        is_answer = isinstance(ordinary, Tensor) and (ordinary != 0).any()
-        expect(is_answer, f"{what} is not right")
-        assert_close(actual.double(), ordinary.double(), what)
 
 
 def assert_depends(output: Any) -> Any:

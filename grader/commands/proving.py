@@ -21,12 +21,11 @@ from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
 from grader.course.suite_text import cases_file
 from grader.errors import CourseError, did_you_mean
-from grader.grading.outcomes import points_of
 from grader.grading.price import price_of
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.grading.signatures import parsed
-from grader.report import NO_COMPUTATION, Diagnosis, Outcome, Report, clean
+from grader.report import Diagnosis, Outcome, Report, clean
 from grader.submissions.submission import Submission
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ MIN_HINTS = 3
 TO_DO = "TODO"  # stands in a file of a new exercise where its author has to write
 STAND_IN_SHARE = 10  # a stand-in that is handed in earns at most one part in so many
 BLANK_SHARE = 10  # and so does code that computes nothing
-GUARDS = "Guards:"  # in the docstring of a hidden test that no fault needs
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,7 @@ class Proof:
     tests: int = 0
     faults: int = 0
     caught: int = 0
-    needed: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # test → faults that it alone rejects
+    needed: dict[str, list[str]] = field(default_factory=dict)  # case → faults it alone rejects
     prices: list[Price] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -88,12 +84,11 @@ class Prover:
         grader: Grader,
         seed: int,
         *,
-        prices: bool = False,
         note: Callable[[str], object] = lambda says: None,  # says how far the proof is
         on_wait: Callable[[], None] = lambda: None,  # before each program; may raise
     ) -> None:
         self._note, self._on_wait = note, on_wait
-        self.exercise, self.grader, self.seed, self._prices = exercise, grader, seed, prices
+        self.exercise, self.grader, self.seed = exercise, grader, seed
         course = grader.suite.course
         self.solutions = solutions(course, exercise.name)
         self.solution = self.solutions[exercise.name]
@@ -253,15 +248,10 @@ class Prover:
         if report.points == report.max_points:
             self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
             return ""
-        # What falls because nothing is computed is no check that this mistake fails by itself.
-        failed = [test for test in wrong_tests(report) if test.kind != NO_COMPUTATION]
-        wrong = [test.name for test in failed]
         self.proof.caught += 1
-        if len(wrong) == 1:
-            self.proof.needed.setdefault(wrong[0], []).append(fault.name)
+        self._note_needed(fault, report)
         return (
-            self._fails_otherwise(fault, wrong)
-            or self._misnamed(fault, main, report.exercises[0].diagnosis)
+            self._misnamed(fault, main, report.exercises[0].diagnosis)
             or self._mispriced(fault)
             or self._forms(fault, forms, report)
         )
@@ -280,14 +270,15 @@ class Prover:
         others = ", ".join(sorted(named - {fault.name}))
         return f"the diagnosis cannot distinguish it from {others}"
 
+    def _note_needed(self, fault: Fault, report: Report) -> None:
+        """Note the case that alone rejects a form of a fault."""
+        wrong = [case.name for test in wrong_tests(report) for case in test.wrong]
+        if len(wrong) == 1 and fault.name not in self.proof.needed.setdefault(wrong[0], []):
+            self.proof.needed[wrong[0]].append(fault.name)
+
     def _mispriced(self, fault: Fault) -> str:
         """Return what is wrong with the price of a fault, or nothing."""
         most, price = self.exercise.points, price_of(fault, self.exercise.points)
-        worth = {item.name: points_of(item) for item in self.items}
-        stated = min(filter(None, (worth[name] for name in fault.fails)), default=0)
-        if price < stated:
-            says = f"it costs {price} points, and the cheapest check that it fails takes {stated}"
-            return f"{says}; set `costs`"
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
     def _forms(self, fault: Fault, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
@@ -295,7 +286,8 @@ class Prover:
         reports = [main]
         for form in forms:
             text = edited(self.solution, form) or self.solution
-            report = self._rejection(fault, text)
+            report = self.grade(text)
+            self._note_needed(fault, report)
             if problem := self._form_problem(fault, form, text, report):
                 made = " · ".join(" ".join(edit.by.split()) or "(nothing)" for edit in form)
                 return f"in the form {textwrap.shorten(made, 100)!r} {problem}"
@@ -306,37 +298,14 @@ class Prover:
         self.proof.prices.append(Price(fault.name, checks, price, tuple(lost)))
         return ""
 
-    def _rejection(self, fault: Fault, text: str) -> Report:
-        """Return the report on a form of a fault; the first test that rejects it is enough."""
-        for name in () if self._prices else sorted(fault.fails):
-            report = self.grade(text, only=[name])
-            if any(test.max_points for test in wrong_tests(report)):
-                return report
-        return self.grade(text)
-
     def _form_problem(self, fault: Fault, form: Sequence[Edit], text: str, report: Report) -> str:
         """Return why a form of a fault is not proven; a tie with another mistake is no problem."""
         if report.points == report.max_points:
             return "it earns all points"
-        diagnostician = self.grader.diagnostician(self.exercise, self.seed)
-        if diagnostician is None:
-            return ""
-        answers = self.grader.computed(self.exercise, self.seed).answers_of(text)
-        diagnosis = diagnostician.diagnose(report.exercises[0].tests, answers, text)
+        diagnosis = report.exercises[0].diagnosis
         if diagnosis is None or {fault.name, fault.like} & _named(diagnosis):
             return ""
         return self._misnamed(fault, form, diagnosis)
-
-    def _fails_otherwise(self, fault: Fault, wrong: Sequence[str]) -> str:
-        """Compare the failing tests with those that the fault names; `own_parts` do not count."""
-        own_parts = {item.name for item in self.items if item.get_closest_marker("own_parts")}
-        names = [name for name in wrong if name not in own_parts]
-        if not fault.fails and any(map(_is_check, self.items)):
-            return ""  # which checks a mistake fails is worked out from their cases
-        if fault.fails == set(names):
-            return ""
-        listed = ", ".join(f'"{name}"' for name in names)
-        return f"it fails other tests than it says; they are: fails = [{listed}]"
 
     def _named(self) -> None:
         """Check the mistakes that were named with `grader name`."""
@@ -362,7 +331,7 @@ class Prover:
         return f"it is the same as {known}; take it out" if known else ""
 
     def _tests(self) -> None:
-        """Check that each hidden test is needed by a fault, or says which contract it guards."""
+        """Check that each hidden test has a sentence, and needs tests that are there."""
         # Imports torch, which the other commands of this file's users do without.
         from grader.grading.suite_globals import tensors_at_module_level  # noqa: PLC0415
 
@@ -379,34 +348,6 @@ class Prover:
                 self._problem("test_hidden.py", says)
             if not doc.strip():
                 self._problem("test_hidden.py", f"{item.name} has no sentence")
-            if any(map(_is_check, self.items)):
-                continue  # cases say what they are for
-            if GUARDS not in doc and not self._is_needed(item):
-                says = f"no fault needs {item.name}{self._rejected_otherwise(item.name)}, and its "
-                self._problem(
-                    "test_hidden.py", f"{says}docstring names no contract that it `{GUARDS}`"
-                )
-
-    def _rejected_otherwise(self, test: str) -> str:
-        """Say that faults which fail a test are rejected without it, if there are such faults."""
-        names = [fault.name for fault in load_faults(self.exercise) if test in fault.fails]
-        if not names:
-            return ""
-        return f" (if it passed, other tests would run and reject {', '.join(names)} all the same)"
-
-    def _is_needed(self, item: Any) -> bool:
-        """Return whether a fault earns everything if this test passes whatever it is given."""
-        faults = self.proof.needed.get(item.name, ())
-        tested, item.obj = item.obj, _pass
-        try:
-            for fault in load_faults(self.exercise):
-                if fault.name in faults:
-                    report = self.grade(fault.apply(self.solution))
-                    if report.passed and report.points == report.max_points:
-                        return True
-            return False
-        finally:
-            item.obj = tested
 
 
 def prove(
@@ -416,7 +357,6 @@ def prove(
     on_exercise: OnProgress = lambda name, note="": None,
     on_proof: Callable[[Proof], None] = lambda proof: None,
     *,
-    prices: bool = False,
     on_wait: Callable[[], None] = lambda: None,
 ) -> list[Proof]:
     """Collect the suites of the exercises `names`, and prove each; `on_proof` gets each proof.
@@ -429,7 +369,7 @@ def prove(
         for name in names:
             on_exercise(name)
             note = functools.partial(on_exercise, name)
-            prover = Prover(course[name], grader, seed, prices=prices, note=note, on_wait=on_wait)
+            prover = Prover(course[name], grader, seed, note=note, on_wait=on_wait)
             proofs.append(prover.prove())
             on_proof(proofs[-1])
         return proofs
@@ -440,10 +380,6 @@ def prove(
 def _is_check(item: Any) -> bool:
     """Return whether a test is a check made of cases."""
     return hasattr(getattr(item, "function", None), "check")
-
-
-def _pass(**fixtures: Any) -> None:
-    """Pass."""
 
 
 def wrong_tests(report: Report) -> list[Outcome]:

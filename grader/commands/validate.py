@@ -72,9 +72,7 @@ def validate(
     if watch:
         return 0 if _watch(course, chosen, seed) else 1
     with progress_bar(len(chosen)) as on_exercise:
-        proofs = validate_course(
-            course, chosen, seed, on_exercise, prices=prices, again=again or prices
-        )
+        proofs = validate_course(course, chosen, seed, on_exercise, again=again or prices)
     if prices:
         click.echo("\n".join(price_table(proofs)) + "\n")
     click.echo(table(proofs))
@@ -90,13 +88,11 @@ def validate_course(
     seed: int,
     on_exercise: OnProgress = lambda name, note="": None,
     *,
-    prices: bool = False,
     again: bool = False,
 ) -> list[Proof]:
     """Prove the exercises `names`; a whole course must also add up and be built.
 
-    What was proven with the same files is proven `again` only if that is wanted. Run all tests on
-    every form of every fault, if the `prices` of the forms are wanted.
+    What was proven with the same files is proven `again` only if that is wanted.
     """
     _require_reference(course)
     proofs = {} if again else load_proofs(course, names, seed)
@@ -114,7 +110,7 @@ def validate_course(
                 proofs[name] = confined_proof(course, name, zygote, seed)
     left = [name for name in left if name not in proofs]
     if left:
-        prove(course, left, seed, on_exercise, keep, prices=prices)
+        prove(course, left, seed, on_exercise, keep)
     found = [proofs[name] for name in names]
     if set(names) == set(course.names) and not unreviewed:
         found[-1].problems += whole_course(course) or public_suites(course, seed)
@@ -219,7 +215,7 @@ def table(proofs: Sequence[Proof]) -> str:
     ]
     names = [proof.exercise.name for proof in proofs]
     rows = [*zip(names, counts), ("total", tuple(map(sum, zip(*counts))))]
-    lines = [f"  {'exercise':<{width}}  points  tests  faults  rejected  needed tests  problems"]
+    lines = [f"  {'exercise':<{width}}  points  tests  faults  rejected  needed cases  problems"]
     for name, (points, tests, faults, caught, needed, problems) in rows:
         line = f"  {name:<{width}}  {points:>6}  {tests:>5}  {faults:>6}  {caught:>8}"
         lines.append(f"{line}  {needed:>12}  {problems:>8}")

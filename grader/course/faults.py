@@ -30,15 +30,13 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     case handled in another way. `number` is what `{number}` in `by` stands for unless the
     student's file has another.
 
-    `fails` names the hidden tests that reject it, where these are not made of cases. `like` names
-    faults whose answers are the same as those of this one. `costs` is its price in points, by
-    default a third of the exercise.
+    `like` names faults whose answers are the same as those of this one. `costs` is its price in
+    points, by default a third of the exercise.
     """
 
     name: str
     says: str
     hint: str
-    fails: frozenset[str] = frozenset()
     replace: str = ""
     by: str = ""
     edits: tuple[Edit, ...] = ()

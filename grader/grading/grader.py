@@ -29,7 +29,7 @@ from grader.grading.examiner import OnTraining, SandboxExaminer
 from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
-from grader.grading.price import Nearest, charged, charged_once
+from grader.grading.price import Nearest, charged
 from grader.grading.probe_check import unasked, with_probes
 from grader.grading.programs import solutions
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
@@ -221,7 +221,7 @@ class Grader:
             return outcome
         if place not in self._broken:
             solution = exercise.read("solution.py")
-            self._broken[place] = bool(self._failed_by(solution, [outcome.name], exercise))
+            self._broken[place] = bool(self._fails(solution, [outcome.name], exercise))
         return broken(outcome) if self._broken[place] else outcome
 
     def note_reference(self, result: ExerciseResult) -> None:
@@ -229,7 +229,7 @@ class Grader:
         for test in result.tests:
             self._broken[result.name, test.name] = test.outcome in ("failed", "error")
 
-    def _failed_by(
+    def _fails(
         self, text: str, tests: Collection[str], exercise: Exercise, seed: int = 0
     ) -> list[str]:
         """Return which of some tests a program of the course's own does not pass."""
@@ -273,21 +273,16 @@ class Grader:
         exercise, diagnosis = self.course[result.name], None
         diagnostician = self.diagnostician(exercise, examiner.seed)
         if diagnostician is not None and any(test.outcome == "failed" for test in result.tests):
-            given = examiner.given(exercise).answers if diagnostician.catalogue.is_of_checks else {}
+            given = examiner.given(exercise).answers
             answers = diagnostician.ask(examiner.module(exercise, seed=0), given)
             diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
-        explained = replace(result, diagnosis=diagnosis)
-        of_checks = diagnostician is not None and diagnostician.catalogue.is_of_checks
-        once = self.course.policy.carry_forward and not of_checks
-        return charged_once(explained) if once else explained
+        return replace(result, diagnosis=diagnosis)
 
     def _charged(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
         """Return a failed result with each mistake charged once, named or not."""
         exercise = self.course[result.name]
         diagnostician = self.diagnostician(exercise, examiner.seed)
-        if diagnostician is None or not diagnostician.catalogue.is_of_checks or result.unfinished:
-            return result
-        if not self.course.policy.carry_forward:
+        if diagnostician is None or result.unfinished or not self.course.policy.carry_forward:
             return result
         text = examiner.submission.files[result.name]
         answers = examiner.given(exercise).answers
@@ -395,10 +390,7 @@ class Grader:
     ) -> Diagnosis | None:
         """Name the known mistake in an exercise that failed, from its answers to the probes."""
         text = examiner.submission.files[result.name]
-        failed_by = functools.partial(
-            self._failed_by, exercise=diagnostician.catalogue.exercise, seed=examiner.seed
-        )
-        found = diagnostician.diagnose(result.tests, answers, text, failed_by)
+        found = diagnostician.diagnose(result.tests, answers, text)
         if found is None or found.faults:
             return found
         exercise, seed = diagnostician.catalogue.exercise, examiner.naming_seed or examiner.seed

@@ -11,7 +11,7 @@ import msgspec
 from grader.course.named import Named
 from grader.grading.code_text import code_tokens, without_remarks
 from grader.grading.failures import SELF_EXPLAINING
-from grader.grading.price import charged_once, price_of
+from grader.grading.price import charged, price_of
 from grader.grading.signatures import (
     are_comparable,
     is_same_everywhere,
@@ -43,7 +43,8 @@ def with_name(
             continue
         is_same = any(is_same_everywhere(one, diagnosis.secret) for one in known)
         found = replace(result, diagnosis=_explained(result, diagnosis, each, is_same=is_same))
-        return charged_once(found) if charge_once else found
+        is_charged = charge_once and found.diagnosis is not None and found.diagnosis.complete
+        return charged(found, (), lambda wrong: None) if is_charged else found
     return result
 
 

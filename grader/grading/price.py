@@ -1,7 +1,6 @@
 """The price of a mistake: what it costs once, however many checks it fails.
 
-A teacher deducts for a mistake, not for its echoes. Where the diagnosis explains every wrong
-answer, an exercise is worth at least its maximum less the prices of its mistakes.
+A teacher deducts for a mistake, not for its echoes.
 """
 
 from __future__ import annotations
@@ -17,32 +16,6 @@ from grader.report import NO_COMPUTATION, Charge, ExerciseResult, Explanation, O
 def price_of(fault: Fault, max_points: int) -> int:
     """Return what a mistake costs in points; a third of the exercise unless it says otherwise."""
     return max(1, round(max_points / 3)) if fault.costs is None else fault.costs
-
-
-def charged_once(result: ExerciseResult) -> ExerciseResult:
-    """Return the result with each of its mistakes charged once, at its price.
-
-    A result whose wrong answers are not all explained stays as it is, and a check that fails for
-    another reason costs its points. Of several explanations, the most expensive counts.
-    """
-    diagnosis = result.diagnosis
-    if diagnosis is None or not diagnosis.faults or not diagnosis.complete:
-        return result
-    bills = [_bill(result.tests, each) for each in (diagnosis, *diagnosis.tie)]
-    bill = max(bills, key=lambda bill: bill.total)
-    given_back = result.max_points - bill.total - result.points
-    if given_back < 0:  # the checks take less than the prices
-        return result
-    return replace(
-        result,
-        points=result.points + given_back,
-        given_back=given_back,
-        charges=bill.charges,
-        tests=tuple(
-            replace(test, consequence=True) if test.name in bill.echoes else test
-            for test in result.tests
-        ),
-    )
 
 
 @dataclass(frozen=True)
@@ -70,9 +43,9 @@ def charged(result: ExerciseResult, clear: Collection[str], nearest: FindNearest
     explained = {*diagnosis.explains_cases} if diagnosis and diagnosis.faults else set()
     result = replace(result, tests=tuple(_marked(test, explained) for test in result.tests))
     lost = {test.name: test.max_points - test.points for test in result.tests}
-    explanations = (diagnosis, *diagnosis.tie) if diagnosis and explained else ()
+    explanations = (diagnosis, *diagnosis.tie) if diagnosis and diagnosis.faults else ()
     bills = [_bill(result.tests, each) for each in explanations]
-    bill = max(bills, key=lambda bill: sum(each.points for each in bill.charges), default=None)
+    bill = max(bills, key=lambda bill: bill.total, default=None)
     echoes = bill.echoes if bill else frozenset[str]()
     others = [
         test
@@ -82,15 +55,17 @@ def charged(result: ExerciseResult, clear: Collection[str], nearest: FindNearest
     ]
     echoes -= {test.name for test in others}
     total = _besides(others, lost, {*clear} - explained, nearest)
-    if bill:
-        total += min(sum(each.points for each in bill.charges), sum(lost[name] for name in echoes))
-    given_back = result.max_points - min(total, sum(lost.values())) - result.points
+    taken = sum(lost[name] for name in echoes)
+    charges = bill.charges if bill and echoes and bill.total <= taken else ()
+    total += bill.total if bill and charges else taken
+    by_checks = sum(test.points for test in result.tests)
+    given_back = result.max_points - total - by_checks
     tests = tuple(replace(t, consequence=True) if t.name in echoes else t for t in result.tests)
     return replace(
         result,
-        points=result.points + given_back,
+        points=by_checks + given_back,
         given_back=given_back,
-        charges=bill.charges if bill and echoes else (),
+        charges=charges,
         tests=tests,
     )
 
@@ -124,23 +99,21 @@ class _Bill:
 
     charges: tuple[Charge, ...]
     echoes: frozenset[str]
-    others: int  # points of the checks that fail for another reason
 
     @property
     def total(self) -> int:
-        return sum(charge.points for charge in self.charges) + self.others
+        return sum(charge.points for charge in self.charges)
 
 
 def _bill(tests: Sequence[Outcome], explained: Explanation) -> _Bill:
     echoes = _with_skipped(tests, frozenset().union(*explained.tests))
     lost = {test.name: test.max_points - test.points for test in tests}
     taken = sum(lost[name] for name in echoes)
-    others = sum(lost.values()) - taken
     costs = explained.costs
     if len(costs) == 1:  # the checks may take less than its price
         costs = (min(costs[0], taken),)
     named = zip(explained.faults, explained.each, costs, strict=True)
-    return _Bill(tuple(Charge(*each) for each in named), echoes, others)
+    return _Bill(tuple(Charge(*each) for each in named), echoes)
 
 
 def _with_skipped(tests: Sequence[Outcome], echoes: frozenset[str]) -> frozenset[str]:

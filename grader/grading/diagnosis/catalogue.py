@@ -91,14 +91,11 @@ class Catalogue(ABC, Generic[C]):
     def __init__(
         self, exercise: Exercise, seed: int, probes: tuple[Probe, ...], axes: tuple[str, ...]
     ) -> None:
-        self.exercise, self.seed, self.probes, self.axes = exercise, seed, probes, axes
-        self._bit = {probe.name: 1 << place for place, probe in enumerate(probes)}
-        self._every = (1 << len(probes)) - 1
-
-    @functools.cached_property
-    def is_of_checks(self) -> bool:
-        """Whether the probes are the cases of checks."""
-        return any(probe.check for probe in self.probes)
+        self.exercise, self.seed, self.axes = exercise, seed, axes
+        self.probes = tuple(probe for probe in probes if probe.tells)
+        self.deciding_only = tuple(probe for probe in probes if not probe.tells)
+        self._bit = {probe.name: 1 << place for place, probe in enumerate(self.probes)}
+        self._every = (1 << len(self.probes)) - 1
 
     @property
     def recorded(self) -> int:

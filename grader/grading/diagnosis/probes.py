@@ -57,7 +57,7 @@ def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
         for name, function in vars(module).items()
         if hasattr(function, "__aspect__")
     ]
-    found += [case for case in cases_of(vars(module), source.file) if case.tells]
+    found += cases_of(vars(module), source.file)
     found.sort(key=lambda probe: probe.about.rank)
     return tuple(found), tuple(getattr(module, "AXES", ()))
 

@@ -14,7 +14,7 @@ from grader.grading.diagnosis.catalogue import Candidate, Catalogue, Known, numb
 from grader.grading.diagnosis.encoding import answer_of, form_of
 from grader.grading.diagnosis.probes import Probe, probes_in
 from grader.grading.diagnosis.record import MistakeText, PlainForm, Recorded, Sketch
-from grader.report import PROBE_CHECK, WrongStep
+from grader.report import WrongStep
 from grader.sandbox.wire import Source
 
 
@@ -173,5 +173,4 @@ def _form(plain: PlainForm) -> Form | Raised:
 
 
 def _fault(mistake: MistakeText) -> Fault:
-    fails = frozenset((PROBE_CHECK,))
-    return Fault(mistake.name, mistake.says, mistake.hint, fails, number=mistake.number)
+    return Fault(mistake.name, mistake.says, mistake.hint, number=mistake.number)

@@ -13,7 +13,7 @@ import itertools
 import math
 import operator
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from grader.grading.diagnosis.facts import facts_of
 from grader.grading.diagnosis.probes import Answers, Probe, ask_all
 from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import Nearest, price_of
-from grader.report import HINT_BREAK, Diagnosis, Explanation, Outcome, WrongStep
+from grader.report import HINT_BREAK, PROBE_CHECK, Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
 UNKNOWN = "This is not one of the mistakes we know."
@@ -34,7 +34,6 @@ MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
 MAX_PAIRS = 400  # that are run for one student, most of them at one probe or two
 FEW_DOUBTS, MANY_DOUBTS = 2, 8  # probes at which a pattern may be another than at the public seed
-FailedBy = Callable[[str, Sequence[str]], Collection[str]]
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
 
@@ -51,7 +50,7 @@ class Diagnostician:
         Those in `given` were asked before, as cases of a check.
         """
         catalogue, name = self.catalogue, self.catalogue.exercise.name
-        self.last = ask_all(catalogue.probes, student, catalogue.seed, name, given)
+        self.last = {**given, **ask_all(catalogue.probes, student, catalogue.seed, name, given)}
         return self.last
 
     def diagnose(
@@ -59,33 +58,29 @@ class Diagnostician:
         tests: Sequence[Outcome],
         answers: Answers,
         text: str,
-        failed_by: FailedBy = lambda program, tests: (),
     ) -> Diagnosis | None:
         """Return the diagnosis of an exercise from its outcomes and the student's answers.
 
-        None if nothing failed, or if the failures themselves say what is wrong. `failed_by` returns
-        which of some tests a program fails: a mistake that is written in another way than in the
-        catalogue may fail others.
+        None if nothing failed, or if the failures themselves say what is wrong.
         """
         failed = [t.name for t in tests if t.outcome == "failed" and t.kind not in SELF_EXPLAINING]
-        return self.explain(answers, text, failed, failed_by) if failed else None
+        return self.explain(answers, text, failed) if failed else None
 
     def explain(
         self,
         answers: Answers,
         text: str,
         failed: Sequence[str] = (),
-        failed_by: FailedBy = lambda program, tests: (),
     ) -> Diagnosis | None:
         """Return what is wrong with some answers; None if nothing is, or if they are all errors.
 
         `text` is the student's file, whose numbers are tried where a mistake leaves one open;
-        `failed` are the names of the failed tests, and `failed_by` is as in `diagnose`.
+        `failed` are the names of the failed tests.
         """
         if not answers:
             return None
         with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
-            return _Search(self.catalogue, answers, text).diagnosis(failed, failed_by)
+            return _Search(self.catalogue, answers, text).diagnosis(failed)
 
     def nearest(self, wrong: Collection[str], text: str) -> Nearest | None:
         """Return the known mistake whose pattern of wrong cases is nearest to some wrong cases.
@@ -119,12 +114,6 @@ class Fit:
     _answers: Answers
     _just_wrong: int = 0  # the probes whose answers hardly differ from the right ones
 
-    @property
-    def fails(self) -> frozenset[str]:
-        """The checks that one of the mistakes fails."""
-        stated = frozenset[str]().union(*(fault.fails for fault in self.candidate.faults))
-        return stated | self.checks
-
     @functools.cached_property
     def explains(self) -> int:
         """The wrong probes to which both give the same answer, those just wrong included."""
@@ -132,9 +121,17 @@ class Fit:
         return self.same | self._catalogue.bits(filter(self._is_same, just_wrong))
 
     @functools.cached_property
+    def also(self) -> tuple[Probe, ...]:
+        """The wrong cases that only decide, to which both give the same answer."""
+        answers = self._answers
+        wrong = [p for p in self._catalogue.deciding_only if p.name in answers]
+        wrong = [p for p in wrong if not self._catalogue.is_right(answers[p.name], p)]
+        return tuple(p for p in wrong if self.candidate.answer(p).same(answers[p.name]))
+
+    @functools.cached_property
     def checks(self) -> frozenset[str]:
         """The checks with cases that it explains."""
-        probes = self._catalogue.probes_in(self.explains)
+        probes = (*self._catalogue.probes_in(self.explains), *self.also)
         return frozenset(probe.check for probe in probes if probe.check)
 
     @functools.cached_property
@@ -164,7 +161,7 @@ class _Search:
         self._just_wrong &= ~self._known
         self._principal = catalogue.principal
 
-    def diagnosis(self, failed: Sequence[str], failed_by: FailedBy) -> Diagnosis | None:
+    def diagnosis(self, failed: Sequence[str]) -> Diagnosis | None:
         """Return what is said of these answers; `failed` are the names of the failed tests."""
         if not self._wrong:
             return None
@@ -175,8 +172,9 @@ class _Search:
         if not found or math.prod(map(len, found)) > MAX_EXPLANATIONS:
             return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
         points = self._catalogue.exercise.points
-        explained = [_joined(each, failed, failed_by, points) for each in itertools.product(*found)]
-        fits = itertools.chain(*found)
+        explained = [_joined(each, failed, points) for each in itertools.product(*found)]
+        fits = [*itertools.chain(*found)]
+        also = dict.fromkeys(case for fit in fits for case in fit.also)
         cases = self._catalogue.probes_in(
             functools.reduce(operator.or_, (fit.explains for fit in fits), self._wrong & ~left)
         )
@@ -187,7 +185,7 @@ class _Search:
             first_wrong_step=self._first_wrong_step(found[0]),
             besides=self._besides(left),
             complete=not left and any(is_proven for _, is_proven in explained),
-            explains_cases=tuple(case.name for case in cases if case.check),
+            explains_cases=tuple(case.name for case in (*cases, *also) if case.check),
             **self._facts(left),
         )
 
@@ -254,7 +252,7 @@ class _Search:
         Right code may answer some probes in its own way. If it does so as a mistake would, and no
         check that the mistake fails has failed, it is not one.
         """
-        claimed = [fits for fits in found if any(fit.fails & {*failed} for fit in fits)]
+        claimed = [fits for fits in found if any(fit.checks & {*failed} for fit in fits)]
         if not claimed:  # the checks of a students' copy have other names
             return found
         return [fits for fits in found if fits in claimed or self._decides(fits[0].same)]
@@ -406,7 +404,7 @@ def _left(choice: tuple[list[list[Fit]], int], within: int = -1) -> int:
 
 
 def _joined(
-    fits: Sequence[Fit], failed: Sequence[str], failed_by: FailedBy, max_points: int
+    fits: Sequence[Fit], failed: Sequence[str], max_points: int
 ) -> tuple[Explanation, bool]:
     """Return one explanation made of mistakes in separate aspects, and whether it may be charged.
 
@@ -419,16 +417,11 @@ def _joined(
             said.setdefault(fault.name, (fault, fault.saying(fit.candidate.number)))
     lead = "" if len(said) == 1 else COUNTED.get(len(said), "Several mistakes at once. ")
     faults = [fault for fault, _ in said.values()]
-    fails = {fault.name: {*fault.fails} for fault in faults}
+    fails: dict[str, frozenset[str]] = {}
     for fit in fits:
         for fault in fit.candidate.faults:
-            fails[fault.name] |= fit.checks
-    unclaimed = [name for name in failed if not any(name in each for each in fails.values())]
-    if unclaimed:  # a mistake in another form than the catalogue's may fail other tests
-        for fit in fits:
-            alone = failed_by(fit.candidate.text, unclaimed)
-            for fault in fit.candidate.faults:
-                fails[fault.name].update(alone)
+            known = fails.get(fault.name, frozenset((PROBE_CHECK,)))
+            fails[fault.name] = known | fit.checks
     shown = [tuple(name for name in failed if name in fails[fault.name]) for fault in faults]
     others = tuple(name for name in failed if not any(name in each for each in shown))
     explanation = Explanation(
