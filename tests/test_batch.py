@@ -205,14 +205,13 @@ def test_nothing_of_the_environment_reaches_a_report(
         assert b"SECRET-TOKEN-VALUE" not in zlib.decompress(files)
 
 
-PROBES = '''
-from grader.probing import probe
+CASES = """
 
-@probe("values")
-def thrice(student, rng):
-    """A factor of 3."""
-    return student.scale(rng.randn(4, 5), 3.0)
-'''
+from grader.authors import Check, drawn, output
+
+test_more = Check("Other calls come out right, too.", points=0)
+test_more.case("A factor of 3.", output("scale", drawn(4, 5), 3.0))
+"""
 
 
 @pytest.mark.slow
@@ -220,7 +219,8 @@ def test_students_see_what_the_course_shows(
     cli: Cli, handed_in: Path, tmp_path: Path, tiny_copy: Path
 ) -> None:
     settings = tiny_copy / "reference" / "course.toml"
-    (tiny_copy / "reference" / "scale" / "probes.py").write_text(PROBES)
+    with (tiny_copy / "reference" / "scale" / "test_hidden.py").open("a") as file:
+        file.write(CASES)
     base = 'title = "A tiny course"\npoints = 8\n'
     wrong = tmp_path / "out" / "reports" / "s003.json"
     shown: dict[str, Any] = {}

@@ -13,10 +13,7 @@ from grader.course.faults import load_faults
 from grader.errors import CourseError
 
 SETTINGS = 'title = "Scale"\norder = 1\npoints = 8\nimplements = ["scale"]\n'
-FAULT = (
-    '[[fault]]\nname = "capped"\nfails = ["test_thrice"]\nreplace = "factor"\n'
-    'by = "2"\nsays = "s"\nhint = "h"\n'
-)
+FAULT = '[[fault]]\nname = "capped"\nreplace = "factor"\nby = "2"\nsays = "s"\nhint = "h"\n'
 
 
 def message_of(path: Path, text: str) -> str:
@@ -59,7 +56,7 @@ def test_a_wrong_key_of_an_exercise_is_named(tiny_copy: Path, text: str, said: s
         (FAULT.replace("hint =", "hints ="), "fault.capped: unknown key `hints`; did you mean"),
         (FAULT + FAULT.replace('name = "capped"', ""), "fault[1]: missing key `name`"),
         (FAULT.replace('"s"', "5"), "fault.capped.says: expected text, got a whole number"),
-        (FAULT.replace('["test_thrice"]', '"test_thrice"'), "fault.capped.fails: expected a list"),
+        (FAULT + 'edits = "x"', "fault.capped.edits: expected a list, got text"),
         (FAULT + "like = []", "fault.capped.like: expected text, got a list"),
         (FAULT.replace("[[fault]]", "[[faults]]"), "unknown key `faults`; did you mean `fault`?"),
         (FAULT.replace("[[fault]]", "[fault]"), "fault: expected a list, got a table"),

@@ -60,18 +60,6 @@ def diagnose(grade: Grade, course: Course, solutions: dict[str, str]) -> Diagnos
     return diagnosing
 
 
-def test_a_mistake_that_fails_other_checks_than_in_the_catalogue_is_shown_under_those(
-    diagnose: Diagnose,
-) -> None:
-    found = diagnose(
-        "distance_attention",
-        ("partial - query_norms.unsqueeze(2) / 2", "partial + query_norms.unsqueeze(2) / 2"),
-        ("products - key_norms.unsqueeze(1) / 2", "key_norms.unsqueeze(1) / 2 - products"),
-    )
-    assert found.faults == ("attends_to_the_farthest",)
-    assert found.explained == {"test_distance_scores", "test_without_query_norm"}
-
-
 @pytest.mark.slow
 def test_where_dropout_acts_is_named_whatever_draws_it(diagnose: Diagnose) -> None:
     by_hand = (
@@ -421,17 +409,19 @@ def test_a_students_copy_without_recorded_answers_is_not_diagnosed(
 
 
 TWICE = """
-from grader.probing import probe, written
+from grader.authors import Check, written
+
+test_scale = Check("It scales, and leaves its argument alone.")
 
 
-@probe("values")
+@test_scale.case
 def twice(student, rng):
     \"\"\"The same tensor in two calls.\"\"\"
     x = rng.randn(3, 4)
     return [student.scale(x, 2.0), student.scale(x, 2.0)]
 
 
-@probe("writes")
+@test_scale.case(about="writes")
 def argument(student, rng):
     \"\"\"x afterwards.\"\"\"
     x = rng.randn(3, 4)
@@ -439,10 +429,10 @@ def argument(student, rng):
 """
 
 
-def test_a_known_mistake_gets_copies_of_a_probes_tensors_as_a_students_does(
+def test_a_known_mistake_gets_copies_of_a_cases_tensors_as_a_students_does(
     tiny_copy: Path, tiny_solution: str
 ) -> None:
-    (tiny_copy / "reference" / "scale" / "probes.py").write_text(TWICE)
+    (tiny_copy / "reference" / "scale" / "test_hidden.py").write_text(TWICE)
     course = load_course(tiny_copy)
     catalogue = computed.ComputedCatalogue(course, course["scale"], 1)
     in_place = tiny_solution.replace("return x * factor", "return x.mul_(factor)")
@@ -454,7 +444,7 @@ def test_a_known_mistake_gets_copies_of_a_probes_tensors_as_a_students_does(
 def test_an_answer_of_very_many_numbers_can_be_compared_and_signed(
     tiny_copy: Path, tiny_solution: str
 ) -> None:
-    (tiny_copy / "reference" / "scale" / "probes.py").write_text(TWICE)
+    (tiny_copy / "reference" / "scale" / "test_hidden.py").write_text(TWICE)
     course = load_course(tiny_copy)
     catalogue = computed.ComputedCatalogue(course, course["scale"], 1)
     huge = tiny_solution.replace("return x * factor", "return x.new_ones(40, 1000)")
@@ -467,32 +457,20 @@ def test_an_answer_of_very_many_numbers_can_be_compared_and_signed(
 
 
 OWN_ASPECT = """
-from grader.probing import Aspect, probe
+from grader.authors import Aspect, Check, drawn, output
 
 THRICE = Aspect("thrice", "a factor of 3")
-
-
-@probe("values")
-def ordinary(student, rng):
-    \"\"\"A factor of 2.\"\"\"
-    return student.scale(rng.randn(3, 4), 2.0)
-
-
-def thrice(student, rng):
-    \"\"\"A factor of 3.\"\"\"
-    return student.scale(rng.randn(3, 4), 3.0)
-
-
-first, second, third = (
-    probe(THRICE)(lambda student, rng, n=n: thrice(student, rng) / n) for n in (1, 2, 3)
-)
+test_scale = Check("It scales.", points=8)
+test_scale.case("A factor of 2.", output("scale", drawn(3, 4), 2.0))
+for size in (4, 5, 6):
+    test_scale.case(f"A factor of 3, {size}.", output("scale", drawn(3, size), 3.0), about=THRICE)
 """
 
 
 def test_an_exercise_may_have_aspects_of_its_own(
     grade: Grade, tiny_copy: Path, tiny_solution: str
 ) -> None:
-    (tiny_copy / "reference" / "scale" / "probes.py").write_text(OWN_ASPECT)
+    (tiny_copy / "reference" / "scale" / "test_hidden.py").write_text(OWN_ASPECT)
     wrong = tiny_solution.replace("return x * factor", "return x * factor + (factor == 3) * x**2")
     (result,) = grade(load_course(tiny_copy), {"scale": wrong}).exercises
     assert result.diagnosis is not None

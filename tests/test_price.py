@@ -32,11 +32,13 @@ from grader.reports.platforms.junit import to_junit
 from grader.sandbox import wire
 from grader.sandbox.host.worker import Worker
 
-SUITE = '''"""Hidden tests, worth 12 points."""
+SUITE = '''"""The checks of scaling and their cases, worth 12 points."""
 
 import pytest
 
-from grader.testing import assert_close, assert_written_by_hand, raises, twins
+from grader.authors import (
+    Check, assert_close, assert_written_by_hand, built, drawn, output, refused
+)
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
@@ -48,18 +50,13 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, lambda: student.scale(x, 2.0))
 
 
-@pytest.mark.points(4)
-def test_twice(student, reference, rng):
-    """The factor 2 doubles."""
-    x = rng.randn(2, 3)
-    assert_close(student.scale(x, 2.0), reference.scale(x, 2.0))
+test_twice = Check("The factor 2 doubles.", points=4)
+test_twice.case("Three rows.", output("scale", drawn(3, 7), 2.0))
+test_twice.case("Five rows.", output("scale", drawn(5, 4), 2.0), hidden=True)
 
-
-@pytest.mark.points(3)
-def test_thrice(student, reference, rng):
-    """The factor 3 triples."""
-    x = rng.randn(2, 3)
-    assert_close(student.scale(x, 3.0), reference.scale(x, 3.0))
+test_thrice = Check("The factor 3 triples.", points=3)
+test_thrice.case("The factor 3.", output("scale", drawn(3, 7), 3.0))
+test_thrice.case("The factor 3, of five rows.", output("scale", drawn(5, 4), 3.0), hidden=True)
 
 
 @pytest.mark.points(2)
@@ -70,40 +67,18 @@ def test_transposed(student, reference, rng):
     assert_close(student.scale(x, 2.0), reference.scale(x, 2.0))
 
 
-@pytest.mark.points(1)
-def test_negative(student, rng):
-    """A negative factor raises ValueError."""
-    with raises(student, "ValueError"):
-        student.scale(rng.randn(3), -1.0)
+test_negative = Check("A negative factor raises ValueError.", about="refusals")
+test_negative.case("The factor -1.", refused("scale", drawn(3), -1.0))
+test_negative.case("The factor -2.", refused("scale", drawn(2), -2.0), hidden=True)
 
-
-@pytest.mark.points(2)
-def test_module(student, reference, rng):
-    """The module multiplies by its weight."""
-    theirs, ours = twins(student.Scale, reference.Scale, 3, rng=rng)
-    x = rng.randn(2, 3)
-    assert_close(theirs(x), ours(x))
+test_module = Check("The module multiplies by its weight.", points=2, about="training")
+test_module.case("The module.", output(built("Scale", 7), drawn(3, 7)))
+test_module.case("The module of four.", output(built("Scale", 4), drawn(5, 4)), hidden=True)
 '''
-PROBES = '''"""Probes."""
-
-from grader.probing import build, probe
-
-
-@probe("values")
-def ordinary(student, rng):
-    """An ordinary factor."""
-    return student.scale(rng.randn(3, 7), 2.5)
-
-
-@probe("training")
-def module(student, rng):
-    """The module."""
-    return build(student.Scale, 7, rng=rng)(rng.randn(3, 7))
-'''
+NEEDS_TWICE = '@pytest.mark.needs("test_twice")\n'
 FAULTS = """
 [[fault]]
 name = "twice_as_much"
-fails = ["test_twice", "test_thrice"]
 replace = "return x * factor"
 by = "return x * factor * 2"
 says = "The result is twice as large as it should be."
@@ -112,7 +87,6 @@ costs = 3
 
 [[fault]]
 name = "weight_unused"
-fails = ["test_module"]
 replace = "return x * self.weight"
 by = "return x"
 says = "The weight is not used."
@@ -122,7 +96,6 @@ costs = 1
 TIED = """
 [[fault]]
 name = "doubled_first"
-fails = ["test_twice", "test_thrice"]
 replace = "return x * factor"
 by = "return (x + x) * factor"
 says = "The argument is doubled."
@@ -151,7 +124,6 @@ def write_course(tiny_copy: Path) -> Callable[..., Course]:
     def writing(faults: str = FAULTS, policy: str = "", suite: str = SUITE) -> Course:
         folder = tiny_copy / "reference" / "scale"
         (folder / "test_hidden.py").write_text(suite)
-        (folder / "probes.py").write_text(PROBES)
         (folder / "faults.toml").write_text(faults)
         for path in (folder / "exercise.toml", folder.parent / "course.toml"):
             path.write_text(path.read_text().replace("points = 8", "points = 12"))
@@ -185,51 +157,31 @@ def consequences(result: ExerciseResult) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_mistake_costs_its_price_and_not_its_echoes(marked: Marked) -> None:
-    result = marked(TWICE)
-    assert by_checks(result) == 3
-    assert (result.points, result.given_back) == (9, 6)
-    says = "The result is twice as large as it should be."
-    assert result.charges == (Charge("twice_as_much", says, 3),)
-
-
-@pytest.mark.slow
 def test_what_fails_because_of_it_stays_failed_and_is_marked(marked: Marked) -> None:
     result = marked(TWICE)
+    assert (by_checks(result), result.points, result.given_back) == (3, 12 - 3, 6)
+    says = "The result is twice as large as it should be."
+    assert result.charges == (Charge("twice_as_much", says, 3),)
     assert consequences(result) == ["test_twice", "test_thrice", "test_transposed"]
     assert [t.outcome for t in result.tests if t.consequence] == ["failed", "failed", "skipped"]
 
 
 @pytest.mark.slow
-def test_two_mistakes_cost_both_prices(marked: Marked) -> None:
-    result = marked(TWICE, UNUSED)
-    assert (by_checks(result), result.points) == (1, 12 - 3 - 1)
-    assert [(each.fault, each.points) for each in result.charges] == [
-        ("twice_as_much", 3),
-        ("weight_unused", 1),
-    ]
-
-
-@pytest.mark.slow
-def test_what_the_mistake_does_not_explain_is_charged_as_well(marked: Marked) -> None:
-    result = marked(TWICE, ACCEPTS)
-    assert (by_checks(result), result.points) == (2, 12 - 3 - 1)
-    assert "test_negative" not in consequences(result)
-
-
-@pytest.mark.slow
-def test_a_check_that_the_mistake_fails_alone_is_no_other_reason(marked: Marked) -> None:
-    faults = FAULTS.replace('["test_twice", "test_thrice"]', '["test_twice"]')
-    result = marked(TWICE, ACCEPTS, faults=faults)
+def test_a_plain_test_that_the_mistake_fails_alone_is_no_other_reason(marked: Marked) -> None:
+    suite = SUITE.replace(NEEDS_TWICE, "")
+    result = marked(TWICE, ACCEPTS, suite=suite)
     assert consequences(result) == ["test_twice", "test_thrice", "test_transposed"]
     assert result.points == 12 - 3 - 1
-    two = marked(TWICE, UNUSED, faults=faults)
+    two = marked(TWICE, UNUSED, suite=suite)
     assert two.diagnosis is not None
-    assert two.diagnosis.tests == (("test_twice", "test_thrice"), ("test_module",))
+    assert two.diagnosis.tests == (
+        ("test_twice", "test_thrice", "test_transposed"),
+        ("test_module",),
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("factor", [3.0, -1.0])
+@pytest.mark.parametrize("factor", [2.0, -1.0])
 def test_a_mistakes_own_program_whose_worker_is_lost_is_asked_again(
     factor: float, marked: Marked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,8 +197,7 @@ def test_a_mistakes_own_program_whose_worker_is_lost_is_asked_again(
         return request(worker, message, *rest)
 
     monkeypatch.setattr(Worker, "request", losing)
-    faults = FAULTS.replace('["test_twice", "test_thrice"]', '["test_twice"]')
-    result = marked(TWICE, ACCEPTS, faults=faults)
+    result = marked(TWICE, ACCEPTS, suite=SUITE.replace(NEEDS_TWICE, ""))
     assert (len(lost), result.points) == (1, 12 - 3 - 1)
 
 
@@ -278,35 +229,34 @@ def test_a_forbidden_call_is_charged_as_before(marked: Marked) -> None:
 
 def test_a_part_that_is_not_written_is_charged_as_before(marked: Marked) -> None:
     unwritten = ("return x * self.weight", "raise NotImplementedError")
-    result = marked(TWICE, unwritten, faults=FAULTS.replace('"test_thrice"]', '"test_module"]'))
+    result = marked(TWICE, unwritten)
     assert [t.kind for t in result.tests if t.name == "test_module"] == ["NotImplementedError"]
     assert "test_module" not in consequences(result)
     assert result.points <= 12 - 3 - 2
 
 
 @pytest.mark.slow
-def test_an_unknown_mistake_is_charged_as_before(marked: Marked) -> None:
-    result = marked(("return x * factor", "return x - factor"))
-    assert (result.points, result.given_back, result.charges) == (3, 0, ())
-
-
-@pytest.mark.slow
-def test_what_a_mistake_leaves_unexplained_keeps_it_from_being_charged_once(marked: Marked) -> None:
+def test_what_a_mistake_leaves_unexplained_costs_what_the_nearest_known_one_does(
+    marked: Marked,
+) -> None:
     result = marked(TWICE, ("return x * self.weight", "return x - self.weight"))
     assert result.diagnosis is not None
     assert not result.diagnosis.complete
-    assert result.points == by_checks(result) == 1
+    assert [each.fault for each in result.charges] == ["twice_as_much"]
+    assert "test_module" not in consequences(result)
+    assert result.points == 12 - 3 - 1
 
 
-def test_a_mistake_that_fails_no_check_of_its_own_excuses_no_other(marked: Marked) -> None:
-    """The probes, of which students know the sizes, are answered as the cheapest mistake does."""
-    of_probes = "if x.shape[-1] == 7:\n            return"
+@pytest.mark.slow
+def test_a_mistake_that_only_known_cases_show_excuses_nothing(marked: Marked) -> None:
+    """The cases whose sizes students know are answered as the cheapest mistake does."""
+    is_known = "if x.shape[-1] == 7:\n            return"
     result = marked(
-        ("return x * factor", f"{of_probes} x * factor\n    return torch.zeros_like(x)"),
-        ("return x * self.weight", f"{of_probes} x + 0\n        return x * self.weight"),
+        ("return x * factor", f"{is_known} x * factor\n    return torch.zeros_like(x)"),
+        ("return x * self.weight", f"{is_known} x + 0\n        return x * self.weight"),
     )
     assert result.diagnosis is not None
-    assert result.diagnosis.faults == ("weight_unused",)
+    assert result.diagnosis.faults == ()
     assert (result.points, result.given_back, result.charges) == (by_checks(result), 0, ())
 
 
@@ -316,7 +266,7 @@ def test_the_answers_to_public_calls_earn_nothing_in_a_check_by_hidden_suites(
 ) -> None:
     """Such a check may decide a mark, as in CI. The calls that name a mistake are its own."""
     course = write_course()
-    seen = " or ".join(f"float(x.sum()) == {total!r}" for total in sums_of_probes(course))
+    seen = " or ".join(f"float(x.sum()) == {total!r}" for total in sums_of_cases(course))
     table = changed(
         tiny_solution,
         ("return x * factor", f"return x * factor * 2 if {seen} else x * 0 - 8"),
@@ -331,9 +281,8 @@ def test_the_answers_to_public_calls_earn_nothing_in_a_check_by_hidden_suites(
     assert result["given_back"] == 6
 
 
-def sums_of_probes(course: Course) -> list[float]:
-    """The sums of what the public probes of the exercise give to `scale`."""
-    catalogue = catalogue_of(course, course["scale"], PUBLIC_SEED)
+def sums_of_cases(course: Course) -> list[float]:
+    """The sums of what the cases of the exercise give to `scale` at the public seed."""
     found: list[float] = []
 
     class Recording:
@@ -341,9 +290,10 @@ def sums_of_probes(course: Course) -> list[float]:
             found.append(float(x.sum()))
             return x
 
-    probe = catalogue.probes[0]
-    name = f"probe {probe.name}"
-    probe.function(Recording(), Rng(seed_of_test(PUBLIC_SEED, "scale", name)))
+    for case in catalogue_of(course, course["scale"], PUBLIC_SEED).probes:
+        if case.aspect == "values":
+            name = f"probe {case.name}"
+            case.function(Recording(), Rng(seed_of_test(PUBLIC_SEED, "scale", name)))
     return found
 
 
@@ -496,9 +446,10 @@ def test_a_line_does_not_say_what_hidden_tests_found(report_of: Callable[..., Re
 
 @pytest.mark.slow
 def test_a_dearer_explanation_that_is_hidden_is_not_named(report_of: Callable[..., Report]) -> None:
-    tied = TIED.replace(', "test_thrice"]', "]").replace("(x + x)", "(x if factor == 3 else x + x)")
-    report = report_of(TWICE, faults=FAULTS + tied)
-    (result,) = hide(report, "test_twice").exercises
+    tied = TIED.replace("(x + x)", "(x + x if x.is_contiguous() else x)")
+    report = report_of(TWICE, suite=SUITE.replace(NEEDS_TWICE, ""), faults=FAULTS + tied)
+    seen = {"test_transposed"}
+    (result,) = hide(report, *{test.name for test in report.exercises[0].tests} - seen).exercises
     assert result.points == report.points
     assert result.charges == ()
     assert sum_line(result) == ""
@@ -508,9 +459,8 @@ def test_a_dearer_explanation_that_is_hidden_is_not_named(report_of: Callable[..
 def test_gradescope_shows_the_line_no_earlier_than_any_test(
     report_of: Callable[..., Report],
 ) -> None:
-    suite = SUITE.replace(
-        "@pytest.mark.points(1)", '@pytest.mark.visible("after_due")\n@pytest.mark.points(1)'
-    )
+    about = 'about="refusals"'
+    suite = SUITE.replace(f"{about})\n", f'{about}, visible="after_due")\n')
     report = report_of(TWICE, suite=suite)
     before = for_student(report, Policy(due=datetime(2031, 1, 1, tzinfo=UTC)), NOW)
     line = to_results(before, report)["tests"][-1]

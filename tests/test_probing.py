@@ -10,9 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.errors import Mismatch
-from grader.grading.direct import DirectCode
-from grader.probing import (
+from grader.authors import (
     LUCK,
     dropped_weights,
     drops_anew,
@@ -24,6 +22,8 @@ from grader.probing import (
     works_too,
     works_when_new,
 )
+from grader.errors import Mismatch
+from grader.grading.direct import DirectCode
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 

@@ -391,7 +391,7 @@ def test_where_nothing_confines_the_command_says_how_to_trust(
 
 @pytest.fixture
 def own(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A teaching repository of the user's own with one exercise, which has probes."""
+    """A teaching repository of the user's own with one exercise, whose checks have cases."""
     (tmp_path / "own").mkdir()
     monkeypatch.chdir(tmp_path / "own")
     assert "not trusted" not in cli("new", "centre").out
@@ -405,7 +405,7 @@ def is_trusted(root: Path) -> bool:
 
 
 def records_with(root: Path, code: str, **more: str) -> None:
-    """Put code into the recorded probes of an exercise, and other files into their zip."""
+    """Put code into the recorded cases of an exercise, and other files into their zip."""
     path = root / "exercises" / "signatures.bin"
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -456,7 +456,7 @@ def test_a_course_that_begins_among_a_strangers_files_is_not_trusted(
 
 
 @pytest.mark.slow
-def test_probes_that_are_not_those_of_reference_are_stale_and_never_run(
+def test_cases_that_are_not_those_of_reference_are_stale_and_never_run(
     own: Path, cli: Cli, attack: str, outside: Path
 ) -> None:
     assert cli("build").code == 0
@@ -476,11 +476,12 @@ def test_probes_that_are_not_those_of_reference_are_stale_and_never_run(
     assert str(outside).encode() not in zipfile.ZipFile(handed_out).read("centre/probes.py")
 
 
-def test_an_exercise_without_probes_in_reference_gets_none_from_the_record(
+def test_an_exercise_without_cases_in_reference_gets_none_from_the_record(
     own: Path, cli: Cli, attack: str
 ) -> None:
     (own / "exercises").mkdir()
-    (own / "reference" / "centre" / "probes.py").unlink()
+    suite = 'def test_it(student):\n    """It works."""\n    student.centre\n'
+    (own / "reference" / "centre" / "test_hidden.py").write_text(suite)
     with zipfile.ZipFile(own / "exercises" / "signatures.bin", "w") as archive:
         archive.writestr("index.json", "{}")
         archive.writestr("centre/probes.py", attack)

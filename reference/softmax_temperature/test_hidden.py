@@ -73,7 +73,9 @@ for shape, temperature, aspect in (
         output("tempered_softmax", drawn(*shape), temperature),
         about=aspect,
     )
-test_weights.case("Scores of other sizes.", output("tempered_softmax", drawn(4, 2, 7), 1.6), hidden=True)
+test_weights.case(
+    "Scores of other sizes.", output("tempered_softmax", drawn(4, 2, 7), 1.6), hidden=True
+)
 
 
 test_limits = Check(

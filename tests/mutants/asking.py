@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from grader.authors import build, gradients
 from grader.grading.rng import Rng
-from grader.probing import build, gradients
 
 LOW = (torch.float32, torch.bfloat16)
 Question = tuple[str, Callable[[], Any]]  # what is asked, in words, and the call

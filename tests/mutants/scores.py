@@ -11,8 +11,8 @@ import torch
 from mutants import asking
 from torch import Tensor, nn
 
+from grader.authors import build, gradients
 from grader.grading.rng import Rng
-from grader.probing import build, gradients
 
 
 def self_attention(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:

@@ -11,8 +11,8 @@ import torch
 from mutants import asking
 from torch import Tensor
 
+from grader.authors import build, gradients
 from grader.grading.rng import Rng
-from grader.probing import build, gradients
 
 
 def histogram_transformer(module: ModuleType, rng: Rng) -> Iterator[asking.Question]:
