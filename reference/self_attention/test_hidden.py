@@ -124,13 +124,11 @@ sums("Large scores.", output("normalise", with_sums(2.0, -2.0, 4.0, -1.0, size=1
 
 test_softmax = Check("softmax_naive and softmax_stable give the softmax of each row.")
 for name, about in (("softmax_naive", NAIVE), ("softmax_stable", STABLE)):
-    for sentence, scores in (
-        ("Ordinary scores", drawn(Q, K)),
-        ("As many queries as keys", drawn(4, 4)),
-        ("Scores of tens", drawn(7, 4, times=10)),
-    ):
-        ask = output(name, scores)
-        test_softmax.case(f"{sentence}, {name}.", ask, about=about, hidden="tens" in sentence)
+    softmax = test_softmax.case
+    softmax(f"Ordinary scores, {name}.", output(name, drawn(Q, K)), about=about)
+    softmax(f"As many queries as keys, {name}.", output(name, drawn(4, 4)), about=about)
+    tens = output(name, drawn(7, 4, times=10))
+    softmax(f"Scores of tens, {name}.", tens, about=about, hidden=True)
 
 
 test_context_vectors = Check("context_vectors gives the softmax of the scores times the inputs.")

@@ -65,6 +65,33 @@ test_any_input = Check(
     about="leading axes",
 )
 formula, slopes, inputs = test_formula.case, test_gradients.case, test_any_input.case
+
+
+def other_scale(make, size):
+    """Return a case: large keys and tiny queries, or the reverse, whose scores are ordinary."""
+
+    def ask(student, rng):
+        module = make(student, rng)
+        state = module.state_dict()
+        for name, scale in (("W_query", 1 / size), ("W_key", size)):
+            state |= {n: scale * each for n, each in state.items() if n.startswith(name)}
+        module.load_state_dict(state)
+        return module(rng.randn(N, D_IN))
+
+    return ask
+
+
+def second_call(make):
+    """Return a case: the second of two calls of a module with as many tokens."""
+
+    def ask(student, rng):
+        module = make(student, rng)
+        module(rng.randn(N, D_IN))
+        return module(rng.randn(N, D_IN))
+
+    return ask
+
+
 LEVELS = torch.logspace(0.5, 4, 24, dtype=torch.float64).view(24, 1)
 for version, about in ((V1, "values"), (V2, LINEAR)):
     v, module = version[-2:], made(version)
@@ -76,28 +103,10 @@ for version, about in ((V1, "values"), (V2, LINEAR)):
     wide = output(made(version, 5, 8), drawn(2, 5))
     formula(f"{v} for two tokens.", wide, about=about, hidden=True)
 
-    @test_formula.case(f"{v}_other_scale", about=about, hidden=True)
-    def other_scale(student, rng, version=version):
-        """Tiny queries and large keys, or the reverse, whose scores are ordinary."""
-        found = []
-        for size in (1e-6, 1e6):
-            module = made(version)(student, rng)
-            state = module.state_dict()
-            scales = ("W_query", 1 / size), ("W_key", size)
-            state |= {
-                n: size * each for name, size in scales for n, each in state.items() if name in n
-            }
-            module.load_state_dict(state)
-            found.append(module(rng.randn(N, D_IN)))
-        return found
-
-    @test_formula.case(f"{v}_second_call", about=about)
-    def second_call(student, rng, module=module):
-        """Another sentence of as many tokens, in a second call of one module."""
-        call = module(student, rng)
-        call(rng.randn(N, D_IN))
-        return call(rng.randn(N, D_IN))
-
+    for size in (1e-6, 1e6):
+        ask = other_scale(module, size)
+        formula(f"{v} with keys of about {size:g}.", ask, about=about, hidden=True)
+    formula(f"A second call of {v}.", second_call(module), about=about)
     slopes(f"The gradients of {v} in training mode.", gradient(made(version, training=True), x))
     batch = gradient(made(version, 4, 5), drawn(2, 3, 4))
     slopes(f"The gradients of {v} for a batch.", batch, hidden=True)
@@ -105,10 +114,9 @@ for version, about in ((V1, "values"), (V2, LINEAR)):
         ("One leading axis", module, (2, N, D_IN)),
         ("As many sentences as tokens and features", made(version, 4, 4), (4, 4, 4)),
         ("Two leading axes", module, (2, 3, 4, D_IN)),
-        ("Other leading axes", module, (6, 2, 4, D_IN)),
     ):
-        ask = output(target, drawn(*shape))
-        inputs(f"{sentence}, {v}.", ask, hidden="Other" in sentence)
+        inputs(f"{sentence}, {v}.", output(target, drawn(*shape)))
+    inputs(f"Other leading axes, {v}.", output(module, drawn(6, 2, 4, D_IN)), hidden=True)
     for sentence, sizes, shape in (
         ("One token", (D_IN, 12), (1, D_IN)),
         ("One output feature", (D_IN, 1), (12, D_IN)),
@@ -119,9 +127,9 @@ for version, about in ((V1, "values"), (V2, LINEAR)):
     ):
         ask = output(made(version, *sizes), drawn(*shape))
         inputs(f"{sentence}, {v}.", ask, about="single")
-    for size in (1e2, 1e3):
+    for sentence, size in (("a hundred", 1e2), ("a thousand", 1e3)):
         ask = output(module, drawn(N, D_IN, times=size))
-        inputs(f"Inputs of {size:g}, {v}.", ask, about="extreme scores", hidden=size > 500)
+        inputs(f"Inputs of {sentence}, {v}.", ask, about="extreme scores")
 
     @test_any_input.case(f"too_large_{v}", about="extreme scores")
     def too_large(student, rng, module=module):
@@ -136,12 +144,8 @@ for version, about in ((V1, "values"), (V2, LINEAR)):
         ask = output(made(version, dtype=dtype), drawn(N, D_IN, dtype=dtype, times=0.5))
         inputs(f"{name}, {v}.", ask, about="dtype", within=(0.1, 0.1))
     inputs(f"Which numbers of x are others after {v}.", changed(module, x), about="writes")
-
-    @test_any_input.case(f"no_gradients_{v}", about="writes")
-    def x_without_gradients(student, rng, module=module):
-        """Which numbers of x are others after a call without gradients."""
-        with torch.no_grad():
-            return changed(module, x)(student, rng)
+    ask = torch.no_grad()(changed(module, x))
+    inputs(f"Which are others after {v} without gradients.", ask, about="writes")
 
 
 @test_any_input.case(about="views")
@@ -227,12 +231,16 @@ def pair(student, rng, *sizes, frozen=False):
 test_copy = Check(
     "After copy_weights, V1 has the weights of V2, and gives the same outputs.", about=COPY
 )
-for sizes in ((D_IN, D_OUT), (4, 4), (7, 4), (3, 1), (1, 5)):
 
-    @test_copy.case(f"copied_{sizes}", hidden=sizes == (7, 4))
-    def copied(student, rng, sizes=sizes):
-        """The matrices of V1 and V2 after the copy."""
-        return [matrices(each) for each in pair(student, rng, *sizes)]
+
+def copied(*sizes):
+    """Return a case: the matrices of both after a copy."""
+    return lambda student, rng: [matrices(each) for each in pair(student, rng, *sizes)]
+
+
+for sizes in ((D_IN, D_OUT), (4, 4), (3, 1), (1, 5)):
+    test_copy.case("The matrices of both for {} and {} features.".format(*sizes), copied(*sizes))
+test_copy.case("The matrices of both for other sizes.", copied(7, 4), hidden=True)
 
 
 @test_copy.case
@@ -248,16 +256,26 @@ test_copy_is_separate = Check(
     about=SEPARATE,
 )
 separate = test_copy_is_separate.case
-for later, d_out in ((0, D_OUT), (0, 1), (1, D_OUT)):
 
-    @test_copy_is_separate.case(f"later_{later}_{d_out}", hidden=later == 1, tells=later == 0)
-    def later_change(student, rng, later=later, d_out=d_out):
-        """Which outputs of one module change when the other one changes after the copy."""
-        modules, tokens = pair(student, rng, D_IN, d_out), rng.randn(12, D_IN)
-        before = modules[1 - later](tokens).detach()
-        state = {n: rng.randn(*each.shape) for n, each in modules[later].state_dict().items()}
-        modules[later].load_state_dict(state)
-        return modules[1 - later](tokens).detach() != before
+
+def later_change(changing, other, d_out):
+    """Return a case: which outputs of one module change when the other one changes."""
+
+    def ask(student, rng):
+        modules = dict(zip((V2, V1), pair(student, rng, D_IN, d_out)))
+        tokens = rng.randn(12, D_IN)
+        before = modules[other](tokens).detach()
+        state = modules[changing].state_dict()
+        new = {name: rng.randn(*value.shape) for name, value in state.items()}
+        modules[changing].load_state_dict(new)
+        return modules[other](tokens).detach() != before
+
+    return ask
+
+
+separate("V1 after V2 has changed.", later_change(V2, V1, D_OUT))
+separate("V1 of one feature after V2 has changed.", later_change(V2, V1, 1))
+separate("V2 after V1 has changed.", later_change(V1, V2, D_OUT), tells=False, hidden=True)
 
 
 @separate
@@ -281,28 +299,37 @@ def trained_copy(student, rng):
     return {name: each != 0 if each is not None else often(False) for name, each in found}
 
 
-for frozen in (False, True):
+def learns(frozen):
+    """Return a case: which parameters of V2, which may be frozen, and V1 need gradients."""
 
-    @test_copy_is_separate.case(f"learns_frozen_{frozen}")
-    def learns(student, rng, frozen=frozen):
-        """Whether the parameters of V2 and V1 need gradients after the copy."""
-        modules = pair(student, rng, frozen=frozen)
+    def ask(student, rng):
         return [
             {name: often(each.requires_grad) for name, each in module.named_parameters()}
-            for module in modules
+            for module in pair(student, rng, frozen=frozen)
         ]
 
+    return ask
 
-for number in (0.0, 1.0):
 
-    @test_copy_is_separate.case(f"copy_of_biases_of_{number:g}", about="refusals")
-    def copy_of_biases(student, rng, number=number):
-        """A copy from a source whose biases are all one number."""
+separate("What can be trained after the copy.", learns(frozen=False))
+separate("What can be trained after the copy of a V2 that is frozen.", learns(frozen=True))
+
+
+def copy_of_biases(number):
+    """Return a case: a copy from a source whose biases are all one number."""
+
+    def ask(student, rng):
         source = made(V2, D_IN, D_OUT, True)(student, rng)
         state = {f"{name}.bias": number * torch.ones(D_OUT) for name in NAMES}
         source.load_state_dict(state, strict=False)
         student.copy_weights(source, made(V1)(student, rng))
         return ACCEPTED
+
+    return ask
+
+
+separate("A copy of biases.", copy_of_biases(1.0), about="refusals")
+separate("A copy of biases that are 0.", copy_of_biases(0.0), about="refusals")
 
 
 test_no_python_loops = Check("No Python loop runs over leading axes or tokens.")
