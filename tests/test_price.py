@@ -18,7 +18,6 @@ from commandline import Cli, Grade
 from grader.course.course import Course, load_course
 from grader.course.policy import Policy
 from grader.course.visibility import for_student
-from grader.errors import WorkerLost
 from grader.grading.diagnosis.computed import catalogue_of
 from grader.grading.rng import Rng
 from grader.grading.seeds import PUBLIC_SEED, seed_of_test
@@ -29,8 +28,6 @@ from grader.reports.platforms.classroom50 import to_result
 from grader.reports.platforms.grades import write_csv
 from grader.reports.platforms.gradescope import to_results
 from grader.reports.platforms.junit import to_junit
-from grader.sandbox import wire
-from grader.sandbox.host.worker import Worker
 
 SUITE = '''"""The checks of scaling and their cases, worth 12 points."""
 
@@ -164,41 +161,6 @@ def test_what_fails_because_of_it_stays_failed_and_is_marked(marked: Marked) -> 
     assert result.charges == (Charge("twice_as_much", says, 3),)
     assert consequences(result) == ["test_twice", "test_thrice", "test_transposed"]
     assert [t.outcome for t in result.tests if t.consequence] == ["failed", "failed", "skipped"]
-
-
-@pytest.mark.slow
-def test_a_plain_test_that_the_mistake_fails_alone_is_no_other_reason(marked: Marked) -> None:
-    suite = SUITE.replace(NEEDS_TWICE, "")
-    result = marked(TWICE, ACCEPTS, suite=suite)
-    assert consequences(result) == ["test_twice", "test_thrice", "test_transposed"]
-    assert result.points == 12 - 3 - 1
-    two = marked(TWICE, UNUSED, suite=suite)
-    assert two.diagnosis is not None
-    assert two.diagnosis.tests == (
-        ("test_twice", "test_thrice", "test_transposed"),
-        ("test_module",),
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("factor", [2.0, -1.0])
-def test_a_mistakes_own_program_whose_worker_is_lost_is_asked_again(
-    factor: float, marked: Marked, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    request, own, lost = Worker.request, set[int](), set[int]()
-
-    def losing(worker: Worker, message: Any, *rest: Any) -> Any:
-        if isinstance(message, wire.Load) and "factor * 2" in message.sources["scale"].text:
-            own.add(worker.pid)
-        asked = isinstance(message, wire.Call) and worker.pid in own and factor in message.args
-        if asked and not lost:
-            lost.add(worker.pid)
-            raise WorkerLost("SIGKILL ended the process that ran the code")
-        return request(worker, message, *rest)
-
-    monkeypatch.setattr(Worker, "request", losing)
-    result = marked(TWICE, ACCEPTS, suite=SUITE.replace(NEEDS_TWICE, ""))
-    assert (len(lost), result.points) == (1, 12 - 3 - 1)
 
 
 @pytest.mark.slow
