@@ -1,312 +1,375 @@
-"""Hidden tests of stacked heads, which decide the points.
-
-The heads are correct causal attentions, so only what joins them is graded. A check of anything but
-the joined output compares the student's answers with each other, so that one mistake costs one
-check.
-"""
+"""The checks of stacked heads and their cases. The heads are right; only what joins them counts."""
 
 import functools
 
 import pytest
 import torch
 
-from grader.testing import (
+from grader.authors import (
+    ACCEPTED,
+    Aspect,
+    Check,
     assert_close,
     assert_dropped,
-    assert_dtype,
-    assert_refused,
-    assert_refused_in_both_modes,
-    assert_same,
-    assert_slopes,
-    assert_takes_views,
     assert_vectorised,
     assert_written_by_hand,
+    built,
+    changed,
+    drawn,
+    dropped_weights,
     expect,
-    in_float64,
-    load_parameters,
-    manual_seed,
+    extremes,
+    gradient,
+    gradients,
+    often,
+    output,
     output_of,
-    parameter_shapes,
+    parameters,
+    refused,
+    seeded,
+    share_of_zeros,
+    turned,
     twins,
+    without_gradients,
+    works_too,
+    works_when_new,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, CONTEXT, D_IN, D_OUT, HEADS = 2, 5, 6, 7, 4, 3
-SIZES = (D_IN, D_OUT, CONTEXT)
-LAYERS = "W_query", "W_key", "W_value"
-DRAWS, RATE = 200, 0.39  # sentences in which weights are dropped
+AXES = ("batch item", "token", "feature")
+CLASS = "StackedHeads"
+D_IN, D_OUT, CONTEXT, HEADS = 3, 4, 7, 5
+SIZES = D_IN, D_OUT, CONTEXT, 0.0, HEADS
+START = Aspect("start", "the numbers that heads start with", is_edge=True)
+FLOAT32, BFLOAT16 = torch.float32, torch.bfloat16
+ROUGH = (0.1, 0.1)  # a tolerance for bfloat16
+X = drawn(2, 6, D_IN)
 
 
-def weights_of(rng, *, d_in=D_IN, d_out=D_OUT, heads=HEADS):
-    """Return random weights of all layers by name."""
-    names = [f"heads.{head}.{layer}.weight" for head in range(heads) for layer in LAYERS]
-    return {name: rng.randn(d_out, d_in) * 0.5 for name in names}
+def stacked(*, d_in=D_IN, d_out=D_OUT, context=CONTEXT, dropout=0.0, heads=HEADS, **options):
+    """Return what makes a module whose heads have random parameters."""
+    return built(CLASS, d_in, d_out, context, dropout, heads, layers=["heads"], **options)
 
 
-def made(code, state, *, sizes=SIZES, dropout=0.0, heads=HEADS, **options):
-    """Return a module in float64 and evaluation mode, with the parameters `state`.
-
-    Biases that are not in `state` are 0: another check asks whether they should be there.
-    """
-    module = code.StackedHeads(*sizes, dropout, heads, **options)
-    names = [f"heads.{head}.{layer}.bias" for head in range(heads) for layer in LAYERS]
-    return load_parameters(module, {**{name: torch.zeros(sizes[1]) for name in names}, **state})
-
-
-def random_module(student, rng, **options):
-    """Return a module of the student with random parameters, in float64 and evaluation mode."""
-    module = student.StackedHeads(*SIZES, options.pop("dropout", 0.0), HEADS, **options)
-    shapes = parameter_shapes(module)
-    return load_parameters(
-        module, {name: rng.randn(*shape) * 0.5 for name, shape in shapes.items()}
-    )
+def matrices(student, module):
+    """Return what `split_weights` makes of a module."""
+    found = student.split_weights(module)
+    expect(isinstance(found, list | tuple), "split_weights does not return three matrices")
+    return [each.detach() for each in found]
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The heads are your own modules, not a torch function that does all of it.
-
-    Guards: the rule itself, whatever other checks see of a forbidden call.
-    """
-    x = rng.randn(BATCH, N_TOKENS, D_IN, dtype=torch.float32)
-
-    def made():
-        return student.StackedHeads(*SIZES, 0.0, HEADS)
-
-    calls = (lambda: output_of(made(), x)), lambda: student.split_weights(made())
-    assert_written_by_hand(student, *calls)
+    """The heads are your own modules, not a torch function that does all of it."""
+    x = rng.randn(2, 5, D_IN, dtype=FLOAT32)
+    assert_written_by_hand(
+        student,
+        lambda: output_of(student.StackedHeads(*SIZES), x),
+        lambda: student.split_weights(student.StackedHeads(*SIZES)),
+    )
 
 
-@pytest.mark.points(2)
-def test_heads_side_by_side(student, reference, rng):
-    """The outputs of the heads are joined along the features, in the order of the heads.
-
-    Guards: the joined output, which the check on the student's own attention sees as well.
-    """
-    cases = {
-        (D_IN, D_OUT, HEADS): (BATCH, N_TOKENS),
-        (3, 2, 5): (4, 3),
-        (4, 4, 4): (4, 4),
-        (6, 2, 3): (2, 4),  # as many features after as before
-        (2, 1, 12): (3, 2),
-    }
-    for (d_in, d_out, heads), shape in cases.items():
-        state = weights_of(rng, d_in=d_in, d_out=d_out, heads=heads)
-        for name in state if heads == 12 else ():  # values of any size
-            state[name] *= 1e8 if "W_value" in name else 1
-        options = {"sizes": (d_in, d_out, CONTEXT), "heads": heads}
-        theirs, ours = (made(code, state, **options) for code in (student, reference))
-        x = rng.randn(*shape, d_in)
-        what = f"the output of {heads} heads"
-        assert_close(in_float64(output_of(theirs, x)), output_of(ours, x), what)
-
-
-@pytest.mark.points(1)
-def test_parts(student, rng):
-    """The only parameters are those of the heads, each with its own; qkv_bias adds biases."""
-    state = weights_of(rng, d_in=D_IN + 1)
-    biases = {name.replace("weight", "bias"): rng.randn(D_OUT) for name in state}
-    sizes = (D_IN + 1, D_OUT, CONTEXT)
-    for options, wanted in (({}, state), ({"qkv_bias": True}, {**state, **biases})):
-        module = student.StackedHeads(*sizes, 0.0, HEADS, **options)
-        found = parameter_shapes(module)
-        shapes = {name: tuple(value.shape) for name, value in wanted.items()}
-        given = "with qkv_bias=True" if options else "without qkv_bias"
-        wrong = ", ".join(sorted(set(found) ^ set(shapes)))
-        expect(not wrong, f"{given}, these parameters are missing or unexpected: {wrong}")
-        for name, shape in shapes.items():
-            expect(found[name] == shape, f"{name} has the shape {found[name]}, not {shape}")
-        fresh = [value.detach().flatten() for name, value in module.named_parameters()]
-        alike = any(
-            torch.equal(one, other) for i, one in enumerate(fresh) for other in fresh[i + 1 :]
-        )
-        expect(not alike, "some heads start with the same weights")
-        # Buffers, such as a mask, are the code's own affair.
-        saved = {name for name in module.state_dict() if name.endswith(("weight", "bias"))}
-        more = ", ".join(sorted(saved - set(shapes)))
-        expect(not more, f"the state_dict holds {more} as well")
+test_heads_side_by_side = Check(
+    "The outputs of the heads are joined along the features, in the order of the heads.",
+    points=2,
+)
+values = test_heads_side_by_side.case
+values("Five heads of size 4.", output(stacked(), X))
+values(
+    "Two heads of size 3 at the full context.",
+    output(stacked(d_in=5, d_out=3, context=4, heads=2), drawn(3, 4, 5)),
+)
+values("Twelve heads of size 1.", output(stacked(d_in=2, d_out=1, heads=12), drawn(3, 4, 2)))
+values(
+    "As many features in the output as in the input.",
+    output(stacked(d_in=6, d_out=2, heads=3), drawn(2, 4, 6)),
+    about="square",
+)
+values(
+    "All sizes equal.",
+    output(stacked(d_in=4, d_out=4, context=4, heads=4), drawn(4, 4, 4)),
+    about="square",
+)
+values(
+    "Inputs of a hundred.",
+    output(stacked(), drawn(2, 6, D_IN, times=100.0)),
+    about="extreme scores",
+)
+values(
+    "Three heads of size 2.", output(stacked(d_in=7, d_out=2, heads=3), drawn(4, 3, 7)), hidden=True
+)
 
 
-@pytest.mark.points(1)
-def test_gradients(student, reference, rng):
-    """In both modes, gradients reach x and all parameters, and are the slopes of the output."""
-    state = weights_of(rng)
-    theirs, ours = (made(code, state, dropout=RATE) for code in (student, reference))
-    assert_slopes(student, theirs, ours, {"x": rng.randn(BATCH, N_TOKENS, D_IN)}, rng=rng)
+@values(about="extreme scores", hidden=True)
+def large_values(student, rng):
+    """Values of a hundred million."""
+    module = stacked(heads=3)(student, rng)
+    state = {n: each * 1e8 for n, each in module.state_dict().items() if "W_value" in n}
+    module.load_state_dict(state, strict=False)
+    return module(rng.randn(2, 5, D_IN)) / 1e8
 
 
-@pytest.mark.points(1)
-def test_options(student, rng):
-    """dropout, context_length and qkv_bias reach the heads, and nothing else is dropped."""
-    state = weights_of(rng)
-    assert_heads_drop(student, state, rng.randn(1, 1, D_IN))
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    module = made(student, state, dropout=0.5)
-    without = output_of(made(student, state), x)
-    assert_same(output_of(module, x), without, "the output in eval mode")
-    for context in (CONTEXT, 1):
-        x = rng.randn(BATCH, context + 1, D_IN, dtype=torch.float32)
-        short = student.StackedHeads(D_IN, D_OUT, context, 0.0, HEADS)
-        output_of(short, x[:, :context].clone())
-        shown = f"StackedHeads({D_IN}, {D_OUT}, {context}, …)(x) with {context + 1} tokens"
-        assert_refused_in_both_modes(student, short, x, shown)
-    # A bias does the same as the weights of a feature that is always 1.
-    sizes = (D_IN + 1, D_OUT, CONTEXT)
-    state = weights_of(rng, d_in=D_IN + 1)
-    biases = {name.replace("weight", "bias"): rng.randn(D_OUT) for name in state}
-    biased = made(student, {**state, **biases}, sizes=sizes, qkv_bias=True)
-    if any("bias" in name for name in parameter_shapes(biased)):  # another check asks for them
-        x = rng.randn(BATCH, N_TOKENS, D_IN + 1)
-        x[..., -1] = 0
-        output = output_of(biased, x)
-        for name in state:
-            state[name][:, -1] = biases[name.replace("weight", "bias")]
-        x[..., -1] = 1
-        plain = output_of(made(student, state, sizes=sizes), x)
-        assert_same(output, plain, "the output with biases")
+test_parts = Check(
+    "The only parameters are those of the heads, each with its own; qkv_bias adds biases.",
+    about="layers",
+)
+parts = test_parts.case
+parts("The shapes of the parameters.", parameters(CLASS, *SIZES, layers=["heads"]))
+parts(
+    "The shapes of the parameters with biases.",
+    parameters(CLASS, *SIZES, True, layers=["heads"]),
+)
+parts(
+    "The shapes of the parameters of two heads.",
+    parameters(CLASS, 5, 3, 6, 0.0, 2, qkv_bias=True, layers=["heads"]),
+    hidden=True,
+)
 
 
-def assert_heads_drop(student, state, x):
-    """Raise `Mismatch` unless each head drops weights at the rate, and nothing else is dropped.
-
-    Only one head at a time has values. A single token has the weight 1, so that head gives its
-    value or nothing, however the heads are joined.
-    """
-    drops = []
-    for head in range(HEADS):
-        others = [f"heads.{other}.W_value.weight" for other in range(HEADS) if other != head]
-        alone = {**state, **dict.fromkeys(others, torch.zeros(D_OUT, D_IN))}
-        plain, output, nothing = (
-            in_float64(output_of(made(student, alone, dropout=rate).train(), x.repeat(draws, 1, 1)))
-            for rate, draws in ((0.0, 1), (RATE, DRAWS), (1.0, 1))
-        )
-        expect(output.isfinite().all(), "the output in training is not finite")
-        assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1")
-        value = plain.flatten()
-        if value.any():
-            seen = output.reshape(-1, value.numel())
-            drops.append(seen.abs().amax(-1) < value.abs().amax() / 2)
-            expected = (value / (1 - RATE)).expand_as(seen).masked_fill(drops[-1][:, None], 0.0)
-            assert_close(seen, expected, "the output of a head in training", atol=1e-4)
-    expect(drops, "in training, the output is always 0")
-    module = made(student, state, dropout=RATE).train()
-    silent = (
-        (in_float64(output_of(module, x.repeat(DRAWS, 1, 1))) == 0).flatten(1).all(1)
-    )  # (DRAWS,)
-    expect(silent.double().mean() < RATE / 2, "all heads drop the same weights")
-    assert_dropped(torch.stack(drops, dim=-1), RATE, "weights of the heads")
+@parts
+def names_in_the_state(student, rng):
+    """Whether all weights in the state_dict are those of heads."""
+    state = stacked()(student, rng).state_dict()
+    return often(all(n.startswith("heads.") for n in state if n.endswith(("weight", "bias"))))
 
 
-@pytest.mark.points(1)
-def test_split_weights(student, reference, rng):
-    """split_weights gives three matrices with the rows of all heads; biases are refused."""
-    for d_in, d_out, heads in ((D_IN, D_OUT, HEADS), (4, 2, 2), (3, 5, 1), (1, 1, 1), (2, 1, 12)):
-        state = weights_of(rng, d_in=d_in, d_out=d_out, heads=heads)
-        module = made(student, state, sizes=(d_in, d_out, CONTEXT), heads=heads)
-        x = rng.randn(BATCH, N_TOKENS, d_in)
-        before = output_of(module, x)
-        found = student.split_weights(module)
-        is_three = isinstance(found, list | tuple) and len(found) == 3
-        expect(is_three, "split_weights does not return three matrices")
-        right = {
-            layer: torch.cat([state[f"heads.{head}.{layer}.weight"] for head in range(heads)])
-            for layer in LAYERS
-        }
-        matrices = {layer: in_float64(matrix).detach() for layer, matrix in zip(LAYERS, found)}
-        # Heads of another module than is asked for may have matrices of their own.
-        own = recomputed(reference, matrices, heads, x)
-        if own is None or own.shape != before.shape or not torch.allclose(own, before.double()):
-            for layer, matrix in matrices.items():
-                assert_close(matrix, right[layer], f"the matrix {layer}")
-        what = "the output of the module after split_weights"
-        assert_same(output_of(module, x), before, what)
-    module, other = random_module(student, rng), random_module(student, rng)
-    student.split_weights(module)
-    load_parameters(module, other.state_dict())
-    for layer, one, right in zip(LAYERS, *map(student.split_weights, (module, other))):
-        what = f"the matrix {layer} after other weights were loaded"
-        assert_same(in_float64(one).detach(), in_float64(right).detach(), what)
-    for mode in (True, False):
-        module = made(student, weights_of(rng), dropout=1.0).train(mode)
-        x = rng.randn(BATCH, N_TOKENS, D_IN)
-        before, learning = output_with_seed(student, module, x), reached(module, x)
+@parts(about=START)
+def start(student, rng):
+    """Which numbers of other heads are those of the first one at the start."""
+    with seeded(student, 4):
+        module = student.StackedHeads(*SIZES)
+    found = {name: each.detach() for name, each in module.named_parameters()}
+    first = found.get("heads.0.W_query.weight", torch.zeros(D_OUT, D_IN))
+    others = [found.get(f"heads.{head}.W_query.weight", first + 1) for head in range(1, HEADS)]
+    return [each == first if each.shape == first.shape else "another shape" for each in others]
+
+
+test_gradients = Check(
+    "In both modes, gradients reach x and all parameters, and are the slopes of the output.",
+    about="gradient",
+)
+slopes = test_gradients.case
+slopes(
+    "The gradients of the input and of the parameters.",
+    gradient(stacked(heads=2), drawn(2, 5, D_IN)),
+)
+slopes(
+    "The gradients in training mode, with biases.",
+    gradient(stacked(d_in=4, heads=3, qkv_bias=True, training=True), drawn(3, 4, 4)),
+    hidden=True,
+)
+
+
+@slopes
+def reached_in_training(student, rng):
+    """Which parameters get gradients in training mode with dropout of a half."""
+    module = stacked(dropout=0.5, heads=2, training=True)(student, rng)
+    with seeded(student, 10):
+        found = gradients(module, rng.randn(8, 4, D_IN))
+    return {name: often(torch.is_tensor(g) and bool((g != 0).any())) for name, g in found.items()}
+
+
+test_options = Check(
+    "dropout, context_length and qkv_bias reach the heads, and nothing else is dropped.",
+    about="training",
+)
+options = test_options.case
+options("Heads with biases.", output(stacked(qkv_bias=True), X), about="options")
+options("Training mode without dropout.", output(stacked(training=True), X))
+options("Training mode with dropout of 1.", output(stacked(dropout=1.0, training=True), X))
+options(
+    "Training mode with dropout of 1, for one token.",
+    output(stacked(dropout=1.0, training=True), drawn(4, 1, D_IN)),
+)
+
+
+@options(about="options")
+def dropout_in_evaluation(student, rng):
+    """Evaluation mode with a dropout rate of a half."""
+    module = stacked(dropout=0.5)(student, rng)
+    with seeded(student, 3):
+        return module(rng.randn(2, 6, D_IN))
+
+
+@options
+def weights_dropped(student, rng):
+    """Which weights of two sentences and heads are dropped together, over 40 draws."""
+    module = stacked(dropout=0.5, heads=2, training=True)(student, rng)
+    x, state = rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5, module.state_dict()
+    layers = torch.stack([state[f"heads.{head}.W_value.weight"] for head in range(2)])
+    v = (x.unsqueeze(1) @ layers.mT).detach()  # (batch, heads, tokens, d_out)
+    with seeded(student, 7):
+        outputs = torch.stack([module(x) for _ in range(40)]).unflatten(3, (2, -1))
+    return dropped_weights(outputs.transpose(2, 3), v, torch.ones(3, 3).tril().bool())
+
+
+@options
+def share_dropped(student, rng):
+    """How often the value of a single token is dropped at a rate of 0.3."""
+    module = stacked(dropout=0.3, training=True)(student, rng)
+    return share_of_zeros(student, module, rng.randn(1, 1, D_IN))
+
+
+@options
+def single_token_kept(student, rng):
+    """The largest and smallest outputs of a single token in training with dropout of a half."""
+    module = stacked(dropout=0.5, training=True)(student, rng)
+    return extremes(student, module, rng.randn(1, 1, D_IN))
+
+
+@options(decides=False)
+def dropped(student, rng):
+    """What is left in training with dropout of a half: the largest and smallest outputs."""
+    module = stacked(dropout=0.5, training=True)(student, rng)
+    return extremes(student, module, rng.randn(1, 2, D_IN))
+
+
+@options(tells=False, hidden=True)
+def each_on_its_own(student, rng):
+    """Whether each of three heads drops its weights at the rate, on its own."""
+    module = stacked(dropout=0.39, heads=3, training=True)(student, rng)
+    outputs = output_of(module, rng.randn(1, 1, D_IN).repeat(200, 1, 1))
+    assert_dropped((outputs == 0).reshape(200, 3, -1).all(-1), 0.39, "weights of the heads")
+
+
+for sentence, n_tokens, context, training in (
+    ("One token more than the context is long.", 8, 7, False),
+    ("One token more than the context is long, in training mode.", 8, 7, True),
+    ("Two tokens with a context of one.", 2, 1, False),
+):
+    module = stacked(context=context, training=training)
+    options(sentence, refused(module, drawn(2, n_tokens, D_IN)), about="refusals")
+
+
+@options(about="values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = stacked()(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+test_split_weights = Check(
+    "split_weights gives three matrices with the rows of all heads; biases are refused.",
+    about=Aspect("split", "what `split_weights` returns"),
+)
+splitting = test_split_weights.case
+for sentence, sizes in (
+    ("The three matrices of twelve heads of size 2.", {"d_out": 2, "heads": 12}),
+    ("The three matrices of two heads with as many features as a token.", {"d_in": 4, "heads": 2}),
+):
+    splitting(
+        sentence,
+        lambda student, rng, sizes=sizes: matrices(student, stacked(**sizes)(student, rng)),
+    )
+splitting(
+    "The three matrices of a single head of size 5.",
+    lambda student, rng: matrices(student, stacked(d_out=5, heads=1)(student, rng)),
+    hidden=True,
+)
+for mode, training in (("evaluation", False), ("training", True)):
+
+    def after_split(student, rng, training=training):
+        module = stacked(dropout=1.0, training=training)(student, rng)
         student.split_weights(module)
-        what = f"in {'training' if mode else 'eval'} mode, the output after split_weights"
-        assert_same(output_with_seed(student, module, x), before, what)
-        expect(reached(module, x) == learning, "after split_weights, no gradient reaches the heads")
-    biased = student.StackedHeads(*SIZES, 0.0, HEADS, qkv_bias=True)
-    if any("bias" in name for name in parameter_shapes(biased)):  # another check asks for them
-        zero = made(student, weights_of(rng), qkv_bias=True)
-        for module, shown in ((biased, "biases"), (zero, "biases, which are 0")):
-            call = functools.partial(student.split_weights, module)
-            assert_refused(student, call, f"split_weights of a module with {shown}")
+        return module(rng.randn(2, 6, D_IN))
+
+    splitting(f"The output in {mode} mode, with dropout of 1, after `split_weights`.", after_split)
 
 
-def reached(module, x):
-    """Return the names of the parameters that a gradient of the output reaches."""
-    module.zero_grad()
-    output = in_float64(module(x))
-    if output.requires_grad:
-        output.sum().backward()
-    return {name for name, each in module.named_parameters() if each.grad is not None}
+@splitting
+def learns_after_split(student, rng):
+    """Whether the parameters need gradients after `split_weights`."""
+    module = stacked()(student, rng)
+    student.split_weights(module)
+    return {name: often(each.requires_grad) for name, each in module.named_parameters()}
 
 
-def output_with_seed(student, module, x):
-    """Return an output; two of the same module drop the same weights."""
-    manual_seed(student, 5)
-    return output_of(module, x)
+@splitting
+def split_after_a_change(student, rng):
+    """The matrices of heads whose weights have changed since the last call."""
+    module = stacked()(student, rng)
+    student.split_weights(module)
+    state = {name: each + 1 for name, each in module.state_dict().items() if "weight" in name}
+    module.load_state_dict(state, strict=False)
+    return matrices(student, module)
 
 
-def recomputed(reference, matrices, heads, x):
-    """Return the output of heads with these rows of matrices, or None if the rows do not fit."""
-    rows, d_in = matrices["W_query"].numel() // x.shape[-1], x.shape[-1]
-    if rows % heads or any(matrix.shape != (rows, d_in) for matrix in matrices.values()):
-        return None
-    d_out = rows // heads
-    state = {
-        f"heads.{head}.{layer}.weight": matrix[head * d_out : (head + 1) * d_out]
-        for layer, matrix in matrices.items()
-        for head in range(heads)
-    }
-    return output_of(made(reference, state, sizes=(d_in, d_out, CONTEXT), heads=heads), x)
+@splitting(about="single")
+def split_of_one(student, rng):
+    """The matrices of heads of one feature each, for tokens of one feature."""
+    return matrices(student, stacked(d_in=1, d_out=1)(student, rng))
 
 
-@pytest.mark.points(1)
-def test_any_input(student, rng):
-    """Any batch, one token, one head and one feature work; views and dtypes, too; x stays."""
-    module = random_module(student, rng)
-    x = rng.randn(3, N_TOKENS, D_IN)
-    output = in_float64(output_of(module, x))
-    alone = output_of(module, x[:1])
-    assert_same(alone, output[:1], "the output for a batch of 1", shape=tuple(output[:1].shape))
-    # The first token attends to itself alone, whatever comes after it.
-    token = output_of(module, x[:, :1])
-    first = output[:, :1]
-    assert_same(token, first, "the output for a single token", shape=tuple(first.shape))
-    for d_out, heads in ((1, HEADS), (D_OUT, 1), (1, 1)):
-        narrow = student.StackedHeads(D_IN, d_out, CONTEXT, 0.0, heads)
-        found = tuple(in_float64(output_of(narrow, x[:1].float())).shape)
-        shown = f"for {heads} heads of size {d_out}, the output has shape {found}"
-        expect(len(found) == 3, shown)
-    assert_takes_views(student, random_module(student, rng), rng.randn(BATCH, N_TOKENS, D_IN))
-    x = rng.randn(BATCH, N_TOKENS, D_IN) * 0.5
-    wide = output_of(module, x)
-    for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        output = output_of(module.to(dtype), x.to(dtype))
-        assert_dtype(output, dtype, f"after module.to({dtype}), the output")
-        assert_close(output.double(), wide, f"the output in {dtype}", rtol=0.1, atol=0.1)
-        for matrix in student.split_weights(module):
-            assert_dtype(matrix, dtype, f"after module.to({dtype}), what split_weights returns")
+for sentence, times in (("", 1.0), (", which are all 0", 0.0)):
+
+    def split_of_biases(student, rng, times=times):
+        module = stacked(qkv_bias=True)(student, rng)
+        biases = {n: each * times for n, each in module.state_dict().items() if "bias" in n}
+        module.load_state_dict(biases, strict=False)
+        student.split_weights(module)
+        return ACCEPTED
+
+    splitting(f"`split_weights` of heads with biases{sentence}.", split_of_biases, about="refusals")
 
 
-@pytest.mark.points(1)
-def test_no_python_loops(student, rng):
-    """No Python loop runs over batch or tokens, nor over the places of a mask."""
+test_any_input = Check(
+    "Any batch, one token, one head and one feature work; views and dtypes, too; x stays.",
+    about="single",
+)
+inputs = test_any_input.case
+inputs("One token.", output(stacked(), drawn(2, 1, D_IN)))
+inputs("One sentence.", output(stacked(), drawn(1, 6, D_IN)))
+inputs("One head.", output(stacked(heads=1), X))
+inputs("Heads of size 1.", output(stacked(d_out=1), X))
+inputs("One feature and heads of size 1.", output(stacked(d_in=1, d_out=1), drawn(2, 6, 1)))
+inputs("One of each.", output(stacked(d_out=1, heads=1), drawn(1, 1, D_IN)), hidden=True)
+inputs("x is a transposed view.", output(stacked(), turned(X, 0, 1)), about="views")
+inputs("The last axes of x are swapped.", output(stacked(), turned(X)), about="views", hidden=True)
+for sentence, ask in (
+    ("evaluation mode", changed(stacked(), X)),
+    ("training mode", changed(stacked(training=True), X)),
+    ("evaluation mode, without gradients", without_gradients(changed(stacked(), X))),
+):
+    inputs(f"Which numbers of x are others after a call in {sentence}.", ask, about="writes")
+
+
+@inputs(about="views")
+def transposed_works(student, rng):
+    """Whether a transposed x works."""
+    module, x = stacked()(student, rng), rng.randn(6, 2, D_IN).transpose(0, 1)
+    return works_too(lambda: module(x.contiguous()), lambda: module(x))
+
+
+for name, dtype in (("float32", FLOAT32), ("bfloat16", BFLOAT16)):
+
+    def converted(student, rng, dtype=dtype):
+        module = stacked(dtype=dtype)(student, rng)
+        return [module(rng.randn(2, 6, D_IN, dtype=dtype)), *matrices(student, module)]
+
+    within = ROUGH if dtype == BFLOAT16 else None
+    inputs(f"A module and an input in {name}.", converted, about="dtype", within=within)
+
+
+@inputs(about="dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    make = functools.partial(student.StackedHeads, *SIZES)
+    return works_when_new(stacked()(student, rng), make, rng.randn(2, 6, D_IN))
+
+
+test_no_python_loops = Check(
+    "No Python loop runs over batch or tokens, nor over the places of a mask."
+)
+
+
+@test_no_python_loops.case(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of sentences or tokens."""
 
     def called(batch=2, n_tokens=3):
-        x, options = rng.randn(batch, n_tokens, D_IN).float(), (D_OUT, n_tokens + 1, 0.0, HEADS)
-        return lambda: output_of(student.StackedHeads(D_IN, *options), x)
+        x = rng.randn(batch, n_tokens, D_IN, dtype=FLOAT32)
+        return lambda: output_of(student.StackedHeads(D_IN, D_OUT, n_tokens + 1, 0.0, HEADS), x)
 
     grown = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (14, 31)}}
     assert_vectorised(student, called, grown)
@@ -320,7 +383,6 @@ def test_on_your_own_attention(student, reference, rng):
     Guards: the student's earlier exercise works here. A mistake in it has already cost points
     there, so this test is worth none.
     """
-    sizes = (*SIZES, 0.0, HEADS)
-    theirs, ours = twins(student.StackedHeads, reference.StackedHeads, *sizes, rng=rng)
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
+    theirs, ours = twins(student.StackedHeads, reference.StackedHeads, *SIZES, rng=rng)
+    x = rng.randn(2, 5, D_IN)
     assert_close(output_of(theirs, x), output_of(ours, x))
