@@ -62,20 +62,23 @@ values("Five features, two hidden units.", output(built(NET, 5, 2), drawn(3, 4, 
 values("All sizes equal.", output(built(NET, 4, 4), drawn(4, 4, 4)), about="square")
 values("Two axes.", output(net, drawn(N, D)), about="leading axes")
 values("Four axes.", output(net, drawn(2, 3, 5, D)), about="leading axes")
-for sentence, size in (("Inputs of ten thousand.", 1e4), ("Inputs of a million.", 1e6)):
-    x = drawn(B, N, D, times=size)
-    values(sentence, output(net, x), about="extreme scores", hidden=size > 1e5)
+values("Inputs of ten thousand.", output(net, drawn(B, N, D, times=1e4)), about="extreme scores")
+values(
+    "Inputs of a million.",
+    output(net, drawn(B, N, D, times=1e6)),
+    about="extreme scores",
+    hidden=True,
+)
 for sentence, shape, width in (
     ("One token of one sentence.", (1, 1, 12), F),
     ("One feature.", (3, 4, 1), 3),
     ("One hidden unit.", (3, 4, 12), 1),
     ("One feature and one hidden unit.", (3, 4, 1), 1),
-    ("One token in each of several sentences.", (3, 1, 6), 5),
-    ("One sentence.", (1, 3, 6), 5),
-    ("A single vector.", (1, 6), 5),
 ):
-    made = built(NET, shape[-1], width)
-    values(sentence, output(made, drawn(*shape)), about="single", hidden=width == 5)
+    values(sentence, output(built(NET, shape[-1], width), drawn(*shape)), about="single")
+for shape in ((3, 1, 6), (1, 3, 6), (1, 6)):  # one token or sentence, or a single vector
+    ask = output(built(NET, 6, 5), drawn(*shape))
+    values(f"An x of shape {shape}.", ask, about="single", hidden=True)
 
 
 test_gradients = Check(
@@ -230,13 +233,11 @@ views(
     changed(built(NET, D, F, 0.3, training=True), drawn(B, N, D)),
     about="writes",
 )
-
-
-@test_argument.case(about="writes")
-def x_without_gradients(student, rng):
-    """Which numbers of x are others after a call without gradients."""
-    with torch.no_grad():
-        return changed(net, drawn(B, N, D))(student, rng)
+views(
+    "Which numbers of x are others after a call without gradients.",
+    torch.no_grad()(changed(net, drawn(B, N, D))),
+    about="writes",
+)
 
 
 test_dtype = Check(

@@ -82,14 +82,10 @@ def new_layer(student, rng):
     return student.LayerNorm(D, 0.1).to(torch.float64)(rng.randn(B, N, D))
 
 
-for sentence, shape in (
-    ("One token of one sentence.", (1, 1, 12)),
-    ("One token in each of several sentences.", (3, 1, 7)),
-    ("One sentence.", (1, 5, 7)),
-    ("A single vector.", (1, 7)),
-):
-    x = drawn(*shape)
-    values(sentence, output(built(NORM, shape[-1], 0.1), x), about="single", hidden=shape[-1] == 7)
+values("One token.", output(built(NORM, 12, 0.1), drawn(1, 1, 12)), about="single")
+for shape in ((3, 1, 7), (1, 5, 7), (1, 7)):  # one token or sentence, or a single vector
+    ask = output(built(NORM, 7, 0.1), drawn(*shape))
+    values(f"An x of shape {shape}.", ask, about="single", hidden=True)
 
 
 test_eps = Check("The layer uses the eps it was given, inside the square root.", points=2)
@@ -201,29 +197,24 @@ def transposed_works(student, rng):
 
 
 views("Which numbers of x are others after a call.", changed(layer, drawn(B, N, D)), about="writes")
-
-
-@test_argument.case(about="writes")
-def x_without_gradients(student, rng):
-    """Which numbers of x are others after a call without gradients."""
-    with torch.no_grad():
-        return changed(layer, drawn(B, N, D))(student, rng)
+views(
+    "Which numbers of x are others after a call without gradients.",
+    torch.no_grad()(changed(layer, drawn(B, N, D))),
+    about="writes",
+)
 
 
 test_dtype = Check(
     "`layer.to(dtype)` is enough to compute in another dtype; the output has the dtype of x.",
     about="dtype",
 )
-for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-    for mode, training in (("evaluation", False), ("training", True)):
-        test_dtype.case(
-            f"x in {name}, in {mode} mode.",
-            output(
-                built(NORM, D, 0.1, dtype=dtype, training=training), drawn(B, N, D, dtype=dtype)
-            ),
-            within=(0.1, 0.1) if dtype == torch.bfloat16 else (1e-3, 1e-4),
-            hidden=training,
-        )
+for name, dtype, within in (
+    ("float32", torch.float32, (1e-3, 1e-4)),
+    ("bfloat16", torch.bfloat16, (0.1, 0.1)),
+):
+    x, training = drawn(B, N, D, dtype=dtype), built(NORM, D, 0.1, dtype=dtype, training=True)
+    test_dtype.case(f"x in {name}.", output(built(NORM, D, 0.1, dtype=dtype), x), within=within)
+    test_dtype.case(f"{name} in training.", output(training, x), within=within, hidden=True)
 
 
 test_no_python_loops = Check("No Python loop runs over batch, tokens or features.")

@@ -94,23 +94,27 @@ pre_norm(
 pre_norm(
     "Inputs of a thousand.", output(block(), drawn(B, N, D, times=1e3)), about="extreme scores"
 )
+
+
+def large_biases(make):
+    """Return a case: the output of a block whose sub-layers add ten thousand."""
+    last = "attention.out_proj.bias", "feed_forward.linear2.bias"
+    state = dict.fromkeys(last, torch.full((D,), 1e4))
+    return output(lambda student, rng: load_parameters(make(student, rng), state), x)
+
+
 for order, norm_first in ORDERS:
     case, made = pre_norm if norm_first else post_norm, block(norm_first=norm_first)
+    million = output(made, drawn(1, N, D, times=1e6))
     case(f"One token, {order}.", output(made, drawn(B, 1, D)), about="single")
     case(f"One sentence, {order}.", output(made, drawn(1, N, D)), about="single")
+    case(f"Inputs of a million, {order}.", million, about="extreme scores", hidden=True)
     case(
-        f"Inputs of a million, {order}.",
-        output(made, drawn(1, N, D, times=1e6)),
+        f"Sub-layers that add ten thousand, {order}.",
+        large_biases(made),
         about="extreme scores",
         hidden=True,
     )
-
-    @case(f"large_biases_{order}", about="extreme scores", hidden=True)
-    def large_biases(student, rng, made=made):
-        """The sub-layers add ten thousand."""
-        last = "attention.out_proj.bias", "feed_forward.linear2.bias"
-        state = dict.fromkeys(last, torch.full((D,), 1e4))
-        return load_parameters(made(student, rng), state)(rng.randn(B, N, D))
 
 
 test_gradients = Check(
@@ -142,39 +146,62 @@ def silenced(block, *layers):
     return load_parameters(block, state).train()
 
 
+def small(student, rng, norm_first):
+    """Return a block with so few features that each combination of dropped ones comes up."""
+    return build(student.TransformerBlock, 3, 1, 2, 4, 0.5, norm_first, rng=rng)
+
+
+def dropped(norm_first, layer, other):
+    """Return a case: the extremes where one sub-layer adds its last bias, the other zeros."""
+
+    def ask(student, rng):
+        module = silenced(small(student, rng, norm_first), f"{layer}.weight", other)
+        return extremes(student, module, rng.randn(1, 2, 3))
+
+    return ask
+
+
+def dropped_inside(norm_first, other):
+    """Return a case: the extremes where one sub-layer drops values inside, the other adds zeros."""
+
+    def ask(student, rng):
+        module = silenced(small(student, rng, norm_first), other)
+        return extremes(student, module, rng.randn(1, 2, 3))
+
+    return ask
+
+
+def next_call(make):
+    """Return a case: whether the next call drops other values."""
+    return lambda student, rng: drops_anew(student, make(student, rng), rng.randn(B, N, D))
+
+
+def dropped_with_a_seed(make):
+    """Return a case: the output after the generator was seeded."""
+
+    def ask(student, rng):
+        module = make(student, rng)
+        with seeded(student, 5):
+            return module(rng.randn(B, N, D))
+
+    return ask
+
+
 for order, norm_first in ORDERS:
-    whole = block(norm_first=norm_first, training=True)
-    training(f"Training mode without dropout, {order}.", output(whole, x))
-    training(
-        f"Training mode with dropout of 1, {order}.",
-        output(block(norm_first=norm_first, dropout=1.0, training=True), x),
+    default = block(norm_first=norm_first, training=True)
+    some, half, all_ = (
+        block(norm_first=norm_first, dropout=rate, training=True) for rate in (0.25, 0.5, 1.0)
     )
-    training(
-        f"Evaluation mode with dropout of 0.4, {order}.",
-        output(block(norm_first=norm_first, dropout=0.4), x),
-        about="options",
-    )
-    training(
-        f"Evaluation mode with dropout of 1, {order}.",
-        output(block(norm_first=norm_first, dropout=1.0), x),
-        about="options",
-        hidden=True,
-    )
-
-    @training(f"next_call_{order}")
-    def next_call(student, rng, norm_first=norm_first):
-        """Whether the next call drops other values."""
-        module = block(norm_first=norm_first, dropout=0.5, training=True)(student, rng)
-        return drops_anew(student, module, rng.randn(B, N, D))
-
+    training(f"Training mode with the default rate, {order}.", output(default, x))
+    training(f"Training mode with dropout of 1, {order}.", output(all_, x))
+    training(f"The next call drops other values, {order}.", next_call(half))
+    training(f"Dropout of a quarter, {order}.", dropped_with_a_seed(some), decides=False)
     for layer, other in (LAST, LAST[::-1]):
-
-        @training(f"extremes_{order}_{layer}", about="training")
-        def dropped(student, rng, norm_first=norm_first, layer=layer, other=other):
-            """The extremes where one sub-layer adds the bias of its last layer, the other zeros."""
-            module = build(student.TransformerBlock, 3, 1, 2, 4, 0.5, norm_first, rng=rng)
-            module = silenced(module, f"{layer}.weight", other)
-            return extremes(student, module, rng.randn(1, 2, 3))
+        training(f"The extremes, {layer}, {order}.", dropped(norm_first, layer, other))
+    some, all_ = (block(norm_first=norm_first, dropout=rate) for rate in (0.4, 1.0))
+    training(f"Evaluation with dropout of 0.4, {order}.", output(some, x), about="options")
+    ask = output(all_, x)
+    training(f"Evaluation with dropout of 1, {order}.", ask, about="options", hidden=True)
 
 
 @training
@@ -197,28 +224,14 @@ def each_value_at_the_rate(student, rng):
         assert_dropped(added < 0.5, 0.37, f"values of the output of {layer}")
 
 
-for order, norm_first in ORDERS:
-
-    @test_dropout.case(f"seeded_{order}", decides=False)
-    def dropped_with_a_seed(student, rng, norm_first=norm_first):
-        """Training mode with dropout of a quarter."""
-        module = block(norm_first=norm_first, dropout=0.25, training=True)(student, rng)
-        with seeded(student, 5):
-            return module(rng.randn(B, N, D))
-
-
 test_parts_get_the_dropout = Check(
     "attention and feed_forward are built with the dropout rate and drop values inside.",
     about="training",
 )
-for order, norm_first in ORDERS:
-    for layer, other in (LAST, LAST[::-1]):
-
-        @test_parts_get_the_dropout.case(f"inside_{order}_{layer}", hidden=not norm_first)
-        def dropped_inside(student, rng, norm_first=norm_first, other=other):
-            """The extremes where one sub-layer drops values inside, and the other adds zeros."""
-            module = build(student.TransformerBlock, 3, 1, 2, 4, 0.5, norm_first, rng=rng)
-            return extremes(student, silenced(module, other), rng.randn(1, 2, 3))
+inside = test_parts_get_the_dropout.case
+for layer, other in (LAST, LAST[::-1]):
+    inside(f"The extremes inside {layer}.", dropped_inside(True, other))
+    inside(f"Inside {layer}, post-norm.", dropped_inside(False, other), hidden=True)
 
 
 test_causal = Check(
@@ -226,30 +239,21 @@ test_causal = Check(
     about="options",
 )
 for order, norm_first in ORDERS:
-    for causal in (False, True):
-        test_causal.case(
-            f"{order.capitalize()} with causal={causal}.",
-            output(block(norm_first=norm_first, causal=causal), x),
-            hidden=causal,
-        )
+    seeing, causal = (block(norm_first=norm_first, causal=each) for each in (False, True))
+    test_causal.case(f"Without the causal mask, {order}.", output(seeing, x))
+    test_causal.case(f"With causal=True, {order}.", output(causal, x), hidden=True)
 
 
 test_context_length = Check("Up to context_length tokens are accepted; more are refused.")
 long = drawn(B, CONTEXT + 1, D)
 for causal in (True, False):
-    for mode, in_training in (("evaluation", False), ("training", True)):
-        test_context_length.case(
-            f"One token too many, with causal={causal}, in {mode} mode.",
-            refused(block(causal=causal, training=in_training), long),
-            about="refusals",
-            hidden=in_training,
-        )
-    test_context_length.case(
-        f"A context of three, with causal={causal}.",
-        refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x),
-        about="refusals",
-        hidden=True,
-    )
+    refusals = test_context_length.case
+    evaluating, training = (block(causal=causal, training=mode) for mode in (False, True))
+    shown = f"One token too many, with causal={causal}"
+    refusals(f"{shown}.", refused(evaluating, long), about="refusals")
+    refusals(f"{shown}, in training.", refused(training, long), about="refusals", hidden=True)
+    short = refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x)
+    refusals(f"A context of three, causal={causal}.", short, about="refusals", hidden=True)
 
 
 @test_context_length.case(about="options")
@@ -273,14 +277,10 @@ def transposed_works(student, rng):
 
 
 for order, norm_first in ORDERS:
-    made = block(norm_first=norm_first)
-    views(f"Which numbers of x are others after a call, {order}.", changed(made, x), about="writes")
-
-    @views(f"no_gradients_{order}", about="writes")
-    def x_without_gradients(student, rng, made=made):
-        """Which numbers of x are others after a call without gradients."""
-        with torch.no_grad():
-            return changed(made, x)(student, rng)
+    ask = changed(block(norm_first=norm_first), x)
+    views(f"Which numbers of x are others after a call, {order}.", ask, about="writes")
+    ask = torch.no_grad()(ask)
+    views(f"Which are others after a call without gradients, {order}.", ask, about="writes")
 
 
 test_dtype = Check(
