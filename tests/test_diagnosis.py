@@ -114,26 +114,6 @@ def test_an_error_that_another_module_raises_is_none_of_the_codes_own(diagnose: 
 
 
 @pytest.mark.slow
-def test_what_right_code_may_answer_and_no_check_finds_wrong_is_no_mistake(
-    course: Course, solutions: dict[str, str]
-) -> None:
-    """Rows of scores a thousand apart, without lengths, are more than the statement asks for."""
-    catalogue = computed.ComputedCatalogue(course, course["masked_softmax"], 1)
-    text = solutions["masked_softmax"].replace(
-        "return torch.softmax(X, dim=-1)",
-        "return (e := torch.exp(X - X.max())) / e.sum(dim=-1, keepdim=True).clamp_min(1e-300)",
-    )
-    text = text.replace("# (batch, 1 or n_queries, 1)", "\n    lens = lens.long()")
-    diagnostician, answers = Diagnostician(catalogue), catalogue.answers_of(text)
-    tests = {"lengths_cut_to_integers": "test_lengths_as_floats"}
-    tests |= {"one_global_maximum": "test_scores_of_any_size"}
-    for names in (("lengths_cut_to_integers",), tuple(tests)):
-        found = diagnostician.explain(answers, text, [tests[name] for name in names])
-        assert found is not None
-        assert (set(found.faults), found.complete) == ({*names}, True)
-
-
-@pytest.mark.slow
 def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
     assert diagnose("multi_head_attention") is None
 
@@ -476,3 +456,36 @@ def test_an_exercise_may_have_aspects_of_its_own(
     assert result.diagnosis is not None
     (fact, *_) = result.diagnosis.facts
     assert fact == "What came out wrong: a factor of 3. Everything else came out right."
+
+
+UNDECIDED = """
+from grader.authors import Check, built, drawn, output
+
+test_scale = Check("It scales.", points=4)
+test_scale.case("A factor of 2.", output("scale", drawn(3, 4), 2.0))
+test_scale.case("A factor of 9.", output("scale", drawn(3, 4), 9.0), decides=False)
+test_module = Check("The module multiplies by its weight.", points=4, about="training")
+test_module.case("The module.", output(built("Scale", 4), drawn(3, 4)))
+"""
+CAPPED = ("return x * factor", "return x * min(factor, 5.0)")
+UNUSED = ("return x * self.weight", "return x + 0")
+
+
+def test_what_right_code_may_answer_and_no_check_finds_wrong_is_no_mistake(
+    tiny_copy: Path, tiny_solution: str
+) -> None:
+    """A large factor is more than the suite asks for: it only tells mistakes apart."""
+    folder = tiny_copy / "reference" / "scale"
+    (folder / "test_hidden.py").write_text(UNDECIDED)
+    (folder / "faults.toml").write_text(
+        "".join(
+            f'[[fault]]\nname = "{name}"\nreplace = "{old}"\nby = "{new}"\nsays = "s"\nhint = "h"\n'
+            for name, (old, new) in (("capped", CAPPED), ("unused", UNUSED))
+        )
+    )
+    course = load_course(tiny_copy)
+    catalogue = computed.ComputedCatalogue(course, course["scale"], 1)
+    text = tiny_solution.replace(*CAPPED).replace(*UNUSED)
+    found = Diagnostician(catalogue).explain(catalogue.answers_of(text), text, ["test_module"])
+    assert found is not None
+    assert (found.faults, found.complete) == (("unused",), True)

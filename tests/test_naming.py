@@ -91,22 +91,24 @@ SIZES = "repr((tuple(X.shape), getattr(valid_lens, 'shape', None)))"
 
 
 def table(course_root: Path) -> str:
-    """A program that answers the public probes as `s001` does, and any other call with nonsense."""
-    return answering_probes(course_root, INPUTS)
+    """A program that answers all cases at the public seed as `s001` does, and any other call with
+    nonsense."""
+    return answering_cases(course_root, INPUTS)
 
 
 def sizes(course_root: Path) -> str:
-    """The same for calls of the sizes of a probe, whatever the numbers."""
-    return answering_probes(course_root, SIZES)
+    """The same for calls of the sizes of a case in students' copies, whatever the numbers."""
+    return answering_cases(course_root, SIZES, hidden=False)
 
 
-def answering_probes(course_root: Path, key: str) -> str:
+def answering_cases(course_root: Path, key: str, *, hidden: bool = True) -> str:
     honest = (KNOWN / "length_zero_as_one.py").read_text().replace(f"def {NAME}", "def honest")
     course = load_course(course_root)
     catalogue = catalogue_of(course, course[NAME], PUBLIC_SEED)
     program = catalogue.respondent(honest + SEEN.format(key=key))
-    for probe in catalogue.probes:
-        program.answer(probe)
+    for case in catalogue.probes:
+        if hidden or not case.hidden:
+            program.answer(case)
     seen = program._program.load(NAME).SEEN
     assert len(seen) > 20
     return honest + NONSENSE.format(seen="|".join(sorted(seen)), key=key)
@@ -132,8 +134,8 @@ def test_the_same_mistake_in_two_spellings_is_one_group(graded: Path) -> None:
     assert len(first) <= signatures.MAX_CHARACTERS
     page = (graded / "index.html").read_text()
     assert f"grader name {group_of(graded)} " in page
-    # Two groups and that of the table, on the first screen and below it.
-    assert page.count("An unnamed mistake.") == 6
+    # Two groups and those of the two attacks, on the first screen and below it.
+    assert page.count("An unnamed mistake.") == 8
 
 
 def test_no_student_reads_a_signature(graded: Path) -> None:
@@ -151,14 +153,14 @@ def test_a_name_is_said_in_every_report_of_the_group_and_nothing_is_graded_again
     monkeypatch.setattr("grader.classroom.workers.pool.WorkerPool", None)  # nobody may grade
     said = cli("name", group_of(graded), "--says", SAYS, "--hint", "Try 0.", "--costs", 1, *at)
     assert said.code == 0, said.err
-    assert "3 students made it" in said.out  # and one at the sizes of the probes
+    assert "2 students made it" in said.out  # hidden cases have sizes that `s006` does not know
     for student in ("s001", "s002"):
         page = (graded / "reports" / f"{student}.md").read_text()
         assert SAYS in page
         assert "Try 0" in page
     assert SAYS not in (graded / "reports" / "s003.md").read_text()
     page = (graded / "index.html").read_text()
-    assert page.count("An unnamed mistake.") == 4
+    assert page.count("An unnamed mistake.") == 6
     assert SAYS in page
     after = marks(graded)
     assert after["s001"] == "14"  # 15 less the price: all its answers are those of the mistake
@@ -187,7 +189,7 @@ def points_of(out: Path) -> dict[str, tuple[int, int]]:
 
 
 def refuse_attacks(out: Path) -> None:
-    """Fail unless honest members are charged once, and those who only answer probes are not."""
+    """Fail unless honest members are charged once, and who only answers known cases is not."""
     points = points_of(out)
     assert points["s001"][0] == points["s002"][0] == 14
     for student in ("s005", "s006"):
@@ -198,7 +200,7 @@ def refuse_attacks(out: Path) -> None:
     assert SAYS not in (out / "reports" / "s005.md").read_text()
 
 
-def test_a_table_of_the_public_probes_earns_what_its_checks_say(
+def test_a_table_of_the_public_answers_earns_what_its_checks_say(
     cli: Cli, graded: Path, course_root: Path, tmp_path: Path
 ) -> None:
     at = ("--in", graded, "--course", course_root)
@@ -225,7 +227,7 @@ def test_a_table_of_the_public_probes_earns_what_its_checks_say(
     refuse_attacks(graded)
 
 
-def test_who_only_answers_the_public_probes_is_a_group_of_their_own(
+def test_who_only_answers_at_the_public_seed_is_a_group_of_their_own(
     cli: Cli, graded: Path, course_root: Path
 ) -> None:
     group = group_of(graded)
