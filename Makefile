@@ -74,7 +74,7 @@ test-lowest:
 
 # What students run, on Windows and macOS as well.
 STUDENTS := $(addprefix -m grader., __main__ commands.check commands.watch commands.practice \
-	commands.init commands.handout commands.new commands.build jupyter testing probing \
+	commands.init commands.handout commands.new commands.build jupyter authors testing \
 	grading.grader grading.plugin sandbox.worker.spawned submissions.reader_process.spawned)
 
 # A change of platform empties the cache of mypy, so each platform has its own.

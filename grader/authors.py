@@ -22,34 +22,36 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from grader.grading.aspects import ASPECTS, EDGES, Aspect
-from grader.grading.cases import Ask, Check
-from grader.grading.moves import assert_moves
-from grader.grading.parameters import parameter_shapes
-from grader.grading.rng import Rng
-from grader.grading.told import MANY, often
-from grader.probing import (
+from grader.grading.asking import (
     ACCEPTED,
-    LUCK,
     build,
-    dropped_weights,
-    drops_anew,
-    extremes,
-    factors_of_kept_weights,
     finite_too,
     gradients,
     seeded,
-    share_of_weights_dropped,
-    share_of_zeros,
     steps_reported,
-    weights_dropped_together,
-    weights_kept_in_training,
     works,
     works_elsewhere,
     works_too,
     works_when_new,
     written,
 )
+from grader.grading.aspects import ASPECTS, EDGES, Aspect
+from grader.grading.cases import Ask, Check
+from grader.grading.dropped import (
+    LUCK,
+    dropped_weights,
+    drops_anew,
+    extremes,
+    factors_of_kept_weights,
+    share_of_weights_dropped,
+    share_of_zeros,
+    weights_dropped_together,
+    weights_kept_in_training,
+)
+from grader.grading.moves import assert_moves
+from grader.grading.parameters import parameter_shapes
+from grader.grading.rng import Rng
+from grader.grading.told import MANY, often
 from grader.sandbox.host.proxies import Student
 from grader.testing import (
     assert_close,

@@ -13,7 +13,7 @@ import pytest
 import grader.commands.kept_proofs as kept
 from grader.commands.import_closure import PACKAGE, modules_run_by
 
-ROOTS = (*kept.ROOTS, "grader.testing", "grader.probing")
+ROOTS = (*kept.ROOTS, "grader.authors", "grader.testing")
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_the_key_covers_every_module_that_a_grading_process_has_imported() -> No
     code = (
         "import sys\n"
         "import grader.commands.proving, grader.grading.grader, grader.grading.suite\n"
-        "import grader.testing, grader.probing, grader.grading.plugin\n"
+        "import grader.authors, grader.testing, grader.grading.plugin\n"
         "print(*(m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'grader'))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -115,7 +115,7 @@ def test_no_line_of_a_hidden_test_is_in_what_is_made_for_students(
         (place, line)
         for place, name, text in everything(copy)
         for line in hidden.get(name, set())
-        if line in text and not place.startswith("test_") and not place.endswith(record.PROBES)
+        if line in text and not place.startswith("test_") and not place.endswith(record.CASES)
         if line not in given(course[name])
     ]
     assert found == []

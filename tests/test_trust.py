@@ -38,7 +38,7 @@ def in_record(clone: Path, attack: str) -> None:
     path = clone / "exercises" / "signatures.bin"
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    parts[f"{NAME}/probes.py"] += attack.encode()
+    parts[f"{NAME}/cases.py"] += attack.encode()
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
@@ -174,7 +174,7 @@ def test_a_changed_test_is_told_once_and_trust_shows_it(
     said = cli("trust", ".", "--yes")
     assert (said.code, "\x1b" in said.out) == (0, False)
     assert f"changed  exercises/tests/test_{NAME}.py" in said.out
-    assert f"changed  exercises/signatures.bin: {NAME}/probes.py" in said.out
+    assert f"changed  exercises/signatures.bin: {NAME}/cases.py" in said.out
     assert str(outside) in said.out
     assert cli("check", NAME).code == 0
     assert outside.exists()  # which shows that the attack works where it is trusted
@@ -409,7 +409,7 @@ def records_with(root: Path, code: str, **more: str) -> None:
     path = root / "exercises" / "signatures.bin"
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    parts["centre/probes.py"] += code.encode()
+    parts["centre/cases.py"] += code.encode()
     parts |= {name.replace("_", "/", 1) + ".py": text.encode() for name, text in more.items()}
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in parts.items():
@@ -473,7 +473,7 @@ def test_cases_that_are_not_those_of_reference_are_stale_and_never_run(
         assert cli("build", "--check").code == 0
     assert cli("handout", "../students").code == 0
     handed_out = own.parent / "students" / "exercises" / "signatures.bin"
-    assert str(outside).encode() not in zipfile.ZipFile(handed_out).read("centre/probes.py")
+    assert str(outside).encode() not in zipfile.ZipFile(handed_out).read("centre/cases.py")
 
 
 def test_an_exercise_without_cases_in_reference_gets_none_from_the_record(
@@ -484,7 +484,7 @@ def test_an_exercise_without_cases_in_reference_gets_none_from_the_record(
     (own / "reference" / "centre" / "test_hidden.py").write_text(suite)
     with zipfile.ZipFile(own / "exercises" / "signatures.bin", "w") as archive:
         archive.writestr("index.json", "{}")
-        archive.writestr("centre/probes.py", attack)
+        archive.writestr("centre/cases.py", attack)
         archive.writestr("centre/answers.msgpack", b"")
     assert "stale: exercises/signatures.bin" in cli("build", "--check").out
     cli("build")

@@ -227,7 +227,7 @@ def test_trust_unpacks_no_more_of_a_record_than_it_may(clone: Path, cli: Cli) ->
         clone / "exercises" / records.FILE, "w", zipfile.ZIP_DEFLATED, compresslevel=1
     ) as archive:
         for name in names[:2]:
-            archive.writestr(f"{name}/{records.PROBES}", bytes(records.MAX_BYTES // 2 + 1))
+            archive.writestr(f"{name}/{records.CASES}", bytes(records.MAX_BYTES // 2 + 1))
     said = cli("trust", ".")
     assert (said.code, "unpacked" in said.err) == (2, True), said
 

@@ -19,7 +19,7 @@ from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
-from grader.course.suite_text import cases_file
+from grader.course.suite_text import SUITE, has_cases
 from grader.errors import CourseError, did_you_mean
 from grader.grading.price import price_of
 from grader.grading.programs import solutions
@@ -139,36 +139,35 @@ class Prover:
         try:
             catalogue = self.grader.computed(self.exercise, self.seed)
         except CourseError as error:
-            self._problem(cases_file(self.exercise), error.message)
+            self._problem(SUITE, error.message)
             return
         self._shipped(catalogue.probes)
         for probe in catalogue.probes:
             kind = getattr(catalogue.reference.answer(probe), "kind", "")
             if kind and not probe.is_misuse:
                 says = f"{probe.name} raises {kind} on the reference; only those of the aspect "
-                self._problem(cases_file(self.exercise), f'{says}"refusals" may')
+                self._problem(SUITE, f'{says}"refusals" may')
 
     def _shipped(self, probes: Sequence[Case]) -> None:
         """Check that students' copies get the cases that are not hidden, and no others."""
         # Imports torch, which the other commands of this file's users do without.
         from grader.grading.diagnosis.probes import load_probes  # noqa: PLC0415
 
-        file = cases_file(self.exercise)
-        if not file:
+        if not has_cases(self.exercise):
             return
         try:
             there = {probe.name for probe in load_probes(self.exercise, shipped=True)[0]}
         except CourseError as error:
-            self._problem(file, f"as students' copies get it: {error.message}")
+            self._problem(SUITE, f"as students' copies get it: {error.message}")
             return
         for name in sorted(there ^ {probe.name for probe in probes if not probe.hidden}):
             says = f"{name} is cut out of students' copies, or stays in, against what it says; "
-            self._problem(file, says + "write hidden=True itself where the case is made")
+            self._problem(SUITE, says + "write hidden=True itself where the case is made")
         for item in filter(_is_check, self.items):
             check: Check = item.function.check  # type: ignore[attr-defined]
             if not any(case.hidden and case.decides for case in check.cases):
                 says = f"{item.name} has no hidden case; give one sizes of its own: hidden=True"
-                self._problem(file, says)
+                self._problem(SUITE, says)
 
     def _reference(self) -> None:
         first = self.grade(self.solution)

@@ -11,7 +11,7 @@ from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP
 
 FILE = "signatures.bin"  # in the students' folder; a zip, but not one of theirs
-PROBES, ANSWERS = "probes.py", "answers.msgpack"  # in the exercise's folder of the zip
+CASES, ANSWERS = "cases.py", "answers.msgpack"  # in the exercise's folder of the zip
 MAX_BYTES = 64 * 1024**2  # of one part, unpacked; of all parts, where all are looked at
 
 
@@ -23,19 +23,19 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
     return archive.read(name)
 
 
-def probes_of(data: bytes, names: Iterable[str]) -> dict[str, str]:
-    """Return the probes of exercises in the bytes of a file, as texts, of those that have any.
+def cases_of(data: bytes, names: Iterable[str]) -> dict[str, str]:
+    """Return the cases of exercises in the bytes of a file, as texts, of those that have any.
 
     Raises `CourseError` if they are huge together.
     """
-    parts = _parts(data, [f"{name}/{PROBES}" for name in names])
+    parts = _parts(data, [f"{name}/{CASES}" for name in names])
     found = {place.rpartition("/")[0]: part for place, part in parts.items()}
     return {name: part.decode("utf-8", "replace") for name, part in found.items() if part}
 
 
 def same_records(data: bytes, other: bytes, names: Iterable[str]) -> bool:
     """Return whether two files hold the same of some exercises, however they are packed."""
-    wanted = [f"{name}/{each}" for name in names for each in (PROBES, ANSWERS)]
+    wanted = [f"{name}/{each}" for name in names for each in (CASES, ANSWERS)]
     return _parts(data, wanted) == _parts(other, wanted)
 
 

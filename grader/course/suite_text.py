@@ -11,26 +11,21 @@ from collections.abc import Iterator, Sequence
 
 from grader.course.course import Exercise
 
-PROBES, SUITE = "probes.py", "test_hidden.py"
+SUITE = "test_hidden.py"
 MADE_OF_CASES = "grader.authors"  # what the suites import whose checks are made of cases
 CUT = {"hidden": True, "tells": False}  # keywords of a case that no students' copy holds
 MARKS = "pytestmark"
 
 
-def cases_file(exercise: Exercise) -> str:
-    """Return the file of an exercise with its cases, or with its probes; nothing without either."""
-    if not exercise.folder.name:
-        return ""
-    if (exercise.folder / PROBES).is_file():
-        return PROBES
+def has_cases(exercise: Exercise) -> bool:
+    """Return whether the suite of an exercise is there, and made of cases."""
     path = exercise.folder / SUITE
-    return SUITE if path.is_file() and MADE_OF_CASES in exercise.read(SUITE) else ""
+    return bool(exercise.folder.name) and path.is_file() and MADE_OF_CASES in exercise.read(SUITE)
 
 
 def shipped_cases(exercise: Exercise) -> str:
-    """Return what students' copies get of that file."""
-    text = exercise.read(cases_file(exercise))
-    return shipped(text) if cases_file(exercise) == SUITE else text
+    """Return what students' copies get of the suite of an exercise."""
+    return shipped(exercise.read(SUITE))
 
 
 def shipped(text: str) -> str:

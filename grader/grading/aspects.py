@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # What probes of many exercises are about, the most telling first: its name, and what is said of it
-# if no known mistake explains what comes out. A `probes.py` can add aspects of its own.
+# if no known mistake explains what comes out. A suite can add aspects of its own.
 ASPECTS = {
     "values": "the values at ordinary sizes",
     "square": "the values where all sizes are equal",

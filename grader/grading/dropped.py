@@ -36,7 +36,7 @@ def dropped_weights(outputs: Tensor, values: Tensor, visible: Tensor) -> dict[st
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def dropped_together(student, rng):
             \"\"\"Which weights are dropped together at a rate of a half.\"\"\"
             attention = student.DotProductAttention(0.5).train()
@@ -69,7 +69,7 @@ def share_of_zeros(student: Student, call: Callable[..., Any], *inputs: Tensor) 
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def share_dropped(student, rng):
             \"\"\"How often a single token is dropped at a rate of 0.3.\"\"\"
             attention = build(student.CausalAttention, 3, 4, 6, 0.3, rng=rng).train()
@@ -100,7 +100,7 @@ def extremes(
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def dropped(student, rng):
             \"\"\"The largest and smallest outputs in training with dropout of a half.\"\"\"
             attention = build(student.CausalAttention, 3, 4, 6, 0.5, rng=rng).train()
@@ -125,7 +125,7 @@ def weights_dropped_together(
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def weights_dropped(student, rng):
             \"\"\"Which weights of two items are dropped together, over 40 draws.\"\"\"
             attention = student.DotProductAttention(0.5).train()
@@ -149,7 +149,7 @@ def factors_of_kept_weights(
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def in_training(student, rng):
             \"\"\"What dropout makes of weights, where the values are the unit matrix, twice.\"\"\"
             attention, without = (student.DotProductAttention(rate) for rate in (0.4, 0.0))
@@ -178,7 +178,7 @@ def share_of_weights_dropped(
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def share_of_a_quarter(student, rng):
             \"\"\"Whether about a quarter of the weights are dropped at a rate of 0.25.\"\"\"
             attention = student.DotProductAttention(0.25).train()
@@ -196,7 +196,7 @@ def drops_anew(student: Student, attention: Any, *inputs: Tensor) -> list[bool]:
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def next_call(student, rng):
             \"\"\"Whether the next call drops other weights.\"\"\"
             attention = student.DotProductAttention(0.4).train()
@@ -217,7 +217,7 @@ def weights_kept_in_training(
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def kept(student, rng):
             \"\"\"The attention_weights of the second call in training mode.\"\"\"
             attention = student.DotProductAttention(0.4).train()

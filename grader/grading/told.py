@@ -15,7 +15,7 @@ def often(*values: Any) -> list[Any]:
 
     Example::
 
-        @probe("layers")
+        @check.case(about="layers")
         def has_bias(student, rng):
             \"\"\"Whether the query layer has a bias.\"\"\"
             attention = student.CausalAttention(3, 4, 6, 0.0, True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.course.course import Exercise
-from grader.course.suite_text import cases_file, shipped_cases
+from grader.course.suite_text import SUITE, has_cases, shipped_cases
 from grader.errors import CheckFailure, CourseError, StudentFailure
 from grader.grading.cases import Case, cases_of
 from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
@@ -37,11 +37,10 @@ def load_probes(
     without either both are empty. Those that are `shipped` are in students' copies, too. The axes
     are the last ones of the exercise's outputs.
     """
-    file = cases_file(exercise)
-    if not file:
+    if not has_cases(exercise):
         return (), ()
-    text = shipped_cases(exercise) if shipped else exercise.read(file)
-    return probes_in(Source(str(exercise.folder / file), text))
+    text = shipped_cases(exercise) if shipped else exercise.read(SUITE)
+    return probes_in(Source(str(exercise.folder / SUITE), text))
 
 
 @functools.lru_cache(maxsize=64)
@@ -52,18 +51,9 @@ def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
     except Exception as error:
         problem = f"{source.file} cannot be loaded: {type(error).__name__}: {error}"
         raise CourseError(problem) from None
-    found = [
-        Probe(name, function.__aspect__, _sentence(function), function, function.__decides__)
-        for name, function in vars(module).items()
-        if hasattr(function, "__aspect__")
-    ]
-    found += cases_of(vars(module), source.file)
+    found = cases_of(vars(module), source.file)
     found.sort(key=lambda probe: probe.about.rank)
     return tuple(found), tuple(getattr(module, "AXES", ()))
-
-
-def _sentence(function: Callable[..., Any]) -> str:
-    return (function.__doc__ or "").strip().partition("\n")[0]
 
 
 @dataclass(frozen=True)

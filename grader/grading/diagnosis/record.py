@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from grader.course import records
 from grader.course.course import Course
-from grader.course.suite_text import cases_file, shipped_cases
+from grader.course.suite_text import has_cases, shipped_cases
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP, zipped
 from grader.grading.code_text import without_remarks
@@ -29,7 +29,7 @@ from grader.report import WrongStep
 from grader.trees import NotOpened, read_file
 
 FORMAT = 3
-PROBES, ANSWERS = records.PROBES, records.ANSWERS
+CASES, ANSWERS = records.CASES, records.ANSWERS
 INDEX = "index.json"
 UNREADABLE = (*DAMAGED_ZIP, NotOpened, ValueError, RecursionError, msgspec.MsgspecError)
 OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml")
@@ -39,8 +39,8 @@ ENGINE = (
     *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "probes", "answers")),
     *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
     *(ROOM.parent / f"{name}.py" for name in ("direct", "programs", "rng", "seeds", "parameters")),
-    *(ROOM.parent / f"{name}.py" for name in ("cases", "dropped", "told")),
-    *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "authors", "probing", "testing")),
+    *(ROOM.parent / f"{name}.py" for name in ("asking", "cases", "dropped", "moves", "told")),
+    *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "authors", "testing")),
 )
 NEEDED_FILES = ("solution.py", "stand_in.py")  # of exercises that one builds on
 
@@ -151,7 +151,7 @@ def packed(recorded: Mapping[str, Recorded]) -> bytes:
     index = {name: each.record.of for name, each in sorted(recorded.items())}
     parts = {INDEX: msgspec.json.encode(index)}
     for name, each in sorted(recorded.items()):
-        parts[f"{name}/{PROBES}"] = each.probes.encode()
+        parts[f"{name}/{CASES}"] = each.probes.encode()
         parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
     return zipped(parts, level=9)
 
@@ -188,15 +188,15 @@ def outdated_records(course: Course) -> list[str]:
 def own_probes(course: Course, name: str) -> str | None:
     """Return the probes of an exercise in `reference/`; None if it has none."""
     exercise = course[name]
-    return shipped_cases(exercise) if cases_file(exercise) else None
+    return shipped_cases(exercise) if has_cases(exercise) else None
 
 
 def _probes_of_records(course: Course) -> dict[str, bytes]:
     """Return all the probes in the file of records, by exercise; nothing if it is damaged."""
     try:
         with _opened(course) as archive:
-            parts = [name for name in archive.namelist() if name.endswith(f"/{PROBES}")]
-            return {name.removesuffix(f"/{PROBES}"): records.part(archive, name) for name in parts}
+            parts = [name for name in archive.namelist() if name.endswith(f"/{CASES}")]
+            return {name.removesuffix(f"/{CASES}"): records.part(archive, name) for name in parts}
     except (OSError, KeyError, *UNREADABLE):
         return {}
 
@@ -212,7 +212,7 @@ def load_record(course: Course, name: str) -> Recorded | None:
     remedy = "download the course again"
     try:
         with _opened(course) as archive:
-            probes, data = (records.part(archive, f"{name}/{part}") for part in (PROBES, ANSWERS))
+            probes, data = (records.part(archive, f"{name}/{part}") for part in (CASES, ANSWERS))
         record = msgspec.msgpack.decode(data, type=Record)
         text = probes.decode()
     except (FileNotFoundError, KeyError):

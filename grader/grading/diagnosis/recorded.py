@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from grader.course.course import Exercise
 from grader.course.faults import Fault
-from grader.course.suite_text import PROBES
+from grader.course.suite_text import SUITE
 from grader.grading.diagnosis.answers import Answer, Form, Raised, Sketched
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue, Known, numbers_in
 from grader.grading.diagnosis.encoding import answer_of, form_of
@@ -74,7 +74,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
 
     def __init__(self, exercise: Exercise, recorded: Recorded) -> None:
         record = recorded.record
-        found = probes_in(Source(f"{exercise.name}/{PROBES}", recorded.probes))
+        found = probes_in(Source(f"{exercise.name}/{SUITE}", recorded.probes))
         super().__init__(exercise, record.seed, *found)
         names = [probe.name for probe in self.probes]
         self.reference = _Reference(

@@ -1,10 +1,4 @@
-"""The vocabulary of probes: calls whose answers tell one mistake from another.
-
-An exercise's `probes.py` holds functions with the mark `@probe(aspect)`. Each takes the student's
-code and a source of random inputs, and returns what the calls gave: tensors, numbers, or lists
-and mappings of them. The reference, every known mistake and the student's code answer the same
-probes; a diagnosis compares the answers. A probe has no verdict and costs no points.
-"""
+"""What cases ask with: modules with random parameters, gradients, what was written, what works."""
 
 from __future__ import annotations
 
@@ -14,24 +8,12 @@ import math
 import zlib
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from grader.errors import Mismatch, StudentFailure
-from grader.grading.aspects import ASPECTS, EDGES, Aspect, aspect_of
-from grader.grading.dropped import (
-    LUCK,
-    dropped_weights,
-    drops_anew,
-    extremes,
-    factors_of_kept_weights,
-    share_of_weights_dropped,
-    share_of_zeros,
-    weights_dropped_together,
-    weights_kept_in_training,
-)
 from grader.grading.moves import assert_moves
 from grader.grading.parameters import give_parameters, parameter_shapes
 from grader.grading.rng import Rng
@@ -39,66 +21,10 @@ from grader.grading.told import MANY, known, often
 from grader.report import UNWRITTEN
 from grader.sandbox.host.proxies import Student, code_of
 
-__all__ = [
-    "ACCEPTED",
-    "ASPECTS",
-    "EDGES",
-    "LUCK",
-    "Aspect",
-    "Rng",
-    "build",
-    "dropped_weights",
-    "drops_anew",
-    "extremes",
-    "factors_of_kept_weights",
-    "finite_too",
-    "gradients",
-    "often",
-    "probe",
-    "seeded",
-    "share_of_weights_dropped",
-    "share_of_zeros",
-    "steps_reported",
-    "weights_dropped_together",
-    "weights_kept_in_training",
-    "works",
-    "works_elsewhere",
-    "works_too",
-    "works_when_new",
-    "written",
-]
-
 MAX_PARAMETERS = 1_000_000  # numbers in the parameters of one module
 MAX_KEPT = 1_000  # numbers of one parameter that are kept
 
-ACCEPTED = [True] * MANY  # what a probe returns after a call that must be refused
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def probe(aspect: str | Aspect, *, decides: bool = True) -> Callable[[F], F]:
-    """Mark a function of `probes.py` as a probe of `aspect`: one of `ASPECTS`, or an own `Aspect`.
-
-    In a students' copy, code that answers a probe otherwise than the reference is not right. If
-    right code may do so, because it draws or rounds in its own way, the probe does not decide.
-
-    Example::
-
-        @probe("values")
-        def ordinary(student, rng):
-            \"\"\"A length for each batch item.\"\"\"
-            return student.masked_softmax(rng.randn(2, 3, 5), torch.tensor([2, 4]))
-    """
-    about = aspect_of(aspect) if isinstance(aspect, str) else aspect
-    if about.name in ASPECTS and about != aspect_of(about.name):
-        raise ValueError(f"there is an aspect {about.name!r} already; choose another name")
-
-    def mark(function: F) -> F:
-        function.__aspect__ = about  # type: ignore[attr-defined]
-        function.__decides__ = decides  # type: ignore[attr-defined]
-        return function
-
-    return mark
+ACCEPTED = [True] * MANY  # what a case returns after a call that must be refused
 
 
 def build(
@@ -118,7 +44,7 @@ def build(
 
     Example::
 
-        @probe("values")
+        @check.case(about="values")
         def ordinary(student, rng):
             \"\"\"Fewer tokens than the context is long.\"\"\"
             attention = build(student.CausalAttention, 3, 4, 6, 0.0, rng=rng)
@@ -154,7 +80,7 @@ def gradients(call: Any, *inputs: Any) -> dict[str, Any]:
 
     Example::
 
-        @probe("gradient")
+        @check.case(about="gradient")
         def gradient(student, rng):
             \"\"\"The gradient of X.\"\"\"
             return gradients(student.masked_softmax, rng.randn(2, 3, 5), torch.tensor([2, 4]))
@@ -186,7 +112,7 @@ def written(student: Student, call: Callable[..., Any], *inputs: Any) -> list[An
 
     Example::
 
-        @probe("writes")
+        @check.case(about="writes")
         def argument(student, rng):
             \"\"\"X afterwards.\"\"\"
             return written(student, student.masked_softmax, rng.randn(2, 3, 5), None)
@@ -204,7 +130,7 @@ def works(call: Callable[[], Any]) -> bool:
 
     Example::
 
-        @probe("refusals")
+        @check.case(about="refusals")
         def odd_width_works(student, rng):
             \"\"\"Whether a table of an odd number of columns is made.\"\"\"
             return often(works(lambda: student.table(5, 7)))
@@ -227,7 +153,7 @@ def works_too(one: Callable[[], Any], other: Callable[[], Any]) -> list[bool]:
 
     Example::
 
-        @probe("views")
+        @check.case(about="views")
         def transposed_works(student, rng):
             \"\"\"Whether a transposed X works.\"\"\"
             X = rng.randn(2, 5, 3).transpose(1, 2)
@@ -245,7 +171,7 @@ def works_when_new(module: Any, make: Callable[[], Any], x: Tensor) -> list[bool
 
     Example::
 
-        @probe("dtype")
+        @check.case(about="dtype")
         def new_module_works(student, rng):
             \"\"\"Whether a new module works, in float32.\"\"\"
             module = build(student.LayerNorm, 3, rng=rng)
@@ -261,7 +187,7 @@ def works_elsewhere(make: Callable[[], Any], x: Tensor) -> list[bool]:
 
     Example::
 
-        @probe("devices")
+        @check.case(about="devices")
         def moved(student, rng):
             \"\"\"Whether the module works after a move to another device.\"\"\"
             return works_elsewhere(lambda: student.LayerNorm(3), rng.randn(2, 5, 3).float())
@@ -276,7 +202,7 @@ def finite_too(one: Tensor, other: Tensor) -> Tensor:
 
     Example::
 
-        @probe("length 0")
+        @check.case(about="length 0")
         def finite_rows(student, rng):
             \"\"\"Which weights are finite where some queries have length 0.\"\"\"
             X, call = rng.randn(2, 3, 5), student.masked_softmax
@@ -294,7 +220,7 @@ def seeded(
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def dropped(student, rng):
             \"\"\"Which weights are dropped.\"\"\"
             attention = build(student.CausalAttention, 3, 4, 6, 0.5, rng=rng).train()
@@ -312,7 +238,7 @@ def steps_reported(student: Student, steps: int, train: Callable[[Any], Any]) ->
 
     Example::
 
-        @probe("training")
+        @check.case(about="training")
         def reports(student, rng):
             \"\"\"How often each number from 0 to 5 is reported while there are four steps.\"\"\"
             x = rng.randn(5, 3)
