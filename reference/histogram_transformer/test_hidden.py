@@ -224,10 +224,18 @@ def said_after(student, model, sequences, counts, n_steps):
 
 @steps
 def taught_numbers(student, rng):
-    """Whether the numbers of tokens, given in place of counts, are learned in 150 steps."""
+    """Whether numbers of tokens, from 1, given in place of counts, are learned in 150 steps."""
     sequences = tokens(40, 4)(rng)
-    said = said_after(student, SMALL(student, rng), sequences, sequences, 150)
-    return often(bool((said == sequences).double().mean() > 0.9))
+    said = said_after(student, SMALL(student, rng), sequences, sequences + 1, 150)
+    return often(bool((said == sequences + 1).double().mean() > 0.9))
+
+
+@steps
+def taught_zeros(student, rng):
+    """Whether counts that are all 0 are learned in eighty steps."""
+    model, sequences = untrained(student, rng)
+    said = said_after(student, model, sequences, sequences * 0, 80)
+    return (said == 0).double().mean(1) > 0.9
 
 
 @steps(decides=False)
