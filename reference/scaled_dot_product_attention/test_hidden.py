@@ -279,6 +279,7 @@ keeping("The weights of the last call, for one key.", kept(qkv(2, 12, 1)), about
 keeping(
     "The weights after calls of several sizes, in training.",
     kept(qkv(1, 1, 4), qkv(2, 3, 1), qkv(3, 4, 6), dropout=0.5, training=True),
+    tells=False,
     hidden=True,
 )
 keeping(
@@ -362,11 +363,11 @@ def single_key_kept(student, rng):
 
 @dropping(tells=False)
 def dropped_with_lengths(student, rng):
-    """Which weights are dropped in some of 400 items, with lengths of both kinds."""
+    """Whether a weight is dropped in 400 items, with lengths of both kinds."""
     found = []
     for lens in (torch.full((400,), 4), torch.tensor([[5, 2, 3]]).repeat(400, 1)):
         weights, seen = weights_in_training(student, rng, lens)
-        found.append(((seen.abs() < weights.abs() / 2) & (weights.abs() > 1e-3)).any(0))
+        found.append(((seen.abs() < weights.abs() / 2) & (weights.abs() > 1e-3)).any())
     return found
 
 
@@ -403,7 +404,6 @@ slopes(
 slopes(
     "The gradients where some queries have length 0.",
     gradient(attention(), *qkv(), torch.tensor([[0, 4, 0], [5, 1, 2]])),
-    about="length 0",
 )
 slopes(
     "The gradients of both factors of a product.",
