@@ -1,87 +1,435 @@
-"""Hidden tests, which decide the points."""
+"""The checks of the attention decoder and their cases."""
 
+import functools
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_dtype,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_reaches,
-    assert_right_or_own,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
+    build,
+    built,
+    drawn,
     expect,
-    in_float64,
-    load_parameters,
+    gradients,
+    often,
+    output,
     output_of,
+    parameters,
+    steps_reported,
     trained,
-    twins,
+    written,
 )
 
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+AXES = ("batch item", "step", "feature")  # of an output, in the singular
+SCORES = Aspect("alignment network", "the scores of AlignmentNetwork")
+STEP = Aspect("step", "what a step returns")
+FREE = Aspect("free running", "the values without teacher forcing")
+LOSSES = Aspect("losses", "the losses of the training")
+REPORTS = Aspect("reports", "what `train_decoder` reports")
+EXAMPLES = Aspect("examples", "which examples are trained on")
 SIZES = (7, 2, 4, 5, 6)  # vocab, d_embed, d_decoder, d_encoder, d_hidden
-VOCAB, D_DECODER, D_ENCODER = SIZES[0], SIZES[2], SIZES[3]
-ARGUMENTS = ("targets", "state", "encoder_states", "source_lens")
 LENGTH, PLACE = 6, 8  # of a sequence that is reversed, and of the sines and cosines of its places
 TRAINED = (11, 8, 32, 11 + PLACE, 32)  # the sizes of the decoder that is trained
-STEPS, EXAMPLES, FRESH = 300, 512, 400
+STEPS, EXAMPLES_OF_IT, FRESH = 300, 512, 400
 SHARE = 0.98  # of what must be right
 
 
-def draw(rng, batch=2, n_source=8, n_target=3):
+def draw(rng, batch=3, n_source=8, n_target=5, sizes=SIZES):
     """Return targets, a state and encoder states, whose sizes all differ."""
-    targets = rng.randint(1, VOCAB, batch, n_target)  # (batch, n_target)
-    state = rng.randn(batch, D_DECODER)  # (batch, d_decoder)
-    return targets, state, rng.randn(batch, n_source, D_ENCODER)
+    vocab, _, d_decoder, d_encoder, _ = sizes
+    targets = rng.randint(1, vocab, batch, n_target)  # (batch, n_target)
+    return targets, rng.randn(batch, d_decoder), rng.randn(batch, n_source, d_encoder)
 
 
-def pair(student, reference, rng, scale=1.0):
-    """Return both decoders with the same parameters, and the student's with those that it has."""
-    ours = reference.AttentionDecoder(*SIZES)
-    state = {name: rng.randn(*p.shape) * scale for name, p in ours.named_parameters()}
-    theirs = load_parameters(student.AttentionDecoder(*SIZES), state)
-    return theirs, load_parameters(ours, state)
+def decoder(student, rng, sizes=SIZES, **options):
+    """Return a decoder with random parameters."""
+    return build(student.AttentionDecoder, *sizes, rng=rng, **options)
 
 
-def stepped(decoder, token, state, encoder_states, lens=None):
-    """Return logits, the new state and weights of one step, in float64."""
-    found = output_of(decoder.step, token, state, encoder_states, lens)
-    expect(isinstance(found, tuple | list) and len(found) == 3, "step does not return three things")
-    return tuple(in_float64(each) for each in found)
+def stepped(lens=None, **of):
+    """Return a case: what one step returns."""
+
+    def ask(student, rng):
+        targets, *states = draw(rng, **of)
+        found = decoder(student, rng, of.get("sizes", SIZES)).step(targets[:, 0], *states, lens)
+        return dict(zip(("logits", "state", "weights"), found, strict=True))
+
+    return ask
 
 
-def written(decoder, *inputs):
-    """Return logits and the alignment of a whole target, in float64."""
-    found = output_of(decoder, *inputs)
-    says = "the decoder does not return two things"
-    expect(isinstance(found, tuple | list) and len(found) == 2, says)
-    return tuple(in_float64(each) for each in found)
+def decoded(lens=None, forcing=True, times=1.0, **of):
+    """Return a case: logits and alignment of whole targets."""
+
+    def ask(student, rng):
+        targets, state, source = draw(rng, **of)
+        made = decoder(student, rng, of.get("sizes", SIZES))
+        found = made(targets, state, source * times, lens, forcing)
+        return dict(zip(("logits", "alignment"), found, strict=True))
+
+    return ask
 
 
-def by_steps(decoder, targets, state, encoder_states, teacher_forcing=True):
-    """Return logits and the alignment that the student's own steps give for a whole target."""
-    token, logits, weights = torch.zeros_like(targets[:, 0]), [], []
-    for target in targets.T:
-        right, state, each = stepped(decoder, token, state, encoder_states)
-        logits.append(right)
-        weights.append(each)
-        token = target if teacher_forcing else right.argmax(dim=-1)
-    return torch.stack(logits, 1), torch.stack(weights, 1)
+@pytest.mark.points(0)
+def test_written_by_hand(student, rng):
+    """The work is done by your own code.
 
-
-def alike(rng):
-    """Return encoder states and targets of 40 examples that are the same, as every batch then is.
-
-    returns  (n_examples, n_source, d_encoder) in float32, and (n_examples, n_target)
+    Guards: the calls that the exercise forbids.
     """
-    states = rng.randn(1, 4, D_ENCODER).float().repeat(40, 1, 1)
-    return states, torch.tensor([[3, 1, 6, 0, 5]]).repeat(40, 1)
+    inputs = draw(rng)
+    assert_written_by_hand(student, lambda: student.AttentionDecoder(*SIZES).double()(*inputs))
+
+
+test_alignment_network = Check(
+    "AlignmentNetwork scores each place of the source by v . tanh(W_state s + W_source h).",
+    about=SCORES,
+)
+for sentence, batch, n_source, *sizes, hidden in (
+    ("Three states, with eight places each.", 3, 8, 4, 5, 6, False),
+    ("One state and one place.", 1, 1, 4, 5, 6, True),
+    ("As many states as places, and all sizes are equal.", 5, 5, 5, 5, 5, True),
+    ("A d_hidden of 1.", 2, 3, 5, 4, 1, True),
+):
+    inputs = drawn(batch, sizes[0]), drawn(batch, n_source, sizes[1])
+    ask = output(built("AlignmentNetwork", *sizes), *inputs)
+    test_alignment_network.case(sentence, ask, hidden=hidden)
+names = parameters("AlignmentNetwork", 4, 5, 6)
+test_alignment_network.case("The parameters of AlignmentNetwork.", names, about="layers")
+
+
+test_step = Check(
+    "A step attends with the state before it, moves the state on and gives logits.",
+    points=2,
+    about=STEP,
+)
+test_step.case("One step.", stepped(batch=4))
+test_step.case("One step, with a source of one place.", stepped(n_source=1), hidden=True)
+test_step.case("One step where all sizes are 3.", stepped(sizes=(3,) * 5), hidden=True)
+names = parameters("AttentionDecoder", *SIZES)
+test_step.case("The parameters of AttentionDecoder.", names, about="layers")
+
+
+test_lengths = Check("Behind source_lens nothing is attended to, and nothing at all with length 0.")
+lengths = test_lengths.case
+lengths("A length for each source.", decoded(torch.tensor([5, 3, 8])))
+lengths("A step with source_lens.", stepped(torch.tensor([5, 8, 1])), about=STEP)
+lengths("Lengths of a few sources.", decoded(torch.tensor([1, 6]), batch=2), hidden=True)
+lengths("A step with nothing to read.", stepped(torch.tensor([0, 4, 2])), about="length 0")
+
+
+@lengths(about="length 0")
+def nothing_to_read(student, rng):
+    """A source of length 0."""
+    logits, alignment = decoder(student, rng)(*draw(rng), torch.tensor([4, 0, 2]))
+    return {"logits": logits, "alignment": alignment, "finite": logits.isfinite()}
+
+
+@lengths(about="extreme scores")
+def behind_the_source(student, rng):
+    """Numbers of 30 behind source_lens."""
+    targets, state, source = draw(rng)
+    source[0, 5:], source[1, 3:] = 30.0, 30.0
+    return decoder(student, rng)(targets, state, source, torch.tensor([5, 3, 8]))[0]
+
+
+test_teacher_forcing = Check(
+    "With teacher forcing, each step gets START or the target before the one to write."
+)
+forced = test_teacher_forcing.case
+forced("Logits and alignment with teacher forcing.", decoded())
+forced(
+    "All sizes are equal.",
+    decoded(batch=4, n_source=4, n_target=4, sizes=(4,) * 5),
+    about="square",
+)
+forced("More targets than places.", decoded(batch=2, n_source=3, n_target=7), hidden=True)
+
+
+test_free_running = Check(
+    "Without teacher forcing, each step gets START or the most likely token of the one before.",
+    about=FREE,
+)
+free = test_free_running.case
+free("Logits and alignment without teacher forcing.", decoded(forcing=False))
+free("Six targets, from states of other sizes.", decoded(None, False, 3.0, batch=6), hidden=True)
+
+
+@free(hidden=True)
+def arguments_by_name(student, rng):
+    """Arguments by their names, with targets that are all 2."""
+    targets, state, source = draw(rng, batch=4)
+    named = {"teacher_forcing": False, "source_lens": None, "encoder_states": source * 3}
+    return decoder(student, rng)(targets=targets * 0 + 2, state=state, **named)[0]
+
+
+test_gradients = Check(
+    "Gradients reach the first state, the encoder states and all parameters.", about="gradient"
+)
+slopes = test_gradients.case
+
+
+def slopes_of(place, *options, **of):
+    """Return a case: the gradients of the logits, place 0, or of the alignment, place 1."""
+
+    def ask(student, rng):
+        targets, *states = draw(rng, **of)
+        made = decoder(student, rng)
+        return gradients(lambda *states: made(targets, *states, *options)[place], *states)
+
+    return ask
+
+
+@slopes
+def slopes_of_the_parameters(student, rng):
+    """The gradients of the parameters, from the logits."""
+    made, inputs = decoder(student, rng), draw(rng)
+    gradients(lambda state: made(inputs[0], state, inputs[2])[0], inputs[1])
+    # A parameter that nothing depends on has the gradient None or zeros.
+    return {
+        name: torch.zeros(()) if p.grad is None or (p.grad == 0).all() else p.grad
+        for name, p in made.named_parameters()
+    }
+
+
+slopes("The gradients of the logits.", slopes_of(0))
+slopes("The gradients of the alignment.", slopes_of(1))
+slopes("The gradients without teacher forcing.", slopes_of(0, None, False))
+slopes("The gradients under lengths.", slopes_of(0, torch.tensor([2, 7, 5])), hidden=True)
+
+
+@slopes
+def gradient_of_long_targets(student, rng):
+    """The gradient of the first state, for the last of twelve steps."""
+    made = decoder(student, rng)
+    targets, state, source = draw(rng, n_target=12)
+    return gradients(lambda first: made(targets, first, source)[0][:, -1], state)
+
+
+for place, what in enumerate(("logits", "alignment")):
+    ask = slopes_of(place, torch.tensor([4, 0, 2]))
+    slopes(f"The gradients of the {what} with a source of length 0.", ask, about="length 0")
+
+
+@slopes(about="length 0")
+def finite_slopes(student, rng):
+    """Which gradients are finite with a source of length 0."""
+    found = slopes_of(0, torch.tensor([4, 0, 2]))(student, rng)
+    return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
+
+
+test_any_input = Check(
+    "Sizes of one, views and other dtypes work; no loop is needed, and no input is modified."
+)
+inputs = test_any_input.case
+for sentence, sizes in (
+    ("One batch item.", {"batch": 1}),
+    ("One place in the source.", {"n_source": 1}),
+    ("One target.", {"n_target": 1}),
+    ("Sizes of one.", {"batch": 1, "n_source": 1, "n_target": 1, "sizes": (3, 1, 1, 1, 1)}),
+):
+    inputs(sentence, decoded(**sizes), about="single", hidden=sentence in ("One target.",))
+
+
+@inputs(about="views")
+def views(student, rng):
+    """The logits for transposed views."""
+    targets, state, source = draw(rng)
+    strided = targets.T.contiguous().T, state.T.contiguous().T, source.mT.contiguous().mT
+    return decoder(student, rng)(*strided, torch.tensor([4, 2, 8]))[0]
+
+
+@inputs(about="dtype")
+def dtypes(student, rng):
+    """Whether logits, alignment and parameters are in bfloat16, as the decoder is."""
+    made = student.AttentionDecoder(*SIZES).to(torch.bfloat16)
+    targets, state, source = draw(rng)
+    found = made(targets, state.bfloat16(), source.bfloat16(), torch.tensor([4, 2, 8]))
+    kept = [value.dtype == torch.bfloat16 for value in made.state_dict().values()]
+    return [*(often(each.dtype == torch.bfloat16) for each in found), often(all(kept))]
+
+
+@inputs(about="dtype")
+def single_precision(student, rng):
+    """The logits in float32."""
+    targets, state, source = draw(rng)
+    return decoder(student, rng, dtype=torch.float32)(targets, state.float(), source.float())[0]
+
+
+def differences(student, call, *given):
+    """Return which numbers of the arguments are others after a call."""
+    before = [value.clone() for value in given]
+    return [new != old for new, old in zip(written(student, call, *given), before)]
+
+
+@inputs(about="writes")
+def arguments(student, rng):
+    """Which numbers of the arguments are others after a call of the decoder."""
+    return differences(student, decoder(student, rng), *draw(rng), torch.tensor([4, 2, 8]))
+
+
+@inputs(about="writes", hidden=True)
+def arguments_of_a_step(student, rng):
+    """Which numbers of the arguments are others after a step."""
+    targets, *states = draw(rng)
+    given = targets[:, 0].clone(), *states, torch.tensor([4, 0, 8])
+    return differences(student, decoder(student, rng).step, *given)
+
+
+@inputs(tells=False, hidden=True)
+def growth(student, rng):
+    """The work of a call does not grow with the number of batch items or places."""
+
+    def called(**sizes):
+        fresh = draw(rng, **sizes)
+        return lambda: student.AttentionDecoder(*SIZES).to(torch.float64)(*fresh)
+
+    grown = {"batch items": {"batch": (9, 20)}, "places of the source": {"n_source": (19, 40)}}
+    assert_vectorised(student, called, grown)
+    return True
+
+
+test_losses = Check(
+    "train_decoder learns from all examples and returns the loss of each step.", about=LOSSES
+)
+losses = test_losses.case
+
+
+def example(student, rng):
+    """Return a decoder, and encoder states and targets of 40 examples that are all the same.
+
+    The number of targets divides the usual sizes of a batch: then each step's logits meet each
+    target equally often if the two are flattened in another order.
+    """
+    states = rng.randn(1, 3, 5).float().repeat(40, 1, 1)  # (n_examples, n_source, d_encoder)
+    targets = torch.cat([rng.randint(1, 7, 1, 3), torch.zeros(1, 1, dtype=torch.long)], 1)
+    return decoder(student, rng, dtype=torch.float32), states, targets.repeat(40, 1)
+
+
+@losses(within=(1e-4, 1e-5))
+def first_loss(student, rng):
+    """The loss of the first step."""
+    return student.train_decoder(*example(student, rng), 1) * 10
+
+
+@losses(within=(1e-4, 1e-5))
+def float64_loss(student, rng):
+    """The loss of the first step of a float64 decoder."""
+    made, states, targets = example(student, rng)
+    return student.train_decoder(made.to(torch.float64), states.double(), targets, 1) * 10
+
+
+@losses
+def number_of_losses(student, rng):
+    """How many losses four steps have, and whether they are a list of floats."""
+    found = student.train_decoder(*example(student, rng), 4)
+    is_list = isinstance(found, list) and all(isinstance(loss, float) for loss in found)
+    return often(float(len(found)), is_list)
+
+
+@losses(hidden=True)
+def number_of_losses_of_small_sizes(student, rng):
+    """How many losses there are of no step, and of two steps with sizes of one."""
+    made, states, targets = example(student, rng)
+    none = student.train_decoder(made, states, targets, 0)
+    smallest = student.AttentionDecoder(7, 1, 1, 1, 1)
+    two = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
+    return often(float(len(none)), float(len(two)))
+
+
+@losses(about="training")
+def moved(student, rng):
+    """Which parameters a step moves."""
+    made, states, targets = example(student, rng)
+    before = {name: p.detach().clone() for name, p in made.named_parameters()}
+    student.train_decoder(made, states, targets, 1)
+    after = made.named_parameters()
+    return {name: often(not torch.equal(p, before[name])) for name, p in after if name in before}
+
+
+@losses(about="training", decides=False)
+def later_losses(student, rng):
+    """The losses of twelve steps."""
+    return torch.tensor(student.train_decoder(*example(student, rng), 12), dtype=torch.float64)
+
+
+@losses(about="training", hidden=True)
+def learned(student, rng):
+    """Whether 40 steps on one example lower its loss to less than 0.6 of the first."""
+    found = student.train_decoder(*example(student, rng), 40)
+    return often(found[-1] < 0.6 * found[0])
+
+
+@losses(about="training")
+def gradients_pile_up(student, rng):
+    """Whether the gradients that twelve steps leave are far larger than those of the first."""
+    (made, *examples), norms = example(student, rng), []
+    for n_steps in (1, 12):
+        student.train_decoder(made, *examples, n_steps)
+        left = [p.grad for _, p in made.named_parameters() if p.grad is not None]
+        norms.append(sum(float(each.square().sum()) for each in left) ** 0.5)
+    return often(norms[1] > 3 * norms[0])
+
+
+@losses(about="writes", hidden=True)
+def examples_afterwards(student, rng):
+    """Which numbers of the examples are others after a step."""
+    made, *examples = example(student, rng)
+    return differences(student, lambda *given: student.train_decoder(made, *given, 1), *examples)
+
+
+for n_examples, sentence in (
+    (240, "Which fifths of 240 examples have an effect on 20 steps."),
+    (5, "Which of five examples have an effect on 20 steps."),
+):
+
+    def learned_from(student, rng, each=n_examples // 5):
+        made = decoder(student, rng, dtype=torch.float32)
+        # Encoder states of each part have one number of their own, which one column meets.
+        name = "alignment.W_source.weight"
+        made.load_state_dict({name: torch.zeros(6, 5)}, strict=False)
+        numbers = rng.randn(5 * each, 3, 1).float() + 2.0  # (n_examples, n_source, 1)
+        parts = torch.eye(5).repeat_interleave(each, dim=0).unsqueeze(1)
+        student.train_decoder(made, numbers * parts, rng.randint(1, 7, 5 * each, 4), 20)
+        return [often(bool(has)) for has in (dict(made.named_parameters())[name] != 0).any(dim=0)]
+
+    losses(sentence, learned_from, about=EXAMPLES)
+
+
+test_reports = Check(
+    "train_decoder calls report with the number and the loss of each step.", about=REPORTS
+)
+
+
+@test_reports.case
+def reported_steps(student, rng):
+    """How often each number from 0 to 11 is reported while there are ten steps."""
+    train = functools.partial(student.train_decoder, *example(student, rng), 10)
+    return steps_reported(student, 10, train)
+
+
+@test_reports.case(tells=False, hidden=True)
+def reported_losses(student, rng):
+    """The losses of five steps are reported as they are returned."""
+    (_, *examples), returned = example(student, rng), []
+
+    def train(made, report):
+        returned.extend(student.train_decoder(made, *examples, 5, report))
+
+    run = trained(student, "five steps", lambda: student.AttentionDecoder(*SIZES), train)
+    numbers = [number for number, _ in run.losses]
+    expect(numbers == [1, 2, 3, 4, 5], f"five steps are reported as {numbers}")
+    for (_, reported), loss in zip(run.losses, returned):
+        same = math.isclose(reported, loss, rel_tol=1e-3)
+        expect(same, f"the loss {loss:.4g} is returned, and {reported:.4g} is reported")
+    return True
 
 
 def encode(tokens):
@@ -96,286 +444,6 @@ def encode(tokens):
     return torch.cat([F.one_hot(tokens, 11), places.expand(len(tokens), -1, -1)], dim=2)
 
 
-@pytest.mark.points(0)
-def test_written_by_hand(student, rng):
-    """The work is done by your own code.
-
-    Guards: the calls that the exercise forbids.
-    """
-    inputs = draw(rng)
-    assert_written_by_hand(student, lambda: student.AttentionDecoder(*SIZES).double()(*inputs))
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_alignment_network(student, reference, rng):
-    """AlignmentNetwork scores each place of the source by v . tanh(W_state s + W_source h)."""
-    makes = student.AlignmentNetwork, reference.AlignmentNetwork
-    theirs, ours = twins(*makes, D_DECODER, D_ENCODER, 6, rng=rng)
-    for batch, n_source in ((2, 8), (3, 3), (1, 1)):
-        _, state, encoder_states = draw(rng, batch, n_source)
-        scores = in_float64(output_of(theirs, state, encoder_states))
-        assert_close(scores, output_of(ours, state, encoder_states), "the scores")
-    for sizes, says in (((5, 5, 5), "all sizes are equal"), ((5, 5, 1), "d_hidden is 1")):
-        theirs, ours = twins(*makes, *sizes, rng=rng)
-        state, encoder_states = rng.randn(5, 5), rng.randn(5, 5, 5)
-        scores = in_float64(output_of(theirs, state, encoder_states))
-        assert_close(scores, output_of(ours, state, encoder_states), f"the scores where {says}")
-
-
-@pytest.mark.points(2)
-@pytest.mark.needs("test_written_by_hand")
-def test_step(student, reference, rng):
-    """A step attends with the state before it, moves the state on and gives logits."""
-    theirs, ours = twins(student.AttentionDecoder, reference.AttentionDecoder, *SIZES, rng=rng)
-    own = dict(theirs.named_parameters())
-    for batch, n_source in ((2, 8), (3, 1)):
-        targets, state, encoder_states = draw(rng, batch, n_source)
-        token = targets[:, 0]
-        logits, new_state, weights = stepped(theirs, token, state, encoder_states)
-
-        def scored(state=state, encoder_states=encoder_states):
-            return in_float64(output_of(theirs.alignment, state, encoder_states))
-
-        right = ours.step(token, state, encoder_states)
-        assert_right_or_own(
-            weights, right[2].detach(), lambda: torch.softmax(scored(), dim=-1), "weights of a step"
-        )
-        # What follows is asked for these weights, which the student's own scores may have given.
-        context = (weights.unsqueeze(1) @ encoder_states).squeeze(1)  # (batch, d_encoder)
-        embedded = own["embedding.weight"].detach()[token]  # (batch, d_embed)
-        with torch.no_grad():
-            expected = ours.cell(torch.cat([embedded, context], dim=1), state)
-            assert_close(new_state, expected, "the new state")
-            expected = ours.out(torch.cat([expected, context, embedded], dim=1))
-            assert_close(logits, expected, "the logits of a step")
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_lengths(student, reference, rng):
-    """Behind source_lens nothing is attended to, and nothing at all with length 0."""
-    theirs, ours = pair(student, reference, rng)
-    targets, state, encoder_states = draw(rng, batch=4)
-    lens = torch.tensor([5, 0, 8, 1])  # (batch,)
-    logits, alignment = written(theirs, targets, state, encoder_states, lens)
-    expect(alignment.shape == (4, 3, 8), f"the alignment has the shape {tuple(alignment.shape)}")
-    hidden = torch.arange(8) >= lens.view(4, 1, 1)  # (batch, 1, n_source)
-    expect((alignment * hidden == 0).all(), "a place behind source_lens has a weight")
-    others = encoder_states.where(~hidden.transpose(1, 2), 30.0)
-    again = written(theirs, targets, state, others, lens)
-    assert_same(again[0], logits, "the logits for other numbers behind source_lens")
-    for item, length in enumerate(lens.tolist()):
-        one = targets[[item]], state[[item]], encoder_states[[item], :length]
-        if length == 0:  # one place of zeros with the weight 1 has the same context
-            one = *one[:2], torch.zeros(1, 1, D_ENCODER, dtype=torch.float64)
-        given = targets[[item]], state[[item]], encoder_states[[item]], lens[[item]]
-        right = output_of(ours, *given)[0]
-        assert_right_or_own(
-            logits[[item]], right, lambda one=one: written(theirs, *one)[0], "the logits"
-        )
-        weights = stepped(theirs, one[0][:, 0], *given[1:])[2]
-        assert_same(weights, alignment[[item], 0], "the weights of step and of the decoder")
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_teacher_forcing(student, reference, rng):
-    """With teacher forcing, each step gets START or the target before the one to write."""
-    theirs, ours = pair(student, reference, rng)
-    for batch, n_source, n_target in ((2, 8, 5), (3, 4, 4), (1, 1, 1)):
-        inputs = draw(rng, batch, n_source, n_target)
-        found = written(theirs, *inputs)
-        right = output_of(ours, *inputs)
-        own = None
-        for place, what in enumerate(("the logits", "the alignment")):
-            try:
-                assert_close(found[place], right[place], what)
-            except Exception:
-                own = own or by_steps(theirs, *inputs)
-                assert_close(found[place], own[place], what)
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_free_running(student, reference, rng):
-    """Without teacher forcing, each step gets START or the most likely token of the one before."""
-    theirs, _ = pair(student, reference, rng)
-    targets, state, encoder_states = draw(rng, 6, 8, 5)
-    encoder_states = encoder_states * 3  # so that the items get different tokens
-    own = by_steps(theirs, targets, state, encoder_states, teacher_forcing=False)
-    found = written(theirs, targets, state, encoder_states, None, False)
-    assert_same(found[0], own[0], "the logits, compared with those of your steps")
-    assert_same(found[1], own[1], "the alignment, compared with the weights of your steps")
-    assert_depends(own[0][:, -1])
-    named = {"teacher_forcing": False, "source_lens": None, "encoder_states": encoder_states}
-    again = output_of(theirs, targets=targets * 0 + 2, state=state, **named)
-    assert_same(in_float64(again[0]), own[0], "the logits for other targets")
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_gradients(student, reference, rng):
-    """Gradients reach the first state, the encoder states and all parameters."""
-    theirs, ours = pair(student, reference, rng)
-    targets, state, encoder_states = draw(rng)
-    inputs = {"state": state, "encoder_states": encoder_states}
-    for lens in (None, torch.tensor([0, 3])):
-        for place in (0, 1):  # the logits, then the alignment
-
-            def given(decoder, lens=lens, place=place):
-                return lambda *inputs: decoder(targets, *inputs, lens)[place]
-
-            assert_slopes(student, given(theirs), given(ours), inputs, rng=rng)
-    long, first, source = draw(rng, 2, 2, 12)
-
-    for *options, what in ((None, True, "state"), (None, False, "state, free running")):
-
-        def last_logits(decoder, options=options):
-            return lambda state: decoder(long, state, source, *options)[0][:, -1]
-
-        assert_slopes(student, last_logits(theirs), last_logits(ours), {what: first}, rng=rng)
-    upstream, outputs = rng.randn(2, 3, VOCAB), []
-    for decoder in (theirs, ours):
-        decoder.zero_grad()
-        logits = decoder(targets, state, encoder_states)[0]
-        expect(logits.shape == upstream.shape, f"the logits have the shape {tuple(logits.shape)}")
-        (logits * upstream).sum().backward()
-        outputs.append(logits.detach())
-    is_right = torch.allclose(*outputs)
-    right = {name: p.grad for name, p in ours.named_parameters()}
-    for name, parameter in theirs.named_parameters():
-        expect(parameter.grad is not None, f"no gradient reaches {name}")
-        expect((parameter.grad != 0).any(), f"the gradient of {name} is zero")
-        if is_right and name in right:
-            assert_close(parameter.grad, right[name], f"the gradient of {name}")
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_any_input(student, reference, rng):
-    """Sizes of one, views and other dtypes work; no loop is needed, and no input is modified."""
-    theirs, _ = pair(student, reference, rng)
-    lens = torch.tensor([4, 2])  # (batch,)
-    inputs = targets, state, encoder_states = draw(rng)
-    call = assert_unchanged(
-        student, lambda *x: output_of(theirs, *x), *inputs, lens, names=ARGUMENTS
-    )
-    every = in_float64(call[0])
-    assert_depends(every[:, 0])
-    token = targets[:, 0].contiguous()
-    names = ("token", *ARGUMENTS[1:])
-    step = lambda *x: output_of(theirs.step, *x)  # noqa: E731
-    assert_unchanged(student, step, token, state, encoder_states, lens, names=names)
-    views = targets.T.contiguous().T, state.T.contiguous().T
-    strided = encoder_states.transpose(1, 2).contiguous().transpose(1, 2)
-    again = written(theirs, *views, strided, lens)[0]
-    assert_same(again, every, "the logits for transposed views", shape=(2, 3, VOCAB))
-    one = written(theirs, targets[1:], state[1:], encoder_states[1:], lens[1:])[0]
-    assert_same(one, every[1:], "the logits for one batch item")
-    tiny = student.AttentionDecoder(3, 1, 1, 1, 1).to(torch.float64)
-    found = written(tiny, torch.tensor([[2]]), rng.randn(1, 1), rng.randn(1, 1, 1))
-    assert_close(found[1], torch.ones(1, 1, 1).double(), "the alignment with one place")
-    for dtype in (torch.float32, torch.bfloat16):
-        new = student.AttentionDecoder(*SIZES)
-        decoder = new if dtype == torch.float32 else new.to(dtype)
-        found = output_of(decoder, targets, state.to(dtype), encoder_states.to(dtype), lens)
-        for output in found:
-            assert_dtype(output, dtype, f"the output for inputs in {dtype}")
-        for name, parameter in decoder.state_dict().items():
-            assert_dtype(parameter, dtype, f"{name} of a decoder in {dtype}")
-
-    def called(**sizes):
-        fresh = draw(rng, **sizes)
-        return lambda: student.AttentionDecoder(*SIZES).to(torch.float64)(*fresh)
-
-    grown = {"batch items": {"batch": (9, 20)}, "places of the source": {"n_source": (19, 40)}}
-    assert_vectorised(student, called, grown)
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand", "test_teacher_forcing")
-def test_losses(student, reference, rng):
-    """train_decoder learns from all examples and returns the loss of each step."""
-    states, targets = alike(rng)
-    theirs = pair(student, reference, rng, scale=0.5)[0].to(torch.float32)
-    before = {name: p.detach().clone() for name, p in theirs.named_parameters()}
-    logits = written(theirs, targets[:1], torch.zeros(1, D_DECODER), states[:1])[0]
-    first = F.cross_entropy(logits.flatten(0, 1), targets[0]).item()
-    call = lambda *x: student.train_decoder(theirs, *x, 1)  # noqa: E731
-    losses = assert_unchanged(student, call, states, targets, names=("encoder_states", "targets"))
-    expect(isinstance(losses, list) and len(losses) == 1, "there is not one loss for each step")
-    expect(isinstance(losses[0], float), "a loss is not a float")
-    says = f"the first loss is {losses[0]:.4g}, where the mean cross entropy is {first:.4g}"
-    expect(math.isclose(losses[0], first, rel_tol=1e-4), says)
-    for name, parameter in theirs.named_parameters():
-        expect(not torch.equal(parameter, before[name]), f"the training leaves {name} as it is")
-    expect(student.train_decoder(theirs, states, targets, 0) == [], "0 steps have losses")
-    double = student.AttentionDecoder(*SIZES).to(torch.float64)
-    losses = student.train_decoder(double, states.double(), targets, 1)
-    expect(len(losses) == 1, "in float64, one step does not have one loss")
-    smallest = student.AttentionDecoder(VOCAB, 1, 1, 1, 1)
-    losses = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
-    expect(len(losses) == 2, "with sizes of one, two steps do not have two losses")
-
-    losses = student.train_decoder(theirs, states, targets, 40)
-    expect(len(losses) == 40, f"40 steps have {len(losses)} losses")
-    says = f"40 steps on one example lower the loss from {first:.3g} to {losses[-1]:.3g} only"
-    expect(losses[-1] < 0.6 * first, says)
-    assert_all_drawn(student, reference, rng)
-
-
-def assert_all_drawn(student, reference, rng):
-    """Raise `Mismatch` unless examples from everywhere have an effect on the training.
-
-    Encoder states of each part of the examples have one number of their own, which one column of
-    W_source meets. As that is zero at first, it stays so where these examples are not drawn.
-    """
-    name = "alignment.W_source.weight"
-    for each in (60, 1):  # examples in a part
-        theirs = pair(student, reference, rng, scale=0.5)[0].to(torch.float32)
-        shape = dict(theirs.named_parameters())[name].shape
-        theirs.load_state_dict({name: torch.zeros(shape)}, strict=False)
-        parts = torch.eye(D_ENCODER).repeat_interleave(each, dim=0).unsqueeze(1)
-        numbers = rng.randn(each * D_ENCODER, 4, 1).float() + 2.0  # (n_examples, n_source, 1)
-        targets = rng.randint(1, VOCAB, len(numbers), 5)  # (n_examples, n_target)
-        student.train_decoder(theirs, numbers * parts, targets, 25)
-        seen = (dict(theirs.named_parameters())[name] != 0).any(dim=0)  # (d_encoder,)
-        if seen.any():  # otherwise the loss does not reach it, which is asked for elsewhere
-            says = f"25 steps on {len(numbers)} examples learn from a part of them only"
-            expect(seen.all(), says)
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand", "test_teacher_forcing")
-def test_reports(student, rng):
-    """train_decoder calls report with the number and the loss of each step."""
-    states, targets = alike(rng)
-    returned: list[float] = []
-
-    def train(decoder, report):
-        returned.extend(student.train_decoder(decoder, states, targets, 5, report))
-
-    run = trained(student, "five steps", lambda: student.AttentionDecoder(*SIZES), train)
-    numbers = [number for number, _ in run.losses]
-    expect(numbers == [1, 2, 3, 4, 5], f"five steps are reported as {numbers}")
-    pairs = zip(run.losses, returned) if len(returned) == len(numbers) else ()
-    for (_, reported), loss in pairs:
-        same = math.isclose(reported, loss, rel_tol=1e-3)
-        expect(same, f"the loss {loss:.4g} is returned, and {reported:.4g} is reported")
-
-
-def reversing(student, rng):
-    """Return the student's decoder after it was trained to reverse."""
-    sources = rng.randint(1, 11, EXAMPLES, LENGTH)  # (n_examples, n_source)
-    data = encode(sources), sources.flip(1)
-
-    def train(decoder, report):
-        student.train_decoder(decoder, *data, STEPS, report)
-
-    return trained(student, "reversing", lambda: student.AttentionDecoder(*TRAINED), train)
-
-
 @pytest.mark.points(2)
 @pytest.mark.needs(
     *("test_alignment_network", "test_step", "test_teacher_forcing", "test_free_running"),
@@ -383,16 +451,19 @@ def reversing(student, rng):
 )
 def test_reversal(student, rng):
     """After 300 steps, the decoder writes fresh sequences backwards, along an anti-diagonal."""
-    run = reversing(student, rng)
-    decoder = run.module
+    sources = rng.randint(1, 11, EXAMPLES_OF_IT, LENGTH)  # (n_examples, n_source)
+    data = encode(sources), sources.flip(1)
+
+    def train(made, report):
+        student.train_decoder(made, *data, STEPS, report)
+
+    run = trained(student, "reversing", lambda: student.AttentionDecoder(*TRAINED), train)
     sources = rng.randint(1, 11, FRESH, LENGTH)  # (batch, n_source)
-    targets = sources.flip(1)  # (batch, n_target)
     state = torch.zeros(FRESH, TRAINED[2])  # (batch, d_decoder)
-    # targets are not shown to it: without teacher forcing, it gets what it has written.
-    logits, alignment = written(
-        decoder, torch.zeros_like(targets), state, encode(sources), None, False
-    )
-    right = (logits.argmax(dim=-1) == targets).all(dim=1).double().mean().item()
+    # The targets are not shown to it: without teacher forcing, it gets what it has written.
+    inputs = torch.zeros_like(sources), state, encode(sources), None, False
+    logits, alignment = output_of(run.module, *inputs)
+    right = (logits.argmax(dim=-1) == sources.flip(1)).all(dim=1).double().mean().item()
     assert_reaches(run, "the share of fresh sequences that are right", right, at_least=SHARE)
     places = torch.arange(LENGTH - 1, -1, -1)  # (n_target,)
     met = (alignment.argmax(dim=-1) == places).double().mean().item()
