@@ -77,7 +77,8 @@ class BuildPlan:
                 stub = before.get(path.stem, "").encode()
                 copies += filter(None, [keep_copy(path, root, root, unless=stub)])
             if path == path_of(self.course):
-                write_file(path, root, self._records(on_exercise), REMEDY)
+                for records in self._records(on_exercise):  # nothing is lost on Ctrl-C
+                    write_file(path, root, records, REMEDY)
             elif path in self.wanted:
                 write_file(path, root, self.wanted[path].encode(), REMEDY)
             else:
@@ -85,19 +86,25 @@ class BuildPlan:
                     remove_file(path, root)
         return copies
 
-    def _records(self, on_exercise: Callable[[str], None]) -> bytes:
-        """Return the file of recorded answers; those that are current are not recorded anew."""
+    def _records(self, on_exercise: Callable[[str], None]) -> Iterator[bytes]:
+        """Yield the file of recorded answers, again with each that is recorded anew."""
         course = self.course
         found = {n: load_record(course, n) for n in course.names if n not in self.outdated}
         # Those with a training take longest.
         jobs = sorted(self.outdated, key=lambda n: n in course.names and not course[n].training)
         places = [(course.root, name) for name in jobs if name in course.names]
+        if not places:
+            yield packed(_in_order(course, found))
         with _processes(len(places)) as recording:
             for name, recorded in recording(_record, places):
                 on_exercise(name)
                 found[name] = recorded
-        records = ((name, found.get(name)) for name in course.names)
-        return packed({name: record for name, record in records if record is not None})
+                yield packed(_in_order(course, found))
+
+
+def _in_order(course: Course, found: Mapping[str, Recorded | None]) -> dict[str, Recorded]:
+    records = ((name, found.get(name)) for name in course.names)
+    return {name: record for name, record in records if record is not None}
 
 
 @contextlib.contextmanager

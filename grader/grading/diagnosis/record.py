@@ -94,13 +94,14 @@ class MistakePair(Struct, frozen=True, array_like=True):
 
     An answer is the number of its form, or None if it is right. The sums are in the record's
     `totals`, apart from the rest: hardly two are the same, and what is repeated is stored in less
-    without them. `beyond` are the probes at which the program differs clearly from each half.
+    without them. `beyond` are the probes at which the program differs clearly from each half, as
+    bits in hexadecimal digits: an exercise may have more than 64.
     """
 
     first: int
     second: int
     forms: dict[int, int | None]
-    beyond: tuple[int, int]
+    beyond: tuple[str, str]
 
 
 class Record(Struct, frozen=True, array_like=True):

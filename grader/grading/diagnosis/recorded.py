@@ -135,9 +135,8 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
             steps = self._earlier_steps(first, second)
             both = first.faults + second.faults
             number = first.number or second.number
-            pairs[id(first), id(second)] = self._candidate(
-                both, number, answers, steps, each.beyond
-            )
+            beyond = int(each.beyond[0], 16), int(each.beyond[1], 16)
+            pairs[id(first), id(second)] = self._candidate(both, number, answers, steps, beyond)
         return pairs
 
     def pair(self, first: RecordedMistakes, second: RecordedMistakes) -> RecordedMistakes | None:

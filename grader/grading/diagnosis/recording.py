@@ -116,7 +116,7 @@ class _Recorder:
         clear = [self._beyond(pair, *order) for order in ((first, second), (second, first))]
         if all(clear):
             self._totals += [sketch.total for sketch in answers.values() if sketch]
-            yield MistakePair(*halves, forms, (clear[0], clear[1]))
+            yield MistakePair(*halves, forms, (f"{clear[0]:x}", f"{clear[1]:x}"))
 
     def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
         """Return the probes at which a pair differs clearly from one half, as bits.
