@@ -248,7 +248,7 @@ for sentence, sizes, lens in (
         return attention.attention_weights
 
     hidden = sentence != "one batch item"
-    training(f"The attention_weights of {sentence}.", weights_kept, about="single", hidden=hidden)
+    training(f"The attention_weights of {sentence}.", weights_kept, about="single")
 
 
 test_gradients = Check(

@@ -1,92 +1,92 @@
-"""Hidden tests, which decide the points.
-
-A check of anything but the formula compares the student's answers with each other, so that one
-mistake costs one check.
-"""
-
-import contextlib
-import functools
+"""The checks of attention with a cache and their cases."""
 
 import pytest
 import torch
 
-from grader.errors import StudentFailure
-from grader.testing import (
-    assert_close,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_drawn_anew,
     assert_dropped,
-    assert_dtype,
     assert_linear_memory,
     assert_moves,
-    assert_refused,
-    assert_right_or_own,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
-    load_parameters,
-    manual_seed,
+    build,
+    dropped_weights,
+    extremes,
+    finite_too,
+    gradients,
+    often,
     output_of,
-    twins,
+    parameters,
+    refused,
+    seeded,
+    share_of_zeros,
+    watched,
+    works_elsewhere,
+    works_too,
+    works_when_new,
+    written,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
-BATCH, N_TOKENS, CONTEXT, D_IN, HEADS, D_HEAD = 2, 7, 8, 5, 3, 4
-D_OUT = HEADS * D_HEAD
-NAMES = "W_query", "W_key", "W_value"
-LONG, LONG_CHUNKS = 18, ((6, 5, 4, 1, 2), (13, 1, 1, 1, 1, 1))  # more tokens, which add up to LONG
-DRAWS, RATE = 200, 0.39  # sentences of which the weights are dropped
+AXES = ("batch item", "token", "feature")
+D_IN, D_OUT, CONTEXT, HEADS = 5, 12, 40, 3
+SHORT = 6  # a context that is exceeded; in the long one, even tokens that are cached twice fit
+FLOAT64 = torch.float64
+CHUNKS = Aspect("chunks", "the values with a cache")
+CACHE = Aspect("cache", "what the cache holds")
+MODULE = "CachedAttention"
 
 
-def weights_of(rng, *, d_out=D_OUT):
-    """Return random parameters of the four layers by name."""
-    state = {f"{name}.weight": rng.randn(d_out, D_IN) * 0.5 for name in NAMES}
-    out_proj = {"out_proj.weight": rng.randn(d_out, d_out) * 0.5, "out_proj.bias": rng.randn(d_out)}
-    return {**state, **out_proj}
+def attention(
+    student,
+    rng,
+    *,
+    d_out=D_OUT,
+    context=CONTEXT,
+    dropout=0.0,
+    heads=HEADS,
+    dtype=FLOAT64,
+    **options,
+):
+    """Return a module in evaluation mode with random parameters."""
+    sizes = D_IN, d_out, context, dropout, heads
+    return build(student.CachedAttention, *sizes, rng=rng, dtype=dtype, **options)
 
 
-def made(code, state, *, context=CONTEXT, dropout=0.0, heads=HEADS, d_out=D_OUT):
-    """Return a module in float64 and evaluation mode, with the parameters `state`."""
-    return load_parameters(code.CachedAttention(D_IN, d_out, context, dropout, heads), state)
-
-
-def called(module, x, cache=None):
-    """Return the output and the cache of a call without gradients."""
-    arguments = () if cache is None else (cache,)
-    found = output_of(module, x.clone(), *arguments)
-    is_pair = isinstance(found, list | tuple) and len(found) == 2
-    expect(is_pair, "forward does not return the pair (output, cache)")
-    output, cache = found
-    is_pair = isinstance(cache, list | tuple) and len(cache) == 2
-    expect(is_pair, "the cache is not the pair (keys, values)")
-    return output, tuple(cache)
+def random_cache(rng, *, batch=2, n_cached=3, heads=HEADS, d_head=4, dtype=FLOAT64):
+    """Return random keys and values, (batch, heads, n_cached, d_head) each."""
+    return tuple(rng.randn(batch, heads, n_cached, d_head, dtype=dtype) for _ in range(2))
 
 
 def in_chunks(module, x, chunks):
-    """Return the outputs of chunks of these lengths, one after the other, and the last cache."""
+    """Return the outputs of all chunks, and the last cache."""
     outputs, cache = [], None
-    for chunk in x.split(list(chunks), dim=1):
-        output, cache = called(module, chunk, cache)
-        outputs.append(in_float64(output))
-        shape = (len(x), chunk.shape[1])
-        found = tuple(outputs[-1].shape)
-        expect(found[:2] == shape, f"for {shape[1]} tokens, the output has shape {found}")
-    return torch.cat(outputs, dim=1), cache
+    for chunk in x.split(chunks, dim=1):
+        output, cache = module(chunk.clone(), cache)
+        outputs.append(output)
+    return outputs, list(cache)
 
 
-def own_cache(code, module, state, x):
-    """Return the cache that a call gives, or the right one if the call's has the wrong shape.
+def whole(batch, n_tokens, **options):
+    """Return the case of the output of one call without a cache."""
+    return lambda student, rng: attention(student, rng, **options)(
+        rng.randn(batch, n_tokens, D_IN)
+    )[0]
 
-    Other checks ask for the cache. What follows from a wrong one is not asked for again.
-    """
-    _, cache = called(module, x)
-    _, right = called(made(code, state), x)
-    same = all(in_float64(one).shape == other.shape for one, other in zip(cache, right))
-    return cache if same else right
+
+def chunked(batch, chunks, *, of, factor=1, **options):
+    """Return the case of the outputs of chunks, or of the last cache."""
+
+    def ask(student, rng):
+        x = rng.randn(batch, sum(chunks), D_IN) * factor
+        outputs, cache = in_chunks(attention(student, rng, **options), x, list(chunks))
+        return {"outputs": outputs, "cache": cache}[of]
+
+    return ask
 
 
 @pytest.mark.points(0)
@@ -95,7 +95,7 @@ def test_written_by_hand(student, rng):
 
     Guards: the ban on torch's attention, even if other tests fail for other reasons.
     """
-    x = rng.randn(BATCH, 2, D_IN, dtype=torch.float32)
+    x = rng.randn(2, 2, D_IN, dtype=torch.float32)
     module = student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS)
 
     def two_calls():
@@ -105,283 +105,538 @@ def test_written_by_hand(student, rng):
     assert_written_by_hand(student, two_calls)
 
 
-@pytest.mark.points(1)
-def test_whole_sequence(student, reference, rng):
-    """Without a cache, the output is that of causal multi-head attention."""
-    makes = student.CachedAttention, reference.CachedAttention
-    for heads, d_head, options in ((3, 4, {}), (2, 5, {"qkv_bias": True}), (5, 1, {})):
-        sizes = D_IN, heads * d_head, CONTEXT, 0.0, heads
-        theirs, ours = twins(*makes, *sizes, rng=rng, **options)
-        x = rng.randn(BATCH, N_TOKENS, D_IN)
-        x[:, 2:4] = 0  # scores of 0 hide nothing
-        assert_close(in_float64(called(theirs, x)[0]), called(ours, x)[0])
-    # Large queries with small keys, the reverse, large values, and large scores.
-    state, x = weights_of(rng), rng.randn(BATCH, N_TOKENS, D_IN)
-    for factors in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6), (1e6, 1e6, 1)):
-        scaled = {f"{n}.weight": state[f"{n}.weight"] * size for n, size in zip(NAMES, factors)}
-        output, right = (called(made(c, {**state, **scaled}), x)[0] for c in (student, reference))
-        what = "the output for large numbers"
-        assert_close(in_float64(output), right, what, atol=1e-5 * factors[2])
+test_whole_sequence = Check("Without a cache, the output is that of causal multi-head attention.")
+values = test_whole_sequence.case
+values("A sequence in one call, without a cache.", whole(2, 4))
+values("Layers with biases, without a cache.", whole(2, 4, qkv_bias=True))
+values("Two heads of size 5.", whole(2, 7, heads=2, d_out=10), hidden=True)
+values("Five heads of size 1.", whole(2, 7, heads=5, d_out=5), hidden=True)
+values(
+    "The parameters.", parameters(MODULE, D_IN, D_OUT, CONTEXT, 0.0, HEADS, True), about="layers"
+)
 
 
-@pytest.mark.points(2)
-def test_chunks(student, reference, rng):
-    """The outputs of chunks of any lengths are those of the whole sequence."""
-    state = weights_of(rng)
-    theirs, ours = (made(code, state) for code in (student, reference))
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    right, _ = called(ours, x)
-    for chunks in ((1,) * N_TOKENS, (4, 3), (1, 2, 4), (3, 3, 1), (6, 1)):
-        output, _ = in_chunks(theirs, x, chunks)
-        what = f"the output in chunks of {', '.join(map(str, chunks))} tokens"
-        assert_right_or_own(output, right, lambda: in_float64(called(theirs, x)[0]), what)
-    makes, sizes = (c.CachedAttention for c in (student, reference)), (D_IN, D_OUT, CONTEXT, 0.0)
-    biased, right = twins(*makes, *sizes, HEADS, rng=rng, qkv_bias=True)
-    output, _ = in_chunks(biased, x, (4, 3))
-    own = lambda: in_float64(called(biased, x)[0])  # noqa: E731
-    assert_right_or_own(output, called(right, x)[0], own, "the output in chunks with biases")
-    longer, wide = (made(code, state, context=LONG + 3) for code in (student, reference))
-    x = rng.randn(BATCH, LONG, D_IN)
-    right, _ = called(wide, x)
-    for chunks in LONG_CHUNKS:
-        output, _ = in_chunks(longer, x, chunks)
-        what = f"the output in chunks of {', '.join(map(str, chunks))} tokens"
-        whole = lambda x=x: in_float64(called(longer, x)[0])  # noqa: E731
-        assert_right_or_own(output, right, whole, what)
-    # Tokens that are nearly alike, whose scores are all far below 0, and far larger later ones.
-    state["W_key.weight"] = -state["W_query.weight"]
-    theirs = made(student, state)
-    for scale in (1.0, 1e3, 1e6):
-        x = (rng.randn(BATCH, 1, D_IN) * 3 + rng.randn(BATCH, N_TOKENS, D_IN) * 0.3) * scale
-        changed = x.clone()
-        changed[:, 4:] += rng.randn(BATCH, N_TOKENS - 4, D_IN) * scale * 1e8
-        for chunks in ((2, 5), (5, 2)):
-            before, after = (in_chunks(theirs, each, chunks)[0][:, :4] for each in (x, changed))
-            finite = before.isfinite().all()
-            expect(finite, f"for an x of scale {scale:.0e} the output is not finite")
-            assert_same(after, before, "the output for the tokens before a change")
+@values(hidden=True)
+def zeros_in_x(student, rng):
+    """Two tokens of zeros, whose scores of 0 hide nothing."""
+    x = rng.randn(3, 6, D_IN)
+    x[:, 2:4] = 0
+    return attention(student, rng)(x)[0]
 
 
-@pytest.mark.points(1)
-def test_cache(student, reference, rng):
-    """The cache holds the keys and values of all tokens; it can be used twice."""
+NAMES = "W_query", "W_key", "W_value"
+for factors in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6), (1e6, 1e6, 1)):
 
-    def assert_holds(found, right, when):
-        for name, one, other in zip(("keys", "values"), found, right):
-            assert_close(in_float64(one), other, f"the {name} in the cache {when}")
+    def large_layers(student, rng, factors=factors):
+        module = attention(student, rng)
+        state = {
+            f"{name}.weight": rng.randn(D_OUT, D_IN) * factor
+            for name, factor in zip(NAMES, factors)
+        }
+        module.load_state_dict(state, strict=False)
+        return module(rng.randn(2, 7, D_IN))[0] / factors[2]
 
-    def after(chunks):
-        return f"after chunks of {', '.join(map(str, chunks))} tokens"
+    sizes = ", ".join(f"{factor:g}" for factor in factors)
+    values(
+        f"Weights of queries, keys and values of the sizes {sizes}.",
+        large_layers,
+        about="extreme scores",
+        hidden=True,
+    )
 
-    state = weights_of(rng)
-    theirs, ours = (made(code, state) for code in (student, reference))
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    for chunks, factor in (((4,), 1), ((4, 3), 1), ((2, 1, 2), 1), ((3, 2), 1e6)):
-        tokens = x[:, : sum(chunks)] * factor
-        _, found = in_chunks(theirs, tokens, chunks)
-        assert_holds(found, called(ours, tokens)[1], after(chunks))
-    full, chunks = rng.randn(BATCH, CONTEXT, D_IN), (CONTEXT - 1, 1)
-    with contextlib.suppress(StudentFailure):  # another check asks whether a full context works
-        _, found = in_chunks(theirs, full, chunks)
-        assert_holds(found, called(ours, full)[1], after(chunks))
-    longer, wide = (made(code, state, context=LONG + 3) for code in (student, reference))
-    tokens = rng.randn(BATCH, LONG, D_IN)
-    _, right = called(wide, tokens)
-    for chunks in LONG_CHUNKS:
-        _, found = in_chunks(longer, tokens, chunks)
-        assert_holds(found, right, after(chunks))
-    small = weights_of(rng, d_out=1)  # no axis of size 1 is lost
-    theirs_small, ours_small = (made(c, small, heads=1, d_out=1) for c in (student, reference))
-    for tokens in (x[:1, :1], x[:1, :2]):
-        found, right = (called(each, tokens)[1] for each in (theirs_small, ours_small))
-        for _ in range(2):
-            assert_holds(found, right, "for a batch of 1, and one head of size 1")
-            found, right = (
-                called(each, x[:1, 2:3], right)[1] for each in (theirs_small, ours_small)
+
+test_chunks = Check(
+    "The outputs of chunks of any lengths are those of the whole sequence.", points=2, about=CHUNKS
+)
+parts = test_chunks.case
+parts("One token after the other.", chunked(2, (1,) * 4, of="outputs"))
+parts("A chunk of two tokens, then one of three.", chunked(2, (2, 3), of="outputs"))
+parts(
+    "Two chunks of two tokens each, one sentence and one head.",
+    chunked(1, (2, 2), of="outputs", heads=1, d_out=4),
+)
+parts("Sixteen tokens of one sentence.", chunked(1, (5, 4, 4, 1, 2), of="outputs"))
+parts("Two chunks with biases.", chunked(2, (2, 3), of="outputs", qkv_bias=True))
+for chunks in ((4, 3), (1, 2, 4), (6, 1), (6, 5, 4, 1, 2), (13, 1, 1, 1, 1, 1)):
+    shown = ", ".join(map(str, chunks))
+    parts(f"Chunks of {shown} tokens.", chunked(3, chunks, of="outputs"), hidden=True)
+parts(
+    "As many tokens in each chunk as heads.",
+    lambda student, rng: dict(
+        zip(("outputs", "cache"), in_chunks(attention(student, rng), rng.randn(1, 6, D_IN), 3))
+    ),
+    about="square",
+)
+
+
+@parts
+def given_cache(student, rng):
+    """Three new tokens and a given cache of three, one sentence."""
+    return attention(student, rng)(rng.randn(1, 3, D_IN), random_cache(rng, batch=1))[0]
+
+
+@parts
+def given_cache_and_one_token(student, rng):
+    """One new token and a given cache of three."""
+    return attention(student, rng)(rng.randn(2, 1, D_IN), random_cache(rng))[0]
+
+
+@parts(about="square")
+def square(student, rng):
+    """Batch, tokens, cached tokens and heads of one size, for a given cache."""
+    module = attention(student, rng, d_out=9)
+    output, cache = module(rng.randn(3, 3, D_IN), random_cache(rng, batch=3, d_head=3))
+    return {"output": output, "keys": cache[0], "values": cache[1]}
+
+
+@parts(about="extreme scores")
+def large(student, rng):
+    """Inputs of a hundred, in two chunks."""
+    return in_chunks(attention(student, rng), rng.randn(2, 5, D_IN) * 100, [2, 3])[0]
+
+
+@parts(about="extreme scores")
+def finite_before_huge_tokens(student, rng):
+    """Which outputs are finite before two opposite tokens, a million times as large."""
+    module, x = attention(student, rng), rng.randn(2, 5, D_IN)
+    ordinary = module(x)[0]
+    x[:, 3] *= 1e6
+    x[:, 4] = -x[:, 3]
+    return finite_too(ordinary, module(x)[0])
+
+
+def without_out_proj(module, size):
+    """Return a module after its out_proj was made to change nothing."""
+    identity = torch.eye(size, dtype=FLOAT64)
+    state = {"out_proj.weight": identity, "out_proj.bias": torch.zeros_like(identity[0])}
+    module.load_state_dict(state, strict=False)
+    return module
+
+
+@parts(about="extreme scores")
+def far_below_zero(student, rng):
+    """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
+    module = without_out_proj(attention(student, rng), D_OUT)
+    W_query = rng.randn(D_OUT, D_IN)
+    module.load_state_dict({"W_query.weight": W_query, "W_key.weight": -W_query}, strict=False)
+    scales = torch.tensor([1e2, 1e4, 1e6], dtype=FLOAT64).view(3, 1, 1)
+    outputs, _ = in_chunks(module, rng.randn(3, 4, D_IN) * scales, [2, 2])
+    return [output / scales for output in outputs]
+
+
+for scale in (1.0, 1e3, 1e6):
+    for chunks in ([2, 5], [5, 2]):
+
+        def before_a_change(student, rng, scale=scale, chunks=chunks):
+            module, W_query = attention(student, rng), rng.randn(D_OUT, D_IN)
+            state = {"W_query.weight": W_query, "W_key.weight": -W_query}
+            module.load_state_dict(state, strict=False)
+            x = (rng.randn(2, 1, D_IN) * 3 + rng.randn(2, 7, D_IN) * 0.3) * scale
+            later = x.clone()
+            later[:, 4:] += rng.randn(2, 3, D_IN) * scale * 1e8
+            one, other = (
+                torch.cat(in_chunks(module, each, chunks)[0], 1)[:, :4] for each in (x, later)
             )
-    _, cache = called(ours, x[:, :4])
+            near = (one - other).abs() <= 1e-5 + 1e-6 * one.abs()
+            return near & one.isfinite()
 
-    def with_cache(keys, values):
-        return called(theirs, x[:, 4:], (keys, values))[0]
-
-    one = assert_unchanged(student, with_cache, *cache, names=("cache[0]", "cache[1]"))
-    called(theirs, x[:, 2:5], cache)
-    assert_same(with_cache(*cache), one, "the output of a second call with the same cache")
-
-
-@pytest.mark.points(1)
-def test_too_long(student, reference, rng):
-    """More tokens than context_length, those in the cache included, are refused."""
-    for context, chunks in ((CONTEXT, (5, 3)), (CONTEXT, (CONTEXT,)), (4, (1, 2, 1)), (1, (1,))):
-        state = weights_of(rng)
-        module, ours = (made(code, state, context=context) for code in (student, reference))
-        x = rng.randn(BATCH, 2 * context, D_IN)
-        _, cache = in_chunks(ours, x[:, :context], chunks)
-        if context > 2:
-            _, half = in_chunks(ours, x[:, : context - 1], (context - 1,))
-            over = functools.partial(called, module, x[:, :2], half)
-            assert_refused(student, over, f"2 more tokens after {context - 1} of {context}")
-        for n_tokens in (1, context):
-            more = functools.partial(called, module, x[:, :n_tokens], cache)
-            shown = f"{n_tokens} more tokens after {context}, at a context_length of {context},"
-            assert_refused(student, more, shown)
-        for n_tokens in (context + 1, 2 * context):
-            whole = functools.partial(called, module, x[:, :n_tokens])
-            assert_refused(student, whole, f"{n_tokens} tokens at a context_length of {context}")
-        # The full context itself is not refused.
-        last, right = chunks[-1], called(ours, x[:, :context])[0]
-        _, cache = called(ours, x[:, : context - last]) if last < context else (None, None)
-        output, _ = called(module, x[:, context - last : context], cache)
-        found, wanted = tuple(in_float64(output).shape), (BATCH, last, right.shape[-1])
-        expect(found == wanted, f"for a full context, the output has shape {found}, not {wanted}")
-    for d_out, heads in ((D_OUT, 5), (6, 4), (4, 8)):
-        call = functools.partial(student.CachedAttention, D_IN, d_out, CONTEXT, 0.0, heads)
-        assert_refused(student, call, f"CachedAttention({D_IN}, {d_out}, {CONTEXT}, 0.0, {heads})")
+        parts(
+            f"Which outputs stay at a scale of {scale:g} if later tokens change, in {chunks}.",
+            before_a_change,
+            about="extreme scores",
+            hidden=True,
+        )
 
 
-@pytest.mark.points(1)
-def test_training(student, reference, rng):
-    """In training, weights are dropped and nothing else; gradients reach x and all parameters."""
-    state = weights_of(rng)
-    x = rng.randn(BATCH, N_TOKENS, D_IN)
-    theirs, ours = (made(code, state, dropout=RATE) for code in (student, reference))
-    cache = own_cache(reference, theirs, state, x[:, :2])
-    for given in ((), (cache,)):
-
-        def output(module, given=given):
-            return lambda x: module(x, *given)[0]
-
-        for training in (False, True):
-            pair = theirs.train(training), ours.train(training)
-            assert_slopes(student, *map(output, pair), {"x": x[:, 2:]}, rng=rng)
-            assert_reached(student, *map(output, pair), *pair, x[:, 2:])
-    without = called(made(student, state), x)[0]
-    undropped = called(made(student, state).train(), x)[0]
-    assert_same(undropped, without, "the output in training with a dropout of 0")
-    for module in (made(student, state, dropout=0.5), theirs.eval()):
-        assert_same(called(module, x)[0], without, "the output in eval mode")
-    for n_cached in (3, 0):
-        assert_weights_dropped(student, reference, rng, n_cached)
-    module = made(student, state, dropout=RATE).train()
-    assert_drawn_anew(lambda x: module(x)[0], x.repeat(8, 1, 1))
-    cache = tuple(each.repeat(8, 1, 1, 1) for each in cache)
-    assert_drawn_anew(lambda x: module(x, cache)[0], x[:, -1:].repeat(8, 1, 1))
+test_cache = Check(
+    "The cache holds the keys and values of all tokens; it can be used twice.", about=CACHE
+)
+cached = test_cache.case
+cached("The cache after a first chunk.", chunked(2, (4,), of="cache"))
+cached("The cache after three chunks.", chunked(2, (2, 1, 2), of="cache"))
+cached("The cache after sixteen tokens.", chunked(1, (5, 4, 4, 1, 2), of="cache"))
+for chunks, factor in (((4, 3), 1), ((3, 2), 1e6), ((SHORT + 1, 1), 1), ((13, 1, 1, 1, 1, 1), 1)):
+    cached(
+        f"The cache after chunks of {chunks} tokens, times {factor:g}.",
+        chunked(3, chunks, of="cache", factor=factor),
+        hidden=True,
+    )
+for n_tokens in (1, 2):
+    cached(
+        f"The cache of one head of size 1, after {n_tokens} and one more token.",
+        chunked(1, (n_tokens, 1), of="cache", heads=1, d_out=1),
+        about="single",
+        tells=False,
+        hidden=True,
+    )
 
 
-def assert_reached(student, theirs, ours, module, right, x):
-    """Raise `Mismatch` unless gradients reach all parameters, the right ones if the output is."""
-    manual_seed(student, 1)
-    torch.manual_seed(1)
-    outputs = theirs(x), ours(x)
-    for each, output in zip((module, right), outputs):
-        each.zero_grad()
-        output.square().sum().backward()
-    same = outputs[0].shape == outputs[1].shape and torch.allclose(*outputs, rtol=1e-6, atol=1e-5)
-    expected = {name: parameter.grad for name, parameter in right.named_parameters()}
-    for name, parameter in module.named_parameters():
-        grad = parameter.grad
-        reached = grad is not None and bool(grad.isfinite().all() and (grad != 0).any())
-        expect(reached, f"no gradient reaches {name}")
-        if same and name in expected:
-            assert_close(grad, expected[name], f"the gradient of {name}")
+@cached
+def later_cache(student, rng):
+    """The cache after two new tokens and a given cache of three."""
+    return list(attention(student, rng)(rng.randn(2, 2, D_IN), random_cache(rng))[1])
 
 
-def assert_weights_dropped(student, reference, rng, n_cached):
-    """Raise `Mismatch` unless each weight is dropped on its own, and nothing else.
-
-    The weights of two new tokens after n_cached ones are computed from the output.
-    """
-    d_head = 6
-    d_out = HEADS * d_head
-    state = weights_of(rng, d_out=d_out)
-    state["out_proj.weight"] = torch.eye(d_out, dtype=torch.float64)
-    state["out_proj.bias"] = torch.zeros(d_out, dtype=torch.float64)
-    x = rng.randn(1, n_cached + 2, D_IN).repeat(DRAWS, 1, 1) * 0.3
-    ours = made(reference, state, d_out=d_out)
-    right = called(ours, x[:1, :n_cached])[1] if n_cached else None
-    values = called(ours, x[:1])[1][1][0]  # (heads, n_keys, d_head)
-    inverse = torch.linalg.pinv(values)  # (heads, d_head, n_keys)
-
-    def weights(rate, draws):
-        module = made(student, state, dropout=rate, d_out=d_out).train()
-        cache = right and tuple(each.repeat(draws, 1, 1, 1) for each in right)
-        output, _ = called(module, x[:draws, n_cached:], cache)
-        output = in_float64(output)
-        expect(output.shape == (draws, 2, d_out), "the output in training has another shape")
-        expect(output.isfinite().all(), "the output in training is not finite")
-        return output.unflatten(-1, (HEADS, d_head)).transpose(1, 2) @ inverse
-
-    plain, seen, nothing = weights(0.0, 2)[0], weights(RATE, DRAWS), weights(1.0, 1)
-    dropped = seen.abs() < plain.abs() / 2
-    expected = (plain / (1 - RATE)).masked_fill(dropped, 0.0)
-    assert_close(seen, expected, "the weights in training (computed from the output)", atol=1e-4)
-    assert_dropped(dropped[:, plain.abs() > 1e-3], RATE, "weights")
-    assert_close(nothing, torch.zeros_like(nothing), "the output at rate 1, less the bias")
+@cached(hidden=True)
+def used_twice(student, rng):
+    """The output of a second call with the same cache."""
+    module, cache = attention(student, rng), random_cache(rng)
+    module(rng.randn(2, 3, D_IN), cache)
+    return module(rng.randn(2, 2, D_IN), cache)[0]
 
 
-@pytest.mark.points(1)
-def test_any_input(student, reference, rng):
-    """Any batch, one head, views, dtypes and devices work; nothing is kept; x is not modified."""
-    state = weights_of(rng)
-    module = made(student, state)
-    x = rng.randn(3, N_TOKENS, D_IN)
-    cache = own_cache(reference, module, state, x[:, :4])
-    first, _ = called(module, x[:, :4])
-    second, _ = called(module, x[:, 4:], cache)
-    again, _ = called(module, x[:, :4])
-    assert_same(again, first, "the output of a second sequence")
-    alone, _ = called(module, x[1:2, 4:], tuple(each[1:2] for each in cache))
-    what = "the output for one sentence of the batch, with its cache,"
-    assert_same(alone, in_float64(second)[1:2], what)
-    alone, _ = called(module, x[1:2, :4])
-    what = "the output for one sentence of the batch, without a cache,"
-    assert_same(alone, in_float64(first)[1:2], what)
-    small = made(student, weights_of(rng, d_out=1), heads=1, d_out=1)
-    _, right = called(made(reference, weights_of(rng, d_out=1), heads=1, d_out=1), x[:, :1])
-    found = tuple(in_float64(called(small, x[:, 1:2], right)[0]).shape)
-    expect(found == (3, 1, 1), f"the output for one head of size 1 has shape {found}")
-
-    def call(x, *cache):
-        return in_float64(output_of(module, x, *([cache] if cache else []))[0])
-
-    assert_unchanged(student, call, x, names=("x",))
-    given = x[:, 4:], *cache
-    output = call(*given)
-    for axes in ((1, 2), (0, 1)):
-        views = [each.transpose(*axes).contiguous().transpose(*axes) for each in given]
-        assert_same(call(*views), output, "the output for transposed views")
-    make = functools.partial(student.CachedAttention, D_IN, D_OUT, CONTEXT, 0.5, HEADS)
-    for inputs in ((x.float(),), (x[:, 4:].float(), tuple(each.float() for each in cache))):
-        assert_moves(make, *inputs)
-    for dtype in (torch.float32, torch.bfloat16):
-        low = made(student, state, dropout=0.5).to(dtype)
-        shown = f"after module.to({dtype}), the output"
-        for training in (True, False):
-            low.train(training)
-            start, kept = called(low, x[:, :4].to(dtype))
-            rest, kept = called(low, x[:, 4:].to(dtype), kept)
-            for each in (start, rest):
-                assert_dtype(each, dtype, shown)
-            for each in kept:
-                assert_dtype(each, dtype, f"after module.to({dtype}), the cache")
-        wide = torch.cat([in_float64(first), in_float64(second)], dim=1)
-        both = torch.cat([start, rest], dim=1).double()
-        assert_close(both, wide, f"the output in {dtype}", rtol=0.1, atol=0.1)
+def changed_arguments(student, rng):
+    """Return which numbers of x and of the cache have changed."""
+    module = attention(student, rng)
+    inputs = rng.randn(2, 2, D_IN), *random_cache(rng)
+    before = [each.clone() for each in inputs]
+    after = written(student, lambda x, keys, values: module(x, (keys, values)), *inputs)
+    return [new != old for new, old in zip(after, before)]
 
 
-@pytest.mark.points(1)
-def test_cost(student, reference, rng):
-    """For one new token, the memory grows with the cached tokens, not with their square."""
+cached(
+    "Which numbers of the cache have changed.",
+    lambda student, rng: changed_arguments(student, rng)[1:],
+    about="writes",
+)
+
+
+test_too_long = Check(
+    "More tokens than context_length, those in the cache included, are refused.", about="refusals"
+)
+misuses = test_too_long.case
+for context, n_tokens in ((SHORT, SHORT + 1), (SHORT, 2 * SHORT), (1, 2)):
+
+    def too_long(student, rng, context=context, n_tokens=n_tokens):
+        attention(student, rng, context=context)(rng.randn(2, n_tokens, D_IN))
+        return often(True)
+
+    misuses(f"{n_tokens} tokens for a context of {context}.", too_long)
+
+
+@misuses
+def too_long_with_cache(student, rng):
+    """One token after as many in the cache as the context is long."""
+    cache = random_cache(rng, n_cached=SHORT)
+    _, cache = attention(student, rng, context=SHORT)(rng.randn(2, 1, D_IN), cache)
+    return often(cache[0].shape[2])  # the values would show other mistakes
+
+
+for context, n_cached, n_tokens in (
+    (SHORT, SHORT - 1, 2),
+    (SHORT, SHORT, SHORT),
+    (4, 3, 2),
+    (1, 1, 1),
+):
+
+    def over_the_end(student, rng, context=context, n_cached=n_cached, n_tokens=n_tokens):
+        cache = random_cache(rng, n_cached=n_cached)
+        attention(student, rng, context=context)(rng.randn(2, n_tokens, D_IN), cache)
+        return often(True)
+
+    misuses(
+        f"{n_tokens} tokens after {n_cached} for a context of {context}.",
+        over_the_end,
+    )
+for d_out, heads in ((D_OUT, 5), (4, 8), (6, 4)):
+    misuses(
+        f"{heads} heads for {d_out} features.", refused(MODULE, D_IN, d_out, CONTEXT, 0.0, heads)
+    )
+
+
+@misuses(about="values")
+def full_context_works(student, rng):
+    """Whether as many tokens work as the context is long."""
+    module, x = attention(student, rng), rng.randn(2, CONTEXT, D_IN)
+    return works_too(lambda: module(x[:, :-1]), lambda: module(x))
+
+
+for context in (8, 1):
+
+    def full_context(student, rng, context=context):
+        module = attention(student, rng, context=context)
+        outputs = [module(rng.randn(2, context, D_IN))[0]]
+        if context > 1:
+            outputs.append(module(rng.randn(2, 1, D_IN), random_cache(rng, n_cached=7))[0])
+        return [often(*output.shape) for output in outputs]
+
+    sentence = f"The shapes of outputs for a full context of {context}."
+    misuses(sentence, full_context, about="values", hidden=True)
+
+
+test_training = Check(
+    "In training, weights are dropped and nothing else; gradients reach x and all parameters.",
+    about="training",
+)
+trains = test_training.case
+for sentence, n_cached, rate, training in (
+    ("with a given cache", 3, 0.0, False),
+    ("without a cache", 0, 0.0, False),
+    ("with a given cache, in training", 2, 0.0, True),
+    ("without a cache, in training", 0, 0.0, True),
+):
+
+    def slopes(student, rng, n_cached=n_cached, rate=rate, training=training):
+        module = attention(student, rng, d_out=6, dropout=rate).train(training)
+        given = [random_cache(rng, n_cached=n_cached, d_head=2)] if n_cached else []
+        found = gradients(lambda x: module(x, *given)[0], rng.randn(2, 3, D_IN))
+        return found | {name: p.grad for name, p in module.named_parameters()}
+
+    trains(
+        f"The gradients of x and of the parameters {sentence}.",
+        slopes,
+        about="gradient",
+    )
+
+
+@trains(about="gradient", hidden=True)
+def reached(student, rng):
+    """Which parameters and inputs have a finite gradient while weights are dropped."""
+    module = attention(student, rng, dropout=0.4).train()
+    found = {}
+    for given in ((), (random_cache(rng, batch=16),)):
+        x = rng.randn(16, 3, D_IN).requires_grad_()
+        module.zero_grad()
+        module(x, *given)[0].square().sum().backward()
+        for name, each in (("x", x), *module.named_parameters()):
+            grad = each.grad
+            good = grad is not None and bool(grad.isfinite().all() and (grad != 0).any())
+            found[f"{name} {len(given)}"] = often(good)
+    return found
+
+
+@trains
+def in_training(student, rng):
+    """Training mode without dropout, with a cache."""
+    return attention(student, rng).train()(rng.randn(2, 3, D_IN), random_cache(rng))[0]
+
+
+@trains(about="options")
+def evaluated(student, rng):
+    """A dropout of a half in evaluation mode, with a cache."""
+    module = attention(student, rng, dropout=0.5)
+    with seeded(student, 1):
+        return module(rng.randn(2, 2, D_IN), random_cache(rng))[0]
+
+
+@trains(decides=False)
+def dropped(student, rng):
+    """The largest and smallest outputs in training with dropout of a half, one head and a cache."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.5), D_OUT).train()
+    cache = random_cache(rng, batch=1, n_cached=2, heads=1, d_head=D_OUT)
+    return extremes(
+        student,
+        lambda x, *cache: module(x, cache)[0],
+        *(rng.randn(1, 2, D_IN), *cache),
+        two_keys=lambda x, *_: module(x)[0],
+    )
+
+
+@trains
+def weights_dropped(student, rng):
+    """Which weights of two sentences and heads are dropped together, over 40 draws."""
+    made = attention(student, rng, heads=2, d_out=8, context=200, dropout=0.5)
+    module, x = without_out_proj(made, 8).train(), rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
+    values = (x @ module.state_dict()["W_value.weight"].T).unflatten(2, (2, 4))
+    with seeded(student, 7):
+        outputs = torch.stack([module(x)[0] for _ in range(40)]).unflatten(3, (2, 4))
+    visible = torch.ones(3, 3).tril().bool()
+    return dropped_weights(outputs.transpose(2, 3), values.transpose(1, 2), visible)
+
+
+@trains
+def share_dropped(student, rng):
+    """How often the value of a first token is dropped at a rate of 0.3, one head."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.3), D_OUT).train()
+    return share_of_zeros(student, lambda x: module(x)[0], rng.randn(1, 1, D_IN))
+
+
+for sentence, batch, n_tokens in (("four tokens", 2, 4), ("one token", 3, 1)):
+
+    def all_dropped(student, rng, batch=batch, n_tokens=n_tokens):
+        module = attention(student, rng, dropout=1.0).train()
+        return module(rng.randn(batch, n_tokens, D_IN), random_cache(rng, batch=batch))[0]
+
+    trains(f"Training mode with dropout of 1, {sentence} after a cache.", all_dropped)
+
+
+@trains
+def kept_weight(student, rng):
+    """The largest and smallest values of a first token at a rate of 0.3, one head."""
+    module = without_out_proj(attention(student, rng, heads=1, dropout=0.3), D_OUT).train()
+    return extremes(student, lambda x: module(x)[0], rng.randn(1, 1, D_IN))
+
+
+for n_cached in (3, 0):
+
+    def each_on_its_own(student, rng, n_cached=n_cached, rate=0.39, d_head=6):
+        x = rng.randn(1, n_cached + 2, D_IN) * 0.3
+
+        def weights(rate, draws):
+            module = attention(student, rng, d_out=18, dropout=rate).train()
+            layers = without_out_proj(module, 18).state_dict()
+            keys, values = (
+                (x @ layers[f"{name}.weight"].T).unflatten(2, (HEADS, d_head)).transpose(1, 2)
+                for name in ("W_key", "W_value")
+            )
+            cache = [each[:, :, :n_cached].repeat(draws, 1, 1, 1) for each in (keys, values)]
+            given = [tuple(cache)] if n_cached else []
+            output = module(x[:, n_cached:].repeat(draws, 1, 1), *given)[0].detach()
+            return output.unflatten(2, (HEADS, d_head)).transpose(1, 2) @ torch.linalg.pinv(values)
+
+        plain, seen = weights(0.0, 1)[0], weights(rate, 200)
+        is_dropped = seen.abs() < plain.abs() / 2
+        assert_dropped(is_dropped[:, plain.abs() > 1e-3], rate, "weights")
+        return seen.masked_fill(is_dropped, 0.0).amax(0)
+
+    trains(
+        f"Each weight of two tokens after {n_cached} is dropped on its own.",
+        each_on_its_own,
+        tells=False,
+        hidden=True,
+        within=(1e-4, 1e-4),
+    )
+
+
+@trains(tells=False, hidden=True)
+def drawn_anew(student, rng):
+    """Other weights are dropped in each call, with a cache and without."""
+    made = [attention(student, rng, dropout=0.39).train() for _ in range(2)]
+    x, cache = rng.randn(2, 3, D_IN).repeat(8, 1, 1), random_cache(rng, batch=16)
+    assert_drawn_anew(lambda x: made[0](x)[0], x)
+    assert_drawn_anew(lambda x: made[1](x, cache)[0], x[:, :1])
+
+
+test_any_input = Check(
+    "Any batch, one head, views, dtypes and devices work; nothing is kept; x is not modified."
+)
+usable = test_any_input.case
+
+
+@usable(about="options")
+def second_sequence(student, rng):
+    """A second sequence, without a cache."""
+    module, x = attention(student, rng), rng.randn(2, 3, D_IN)
+    module(rng.randn(2, 2, D_IN))
+    output, cache = module(x)
+    return {"output": output, "keys": cache[0], "values": cache[1]}
+
+
+@usable(about="single")
+def single(student, rng):
+    """One sentence of one token, then one more; heads of size 1."""
+    module = attention(student, rng, heads=D_OUT)
+    outputs, cache = in_chunks(module, rng.randn(1, 2, D_IN), 1)
+    return {"outputs": outputs, "cache": cache}
+
+
+usable(
+    "Three sentences, one head of size 1.",
+    chunked(3, (1, 1), of="outputs", heads=1, d_out=1),
+    about="single",
+    tells=False,
+    hidden=True,
+)
+
+
+@usable(about="views")
+def transposed(student, rng):
+    """x and the cache are transposed views, of two kinds."""
+    module, x = attention(student, rng), rng.randn(4, 2, D_IN).transpose(0, 1)
+    caches = [
+        tuple(each.mT.contiguous().mT for each in random_cache(rng, n_cached=2)),
+        tuple(rng.randn(2, 3, HEADS, 4).transpose(1, 2) for _ in range(2)),
+    ]
+    return [module(x, cache)[0] for cache in caches]
+
+
+@usable(about="dtype")
+def single_precision(student, rng):
+    """A module and an input in float32, with a cache."""
+    module = attention(student, rng, dtype=torch.float32)
+    output, cache = module(rng.randn(2, 2, D_IN).float(), random_cache(rng, dtype=torch.float32))
+    return {"output": output, "cache": list(cache)}
+
+
+@usable(about="dtype", within=(0.1, 0.1))
+def half_precision(student, rng):
+    """A module and an input in bfloat16, with a cache."""
+    module = attention(student, rng, dtype=torch.bfloat16)
+    output, cache = module(
+        rng.randn(2, 2, D_IN).bfloat16(), random_cache(rng, dtype=torch.bfloat16)
+    )
+    return {"output": output, "cache": [each * 0 for each in cache]}
+
+
+@usable(about="dtype", hidden=True)
+def dtypes_in_training(student, rng):
+    """The dtypes in training mode, in two chunks of bfloat16."""
+    module = attention(student, rng, dropout=0.5, dtype=torch.bfloat16).train()
+    outputs, cache = in_chunks(module, rng.randn(2, 4, D_IN).bfloat16(), [3, 1])
+    return [torch.zeros_like(each) for each in (*outputs, *cache)]
+
+
+@usable(about="dtype")
+def new_module_works(student, rng):
+    """Whether a new module works, in float32."""
+    module, x = attention(student, rng), rng.randn(2, 4, D_IN)
+    return works_when_new(
+        module, lambda: student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.0, HEADS), x
+    )
+
+
+@usable(about="devices")
+def moved(student, rng):
+    """Whether a new module works after a move to another device."""
+    return works_elsewhere(
+        lambda: student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.5, HEADS),
+        rng.randn(2, 4, D_IN).float(),
+    )
+
+
+@usable(about="devices", tells=False, hidden=True)
+def moved_with_a_cache(student, rng):
+    """A move to another device, with a cache."""
+    inputs = rng.randn(2, 3, D_IN).float(), random_cache(rng, dtype=torch.float32)
+    assert_moves(lambda: student.CachedAttention(D_IN, D_OUT, CONTEXT, 0.5, HEADS), *inputs)
+
+
+usable(
+    "Which numbers of x have changed.",
+    lambda student, rng: changed_arguments(student, rng)[0],
+    about="writes",
+)
+
+
+test_cost = Check(
+    "For one new token, the memory grows with the cached tokens, not with their square.",
+    about="training",
+)
+cost = test_cost.case
+
+
+@cost
+def table_of_all_tokens(student, rng):
+    """Whether one token after 200 makes a table of all tokens by all, in training mode."""
+    module = attention(student, rng, context=210).train()
+    cache, x = random_cache(rng, batch=1, n_cached=200), rng.randn(1, 1, D_IN)
+    with watched(student, kernels=False) as seen:
+        module(x, cache)
+    return often(seen.largest.elements >= 200**2)
+
+
+@cost(tells=False, hidden=True)
+def growth(student, rng):
+    """Memory grows with the cached tokens; no loop runs over sentences, tokens or heads."""
     module = student.CachedAttention(D_IN, 6, 900, 0.0, 2)
     x = rng.randn(1, 1, D_IN).float()
 
     def cache_of(batch, n_cached, heads=2, d_out=6):
         return tuple(rng.randn(batch, heads, n_cached, d_out // heads).float() for _ in range(2))
 
-    def call(n_cached):
-        return output_of(module, x, cache_of(1, n_cached))
-
-    assert_linear_memory(student, call, 200, "cached tokens")
+    assert_linear_memory(
+        student, lambda n_cached: output_of(module, x, cache_of(1, n_cached)), 200, "cached tokens"
+    )
 
     def step(batch=2, n_tokens=3, n_cached=4, heads=2):
         options = D_IN, 12, n_tokens + n_cached + 1, 0.0, heads

@@ -1,84 +1,70 @@
-"""Hidden tests, which decide the points."""
-
-import functools
-import itertools
+"""The checks of online softmax and tiled attention, and their cases."""
 
 import pytest
 import torch
 
-from grader.errors import CheckFailure
-from grader.testing import (
-    assert_close,
-    assert_depends,
-    assert_dtype,
-    assert_linear_memory,
-    assert_memory,
-    assert_refused,
-    assert_right_or_own,
-    assert_same,
-    assert_slopes,
-    assert_unchanged,
+from grader.authors import (
+    Aspect,
+    Check,
     assert_vectorised,
     assert_written_by_hand,
-    expect,
-    in_float64,
-    output_of,
+    changed,
+    drawn,
+    gradient,
+    gradients,
+    often,
+    output,
+    refused,
+    turned,
+    watched,
+    works_too,
 )
 
-BATCH, HEADS, N_QUERIES, N_KEYS, D_KEY, D_VALUE = 2, 3, 5, 7, 8, 6
-WIDTHS = (3, 1, 4, 2)
-CHUNK_LIMIT = 10  # chunks that may be held at once
-TILE_LIMIT = 20  # tables of n_queries * tile scores that may be held at once
+pytestmark = pytest.mark.needs("test_written_by_hand")
+
+AXES = ("batch item", "query", "feature")
+RUNNING = Aspect("running", "what `online_softmax` returns")
+GOING_ON = Aspect("going on", "what `online_softmax` makes of a state")
+CAUSAL = Aspect("causal", "the values with `causal=True`")
+TILES = Aspect("tiles", "tiles that do not divide the keys")
+HIDDEN = Aspect("hidden", "rows with scores of -inf", is_edge=True)
+MEMORY = Aspect("memory", "how much memory is needed at once")
+LOOPS = Aspect("loops", "how many operations there are")
+TILED = "tiled_attention"
 
 
-def draw_chunks(rng, *rows, widths=WIDTHS):
-    """Return chunks of scores, (*rows, n) each."""
-    return [rng.randn(*(rows or (2, 5)), width) * 2 for width in widths]
+def inputs(*leading, n_queries=5, n_keys=6, d_key=8, d_value=7, dtype=torch.float64):
+    """Return the recipes of Q, K and V, whose sizes all differ."""
+    shapes = (n_queries, d_key), (n_keys, d_key), (n_keys, d_value)
+    return [drawn(*leading, *shape, dtype=dtype) for shape in shapes]
 
 
-def draw(rng, *leading, n_queries=N_QUERIES, n_keys=N_KEYS, d_key=D_KEY, d_value=D_VALUE):
-    """Return Q, K and V, whose sizes all differ."""
-    Q = rng.randn(*leading, n_queries, d_key)  # (..., n_queries, d_key)
-    K = rng.randn(*leading, n_keys, d_key)  # (..., n_keys, d_key)
-    return Q, K, rng.randn(*leading, n_keys, d_value)  # (..., n_keys, d_value)
+def draw(rng, *leading, **sizes):
+    """Return Q, K and V."""
+    return [make(rng) for make in inputs(*leading, **sizes)]
 
 
-def two(state):
-    """Return maximum and total in float64; fails if the result is no pair of tensors."""
-    expect(isinstance(state, tuple | list) and len(state) == 2, "return a tuple of two tensors")
-    return [in_float64(each) for each in state]
+def chunks_of(rng, *rows, widths=(3, 1, 4), step=0.0):
+    """Return chunks of scores, (*rows, n) each, which rise by `step`."""
+    return [rng.randn(*(rows or (4, 5)), width) * 2 + step * i for i, width in enumerate(widths)]
 
 
-def joined(chunks):
-    """Return the right maximum and total of chunks in which every row has a finite score."""
-    scores = torch.cat(chunks, dim=-1)  # (..., sum of n)
-    maximum = scores.amax(dim=-1)  # (...)
-    return maximum, (scores - maximum.unsqueeze(-1)).exp().sum(dim=-1)
-
-
-def assert_state(state, expected, what):
-    """Compare maximum and total, of float64 at least."""
-    for name, found, right in zip(("maximum", "total"), two(state), expected):
-        assert_close(found, right, f"the {name} {what}")
-
-
-def is_near(found, right):
-    """Return whether a result is right: a tensor, or a pair of them."""
-    try:
-        pairs = zip(two(found), right) if isinstance(right, tuple) else [(in_float64(found), right)]
-        for one, other in pairs:
-            assert_close(one, other)
-    except CheckFailure:
-        return False
-    return True
-
-
-def in_parts(function, chunks, *cuts):
+def in_parts(student, chunks, *cuts):
     """Return what calls give that go on from one another, with the chunks cut into lists."""
     state = None
     for first, last in zip((0, *cuts), (*cuts, len(chunks))):
-        state = function(chunks[first:last], state)
+        state = student.online_softmax(chunks[first:last], state)
     return state
+
+
+def pair(state):
+    """Return maximum and total by name."""
+    return dict(zip(("maximum", "total"), state))
+
+
+def running(*rows, cuts=(), **options):
+    """Return the case of the maximum and the total of chunks, after the calls between the cuts."""
+    return lambda student, rng: pair(in_parts(student, chunks_of(rng, *rows, **options), *cuts))
 
 
 @pytest.mark.points(0)
@@ -89,313 +75,496 @@ def test_written_by_hand(student, rng):
     """
     assert_written_by_hand(
         student,
-        lambda: student.online_softmax(draw_chunks(rng)),
-        lambda: student.tiled_attention(*draw(rng, BATCH), 3),
-        lambda: student.tiled_attention(*draw(rng, BATCH), 3, causal=True),
+        lambda: student.online_softmax(chunks_of(rng)),
+        lambda: student.tiled_attention(*draw(rng, 2), 3),
+        lambda: student.tiled_attention(*draw(rng, 2), 3, causal=True),
     )
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_running_total(student, rng):
-    """online_softmax gives the maximum and the total of all chunks, in one call or in several."""
-    rising = torch.tensor([0.0, 3, 6, 9], dtype=torch.float64)
-    for steps in (rising * 0, rising, -rising):
-        chunks = [chunk + step for chunk, step in zip(draw_chunks(rng), steps)]
-        right = joined(chunks)
-        assert_state(student.online_softmax(chunks), right, "of four chunks")
-        assert_state(student.online_softmax(chunks[:1]), joined(chunks[:1]), "of one chunk")
-        for cuts in ((1,), (2, 3), (1, 2, 3)):
-            state = in_parts(student.online_softmax, chunks, *cuts)
-            assert_state(state, right, f"after {len(cuts) + 1} calls")
+test_running_total = Check(
+    "online_softmax gives the maximum and the total of all chunks, in one call or in several.",
+    about=RUNNING,
+)
+total = test_running_total.case
+FOUR = (3, 1, 4, 2)
+total("Three chunks, of 20 rows.", running())
+total("One chunk, of 20 rows.", running(widths=(6,)))
+total("Chunks that rise by 5 each.", running(step=5.0))
+total("Chunks that fall by 5 each.", running(step=-5.0))
+total("Chunks as wide as there are rows.", running(4, 4, widths=(4, 4, 4)), about="square")
+total("A call that goes on from another.", running(cuts=(1,)), about=GOING_ON)
+for step in (0.0, 3.0, -3.0):
+    for cuts in ((2, 3), (1, 2, 3)):
+        total(
+            f"Four chunks that rise by {step:g} each, in {len(cuts) + 1} calls.",
+            running(2, 5, widths=FOUR, step=step, cuts=cuts),
+            about=GOING_ON,
+            hidden=True,
+        )
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_hidden_keys(student, reference, rng):
-    """Scores of -inf count nothing; rows of them have the maximum -inf and the total 0.
+@total(about=GOING_ON)
+def given_state(student, rng):
+    """A state that no chunk of the test was read for."""
+    state = rng.randn(4, 5) + 3, rng.rand(4, 5) + 1  # (4, 5) each
+    return pair(student.online_softmax(chunks_of(rng), state))
 
-    Whoever computes other totals of finite scores has lost points for that already.
-    """
-    chunks = draw_chunks(rng)
-    states = student.online_softmax(chunks), in_parts(student.online_softmax, chunks, 1, 2)
-    usual = all(is_near(state, joined(chunks)) for state in states)
-    low, lower = ([chunk * 0 - size for chunk in chunks] for size in (1e4, 1e35))
-    if is_near(student.online_softmax(low), joined(low)):  # however low scores are, they count
-        total = two(student.online_softmax(lower))[1]
-        expect((total > 0.5).all(), "the total of scores of -1e35 is 0, as if they were -inf")
-    for chunk in chunks[:2]:
-        chunk[0] = -torch.inf  # five rows begin with -inf alone
-    chunks[2][:, 1] = chunks[3][:, 2] = -torch.inf
+
+test_hidden_keys = Check(
+    "Scores of -inf count nothing; rows of them have the maximum -inf and the total 0.",
+    about=HIDDEN,
+)
+hidden = test_hidden_keys.case
+
+
+def with_finite(state):
+    """Return maximum and total, which numbers of the total are finite, and which maxima -inf."""
+    maximum, total = state
+    is_infinite = maximum == -torch.inf
+    maximum = maximum.masked_fill(is_infinite, 0.0)
+    return pair((maximum, total)) | {"infinite": is_infinite, "finite": total.isfinite()}
+
+
+@hidden
+def hidden_at_first(student, rng):
+    """Some rows begin with -inf alone."""
+    chunks = chunks_of(rng)
+    chunks[0][:3] = -torch.inf
+    return with_finite(student.online_softmax(chunks))
+
+
+@hidden
+def all_hidden(student, rng):
+    """Rows with nothing but -inf."""
+    chunks = chunks_of(rng)
     for chunk in chunks:
-        chunk[1, 3] = -torch.inf  # one row has nothing else
-    for cuts in ((), (1, 2)):
-        for count in (1, 2, 4):
-            right = reference.online_softmax(chunks[:count])
-            state = in_parts(
-                student.online_softmax, chunks[:count], *(c for c in cuts if c < count)
-            )
-            for name, found, expected in zip(("maximum", "total"), two(state), right):
-                assert_hidden(found, expected, f"the {name} of {count} chunks", usual)
+        chunk[:3] = -torch.inf
+    return with_finite(student.online_softmax(chunks))
 
 
-def assert_hidden(found, right, what, usual):
-    """Compare numbers that may be -inf; finite ones only if the `usual` numbers are right."""
-    expect(found.shape == right.shape, f"{what} has another shape if some scores are -inf")
-    expect(not found.isnan().any(), f"{what} is nan if some scores are -inf")
-    expect(torch.equal(found == -torch.inf, right == -torch.inf), f"{what} is not -inf where it is")
-    shown = right.isfinite() & (torch.tensor(usual) | (right == 0))
-    assert_close(found[shown], right[shown], what)
+@hidden
+def hidden_in_two_calls(student, rng):
+    """Rows with only -inf in the state and in the chunks of the next call."""
+    chunks = chunks_of(rng, widths=(3, 3))
+    chunks[0][:3] = chunks[1][:3] = -torch.inf
+    return with_finite(in_parts(student, chunks, 1))
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_attention(student, reference, rng):
-    """tiled_attention gives softmax(Q K^T / sqrt(d_key)) V, with tiles of any size."""
-    inputs = draw(rng, BATCH)
-    right = reference.tiled_attention(*inputs, N_KEYS)
-    for tile in (7, 1, 2, 3, 4, 6, 8, 50):
-        output = in_float64(output_of(student.tiled_attention, *inputs, tile))
-        assert_close(output, right, f"the output for 7 keys with a tile of {tile}")
+@hidden(about="extreme scores")
+def very_low(student, rng):
+    """Whether scores of -1e35 count."""
+    chunks = [torch.full((12, width), -1e35, dtype=torch.float64) for width in (3, 1)]
+    return student.online_softmax(chunks)[1] > 0.5
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_causal(student, reference, rng):
-    """With causal=True, query i attends to the keys 0 to i, whatever tile they are in."""
-    for n_queries, n_keys in ((5, 5), (5, 7), (7, 4)):
-        inputs = draw(rng, BATCH, n_queries=n_queries, n_keys=n_keys)
-        right = reference.tiled_attention(*inputs, n_keys, causal=True)
-        for tile in (1, 2, 3, n_keys, 50):
-            output = in_float64(output_of(student.tiled_attention, *inputs, tile, causal=True))
-            own = functools.partial(of_first_keys, student.tiled_attention, *inputs, tile)
-            what = f"the output with causal=True and a tile of {tile}"
-            assert_right_or_own(output, right, own, what)
+for count, cuts in ((1, ()), (2, ()), (2, (1,)), (4, ()), (4, (1, 2))):
+
+    def hidden_here_and_there(student, rng, count=count, cuts=cuts):
+        chunks = chunks_of(rng, 2, 5, widths=FOUR)
+        for chunk in chunks[:2]:
+            chunk[0] = -torch.inf  # five rows begin with -inf alone
+        chunks[2][:, 1] = chunks[3][:, 2] = -torch.inf
+        for chunk in chunks:
+            chunk[1, 3] = -torch.inf  # one row has nothing else
+        return with_finite(in_parts(student, chunks[:count], *cuts))
+
+    sentence = f"-inf here and there: {count} chunks, {len(cuts) + 1} calls."
+    hidden(sentence, hidden_here_and_there, hidden=True)
 
 
-def of_first_keys(attention, Q, K, V, tile):
-    """Return what each query gets alone, with the keys up to its own only."""
-    rows = [
-        output_of(attention, Q[:, i : i + 1], K[:, : i + 1], V[:, : i + 1], tile)
-        for i in range(Q.shape[1])
-    ]
-    return torch.cat([in_float64(row) for row in rows], dim=1)  # (batch, n_queries, d_value)
+test_attention = Check(
+    "tiled_attention gives softmax(Q K^T / sqrt(d_key)) V, with tiles of any size."
+)
+attention = test_attention.case
+attention("Six keys in tiles of two.", output(TILED, *inputs(2), 2))
+attention("Six keys in one tile.", output(TILED, *inputs(2), 6))
+attention(
+    "As many queries as keys, all of the same size, in tiles of two.",
+    output(TILED, *[drawn(4, 4, 4)] * 3, 2),
+    about="square",
+)
+for tile in (1, 4, 10):
+    attention(f"Six keys in tiles of {tile}.", output(TILED, *inputs(2), tile), about=TILES)
+for tile in (1, 2, 3, 5, 7, 8, 50):
+    attention(
+        f"Seven keys in tiles of {tile}.",
+        output(TILED, *inputs(3, n_keys=7, d_value=4), tile),
+        about=TILES,
+        hidden=True,
+    )
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_large_scores(student, reference, rng):
-    """Scores of any size give right numbers, rising or falling from one chunk or tile to the next.
-
-    Whoever computes other numbers for small scores has lost points for that already.
-    """
-    chunks = [chunk.round() for chunk in draw_chunks(rng)]  # exact in every floating type
-    inputs = draw(rng, BATCH)
-    online = is_near(student.online_softmax(chunks), joined(chunks))
-    right = [reference.tiled_attention(*inputs, 2, causal) for causal in (False, True)]
-    tiled = [
-        is_near(output_of(student.tiled_attention, *inputs, 2, causal), each)
-        for causal, each in zip((False, True), right)
-    ]
-    expect(online or any(tiled), "neither function is right for small scores")
-    steps = torch.arange(4, dtype=torch.float64) * 1e4
-    for levels in (steps, -steps, steps * 0 + 1e4, steps * 0 - 1e4) if online else ():
-        large = [chunk + level for chunk, level in zip(chunks, levels)]
-        assert_state(student.online_softmax(large), joined(large), "of scores of up to 3e4")
-    Q, K, V = inputs
-    for causal in (causal for causal, usable in zip((False, True), tiled) if usable):
-        for factor in (1e3, -1e3):
-            # The first column of Q and K decides: scores rise, or fall, by thousands.
-            keys = K.clone()
-            keys[..., 0] = torch.arange(N_KEYS) * factor
-            queries = Q.clone()
-            queries[..., 0] = 2.0
-            large = reference.tiled_attention(queries, keys, V, N_KEYS, causal)
-            output = in_float64(output_of(student.tiled_attention, queries, keys, V, 2, causal))
-            assert_close(output, large, "the output for scores of up to 6e3")
-        for factor, size in ((100, 100), (-100, 100), (1e-3, 1e5)):
-            scaled = Q * factor, K * size, V * size
-            large = reference.tiled_attention(*scaled, N_KEYS, causal)
-            output = in_float64(output_of(student.tiled_attention, *scaled, 2, causal))
-            what = f"the output for Q times {factor:g}, and K and V times {size:g}"
-            assert_close(output, large, what)
+test_causal = Check(
+    "With causal=True, query i attends to the keys 0 to i, whatever tile they are in.",
+    about=CAUSAL,
+)
+causal = test_causal.case
+for n_queries, n_keys, tile in ((7, 7, 2), (5, 5, 5), (5, 8, 3)):
+    causal(
+        f"{n_queries} queries and {n_keys} keys in tiles of {tile}.",
+        output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, causal=True),
+    )
+for n_queries, n_keys, tile in ((5, 7, 1), (5, 7, 50), (7, 4, 1), (7, 4, 3), (7, 4, 50)):
+    causal(
+        f"{n_queries} queries and {n_keys} keys in tiles of {tile}.",
+        output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True),
+        tells=n_keys >= n_queries,  # else a mask from the end may hide every key
+        hidden=True,
+    )
+causal("Three heads of two sentences.", output(TILED, *inputs(2, 3), 4, causal=True))
 
 
-def log_of_sum(module, cut):
-    """Return a function of chunks: maximum + log(total), after two calls."""
+@causal
+def causal_finite(student, rng):
+    """Which outputs with causal=True are finite."""
+    return student.tiled_attention(*draw(rng, 2, n_queries=7, n_keys=7), 2, True).isfinite()
+
+
+test_large_scores = Check(
+    "Scores of any size give right numbers, rising or falling from one chunk or tile to the next.",
+    about="extreme scores",
+)
+large = test_large_scores.case
+
+
+def with_finite_output(student, *given):
+    """Return the output of tiled attention, and which of its numbers are finite."""
+    output = student.tiled_attention(*given)
+    return {"output": output, "finite": output.isfinite()}
+
+
+@large
+def large_scores(student, rng):
+    """Q and K times 100, in tiles of two."""
+    Q, K, V = draw(rng, 2)
+    return with_finite_output(student, Q * 100, K * 100, V, 2)
+
+
+@large
+def large_causal(student, rng):
+    """Q and K times 100, in tiles of two, with causal=True, for eight batch items."""
+    Q, K, V = draw(rng, 8)
+    return with_finite_output(student, Q * 100, K * 100, V, 2, True)
+
+
+for name, factor in (("rise", 1e3), ("fall", -1e3)):
+    for is_causal in (False, True):
+
+        def tiles_apart(student, rng, factor=factor, is_causal=is_causal):
+            Q, K, V = draw(rng, 2)
+            Q[..., 0], K[..., 0] = 2.0, torch.arange(6) * factor
+            return with_finite_output(student, Q, K, V, 2, is_causal)
+
+        sentence = f"Keys whose scores {name} by thousands{', with causal=True' * is_causal}."
+        if is_causal:
+            large(sentence, tiles_apart, tells=False)
+        else:
+            large(sentence, tiles_apart)
+for factor, size in ((-100, 100), (1e-3, 1e5)):
+
+    def scaled(student, rng, factor=factor, size=size):
+        Q, K, V = draw(rng, 2, n_keys=7)
+        return student.tiled_attention(Q * factor, K * size, V * size, 2) / size
+
+    large(f"Q times {factor:g}, and K and V times {size:g}.", scaled, tells=False, hidden=True)
+
+
+@large
+def large_chunks(student, rng):
+    """Whole numbers around 1e4 and -1e4, and chunks that rise or fall by 1e4."""
+    found = {}
+    for name, (level, step) in {
+        **{"high": (1e4, 0.0), "low": (-1e4, 0.0)},
+        **{"rising": (0.0, 1e4), "falling": (0.0, -1e4)},
+    }.items():
+        chunks = [chunk.round() + level for chunk in chunks_of(rng, step=step)]
+        maximum, total = student.online_softmax(chunks)
+        found |= {f"{name} maximum": maximum, name: total, f"{name} finite": total.isfinite()}
+    return found
+
+
+@large
+def rows_apart(student, rng):
+    """Rows that lie a thousand apart."""
+    levels = torch.arange(20, dtype=torch.float64).view(4, 5, 1) * 1e3
+    return pair(student.online_softmax([chunk + levels for chunk in chunks_of(rng)]))
+
+
+test_gradients = Check(
+    "Gradients reach Q, K, V and all chunks, and are finite where scores are -inf.",
+    about="gradient",
+)
+slopes = test_gradients.case
+slopes("The gradients of Q, K and V.", gradient(TILED, *inputs(2), 4))
+slopes("The gradients of Q, K and V with causal=True.", gradient(TILED, *inputs(2), 4, True))
+slopes(
+    "The gradients of Q, K and V, with more queries and tiles of two.",
+    gradient(TILED, *inputs(2, n_queries=7), 2, True),
+    hidden=True,
+)
+
+
+@slopes
+def slopes_of_chunks(student, rng):
+    """The gradients of three chunks, of which one comes in a second call."""
 
     def call(*chunks):
-        state = in_parts(module.online_softmax, list(chunks), cut)
-        return state[0] + state[1].log()
+        state = in_parts(student, list(chunks), 2)
+        unused = 0 * sum(chunk.sum() for chunk in chunks)  # a gradient of 0, never none
+        return state[0] + state[1].log() + unused
 
-    return call
-
-
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_gradients(student, reference, rng):
-    """Gradients reach Q, K, V and all chunks, and are finite where scores are -inf."""
-    chunks = draw_chunks(rng, 3)
-    inputs = {f"chunk {i}": chunk for i, chunk in enumerate(chunks)}
-    assert_slopes(student, log_of_sum(student, 2), log_of_sum(reference, 2), inputs, rng=rng)
-    for causal in (False, True):
-
-        def call(Q, K, V, module, causal=causal):
-            return module.tiled_attention(Q, K, V, 2, causal)
-
-        programs = [functools.partial(call, module=module) for module in (student, reference)]
-        names = dict(zip("QKV", draw(rng, BATCH)))
-        assert_slopes(student, *programs, names, rng=rng)
-    chunk = chunks[0].clone()
-    chunk[1] = chunk[2, 1] = -torch.inf
-    leaf = chunk.requires_grad_()
-    state = student.online_softmax([leaf])
-    if two(student.online_softmax([chunk.detach()]))[1].isfinite().all():
-        state[1].sum().backward()
-        finite = leaf.grad is not None and leaf.grad.isfinite().all()
-        expect(finite, "the gradient of total is not finite where scores are -inf")
+    found = gradients(call, *chunks_of(rng))
+    # Which score of a row gets the nan depends on how the maximum is taken.
+    return {
+        name: value.where(value.isfinite().all(dim=-1, keepdim=True), torch.nan)
+        if torch.is_tensor(value)
+        else value
+        for name, value in found.items()
+    }
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_any_input(student, reference, rng):
-    """Leading axes, sizes of one, views, dtypes work; no argument is changed; tile 0 is refused."""
-    for call in (functools.partial(check_chunks, rng=rng), functools.partial(check_tiles, rng=rng)):
-        call(student, reference)
+@slopes(about=HIDDEN)
+def hidden_slopes(student, rng):
+    """Which rows have finite gradients of the total where rows begin with, or have only, -inf."""
+    first, second = rng.randn(4, 5, 3), rng.randn(4, 5, 2)
+    first[:3] = second[2:] = -torch.inf
+    found = gradients(lambda *chunks: student.online_softmax(list(chunks))[1], first, second)
+    return {
+        name: value.isfinite().view(4, 5, -1).all(dim=-1)  # which rows
+        for name, value in found.items()
+        if torch.is_tensor(value)
+    }
 
 
-def check_chunks(student, reference, rng):
-    """Check what online_softmax takes."""
-    for rows in ((), (4,), (1,), (2, 1), (3, 1, 2), (2, 3, 4)):
-        chunks = [rng.randn(*rows, width) for width in WIDTHS]
-        own = [two(student.online_softmax([c.reshape(-1, c.shape[-1]) for c in chunks]))]
-        for name, found, right, flat in zip(
-            ("maximum", "total"), two(student.online_softmax(chunks)), joined(chunks), *own
-        ):
-            what = f"the {name} of chunks {(*rows, 'n')}"
-            assert_right_or_own(found, right, lambda x=flat, s=rows: x.reshape(s), what)
-    chunks, names = draw_chunks(rng), [f"chunks[{i}]" for i in range(len(WIDTHS))]
-    two(student.online_softmax(chunks[1:]))  # of which the first has one score
+test_any_input = Check(
+    "Leading axes, sizes of one, views, dtypes work; no argument is changed; tile 0 is refused."
+)
+usable = test_any_input.case
+for rows in ((13,), (2, 3, 4)):
+    usable(f"Rows of shape {rows}.", running(*rows), about="leading axes")
+usable("Chunks of a single score.", running(12, 1, widths=(1, 1, 1)), about="single")
+for rows in ((1,), (2, 1), (3, 1, 2)):
+    usable(f"Rows of shape {rows}.", running(*rows), about="leading axes", hidden=True)
 
-    def packed(*given):
-        return student.online_softmax(list(given))
 
-    own = two(assert_unchanged(student, packed, *chunks, names=names))
-    views = [x.mT.contiguous().mT for x in chunks]
-    for found, plain in zip(two(packed(*views)), own):
-        assert_same(found, plain, "what online_softmax returns for transposed views", shape=(2, 5))
-    state = student.online_softmax(chunks[:2])
+@usable(about="leading axes", hidden=True)
+def no_rows(student, rng):
+    """Chunks without leading axes."""
+    return pair(student.online_softmax([rng.randn(width) for width in FOUR]))
 
-    def going_on(maximum, total, *given):
-        return student.online_softmax(list(given), (maximum, total))
 
-    names = ["state[0]", "state[1]", *names[2:]]
-    assert_unchanged(student, going_on, *two(state), *chunks[2:], names=names)
+for leading in ((), (2, 3)):
+    case = output(TILED, *inputs(*leading), 4)
+    usable(f"Tiles for the leading axes {leading}.", case, about="leading axes")
+usable(
+    "Tiles without leading axes, with causal=True.",
+    output(TILED, *inputs(), 3, True),
+    about="leading axes",
+    hidden=True,
+)
+for size in ("n_queries", "n_keys", "d_key", "d_value"):
+    usable(f"{size} is 1.", output(TILED, *inputs(2, **{size: 1}), 4), about="single")
+usable("One batch item.", output(TILED, *inputs(1), 4), about="single")
+usable(
+    "Q, K and V are transposed views.",
+    output(TILED, *(turned(x) for x in inputs(2)), 4),
+    about="views",
+)
+
+
+@usable(about="views")
+def views_of_chunks(student, rng):
+    """The chunks are transposed views."""
+    return pair(student.online_softmax([x.mT.contiguous().mT for x in chunks_of(rng)]))
+
+
+usable("Tiles in float32.", output(TILED, *inputs(2, dtype=torch.float32), 4), about="dtype")
+
+
+@usable(about="dtype")
+def chunks_in_float32(student, rng):
+    """Chunks in float32."""
+    return pair(student.online_softmax([x.float() for x in chunks_of(rng)]))
+
+
+def are_of(dtype, outputs):
+    """Return whether outputs have a dtype, as often as a name needs."""
+    return often(*(float(each.dtype == dtype) for each in outputs))
+
+
+@usable(about="dtype")
+def kept_dtypes(student, rng):
+    """Whether the results have the dtype of the inputs."""
+    found = {}
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        output = student.tiled_attention(*draw(rng, 2, dtype=dtype), 4)
+        state = student.online_softmax([x.to(dtype) for x in chunks_of(rng)])
+        found[f"{dtype}"] = are_of(dtype, (output, *state))
+    return found
+
+
+@usable(about="dtype", hidden=True)
+def kept_dtypes_further_on(student, rng):
+    """Whether the results have the dtype of the inputs, with causal=True and with a state."""
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        output = student.tiled_attention(*draw(rng, 2, dtype=dtype), 3, causal=True)
+        state = in_parts(student, [x.to(dtype) for x in chunks_of(rng)], 2)
+        found[f"{dtype}"] = are_of(dtype, (output, *state))
+    return found
+
+
+@usable(about="dtype")
+def half_precision_works(student, rng):
+    """Whether tiles and chunks work in bfloat16."""
+    three, chunks = draw(rng, 2), chunks_of(rng)
+    return [
+        works_too(
+            lambda: student.tiled_attention(*three, 4),
+            lambda: student.tiled_attention(*(x.bfloat16() for x in three), 4),
+        ),
+        works_too(
+            lambda: student.online_softmax(chunks),
+            lambda: student.online_softmax([x.bfloat16() for x in chunks]),
+        ),
+    ]
+
+
+usable("Which numbers of Q, K and V have changed.", changed(TILED, *inputs(2), 4), about="writes")
+usable(
+    "Which numbers of Q, K and V have changed with causal=True.",
+    changed(TILED, *inputs(2), 4, True),
+    about="writes",
+)
+
+
+def taking_chunks(student, rng):
+    """Return `online_softmax` with the chunks as arguments of their own."""
+    return lambda *chunks: student.online_softmax(list(chunks))
+
+
+def going_on(student, rng):
+    """Return `online_softmax` with the state and the chunks as arguments of their own."""
+    return lambda maximum, total, *chunks: student.online_softmax(list(chunks), (maximum, total))
+
+
+CHUNKS = drawn(4, 5, 3), drawn(4, 5, 1), drawn(4, 5, 4)
+STATE = drawn(4, 5), lambda rng: rng.rand(4, 5) + 1
+usable("Which numbers of the chunks have changed.", changed(taking_chunks, *CHUNKS), about="writes")
+usable(
+    "Which numbers of the state have changed.", changed(going_on, *STATE, *CHUNKS), about="writes"
+)
+
+
+@usable(about="writes")
+def state_without_gradients(student, rng):
+    """Which numbers of the state have changed after a call without gradients."""
     with torch.no_grad():
-        assert_unchanged(student, going_on, *two(state), *chunks[2:], names=names)
-    for dtype in (torch.float32, torch.bfloat16):
-        low = [chunk.to(dtype) for chunk in chunks]
-        first = student.online_softmax(low[:2])
-        for state in (first, student.online_softmax(low[2:], first)):
-            two(state)
-            for name, found in zip(("maximum", "total"), state):
-                assert_dtype(found, dtype, f"the {name} of chunks in {dtype}")
+        return changed(going_on, *STATE, *CHUNKS)(student, rng)
 
 
-def check_tiles(student, reference, rng):
-    """Check what tiled_attention takes."""
-    attention = student.tiled_attention
-    for leading, causal in itertools.product(((), (1,), (BATCH, HEADS)), (False, True)):
-        inputs = draw(rng, *leading)
-        output = in_float64(output_of(attention, *inputs, 3, causal))
-        right = reference.tiled_attention(*inputs, 3, causal)
-        items = [x.reshape(-1, *x.shape[-2:]) for x in inputs]
-
-        def each(items=items, shape=right.shape, causal=causal):
-            return in_float64(output_of(attention, *items, 3, causal)).reshape(shape)
-
-        what = f"the output for leading axes {leading} and causal={causal}"
-        assert_right_or_own(output, right, each, what)
-    Q, K, V = inputs = draw(rng, BATCH)
-    names = ["Q", "K", "V"]
-    every = assert_unchanged(
-        student, lambda Q, K, V: attention(Q, K, V, 3, causal=True), *inputs, names=names
-    )
-    every = in_float64(assert_unchanged(student, lambda *x: attention(*x, 3), *inputs, names=names))
-    assert_depends(every[:, 0])
-    views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in inputs]
-    again = in_float64(output_of(attention, *views, 3))
-    assert_same(again, every, "the output for transposed views", shape=(BATCH, N_QUERIES, D_VALUE))
-    for sizes in ({"n_queries": 1}, {"n_keys": 1}, {"d_key": 1}, {"d_value": 1}):
-        one = draw(rng, BATCH, **sizes)
-        output = in_float64(output_of(attention, *one, 3))
-        right = reference.tiled_attention(*one, 3)
-
-        def twice(one=one):  # the same as an item of a larger batch
-            return in_float64(output_of(attention, *(torch.cat([x, x]) for x in one), 3))[:BATCH]
-
-        assert_right_or_own(output, right, twice, f"the output with {sizes}")
-    for dtype in (torch.float32, torch.bfloat16):
-        for causal in (False, True):
-            output = output_of(attention, *(x.to(dtype) for x in inputs), 3, causal)
-            assert_dtype(output, dtype, f"the output for inputs in {dtype}")
-    for tile in (0, -1, -2):
-        shown = f"tiled_attention(Q, K, V, tile={tile})"
-        assert_refused(student, lambda tile=tile: attention(Q, K, V, tile), shown)
+for tile in (0, -1, -2):
+    usable(f"A tile of {tile} keys.", refused(TILED, *inputs(2), tile), about="refusals")
 
 
-@pytest.mark.points(1)
-@pytest.mark.needs("test_written_by_hand")
-def test_memory(student, rng):
-    """Memory grows with the length, not its square, and loops run over chunks and tiles only."""
+test_memory = Check(
+    "Memory grows with the length, not its square, and loops run over chunks and tiles only.",
+    about=MEMORY,
+)
+memory = test_memory.case
+
+
+def peak(student, call):
+    """Return the most bytes that a call holds at once, without gradients."""
+    with torch.no_grad(), watched(student, memory=True) as seen:
+        call()
+    return seen.peak
+
+
+@memory
+def more_than_a_few(student, rng):
+    """Which calls need more at once than a few chunks or tiles."""
     chunks = [rng.randn(8, 50) for _ in range(40)]
-    size = 8 * chunks[0].numel()  # bytes of a chunk
-    Q, K, V = draw(rng, 1, n_queries=384, n_keys=384, d_value=3)
-    attention = student.tiled_attention
-    with torch.no_grad():
-        assert_depends(two(student.online_softmax(chunks[:2]))[0].unsqueeze(-1))
-        sizes = {"rows": 8, "n": 50}
-        assert_memory(student, lambda: student.online_softmax(chunks), CHUNK_LIMIT * size, sizes)
-        low = [chunk.bfloat16() for chunk in chunks]  # which code may turn to float32, one by one
-        limit = CHUNK_LIMIT * size / 2
-        assert_memory(student, lambda: student.online_softmax(low), limit, sizes)
-        narrow = [rng.randn(200, 4) for _ in range(60)]
-        size = 8 * narrow[0].numel()
-        sizes = {"rows": 200, "n": 4}
-        assert_memory(student, lambda: student.online_softmax(narrow), CHUNK_LIMIT * size, sizes)
-        few = [x[:, :9] for x in (Q, K, V)]
-        sizes = {"n_queries": 9, "n_keys": 9, "tile": 10**5}
-        assert_memory(student, lambda: attention(*few, 10**5), 8 * 10**5, sizes)
-        for causal in (False, True):
-            assert_depends(in_float64(attention(Q[:, :9], K[:, :9], V[:, :9], 2, causal))[0])
-
-            def of_length(n, causal=causal):
-                return attention(Q[:, :n], K[:, :n], V[:, :n], 16, causal)
-
-            assert_linear_memory(student, of_length, 96, "queries and keys")
-
-            def in_small_tiles(causal=causal):
-                return attention(Q[:, :61], K[:, :127], V[:, :127], 4, causal)
-
-            sizes = {"n_queries": 61, "n_keys": 127, "tile": 4}
-            assert_memory(student, in_small_tiles, TILE_LIMIT * 8 * 61 * 4, sizes)
-        assert_no_loops(student, rng)
+    half = [chunk.bfloat16() for chunk in chunks]  # which code may turn to float32, one by one
+    narrow = [rng.randn(200, 4) for _ in range(60)]
+    Q, K, V = draw(rng, 1, n_queries=61, n_keys=127, d_value=3)
+    few = draw(rng)
+    calls = {
+        "chunks": (lambda: student.online_softmax(chunks), 10 * 8 * 8 * 50),
+        "half precision": (lambda: student.online_softmax(half), 10 * 4 * 8 * 50),
+        "narrow chunks": (lambda: student.online_softmax(narrow), 10 * 8 * 200 * 4),
+        "tiles": (lambda: student.tiled_attention(Q, K, V, 4), 20 * 8 * 4 * 61),
+        "causal": (lambda: student.tiled_attention(Q, K, V, 4, True), 20 * 8 * 4 * 61),
+        "wide tile": (lambda: student.tiled_attention(*few, 10**5), 8 * 10**5),
+    }
+    return {name: often(float(peak(student, call) > most)) for name, (call, most) in calls.items()}
 
 
-def assert_no_loops(student, rng):
-    """Raise `Mismatch` if more operations run when any axis but the number of tiles grows."""
+@memory(decides=False)
+def table(student, rng):
+    """Whether a tensor is made that has a number for each query and key, in tiles of four."""
+    Q, K, V = draw(rng, n_queries=31, n_keys=64, d_key=5, d_value=3)
+    with torch.no_grad(), watched(student) as seen:
+        student.tiled_attention(Q, K, V, 4)
+    return often(float(seen.largest.elements >= 31 * 64))
 
-    def online(rows=(2, 5), widths=WIDTHS):
-        chunks = draw_chunks(rng, *rows, widths=widths)
+
+@memory
+def growth(student, rng):
+    """Whether memory grows faster than the length, causal or not."""
+    given = draw(rng, 1, n_queries=384, n_keys=384, d_value=3)
+
+    def peak_of(n, is_causal):
+        Q, K, V = (x[:, :n] for x in given)
+        return peak(student, lambda: student.tiled_attention(Q, K, V, 16, is_causal))
+
+    return {
+        f"causal {is_causal}": often(float(peak_of(384, is_causal) > 5 * peak_of(96, is_causal)))
+        for is_causal in (False, True)
+    }
+
+
+@memory(about=LOOPS)
+def operations(student, rng):
+    """Whether more operations run when rows, queries or keys in a tile grow."""
+
+    def count(call):
+        with watched(student, kernels=False) as seen:
+            call()
+        return seen.operations
+
+    def tiled(batch=2, **sizes):
+        given = draw(rng, batch, **sizes)
+        return count(lambda: student.tiled_attention(*given, 64, causal=True))
+
+    def online(rows):
+        chunks = chunks_of(rng, rows)
+        return count(lambda: student.online_softmax(chunks))
+
+    grown = {
+        "queries": tiled(n_queries=15) > tiled(),
+        "keys": tiled(n_keys=16) > tiled(),
+        "batch items": tiled(batch=9) > tiled(),
+        "rows": online(15) > online(5),
+    }
+    return {name: often(float(more)) for name, more in grown.items()}
+
+
+@memory(about=LOOPS, tells=False, hidden=True)
+def no_loops(student, rng):
+    """No more operations run when any axis but the number of tiles grows."""
+
+    def online(rows=(2, 5), widths=FOUR):
+        chunks = chunks_of(rng, *rows, widths=widths)
         return lambda: student.online_softmax(chunks)
 
     grown = {"rows": {"rows": ((2, 15), (2, 31))}, "batch items": {"rows": ((9, 5), (19, 5))}}
     grown["scores in a chunk"] = {"widths": ((13, 11, 14, 12), (27, 23, 29, 25))}
     assert_vectorised(student, online, grown)
 
-    def tiled(batch=BATCH, heads=HEADS, **sizes):
-        inputs = draw(rng, batch, heads, **sizes)
-        return lambda: student.tiled_attention(*inputs, 64, causal=True)
+    def tiled(batch=2, heads=3, **sizes):
+        given = draw(rng, batch, heads, **sizes)
+        return lambda: student.tiled_attention(*given, 64, causal=True)
 
     grown = {"batch items": {"batch": (9, 19)}, "heads": {"heads": (11, 23)}}
     larger = {"n_queries": (15, 31), "n_keys": (16, 33), "d_key": (14, 29), "d_value": (17, 35)}

@@ -689,7 +689,7 @@ for sentence, *given in (
     ("A temperature of -1.", -1.0),
     ("A `top_k` of -2.", 1.0, -2),
 ):
-    options(sentence, refused(generating, tokens(2, 3), 1, *given), hidden="-" in sentence)
+    options(sentence, refused(generating, tokens(2, 3), 1, *given))
 
 
 @functools.cache
