@@ -43,10 +43,19 @@ def _kept(node: ast.stmt, lines: Sequence[str]) -> str | None:
         return None
     start = _start(node)
     if isinstance(node, ast.For | ast.If | ast.With):
-        body = [part for each in node.body if (part := _kept(each, lines)) is not None]
         header = lines[start - 1 : _start(node.body[0]) - 1]
-        return "\n".join([*header, *body]) if body else None
+        body = _kept_parts(node.body, lines)
+        other = _kept_parts(getattr(node, "orelse", []), lines)
+        if not body and not other:
+            return None
+        indent = " " * node.body[0].col_offset
+        parts = [*header, *(body or [f"{indent}pass"])]
+        return "\n".join([*parts, f"{' ' * node.col_offset}else:", *other] if other else parts)
     return "\n".join(lines[start - 1 : node.end_lineno])
+
+
+def _kept_parts(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> list[str]:
+    return [part for each in nodes if (part := _kept(each, lines)) is not None]
 
 
 def _start(node: ast.stmt) -> int:
