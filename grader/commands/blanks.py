@@ -109,10 +109,11 @@ def blanks(exercise: Exercise) -> Iterator[tuple[str, str]]:
     for says, value in values.items():
         text = solution + FIT
         for name, node in kinds.items():
-            is_class = isinstance(node, ast.ClassDef)
-            if "self" in value and not is_class:
-                continue
-            text += (MODULE if is_class else FUNCTION).format(name=name, value=value)
+            if isinstance(node, ast.ClassDef):
+                text += MODULE.format(name=name, value=value)
+            else:  # it has no layers
+                made = VALUES["zeros"] if "self" in value else value
+                text += FUNCTION.format(name=name, value=made)
         yield says, text
 
 
