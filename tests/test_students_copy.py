@@ -27,7 +27,7 @@ from grader.grading.diagnosis import record
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
 
-MAX_BYTES = 2 * 1024**2  # of the recorded answers of the whole course
+MAX_BYTES = 9 * 1024**2 // 4  # of the recorded answers of the whole course
 
 
 @pytest.fixture(scope="module")

@@ -119,10 +119,9 @@ hidden = test_hidden_keys.case
 
 def with_finite(state):
     """Return maximum and total, which numbers of the total are finite, and which maxima -inf."""
-    maximum, total = state
-    is_infinite = maximum == -torch.inf
-    maximum = maximum.masked_fill(is_infinite, 0.0)
-    return pair((maximum, total)) | {"infinite": is_infinite, "finite": total.isfinite()}
+    high, total = state
+    is_infinite = high == -torch.inf
+    return pair((high.masked_fill(is_infinite, 0.0), total)) | {"infinite": is_infinite, "finite": total.isfinite()}
 
 
 @hidden
