@@ -162,6 +162,22 @@ def kept_of_one_item(student, rng):
     return attention.attention_weights
 
 
+@test_attention_weights.case(about="single", hidden=True)
+def kept_of_one_key(student, rng):
+    """The attention_weights of one key."""
+    attention = ATTENTION(student, rng)
+    attention(*draw(rng, n_keys=1))
+    return attention.attention_weights
+
+
+@test_attention_weights.case(about="single", hidden=True)
+def kept_of_one_query(student, rng):
+    """The attention_weights of one query."""
+    attention = ATTENTION(student, rng)
+    attention(*draw(rng, n_queries=1))
+    return attention.attention_weights
+
+
 @test_attention_weights.case(about="length 0", hidden=True)
 def kept_at_length_zero(student, rng):
     """The attention_weights where a batch item has length 0."""

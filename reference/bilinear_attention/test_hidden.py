@@ -212,6 +212,22 @@ def kept_of_one_item(student, rng):
     return attention.attention_weights
 
 
+@dropout(about="single", hidden=True)
+def kept_of_one_key(student, rng):
+    """The attention_weights of one key."""
+    attention = ATTENTION(student, rng)
+    attention(*draw(rng, n_keys=1))
+    return attention.attention_weights
+
+
+@dropout(about="single", hidden=True)
+def kept_of_one_query(student, rng):
+    """The attention_weights of one query."""
+    attention = ATTENTION(student, rng)
+    attention(*draw(rng, n_queries=1))
+    return attention.attention_weights
+
+
 test_gradients = Check(
     "Gradients reach the queries, the keys, the values and M, with length 0 too.",
     about="gradient",

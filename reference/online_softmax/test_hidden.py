@@ -121,7 +121,10 @@ def with_finite(state):
     """Return maximum and total, which numbers of the total are finite, and which maxima -inf."""
     high, total = state
     is_infinite = high == -torch.inf
-    return pair((high.masked_fill(is_infinite, 0.0), total)) | {"infinite": is_infinite, "finite": total.isfinite()}
+    return pair((high.masked_fill(is_infinite, 0.0), total)) | {
+        "infinite": is_infinite,
+        "finite": total.isfinite(),
+    }
 
 
 @hidden
