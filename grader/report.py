@@ -107,7 +107,8 @@ def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> 
     def order(test: Outcome) -> tuple[bool, ...]:
         costs = test.points != test.max_points
         unwritten = test.kind == "NotImplementedError"
-        return not costs, unwritten, not test.required, test.name not in explained
+        vague = test.kind == NO_COMPUTATION  # others show where the code goes wrong
+        return not costs, unwritten, vague, not test.required, test.name not in explained
 
     return min((test for test in tests if test.is_wrong), key=order, default=None)
 
