@@ -107,7 +107,7 @@ def first_failure(tests: Iterable[Outcome], explained: Collection[str] = ()) -> 
     def order(test: Outcome) -> tuple[bool, ...]:
         costs = test.points != test.max_points
         unwritten = test.kind == "NotImplementedError"
-        vague = test.kind == NO_COMPUTATION  # others show where the code goes wrong
+        vague = test.kind == NO_COMPUTATION and not test.wrong  # others show where it goes wrong
         return not costs, unwritten, vague, not test.required, test.name not in explained
 
     return min((test for test in tests if test.is_wrong), key=order, default=None)

@@ -34,7 +34,7 @@ class Given:
     wrong: dict[str, str] = field(default_factory=dict)  # the cases that came out wrong: sentences
 
     def decide(self, check: Check, student: Student) -> None:
-        """Ask all deciding cases of a check; raise for the first wrong one, with all of them.
+        """Ask all deciding cases of a check; raise for a wrong one, the first, with all of them.
 
         What is not written, and what ends the worker, ends the check.
         """
@@ -55,7 +55,8 @@ class Given:
             if kind in FATAL:
                 break
         if found:
-            first = found[0][1]
+            # An error in the student's own files shows a line.
+            first = next((each for _, each in found if getattr(each, "frames", ())), found[0][1])
             first.cases = tuple(  # type: ignore[attr-defined]
                 WrongCase(case.name, case.sentence) for case, _ in found
             )

@@ -1,4 +1,4 @@
-# mistake: sigmoid_weights
+# mistake: sigmoid in place of softmax
 import torch
 
 
