@@ -15,7 +15,7 @@ STAGES = {"always": 0, "after_due": 1, "never": 2}  # of visibility, the earlies
 
 
 @dataclass(frozen=True)
-class Check:
+class ReportedCheck:
     """One test of an exercise. `number` is that of its exercise and its own, from 1.1.
 
     `name` is unique within the exercise; `details` is all there is to say, as plain text.
@@ -28,7 +28,7 @@ class Check:
     details: str
 
 
-def checks(report: Report) -> Iterator[Check]:
+def checks(report: Report) -> Iterator[ReportedCheck]:
     """Yield the checks of every exercise; a single failed one for an exercise without tests.
 
     The points of all checks add up to those of the report: if a mistake is charged once, the last
@@ -38,10 +38,10 @@ def checks(report: Report) -> Iterator[Check]:
         taken: Counter[str] = Counter()
         for index, test in enumerate(exercise.tests or [_not_graded(exercise)], 1):
             name = unique(test.sentence or test.name, taken)
-            yield Check(f"{place}.{index}", name, exercise, test, _details(exercise, test))
+            yield ReportedCheck(f"{place}.{index}", name, exercise, test, _details(exercise, test))
         if exercise.given_back:
             number = f"{place}.{len(exercise.tests) + 1}"
-            yield Check(number, unique(GIVEN_BACK, taken), exercise, *_given_back(exercise))
+            yield ReportedCheck(number, unique(GIVEN_BACK, taken), exercise, *_given_back(exercise))
 
 
 def _given_back(result: ExerciseResult) -> tuple[Outcome, str]:

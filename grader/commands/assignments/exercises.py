@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from grader.commands.assignments.definitions import Definitions
 from grader.commands.assignments.prose import pictures_in, statement_of_cells, title_of
-from grader.commands.assignments.question import Assignment, Case, Question, first_line
+from grader.commands.assignments.question import Assignment, MarkedTest, Question, first_line
 from grader.commands.assignments.solutions import Solution, solution_of, to_implement
 from grader.commands.assignments.suites import (
     cells_of_cases,
@@ -150,7 +150,7 @@ def _code(assignment: Assignment, named: Sequence[_Named]) -> _Code:
     )
 
 
-def worth(question: Question) -> list[tuple[Case, Fraction]]:
+def worth(question: Question) -> list[tuple[MarkedTest, Fraction]]:
     """Return the cases with their points: what a question leaves is shared by those without."""
     given = sum((case.points for case in question.cases if case.points is not None), Fraction(0))
     without = [case for case in question.cases if case.points is None]
@@ -188,7 +188,9 @@ def _exercise(
     )
 
 
-def _shared_out(total: int, cases: Sequence[tuple[Case, int]]) -> list[tuple[Case, int]]:
+def _shared_out(
+    total: int, cases: Sequence[tuple[MarkedTest, int]]
+) -> list[tuple[MarkedTest, int]]:
     """Return the cases that students see, with all points of the exercise shared among them."""
     seen = [(case, points) for case, points in cases if has_statements(case.shown)]
     weights = sum(points for _, points in seen)

@@ -13,8 +13,8 @@ from typing import Any
 from grader.commands.assignments.definitions import defined_in
 from grader.commands.assignments.question import (
     Assignment,
-    Case,
     CodeCell,
+    MarkedTest,
     Question,
     first_line,
     one_line,
@@ -90,10 +90,10 @@ def _question_of(cell: NotebookCell, assignment: Assignment) -> Question:
     return assignment.questions[-1]
 
 
-def _case(cell: NotebookCell, marks: dict[str, Any]) -> Case:
+def _case(cell: NotebookCell, marks: dict[str, Any]) -> MarkedTest:
     code, shown = _parts(cell)
     name = one_line(marks.get("grade_id"))
-    return Case(
+    return MarkedTest(
         *(cell.number, "" if GENERATED.fullmatch(name) else name, code, shown),
         points_in(marks.get("points"), cell.number) or points_in(0, cell.number),
         problem="nbgrader makes its tests of a comment" if AUTOTEST.search(code) else "",

@@ -18,8 +18,8 @@ import yaml
 from grader.commands.assignments.definitions import UNREADABLE
 from grader.commands.assignments.question import (
     Assignment,
-    Case,
     CodeCell,
+    MarkedTest,
     Question,
     cleaned,
     first_line,
@@ -249,7 +249,7 @@ def _with_marked_lines(code: str) -> str:
     return re.sub(rf"^[ \t]*{END}\n[ \t]*{START}\n", "", text, flags=re.MULTILINE)
 
 
-def _case(cell: NotebookCell) -> Case:
+def _case(cell: NotebookCell) -> MarkedTest:
     """Return the test of a cell, with the settings at its top."""
     code, hidden, settings = cell.source, False, {}
     if old := OLD_TEST.match(code):
@@ -266,7 +266,7 @@ def _case(cell: NotebookCell) -> Case:
     shown = _shown(cell)
     original = f"{code}\n# gives {shown}" if shown else code
     hidden = hidden or bool(settings.get("hidden"))
-    return Case(
+    return MarkedTest(
         *(cell.number, one_line(settings.get("name")) or name, body, "" if hidden else body),
         points_in(settings.get("points"), cell.number),
         one_line(settings.get("failure_message")),

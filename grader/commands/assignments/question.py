@@ -24,7 +24,7 @@ class CodeCell:
 
 
 @dataclass(frozen=True)
-class Case:
+class MarkedTest:
     """One test cell: all of its code, and the part that students see."""
 
     cell: int
@@ -50,7 +50,7 @@ class Question:
     name: str
     prose: list[str] = field(default_factory=list)
     answers: list[CodeCell] = field(default_factory=list)
-    cases: list[Case] = field(default_factory=list)
+    cases: list[MarkedTest] = field(default_factory=list)
     points: Fraction | None = None  # of all cases together; None: their sum
 
 

@@ -23,7 +23,7 @@ from grader.commands.assignments.definitions import (
     names_in,
     statements_of,
 )
-from grader.commands.assignments.question import Case, CodeCell
+from grader.commands.assignments.question import CodeCell, MarkedTest
 
 SENTENCE = "TODO: the sentence that students read if this fails."
 MAX_TEST = 16 * 1024  # characters: the time to turn them into checks grows with their square
@@ -57,7 +57,7 @@ class _SuiteParts:
 
 def suite_of(
     exercise: str,
-    cases: Sequence[tuple[Case, int]],
+    cases: Sequence[tuple[MarkedTest, int]],
     definitions: Definitions,
     own: Sequence[str],
     *,
@@ -104,7 +104,7 @@ def _text(exercise: str, parts: _SuiteParts, *, hidden: bool, same: bool) -> str
 class _TestWriter:
     """Writes one test."""
 
-    case: Case
+    case: MarkedTest
     code: str
     definitions: Definitions
     own: set[str]
@@ -234,7 +234,7 @@ def _indented(code: str) -> str:
     return "\n".join(text if n in inside or not text else f"    {text}" for n, text in lines)
 
 
-def _test_name(case: Case, code: str, number: int) -> str:
+def _test_name(case: MarkedTest, code: str, number: int) -> str:
     name = re.sub(r"\W+", "_", case.name.lower()).strip("_")
     if not name:
         return f"test_{number}"
@@ -249,7 +249,7 @@ def _unique(name: str, names: set[str]) -> str:
     return found
 
 
-def _as_comment(case: Case, code: str, reason: str, points: int) -> str:
+def _as_comment(case: MarkedTest, code: str, reason: str, points: int) -> str:
     called = f", `{case.name}`" if case.name else ""
     worth = f"{points} point{'s' * (points != 1)}"
     says = f"# TODO: write the test of cell {case.cell}{called} ({worth}): {reason}"
@@ -257,7 +257,7 @@ def _as_comment(case: Case, code: str, reason: str, points: int) -> str:
     return "\n".join([says, *(f"#   {line}".rstrip() for line in lines)])
 
 
-def cells_of_cases(cases: Iterable[Case], *, hidden: bool) -> Iterator[CodeCell]:
+def cells_of_cases(cases: Iterable[MarkedTest], *, hidden: bool) -> Iterator[CodeCell]:
     """Yield the code of test cells, of which later ones may use what it defines."""
     for case in cases:
         yield CodeCell(case.cell, case.code if hidden else case.shown)

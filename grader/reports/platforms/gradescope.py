@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.report import Report
-from grader.reports.checks import Check, checks, summary_lines
+from grader.reports.checks import ReportedCheck, checks, summary_lines
 
 VISIBILITY = {"always": "visible", "after_due": "after_due_date", "never": "hidden"}
 # What is there if the grader itself fails: without a score, Gradescope records none.
@@ -40,7 +40,7 @@ def to_results(report: Report, after_due: Report | None = None) -> dict[str, Any
     }
 
 
-def _test(check: Check) -> dict[str, Any]:
+def _test(check: ReportedCheck) -> dict[str, Any]:
     return {
         "name": f"{check.exercise.title}: {check.name}",
         "number": check.number,

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from grader.report import Report, Verdict
-from grader.reports.checks import GIVEN_BACK_NAME, Check, checks, unique
+from grader.reports.checks import GIVEN_BACK_NAME, ReportedCheck, checks, unique
 
 ELEMENTS: dict[Verdict, str] = {"failed": "failure", "error": "error", "skipped": "skipped"}
 TOTALS: dict[Verdict, str] = {"failed": "failures", "error": "errors", "skipped": "skipped"}
@@ -26,7 +26,7 @@ def to_junit(reports: Iterable[Report]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _add_suite(root: ET.Element, name: str, cases: list[Check]) -> None:
+def _add_suite(root: ET.Element, name: str, cases: list[ReportedCheck]) -> None:
     outcomes = Counter(check.test.outcome for check in cases)
     totals = {attribute: str(outcomes[outcome]) for outcome, attribute in TOTALS.items()}
     suite = ET.SubElement(root, "testsuite", {"name": name, "tests": str(len(cases)), **totals})
@@ -37,7 +37,7 @@ def _add_suite(root: ET.Element, name: str, cases: list[Check]) -> None:
             _add_verdict(case, check)
 
 
-def _add_verdict(case: ET.Element, check: Check) -> None:
+def _add_verdict(case: ET.Element, check: ReportedCheck) -> None:
     test = check.test
     element = ET.SubElement(case, ELEMENTS[test.outcome], message=_text(test.message))
     if test.outcome != "skipped":

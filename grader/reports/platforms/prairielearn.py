@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from grader.report import SYNTAX, ExerciseResult, Report
-from grader.reports.checks import Check, checks, summary_lines
+from grader.reports.checks import ReportedCheck, checks, summary_lines
 
 MAX_BYTES = 1_000_000  # PrairieLearn takes no larger file
 CUT = "The details are left out: they are longer than PrairieLearn takes."
@@ -62,7 +62,7 @@ def _without_output(result: ExerciseResult) -> ExerciseResult:
     return replace(result, tests=tuple(replace(test, printed="") for test in result.tests))
 
 
-def _test(check: Check, message: str) -> dict[str, Any]:
+def _test(check: ReportedCheck, message: str) -> dict[str, Any]:
     return {
         "name": check.name,
         "description": check.exercise.title,
