@@ -19,6 +19,8 @@ import torch
 
 from grader.course.course import Course, load_course
 from grader.course.visibility import SKIPPED_UNTIL
+from grader.grading.cases import Check
+from grader.grading.deciding import Given, given_for
 from grader.grading.direct import DirectCode
 from grader.grading.plain import files_in
 from grader.grading.programs import References, program
@@ -77,9 +79,16 @@ def cases() -> list[Case]:
     ]
 
 
+@functools.cache
+def given(exercise: str) -> Given:
+    """Return what asks the cases of an exercise, of which the reference's answers are kept."""
+    return given_for(course(), course()[exercise], SEED)
+
+
 def check(exercise: str, test: str) -> None:
     """Run a hidden test on the files in the current folder; raise what the test raises."""
-    function = getattr(suite(exercise), test)
+    found = getattr(suite(exercise), test)
+    function = found.function if isinstance(found, Check) else found
     for name in _needed(exercise, function):
         if name != test and (exercise, name) in _failed:
             raise AssertionError(SKIPPED_UNTIL.format(name))
@@ -110,11 +119,14 @@ def _arguments(function: Any, exercise: str, loaded: Program, seed: int) -> dict
         "student": lambda: Student(DirectCode(loaded, exercise, course()[exercise].forbidden)),
         "reference": lambda: references()[exercise],
         "rng": lambda: Rng(seed),
+        "cases": lambda: given(exercise),
     }
     return {name: makers[name]() for name in inspect.signature(function).parameters}
 
 
 def _points(function: Any) -> int:
+    if isinstance(function, Check):
+        return function.points
     marks = getattr(function, "pytestmark", ())
     return next((int(mark.args[0]) for mark in marks if mark.name == "points"), 1)
 
