@@ -460,7 +460,7 @@ def test_cases_that_are_not_those_of_reference_are_stale_and_never_run(
     own: Path, cli: Cli, attack: str, outside: Path
 ) -> None:
     assert cli("build").code == 0
-    for more in ({}, {"planted_probes": attack}):
+    for more in ({}, {"planted_cases": attack}):
         records_with(own, "" if more else attack, **more)
         said = cli("build", "--check")
         assert (said.code, "stale: exercises/signatures.bin" in said.out) == (1, True)
