@@ -200,7 +200,6 @@ def evaluated(student, rng):
 dropout(
     "A dropout of 1 in training.",
     output(built("BilinearAttention", 4, 3, 1.0, training=True), *inputs(3, 2)),
-    hidden=True,
 )
 
 
