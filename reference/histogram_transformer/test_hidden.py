@@ -328,6 +328,18 @@ def examples_afterwards(student, rng):
     return [new != old for new, old in zip(found, examples)]
 
 
+@steps
+def size_of_the_loss(student, rng):
+    """Whether the first loss is as large as a mean over all tokens."""
+    sequences = draw(rng, 30, 5, 4)
+
+    def train(model, report):
+        student.train_counter(model, sequences, sequences + 1, 2, report=report)
+
+    run = trained(student, "two steps", lambda: student.CountingTransformer(5, 6, 16), train)
+    return often(bool(0.3 < run.losses[0][1] < 20))
+
+
 @steps(tells=False, hidden=True)
 def names(student, rng):
     """Names of tokens, given in place of counts, are learned in 150 steps, each reported once."""
