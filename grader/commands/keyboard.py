@@ -17,6 +17,7 @@ else:
     import termios
     import tty
 
+KEYS = 0  # the file that they come from; a program that runs here may replace sys.stdin
 STEP = 0.05  # seconds between two looks at the keyboard, where one cannot wait for it
 BEGIN_TWO = ("\x00", "\xe0")  # on Windows, the first half of a key without a character
 ESCAPE = "\x1b"  # on Unix, the first byte of such a key
@@ -32,17 +33,17 @@ class Keyboard:
     def __init__(self, *, is_read: bool) -> None:
         self._before: list[Any] | None = None
         if sys.platform != "win32" and is_read:
-            self._before = termios.tcgetattr(sys.stdin)
+            self._before = termios.tcgetattr(KEYS)
 
     def take(self) -> None:
         """Have keys count without Enter, if they are read at all."""
         if sys.platform != "win32" and self._before is not None:
-            tty.setcbreak(sys.stdin)
+            tty.setcbreak(KEYS)
 
     def give_back(self) -> None:
         """Leave the keyboard as it was."""
         if sys.platform != "win32" and self._before is not None:
-            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self._before)
+            termios.tcsetattr(KEYS, termios.TCSADRAIN, self._before)
 
 
 def read_key(seconds: float) -> str | None:
@@ -58,12 +59,12 @@ def read_key(seconds: float) -> str | None:
             msvcrt.getwch()
             return None
     else:
-        if not select.select([sys.stdin], [], [], seconds)[0]:
+        if not select.select([KEYS], [], [], seconds)[0]:
             return None
-        key = os.read(sys.stdin.fileno(), 1).decode("ascii", "replace")
+        key = os.read(KEYS, 1).decode("ascii", "replace")
         if key == ESCAPE:  # an arrow, say, whose last byte could be the letter of another key
-            while select.select([sys.stdin], [], [], 0)[0]:
-                os.read(sys.stdin.fileno(), 16)
+            while select.select([KEYS], [], [], 0)[0]:
+                os.read(KEYS, 16)
             return None
     return "" if key in ENDS else key
 

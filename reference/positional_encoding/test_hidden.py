@@ -193,7 +193,10 @@ def default_rate(student, rng):
     return encode(far(rng)).float()
 
 
-test_too_many_tokens = Check("More tokens than context_length are refused.", about="refusals")
+test_too_many_tokens = Check(
+    "More tokens than context_length are refused, and as many as that are encoded.",
+    about="refusals",
+)
 too_many = test_too_many_tokens.case
 for sentence, context, n_tokens, options in (
     ("One token more than the context is long.", 5, 6, {}),
@@ -206,6 +209,11 @@ for sentence, context, n_tokens, options in (
     too_many(sentence, ask)
 too_many(
     "Three tokens where the context has two.", refused(made(4, 2), drawn(2, 3, 4)), hidden=True
+)
+too_many(
+    "Two tokens where the context has two.",
+    added(drawn(2, 2, 4), d_model=4, context=2),
+    about=ADDS,
 )
 
 

@@ -275,12 +275,16 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         return finite_differences(one.answer(probe), other.answer(probe)) >= MIN_NUMBERS
 
     def can_name(self, fault: Fault, form: Sequence[Edit]) -> bool:
-        """Return whether a form of a mistake shows in enough numbers: errors alone do not."""
+        """Return whether a form of a mistake shows in enough numbers: errors alone do not.
+
+        Nor do numbers that hardly differ from the reference's.
+        """
         same = (each for each in self.singles() if (each.faults, each.edits) == ((fault,), form))
         return any(
             self.differ_clearly(each, self.reference, probe)
             for each in itertools.islice(same, 1)
             for probe in self.probes_in(each.touched)
+            if not self.is_nearly_right(each.answer(probe), probe)
         )
 
     def answers_of(self, text: str) -> Answers:
