@@ -545,7 +545,7 @@ test_sampling = Check(
 sampling = test_sampling.case
 
 
-def strength(seed, *options, n_prompts=20, draws=500):
+def strength(seed, *options, n_prompts=20, draws=250):
     """Return a case: how strongly logits count where tokens are drawn, twelve times.
 
     In right code it is 1 / temperature, in whatever order that draws: it is the one of STRENGTHS

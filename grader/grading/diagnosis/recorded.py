@@ -32,6 +32,14 @@ class _Reference:
         return self.repeats.get(probe.name, "")
 
 
+class _Unrecorded:
+    """What two mistakes at once answer where both are wrong: some other wrong answer."""
+
+    def same(self, other: Answer, *, exact: bool = False) -> bool:
+        """Return whether an answer may be this one: any may."""
+        return True
+
+
 @dataclass(frozen=True, eq=False)
 class RecordedMistakes(Candidate):
     """One mistake, or two at once, by the recorded answers; whatever was not recorded is right."""
@@ -126,6 +134,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
         for each in self._record.pairs:
             first, second = self._singles[each.first], self._singles[each.second]
             answers = {**first.answers, **second.answers}
+            answers |= dict.fromkeys(first.answers.keys() & second.answers.keys(), _Unrecorded())
             for place, form in each.forms.items():
                 name = self.probes[place].name
                 if form is None:

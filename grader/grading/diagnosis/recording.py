@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,8 @@ NUMBERS = (
     *("50", "100", "1000", "1e4", "1e5", "1e6", "1e7", "1e8", "1e9", "1e10", "1e12", "1e15"),
     *("1e20", "1e30"),
 )
-MAX_FORMS = 2  # of two mistakes at once, counted from the first form of each
+MAX_FORMS = 0  # of two mistakes at once, counted from the first form of each
+MAX_SHARED = 3  # probes that see both of two mistakes, at which their pair is recorded
 
 
 def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
@@ -44,6 +46,7 @@ def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
     if not catalogue.probes:
         return None
     torch.set_num_threads(1)  # small tensors, which only wait for each other on several
+    gc.freeze()  # the collector, and a move to another device, need not look at torch again
     with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
         record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record()
     return Recorded(shipped_cases(exercise), record)
@@ -109,7 +112,7 @@ class _Recorder:
         if pair is None:
             return
         answers: dict[int, Sketch | None] = {}
-        for probe in catalogue.probes_in(first.touched & second.touched):
+        for probe in _shared(catalogue, first, second):
             wrong = pair.is_wrong(probe)
             answers[self._place[probe.name]] = self._sketch(pair.answer(probe)) if wrong else None
         forms = {place: each.form if each else None for place, each in answers.items()}
@@ -124,7 +127,7 @@ class _Recorder:
         Where that half changes nothing, the pair answers as the other half does.
         """
         catalogue = self._catalogue
-        shared = catalogue.probes_in(half.touched & other.touched)
+        shared = _shared(catalogue, half, other)
         found = catalogue.bits(p for p in shared if catalogue.differ_clearly(pair, half, p))
         alone = catalogue.probes_in(other.touched & ~half.touched)
         right = catalogue.reference
@@ -135,6 +138,12 @@ class _Recorder:
         total = answer.sketch[0] if isinstance(answer, Values) else 0.0
         total = float(rounded(torch.tensor(total, dtype=torch.float64), GRID_OF_SUMS))
         return Sketch(form, total)
+
+
+def _shared(catalogue: ComputedCatalogue, *halves: FaultyProgram) -> list[Probe]:
+    """Return the first probes that see both of two mistakes; a few are enough to tell the pair."""
+    first, second = halves
+    return catalogue.probes_in(first.touched & second.touched)[:MAX_SHARED]
 
 
 def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:

@@ -50,6 +50,7 @@ class _OtherDevice(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
+        # What is frozen was there before any program, and is none of its tensors.
         existing = (thing for thing in gc.get_objects() if issubclass(type(thing), Tensor))
         self._on_cpu = {  # tensors are kept, so that ids stay theirs
             id(tensor): tensor for tensor in existing if tensor not in _MOVED
