@@ -25,7 +25,7 @@ from grader.grading.diagnosis.answers import Answer, finite_differences
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, Candidate, Catalogue, numbers_in
 from grader.grading.diagnosis.probes import Answers, Probe, load_probes, probes_in
 from grader.grading.diagnosis.record import hash_of_sources, load_record
-from grader.grading.diagnosis.respondent import Respondent
+from grader.grading.diagnosis.respondent import Respondent, Stages
 from grader.report import WrongStep
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
@@ -140,6 +140,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         self._solution = exercise.read("solution.py")
         self._answers: dict[str, dict[str, Answer]] = {}  # by program, by probe
         self.reference = self.respondent(self._solution)
+        self._stages: dict[str, Stages] = {}  # of the reference, by probe
         self._pairs: dict[tuple[FaultyProgram, FaultyProgram], FaultyProgram | None] = {}
         self._with_number: dict[str, list[FaultyProgram]] = {}
 
@@ -156,7 +157,9 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def compare_stages(self, program: Respondent, probe: Probe) -> WrongStep | None:
         """Return the first stage in which a program differs from the reference."""
         names = self.exercise.stages
-        actual, expected = (each.stages(probe, names) for each in (program, self.reference))
+        if probe.name not in self._stages:
+            self._stages[probe.name] = self.reference.stages(probe, names)
+        actual, expected = program.stages(probe, names), self._stages[probe.name]
         both = sorted(
             (key for key in actual if key in expected), key=lambda key: names.index(key[1])
         )
