@@ -46,6 +46,7 @@ class Candidate(ABC):
 
     faults: tuple[Fault, ...]
     number: str  # that the program has where a mistake leaves one open
+    form: int  # its place among the forms of the mistake; of two mistakes, the sum of theirs
 
     @property
     def text(self) -> str:

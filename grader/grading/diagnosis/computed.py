@@ -71,7 +71,7 @@ class FaultyProgram(Candidate):
     edits: tuple[Edit, ...]
     program: Respondent
     number: str
-    form: int  # its place among the forms of the mistake; of two mistakes, the sum of theirs
+    form: int
     _catalogue: ComputedCatalogue = field(repr=False)
     _asked: list[int] = field(default_factory=lambda: [0, 0], repr=False)  # as bits: all, wrong
     _steps: dict[str, WrongStep | None] = field(default_factory=dict, repr=False)

@@ -46,6 +46,7 @@ class RecordedMistakes(Candidate):
 
     faults: tuple[Fault, ...]
     number: str
+    form: int
     bits: int
     answers: Mapping[str, Known]  # the wrong ones, by probe
     steps: Mapping[str, WrongStep]
@@ -106,6 +107,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
             self._candidate(
                 (self._faults[each.mistake],),
                 each.number,
+                each.form,
                 {self.probes[place].name: self._known(s) for place, s in each.answers.items()},
                 {self.probes[place].name: step for place, step in each.steps.items()},
             )
@@ -116,12 +118,13 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
         self,
         faults: tuple[Fault, ...],
         number: str,
+        form: int,
         answers: Mapping[str, Known],
         steps: Mapping[str, WrongStep],
         beyond: tuple[int, int] = (0, 0),
     ) -> RecordedMistakes:
         bits = sum(self._bit[name] for name in answers)
-        return RecordedMistakes(faults, number, bits, answers, steps, self.reference, beyond)
+        return RecordedMistakes(faults, number, form, bits, answers, steps, self.reference, beyond)
 
     def _known(self, sketch: Sketch) -> Known:
         form = self._forms[sketch.form]
@@ -145,7 +148,10 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
             both = first.faults + second.faults
             number = first.number or second.number
             beyond = int(each.beyond[0], 16), int(each.beyond[1], 16)
-            pairs[id(first), id(second)] = self._candidate(both, number, answers, steps, beyond)
+            form = first.form + second.form
+            pairs[id(first), id(second)] = self._candidate(
+                both, number, form, answers, steps, beyond
+            )
         return pairs
 
     def pair(self, first: RecordedMistakes, second: RecordedMistakes) -> RecordedMistakes | None:

@@ -32,7 +32,7 @@ UNKNOWN = "This is not one of the mistakes we know."
 LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
-MAX_PAIRS = 400  # that are run for one student, most of them at one probe or two
+MAX_PAIRS = 100  # that are run for one student, most of them at one probe or two
 FEW_DOUBTS, MANY_DOUBTS = 2, 8  # probes at which a pattern may be another than at the public seed
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
@@ -360,7 +360,10 @@ class _Search:
     def _promising(
         self, halves: Sequence[Candidate], within: int
     ) -> list[tuple[Candidate, Candidate]]:
-        """Return pairs of mistakes by how few probes their patterns leave unexplained or exceed."""
+        """Return pairs of mistakes by how few probes their patterns leave unexplained or exceed.
+
+        Of those that are equally near, mistakes in their usual forms come first.
+        """
         recorded = self._catalogue.recorded & within
         wrong, right = self._wrong & recorded, self._right & recorded
         ranked = []
@@ -368,9 +371,9 @@ class _Search:
             union = (first.pattern | second.pattern) & recorded
             misses = (wrong & ~union).bit_count() + (right & union).bit_count()
             if first.faults != second.faults and misses <= MANY_DOUBTS:
-                ranked.append((misses, first, second))
-        ranked.sort(key=operator.itemgetter(0))
-        return [pair for _, *pair in ranked]  # type: ignore[misc]
+                ranked.append((misses, first.form + second.form, first, second))
+        ranked.sort(key=operator.itemgetter(0, 1))
+        return [(first, second) for *_, first, second in ranked]
 
     # --- what is said of them ---------------------------------------------------------------------
 
