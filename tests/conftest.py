@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import shutil
 import signal
@@ -64,7 +65,9 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 TINY = Path(__file__).parent / "tiny"
 # No test reads or writes what the grader keeps for the user who runs it.
 _STATE = tempfile.TemporaryDirectory(prefix="grader-state-of-tests-")
-os.environ["XDG_STATE_HOME"] = os.path.realpath(_STATE.name)
+_USERS_CACHE = os.environ.get("XDG_CACHE_HOME")
+os.environ["XDG_STATE_HOME"] = os.environ["XDG_CACHE_HOME"] = os.path.realpath(_STATE.name)
+_caches = itertools.count()
 trust_folder(TINY)
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
@@ -259,6 +262,24 @@ def cli(
         return Said(code, captured.out, captured.err)
 
     return running
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a test find nothing that another has worked out."""
+    monkeypatch.setenv("XDG_CACHE_HOME", f"{os.path.realpath(_STATE.name)}/cache-{next(_caches)}")
+
+
+@pytest.fixture
+def users_cache(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have what is proven of the course's own programs kept for the next run, and taken from there.
+
+    What is kept is found by all that it depends on, so a test says the same with it and without.
+    """
+    if _USERS_CACHE is None:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", _USERS_CACHE)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from grader.classroom import csv_files
 from grader.commands import bringing, memory, on_platform, published
 from grader.course import settings
-from grader.grading import kept_trainings
 from grader.sandbox import wire
 from grader.sandbox.confinement.limits import Confinement
 from grader.sandbox.worker import quota
@@ -87,7 +86,6 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (bringing.MAX_FILE / MIB, "a file of {:g} MiB"),
         (bringing.MAX_LIST / MIB, "handed out {:g} MiB"),
         (memory.MAX_BYTES / MIB, "last results {:g} MiB"),
-        (kept_trainings.MAX_BYTES / MIB, "kept trainings {:g} MiB"),
         (settings.MAX_BYTES / MIB, "`course.json` {:g} MiB"),
     ),
     "answers of a worker": (

@@ -22,6 +22,7 @@ from grader.sandbox.host.proxies import RemoteCode, Student
 from grader.sandbox.host.training import TrainingLimits
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
+from grader.user_folders import cache_folder
 
 CODE = """
 import time
@@ -321,8 +322,10 @@ def test_a_course_trains_once_for_all_tests_and_shows_the_curve(
     assert curve.losses[0] > 10 * curve.losses[-1]
 
 
-def kept(course: Path) -> list[Path]:
-    return sorted((course / ".grader" / "trainings").glob("*"))
+def kept() -> list[Path]:
+    folder = cache_folder()
+    assert folder is not None
+    return sorted(folder.glob("*/*"))
 
 
 @pytest.mark.slow
@@ -349,7 +352,7 @@ def test_the_same_code_is_not_trained_again(
     course = load_course(course_that_trains)
     both = functools.partial(grade, course, trainings="of any seed")
     (first,) = both({"scale": CODE}, seed=1).exercises
-    assert len(kept(course_that_trains)) == 1
+    assert len(kept()) == 1
     assert old in CODE
     (again,) = both({"scale": CODE.replace(old, new)}, seed=2).exercises
     (curve,), (old_curve,) = again.curves, first.curves
@@ -387,7 +390,7 @@ def test_what_was_kept_and_cannot_be_read_is_trained_again(
 ) -> None:
     course = load_course(course_that_trains)
     grade(course, {"scale": CODE})
-    (path,) = kept(course_that_trains)
+    (path,) = kept()
     path.write_bytes(content)
     (result,) = grade(course, {"scale": CODE}).exercises
     assert result.passed
@@ -404,11 +407,11 @@ def test_what_somebody_else_has_kept_is_not_believed(
         (result,) = grade(course, {"scale": CODE}).exercises
         return result.curves[0].kept
 
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "theirs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "theirs"))
     assert [is_kept(), is_kept()] == [False, True]
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "mine"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "mine"))
     assert [is_kept(), is_kept()] == [False, True]
-    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/nowhere")  # no key, so nothing is kept
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
     assert [is_kept(), is_kept()] == [False, False]
 
 

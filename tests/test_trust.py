@@ -21,7 +21,7 @@ from grader.commands.standby_process import CheckOrder, Standby
 from grader.commands.trusted_courses import recognised, trust_folder
 from grader.course.course import find_course, load_course
 from grader.errors import RequestError
-from grader.own_key import state_folder
+from grader.user_folders import state_folder
 
 ROOT = Path(__file__).parent.parent
 TINY = ROOT / "tests" / "tiny"

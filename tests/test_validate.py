@@ -10,7 +10,6 @@ import pytest
 from commandline import Cli
 from msgspec import structs
 
-from grader.commands.kept_proofs import load_proofs
 from grader.commands.proving import Proof, Prover
 from grader.commands.validate import defined_twice, table, validate_course, whole_course
 from grader.course.course import Course, load_course
@@ -42,7 +41,7 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXERCISES)
-def test_the_course_is_proven(name: str, cli: Cli, course: Course) -> None:
+def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: None) -> None:
     said = cli("validate", name)
     assert said.code == 0, said.out
     faults = len(load_faults(course[name]))
@@ -249,12 +248,6 @@ def test_what_has_a_problem_is_not_kept(cli: Cli, tiny_copy: Path, proven: list[
     first = cli("validate", "--course", tiny_copy)
     assert cli("validate", "--course", tiny_copy) == first
     assert (first.code, proven) == (1, ["scale", "scale"])
-
-
-@pytest.mark.parametrize("text", ["", "[1]", "{", '{"scale": {"of": 3}}'])
-def test_damaged_proofs_are_no_proofs(tiny_copy: Path, text: str) -> None:
-    (tiny_copy / "reference" / "proofs.json").write_text(text)
-    assert load_proofs(load_course(tiny_copy), ["scale"], 1) == {}
 
 
 @pytest.mark.slow

@@ -32,10 +32,10 @@ from grader.course.course import (
 )
 from grader.errors import CourseError, GraderError, RequestError
 from grader.files import write_whole
-from grader.own_key import state_folder
 from grader.report import without_controls
 from grader.submissions.opening import OwnFolder
 from grader.trees import NotOpened, read_file
+from grader.user_folders import state_folder
 
 MAX_BYTES = 16 * 1024**2  # of one file of a course
 MAX_TOTAL = 64 * 1024**2

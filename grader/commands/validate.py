@@ -58,9 +58,9 @@ def validate(
     by its hidden suite and can be distinguished from the others; edits match once;
     hints, points, prices and generated files are in order; runs repeat bit for bit.
 
-    Proofs without a problem are kept in reference/proofs.json. As long as the files
-    of an exercise, what its proof runs of the grader, and the versions of torch, pytest
-    and Python are the same, it is not repeated.
+    A proof without a problem is not repeated on this machine as long as the files of
+    the exercise, what its proof runs of the grader, and the versions of torch, pytest
+    and Python are the same.
 
     What `grader import` has written runs confined until `grader trust` has shown it to you.
 

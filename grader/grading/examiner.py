@@ -124,10 +124,10 @@ class SandboxExaminer:
         if self._keeps != "nothing" and subject.limits.training is not None:
             parts = {name, *self._course.needed(name)}
             sources = {each: text for each, text in subject.sources.items() if each in parts}
-            key = key_of(sources, trainings.seed if self._keeps == "of this seed" else None)
-            trainings.done = load_trainings(self._course, name, key)
-            save = functools.partial(save_trainings, self._course, name, key, trainings.done)
-            trainings.keep = save
+            seed = trainings.seed if self._keeps == "of this seed" else None
+            key = key_of(self._course, name, sources, seed)
+            trainings.done = load_trainings(key)
+            trainings.keep = functools.partial(save_trainings, key, trainings.done)
         return trainings
 
     def curves_of(self, exercise: Exercise) -> tuple[LossCurve, ...]:

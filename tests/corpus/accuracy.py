@@ -1,11 +1,10 @@
 """`make accuracy`: what programs that the course was not made from earn, and what is said of them.
 
-    python tests/corpus/accuracy.py [--write] [--again] [--each] [--only EXERCISE] [SET ...]
+    python tests/corpus/accuracy.py [--write] [--each] [--only EXERCISE] [SET ...]
 
 The sets of programs are those of programs.py. A kept verdict is taken if nothing has changed that it
-depends on, unless all programs are graded `--again`. `--each` prints lines for each program, `--write`
-keeps the verdicts and updates the tables in docs/diagnosis.md and docs/suites.md. The exit code is 1
-if an aim is missed.
+depends on. `--each` prints lines for each program, `--write` updates the tables in docs/diagnosis.md
+and docs/suites.md. The exit code is 1 if an aim is missed.
 """
 
 from __future__ import annotations
@@ -148,14 +147,12 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the tables to docs/")
     parser.add_argument("--each", action="store_true", help="print lines for each program")
     parser.add_argument("--only", default="", help="only this exercise")
-    parser.add_argument("--again", action="store_true", help="take no kept verdict")
     arguments = parser.parse_args()
     if arguments.write and (arguments.sets or arguments.only):
         parser.error("--write is for all programs")
     programs = [p for p in load(*arguments.sets) if arguments.only in ("", p.exercise)]
     judge = Judge(load_course(ROOT))
-    verdicts = judge.complete(programs, again=arguments.again)
-    found = graded(verdicts)
+    found = graded(judge.complete(programs))
     for each in found if arguments.each else ():
         facts = " ".join(each.verdict.facts)
         print(f"{each.naming:<9} −{each.lost:<3} {each.program.place}")
@@ -169,7 +166,6 @@ def main() -> int:
     problems = missed(found)
     print("\n".join(problems) or "all aims are met")
     if arguments.write:
-        judge.keep(verdicts)
         keep(ROOT / "docs" / "diagnosis.md", "diagnosis", tables[0] + "\n")
         keep(ROOT / "docs" / "suites.md", "suites", tables[1] + "\n")
     return 1 if problems else 0

@@ -1,10 +1,10 @@
 """How a students' copy compares with the hidden suites on programs of others.
 
-    python tests/corpus/copies.py [--write] [--again]
+    python tests/corpus/copies.py [--write]
 
-Grades every program of the corpus in both, prints a table, and with `--write` keeps the verdicts,
-and the table in docs/diagnosis.md. A kept verdict is taken if nothing has changed that it depends
-on, unless all programs are graded in the copy `--again`. The exit code is 1 if an aim is missed.
+Grades every program of the corpus in both, prints a table, and with `--write` keeps it in
+docs/diagnosis.md. A kept verdict is taken if nothing has changed that it depends on. The exit code
+is 1 if an aim is missed.
 """
 
 from __future__ import annotations
@@ -66,20 +66,17 @@ def missed(here: Verdicts, there: Verdicts) -> list[str]:
 def main() -> int:
     """Measure and print; return 0 if the aims are met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="keep the verdicts and the table")
-    parser.add_argument("--again", action="store_true", help="take no kept verdict of the copy")
+    parser.add_argument("--write", action="store_true", help="keep the table")
     options = parser.parse_args()
     course, programs = load_course(ROOT), load()
     with tempfile.TemporaryDirectory() as folder:
-        in_copy = Judge(course, students_copy(course, Path(folder)))
-        here = in_copy.complete(programs, again=options.again)
+        here = Judge(course, students_copy(course, Path(folder))).complete(programs)
         there = Judge(course).complete(programs)
     table = "\n".join(rows(here, there)) + "\n"
     print(table)
     problems = missed(here, there)
     print("\n".join(problems) or "all aims are met")
     if options.write:
-        in_copy.keep(here)
         keep(ROOT / "docs" / "diagnosis.md", "copies", table)
     return 1 if problems else 0
 
