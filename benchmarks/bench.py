@@ -233,7 +233,7 @@ def cost_of_diagnosis(course: Course) -> list[float]:
                 diagnostician = grader.diagnostician(course[name], 1)
                 if diagnostician is None or not diagnostician.last:
                     continue
-                # By now the known mistakes have answered the probes, as they have in a class.
+                # By now the known mistakes have answered the cases, as they have in a class.
                 start = time.perf_counter()
                 diagnostician.diagnose(result.tests, diagnostician.last, submission.files[name])
                 times.append(time.perf_counter() - start)

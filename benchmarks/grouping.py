@@ -58,7 +58,7 @@ def a_class(course: Course, count: int, *exercises: str) -> list[Spelled]:
 
 
 def grouped(course: Course, students: list[Spelled]) -> Groups:
-    """Group a class by the answers of its programs to the public probes."""
+    """Group a class by the answers of its programs to the public cases."""
     known, groups = UnnamedGroups(), defaultdict(set)
     sign = functools.cache(functools.partial(signature, course))
     for each in students:
@@ -71,7 +71,7 @@ def signature(course: Course, exercise: str, text: str) -> str:
     """Return the signature of a program, which is one of ours and runs in this process."""
     catalogue = catalogue_of(course, course[exercise], PUBLIC_SEED)
     program = catalogue.respondent(text)
-    answers = {probe.name: program.answer(probe) for probe in catalogue.probes}
+    answers = {case.name: program.answer(case) for case in catalogue.cases}
     return signature_of(catalogue, answers, whole=True)
 
 

@@ -17,7 +17,7 @@ MAX_MESSAGE = 600  # characters of a student's text that a report shows
 Verdict = Literal["passed", "failed", "error", "skipped"]
 SYNTAX = frozenset(("SyntaxError", "IndentationError", "TabError"))  # of a file that is no Python
 NO_COMPUTATION = "no computation"  # the kind of a failure of code that computes nothing
-PROBE_CHECK = "probes"  # the check in a students' copy that says what its probes show
+CASES_CHECK = "cases"  # the check in a students' copy that says what its cases show
 UNWRITTEN = ("NotImplementedError", "Missing")  # kinds of failures of what is not written yet
 State = Literal["passed", "to fix", "not started", "not graded", "error"]  # of an exercise
 
@@ -138,7 +138,7 @@ class Explanation:
 
         Of the public tests of a students' copy it is not.
         """
-        return frozenset[str]().union(*self.tests) - {PROBE_CHECK}
+        return frozenset[str]().union(*self.tests) - {CASES_CHECK}
 
     def explains(self, test: Outcome) -> bool:
         """Return whether one of the mistakes may be why a test fails."""

@@ -43,7 +43,7 @@ def test_check_names_what_is_stale_and_writes_nothing(cli: Cli, tiny_copy: Path)
     assert not (tiny_copy / "exercises" / "tests" / "test_gone.py").exists()
 
 
-def test_recorded_answers_are_of_all_that_probes_import(course: Course) -> None:
+def test_recorded_answers_are_of_all_that_cases_import(course: Course) -> None:
     """Otherwise a change of it would leave answers that no program gives any more."""
     hashed = {path.relative_to(ROOT / "grader").as_posix() for path in ENGINE}
     for name in course.names:

@@ -14,7 +14,7 @@ from grader.course.course import Course, load_course
 from grader.course.suite_text import shipped
 from grader.errors import CourseError
 from grader.grading.cases import Case, Check, cases_of
-from grader.grading.diagnosis.probes import load_probes
+from grader.grading.diagnosis.asked import load_cases
 from grader.report import ExerciseResult
 from grader.reports import render, text
 from grader.sandbox.host.proxies import RemoteCode
@@ -205,8 +205,8 @@ def test_a_report_lists_the_wrong_cases(grade: Grade, course_of_cases: Course) -
 
 def test_a_students_copy_gets_no_hidden_case(course_of_cases: Course) -> None:
     exercise = course_of_cases["scale"]
-    there = {probe.name for probe in load_probes(exercise, shipped=True)[0]}
-    assert there == {p.name for p in load_probes(exercise)[0] if not p.hidden}
+    there = {case.name for case in load_cases(exercise, shipped=True)[0]}
+    assert there == {p.name for p in load_cases(exercise)[0] if not p.hidden}
     assert len(there) == 7
     assert "Five rows" not in shipped(SUITE)
     assert "small" not in shipped(SUITE)

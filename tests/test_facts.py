@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from grader.grading.aspects import aspect_of
+from grader.grading.cases import Case
 from grader.grading.diagnosis import facts
 from grader.grading.diagnosis.answers import Raised, values_of
 from grader.grading.diagnosis.facts import FACTS, Compared, facts_of
-from grader.grading.diagnosis.probes import Probe
 
 AXES = ("batch item", "query", "key")
 GENERATOR = torch.Generator().manual_seed(3)
@@ -121,15 +121,15 @@ def said_of(actual: Tensor, expected: Tensor = EXPECTED) -> str:
 
 
 def test_an_error_is_said_before_numbers_that_tell_nothing() -> None:
-    probes = [
-        Probe(name, aspect_of("values"), f"{name}.", lambda student, rng: None)
+    cases = [
+        Case(name, aspect_of("values"), f"{name}.", lambda student, rng: None)
         for name in ("Two sentences", "One sentence")
     ]
-    reference = SimpleNamespace(answer=lambda probe: values_of(EXPECTED))
-    catalogue: Any = SimpleNamespace(probes=probes, axes=AXES, reference=reference)
+    reference = SimpleNamespace(answer=lambda case: values_of(EXPECTED))
+    catalogue: Any = SimpleNamespace(cases=cases, axes=AXES, reference=reference)
     noise = torch.randn(EXPECTED.shape, generator=GENERATOR, dtype=torch.float64)
-    answers = {probes[0].name: values_of(noise), probes[1].name: Raised("RuntimeError", "shape")}
-    first, second = facts_of(catalogue, probes, answers)
+    answers = {cases[0].name: values_of(noise), cases[1].name: Raised("RuntimeError", "shape")}
+    first, second = facts_of(catalogue, cases, answers)
     assert first.says == "One sentence: your code raises an error about shapes."
     assert second.says.startswith("Two sentences: the output is ")
     assert second.says.endswith("; 32 of 32 numbers differ.")

@@ -16,8 +16,8 @@ from grader.grading.seeds import PUBLIC_SEED
 
 
 def signed(*totals: float, whole: bool = True, slack: float = 1e-4) -> str:
-    """The signature of a mistake that shows in as many probes."""
-    entries = [signatures.entry(f"probe_{at}", "", each, slack) for at, each in enumerate(totals)]
+    """The signature of a mistake that shows in as many cases."""
+    entries = [signatures.entry(f"case_{at}", "", each, slack) for at, each in enumerate(totals)]
     return signatures.written(entries, [], whole=whole)
 
 
@@ -28,7 +28,7 @@ def test_each_mistake_is_a_group_of_its_own(course: Course, exercise: str) -> No
     made: dict[str, set[str]] = {}
     for each in programs(course, exercise):
         program = catalogue.respondent(each.text)
-        answers = {probe.name: program.answer(probe) for probe in catalogue.probes}
+        answers = {case.name: program.answer(case) for case in catalogue.cases}
         signature = signature_of(catalogue, answers, whole=True)
         made.setdefault(groups.group(exercise, signature), set()).add(each.mistake)
     assert sorted(made.values(), key=min) == [{name} for name in sorted(MISTAKES[exercise])]
@@ -61,7 +61,7 @@ def test_edges_count_only_where_nothing_else_is_wrong() -> None:
     assert not signatures.is_same_mistake(one, two)
 
 
-def test_a_signature_is_small_however_many_probes_are_wrong() -> None:
+def test_a_signature_is_small_however_many_cases_are_wrong() -> None:
     text = signed(*(-1.23456789e-11 * at for at in range(500)), slack=1.234e-11)
     assert 1000 < len(text) <= signatures.MAX_CHARACTERS
     assert signatures.is_same_mistake(text, text)

@@ -106,7 +106,7 @@ def answering_cases(course_root: Path, key: str, *, hidden: bool = True) -> str:
     course = load_course(course_root)
     catalogue = catalogue_of(course, course[NAME], PUBLIC_SEED)
     program = catalogue.respondent(honest + SEEN.format(key=key))
-    for case in catalogue.probes:
+    for case in catalogue.cases:
         if hidden or not case.hidden:
             program.answer(case)
     seen = program._program.load(NAME).SEEN
@@ -338,7 +338,7 @@ def test_validate_refuses_a_name_for_a_known_mistake(course_root: Path) -> None:
     course = load_course(course_root)
     catalogue = catalogue_of(course, course[NAME], 0)
     candidate = next(each for each in catalogue.singles() if each.faults[0].name == FAULTS[0])
-    answers = {probe.name: candidate.answer(probe) for probe in catalogue.probes}
+    answers = {case.name: candidate.answer(case) for case in catalogue.cases}
     signature = signature_of(catalogue, answers, whole=True)
     (said,) = _problems(course_root, Named("new", signature, SAYS))
     assert f"new: it is the same as {FAULTS[0]}; take it out" in said

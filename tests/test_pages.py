@@ -121,7 +121,7 @@ def test_the_first_wrong_step_is_a_picture_with_numbers_to_hover(open_page: Open
     ]
     cell = maps.first.locator("g").first
     assert cell.locator("title").text_content().startswith("[0, 0, ")
-    assert labels[0].endswith("a matrix of 4 rows and 6 columns")  # the 4 tokens of the probe
+    assert labels[0].endswith("a matrix of 4 rows and 6 columns")  # the 4 tokens of the case
     assert maps.first.locator("rect").count() == 4 * 6
 
 

@@ -252,9 +252,9 @@ def sums_of_cases(course: Course) -> list[float]:
             found.append(float(x.sum()))
             return x
 
-    for case in catalogue_of(course, course["scale"], PUBLIC_SEED).probes:
+    for case in catalogue_of(course, course["scale"], PUBLIC_SEED).cases:
         if case.aspect == "values":
-            name = f"probe {case.name}"
+            name = f"case {case.name}"
             case.function(Recording(), Rng(seed_of_test(PUBLIC_SEED, "scale", name)))
     return found
 

@@ -105,7 +105,7 @@ def test_no_line_of_a_solution_or_of_an_edit_is_in_it(course: Course, copy: Cour
 def test_no_line_of_a_hidden_test_is_in_what_is_made_for_students(
     course: Course, copy: Course
 ) -> None:
-    """Public tests and probes are the author's own, who may use a line in both suites."""
+    """Public tests and cases are the author's own, who may use a line in both suites."""
     hidden = {
         exercise.name: code_lines(exercise.read("test_hidden.py"), 45)
         for exercise in course.exercises
@@ -121,19 +121,19 @@ def test_no_line_of_a_hidden_test_is_in_what_is_made_for_students(
     assert found == []
 
 
-def test_the_tensors_in_it_are_answers_to_its_own_probes(course: Course, copy: Course) -> None:
+def test_the_tensors_in_it_are_answers_to_its_own_cases(course: Course, copy: Course) -> None:
     from grader.grading.diagnosis.computed import ComputedCatalogue
     from grader.grading.diagnosis.encoding import answer_of
 
     for name in copy.names:
         recorded = record.load_record(copy, name)
         assert recorded is not None
-        assert recorded.probes == shipped_cases(course[name])
+        assert recorded.cases == shipped_cases(course[name])
         assert recorded.record.seed == PUBLIC_SEED
         catalogue = ComputedCatalogue(course, course[name], PUBLIC_SEED, shipped=True)
-        for probe, plain in zip(catalogue.probes, recorded.record.reference, strict=True):
-            assert catalogue.is_right(answer_of(plain), probe)
-        asked = {probe.sentence for probe in catalogue.probes}
+        for case, plain in zip(catalogue.cases, recorded.record.reference, strict=True):
+            assert catalogue.is_right(answer_of(plain), case)
+        asked = {case.sentence for case in catalogue.cases}
         steps = [step for single in recorded.record.singles for step in single.steps.values()]
         assert {step.probe for step in steps} <= asked
 
@@ -173,7 +173,7 @@ def test_a_mistake_is_named_with_its_first_wrong_step_and_a_way_to_go_on(
 
 
 @pytest.mark.slow
-def test_what_only_a_probe_sees_is_wrong_and_nothing_says_well_done(
+def test_what_only_a_case_sees_is_wrong_and_nothing_says_well_done(
     grade: Grade, copy: Course, solutions: dict[str, str]
 ) -> None:
     text = solutions["masked_softmax"]
@@ -206,7 +206,7 @@ def test_a_copy_without_recorded_answers_still_checks(
     cli: Cli, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch, tiny_solution: str
 ) -> None:
     cli("build", "--course", tiny_copy)
-    assert not (tiny_copy / "exercises" / records.FILE).exists()  # it has no probes
+    assert not (tiny_copy / "exercises" / records.FILE).exists()  # it has no cases
     shutil.rmtree(tiny_copy / "reference")
     (tiny_copy / "exercises" / "scale.py").write_text(tiny_solution)
     monkeypatch.chdir(tiny_copy)
@@ -239,7 +239,7 @@ def test_a_damaged_file_says_how_to_get_another(
         found = record.load_record(copy, "layer_norm")
         assert found is not None
         later = msgspec.structs.replace(found.record, format=record.FORMAT + 1)
-        path.write_bytes(record.packed({"layer_norm": record.Recorded(found.probes, later)}))
+        path.write_bytes(record.packed({"layer_norm": record.Recorded(found.cases, later)}))
     else:
         data = path.read_bytes()
         path.write_bytes(data[: len(data) // 2] if damage == "cut" else b"")

@@ -74,7 +74,7 @@ def test_a_diagnosis_rests_on_the_tests_that_are_shown() -> None:
     assert (found.says, found.tests, found.first_wrong_step) == (
         DIAGNOSIS.says,
         (("test_seen",),),
-        STEP,  # it comes from a probe, not from a test
+        STEP,  # it comes from a case, not from a test
     )
     after = for_student(diagnosed(*tests, diagnosis=seen), Policy(due=NOW - timedelta(days=1)), NOW)
     assert after.exercises[0].diagnosis == seen

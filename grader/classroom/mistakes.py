@@ -137,8 +137,8 @@ class UnnamedGroups:
         """
         if not signature:
             return f"{exercise}-unsigned"
-        probes = bucket(signature)
-        known = self._known.setdefault((exercise, probes), [])
+        cases = bucket(signature)
+        known = self._known.setdefault((exercise, cases), [])
         for group, first, confirms in known:
             if is_same_mistake(first, signature) and _may_be_same(confirms, secret):
                 return group

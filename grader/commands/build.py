@@ -32,7 +32,7 @@ REMEDY = "ask whoever may write the course's folder to run this command there"
 def build(only_check: bool, course: Course) -> int:
     """Write exercises/ from reference/: stubs, public tests, notebooks, the course's README.
 
-    What known mistakes answer to the probes is recorded, too, so that students' copies
+    What known mistakes answer to the cases is recorded, too, so that students' copies
     can name them. That takes seconds for each exercise that has changed.
     """
     plan = plan_build(course)

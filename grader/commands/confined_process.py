@@ -1,4 +1,4 @@
-"""The process that runs the code of a course nobody trusts: its suites, probes and drawings.
+"""The process that runs the code of a course nobody trusts: its suites, cases and drawings.
 
     python -I -m grader.commands.confined_process FD
 

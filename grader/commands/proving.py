@@ -99,7 +99,7 @@ class Prover:
         """Run every step, in the order that makes a failure easiest to understand."""
         self.proof.problems += left_to_do(self.exercise)
         self._texts()
-        self._probes()
+        self._cases()
         self._reference()
         self._example()
         self._stub()
@@ -131,8 +131,8 @@ class Prover:
         if not (exercise.folder / "test_public.py").is_file():
             self._problem("test_public.py", "missing")
 
-    def _probes(self) -> None:
-        """Check that each stage is a name of the solution, and that the probes themselves work."""
+    def _cases(self) -> None:
+        """Check that each stage is a name of the solution, and that the cases themselves work."""
         for stage in self.exercise.stages:
             if stage != OUTPUT and not re.search(rf"\b{re.escape(stage)}\b", self.solution):
                 self._problem("exercise.toml", f"stages: nothing in solution.py is called {stage}")
@@ -141,26 +141,26 @@ class Prover:
         except CourseError as error:
             self._problem(SUITE, error.message)
             return
-        self._shipped(catalogue.probes)
-        for probe in catalogue.probes:
-            kind = getattr(catalogue.reference.answer(probe), "kind", "")
-            if kind and not probe.is_misuse:
-                says = f"{probe.name} raises {kind} on the reference; only those of the aspect "
+        self._shipped(catalogue.cases)
+        for case in catalogue.cases:
+            kind = getattr(catalogue.reference.answer(case), "kind", "")
+            if kind and not case.is_misuse:
+                says = f"{case.name} raises {kind} on the reference; only those of the aspect "
                 self._problem(SUITE, f'{says}"refusals" may')
 
-    def _shipped(self, probes: Sequence[Case]) -> None:
+    def _shipped(self, cases: Sequence[Case]) -> None:
         """Check that students' copies get the cases that are not hidden, and no others."""
         # Imports torch, which the other commands of this file's users do without.
-        from grader.grading.diagnosis.probes import load_probes  # noqa: PLC0415
+        from grader.grading.diagnosis.asked import load_cases  # noqa: PLC0415
 
         if not has_cases(self.exercise):
             return
         try:
-            there = {probe.name for probe in load_probes(self.exercise, shipped=True)[0]}
+            there = {case.name for case in load_cases(self.exercise, shipped=True)[0]}
         except CourseError as error:
             self._problem(SUITE, f"as students' copies get it: {error.message}")
             return
-        for name in sorted(there ^ {probe.name for probe in probes if not probe.hidden}):
+        for name in sorted(there ^ {case.name for case in cases if not case.hidden}):
             says = f"{name} is cut out of students' copies, or stays in, against what it says; "
             self._problem(SUITE, says + "write hidden=True itself where the case is made")
         for item in filter(_is_check, self.items):

@@ -60,7 +60,7 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
         for name, text in texts.items()
         if notebooks or not name.startswith(f"{NOTEBOOKS}/")
     }
-    if path_of(course).is_file():  # not without probes
+    if path_of(course).is_file():  # not without cases
         files[path_of(course).name] = _records(course)
     elif course.suites == "hidden" and not course.student_folder.is_dir():
         raise RequestError(f"there is no {course.student_folder}", "grader build")

@@ -189,8 +189,8 @@ def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
         return texts
     public = decode_public(contents[place], Path(place))  # as it will run, not as it is written
     texts |= _settings(public, place)
-    probes = records.cases_of(contents.get(packed, b""), [each.name for each in public.exercises])
-    return texts | {f"{packed}: {name}/{records.CASES}": text for name, text in probes.items()}
+    cases = records.cases_of(contents.get(packed, b""), [each.name for each in public.exercises])
+    return texts | {f"{packed}: {name}/{records.CASES}": text for name, text in cases.items()}
 
 
 def _settings(public: PublicCourse, place: str) -> dict[str, str]:

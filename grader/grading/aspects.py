@@ -1,10 +1,10 @@
-"""What probes are about."""
+"""What cases are about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What probes of many exercises are about, the most telling first: its name, and what is said of it
+# What cases of many exercises are about, the most telling first: its name, and what is said of it
 # if no known mistake explains what comes out. A suite can add aspects of its own.
 ASPECTS = {
     "values": "the values at ordinary sizes",
@@ -46,7 +46,7 @@ EDGES = frozenset(
 
 @dataclass(frozen=True)
 class Aspect:
-    """What a probe is about: its name, what is said of it, and whether it is an edge.
+    """What a case is about: its name, what is said of it, and whether it is an edge.
 
     At an edge, the same mistake may come out in several ways.
     """

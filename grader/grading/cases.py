@@ -54,7 +54,7 @@ class Case:
 
     def ask(self, student: Student, seed: int, exercise: str) -> Any:
         """Return what the case returns on this code; raises what the code raises."""
-        name = f"probe {self.name}"
+        name = f"case {self.name}"
         code_of(student).manual_seed(seed_of_worker(seed, exercise, name))
         return self.function(student, Rng(seed_of_test(seed, exercise, name)))
 

@@ -15,8 +15,8 @@ from grader.errors import GraderError, Mismatch
 from grader.grading.cases import Case, Check
 from grader.grading.compare import OUTPUT, TOLERANCE, assert_close
 from grader.grading.diagnosis.answers import NUMBERS, Answer, Leaf, Raised, Values
+from grader.grading.diagnosis.asked import FATAL, Asked, asked
 from grader.grading.diagnosis.computed import catalogue_of
-from grader.grading.diagnosis.probes import FATAL, Asked, asked
 from grader.report import UNWRITTEN, WrongCase
 from grader.sandbox.host.proxies import Student
 

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError
+from grader.grading.cases import Case
 from grader.grading.compare import TOLERANCE
-from grader.grading.diagnosis.probes import Probe
 from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program, solutions
@@ -93,10 +93,10 @@ class Dependence:
     """
 
     def __init__(
-        self, course: Course, exercise: Exercise, probes: Sequence[Probe], seed: int
+        self, course: Course, exercise: Exercise, cases: Sequence[Case], seed: int
     ) -> None:
         self._course, self._exercise = course, exercise
-        self._probes, self._seed = probes, seed
+        self._cases, self._seed = cases, seed
         self._expected: dict[tuple[str, int], Expected | None] = {}
         self._program = self._with(exercise.read("solution.py"))
 
@@ -157,16 +157,16 @@ class Dependence:
         return Program(sources)
 
     def _recorded(self) -> Iterator[RecordedCall]:
-        """Yield the ordinary calls that the probes make of the reference."""
+        """Yield the ordinary calls that the cases make of the reference."""
         code = RecordingCode(self._program, self._exercise.name, ())
-        # Where models are trained, other probes than these may take long.
+        # Where models are trained, other cases than these may take long.
         trains = self._exercise.training is not None
-        for probe in self._probes:
-            if not probe.tells:
+        for case in self._cases:
+            if not case.tells:
                 continue
-            if probe.aspect == "values" or not (trains or probe.about.is_edge):
+            if case.aspect == "values" or not (trains or case.about.is_edge):
                 with contextlib.suppress(Exception):  # other calls are recorded all the same
-                    probe.ask(Student(code), self._seed, self._exercise.name)
+                    case.ask(Student(code), self._seed, self._exercise.name)
         yield from code.calls
 
 

@@ -12,7 +12,7 @@ from grader.errors import Mismatch
 from grader.grading.told import known, often
 from grader.sandbox.host.proxies import Student, code_of
 
-LUCK = "a matter of luck"  # the answer where code draws in a way that no probe can foresee
+LUCK = "a matter of luck"  # the answer where code draws in a way that no case can foresee
 FEW = 4  # values that a number has if two others are dropped, or not
 LEVELS = (0.2, 0.4, 0.6, 0.8)  # of a share of zeros; at a usual rate, no right one is near
 CALLS, COPIES = 16, 400  # that a share of zeros is counted over

@@ -57,7 +57,7 @@ class SandboxExaminer:
         self._forbidden = {name: self._course[name].all_forbidden for name in names}
         # Of exercises that are run on the student's own parts: what stand-ins replace of these.
         self.stood_in: dict[str, tuple[str, ...]] = {}
-        self.naming_seed: int | None = None  # of the probes by which unnamed mistakes are compared
+        self.naming_seed: int | None = None  # of the cases by which unnamed mistakes are compared
         # By exercise and test, the functions and classes of the student's that it asked for.
         self.asked: dict[tuple[str, str], set[str]] = {}
         self._given: dict[str, Given] = {}  # by exercise

@@ -15,11 +15,12 @@ from grader.course.faults import edited, load_faults
 from grader.course.named import Named, load_named
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import GraderError, WorkerLost
+from grader.grading.copy_check import unasked, with_cases
 from grader.grading.dependence import Dependence, without_computing
 from grader.grading.diagnosis.answers import Values
+from grader.grading.diagnosis.asked import Answers, load_cases
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
-from grader.grading.diagnosis.probes import Answers, load_probes
 from grader.grading.diagnosis.record import load_record
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
@@ -30,14 +31,13 @@ from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
 from grader.grading.price import Nearest, charged
-from grader.grading.probe_check import unasked, with_probes
 from grader.grading.programs import solutions
 from grader.grading.reporter import MAX_TRIES, Reporter, given_up, not_run, problem_of
 from grader.grading.seeds import PUBLIC_SEED
 from grader.grading.signatures import are_comparable, is_same_mistake
 from grader.grading.suite import Suite
 from grader.grading.trusted import InThisProcess
-from grader.report import PROBE_CHECK, SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
+from grader.report import CASES_CHECK, SYNTAX, Diagnosis, ExerciseResult, Outcome, Report, clean
 from grader.sandbox.cells import CELL, NOTEBOOK
 from grader.sandbox.host.connection import WorkerConnection
 from grader.sandbox.host.source import WorkerSource
@@ -137,7 +137,7 @@ class Grader:
 
         An exercise whose worker is lost is tried again, and after `MAX_TRIES` given up. Raises
         `WorkerLost` after fewer `tries`, if the caller wants to decide itself. Unnamed mistakes are
-        compared by probes of `naming_seed`, by default the same seed.
+        compared by cases of `naming_seed`, by default the same seed.
         """
         results: list[ExerciseResult] = []
         with self.examining(submission, seed, names, _notes_for(on_exercise)) as examiner:
@@ -247,9 +247,9 @@ class Grader:
             yield examiner
 
     def _completed(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return a result with what the probes show of it: the mistake, and a picture.
+        """Return a result with what the cases show of it: the mistake, and a picture.
 
-        Hidden tests decide alone. Public ones ask less, so with them the probes are a check, too.
+        Hidden tests decide alone. Public ones ask less, so with them the cases are a check, too.
         """
         result = _tried(self._drawn, result, examiner, "draw what this code computes")
         if self.course.suites == "public":
@@ -314,12 +314,12 @@ class Grader:
         place = exercise.name, seed
         if place not in self._dependences:
             _drop_other_seeds(self._dependences, seed)
-            probes, _ = load_probes(exercise)
-            self._dependences[place] = Dependence(self.course, exercise, probes, seed)
+            cases, _ = load_cases(exercise)
+            self._dependences[place] = Dependence(self.course, exercise, cases, seed)
         return self._dependences[place]
 
     def _practised(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
-        """Return a result of public tests with the check by probes, and the mistake, if any."""
+        """Return a result of public tests with the check by cases, and the mistake, if any."""
         exercise = self.course[result.name]
         # Its points tell nothing of the hidden tests, so an exercise is done if all checks pass.
         result = replace(result, tests=tuple(replace(t, required=True) for t in result.tests))
@@ -333,8 +333,8 @@ class Grader:
         if diagnostician is None or result.unfinished or _cannot_be_called(result):
             return result
         answers = diagnostician.ask(examiner.module(exercise, seed=0))
-        diagnosis = None if unmet else diagnostician.explain(answers, text, [PROBE_CHECK])
-        result = with_probes(result, diagnostician.catalogue, answers, diagnosis)
+        diagnosis = None if unmet else diagnostician.explain(answers, text, [CASES_CHECK])
+        result = with_cases(result, diagnostician.catalogue, answers, diagnosis)
         return result if result.passed else replace(result, diagnosis=diagnosis, advice=unmet)
 
     def _unmet(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
@@ -356,7 +356,7 @@ class Grader:
                 yield required.name
 
     def _lack(self, exercise: Exercise, examiner: SandboxExaminer) -> str:
-        """Say how the student's code falls short of an exercise; empty if its probes find nothing.
+        """Say how the student's code falls short of an exercise; empty if its cases find nothing.
 
         In students' copies, where there are no stand-ins, it runs on their own earlier exercises.
         """
@@ -388,7 +388,7 @@ class Grader:
         answers: Answers,
         examiner: SandboxExaminer,
     ) -> Diagnosis | None:
-        """Name the known mistake in an exercise that failed, from its answers to the probes."""
+        """Name the known mistake in an exercise that failed, from its answers to the cases."""
         text = examiner.submission.files[result.name]
         found = diagnostician.diagnose(result.tests, answers, text)
         if found is None or found.faults:
@@ -407,7 +407,7 @@ class Grader:
         catalogue = catalogue_of(self.course, exercise, seed)
         if answers is None or seed != examiner.seed:
             answers = Diagnostician(catalogue).ask(examiner.module(exercise, seed=0))
-        whole = catalogue.probes[-1].name in answers
+        whole = catalogue.cases[-1].name in answers
         return signature_of(catalogue, answers, whole=whole)
 
     def _members(self, exercise: Exercise, public: str, secret: str, seed: int) -> dict[str, str]:
@@ -438,7 +438,7 @@ class Grader:
     def known_with(self, exercise: Exercise, signature: str) -> str:
         """Return what a course knows already that has this signature; nothing if it is new."""
         catalogue = self._public_catalogue(exercise)
-        return known_with(signature, catalogue) if catalogue.probes else ""
+        return known_with(signature, catalogue) if catalogue.cases else ""
 
     def _public_catalogue(self, exercise: Exercise) -> ComputedCatalogue:
         return catalogue_of(self.course, exercise, PUBLIC_SEED)
@@ -448,7 +448,7 @@ class Grader:
         return catalogue_of(self.course, exercise, seed)
 
     def diagnostician(self, exercise: Exercise, seed: int) -> Diagnostician | None:
-        """Return what diagnoses an exercise at a seed; None if the course has no probes for it.
+        """Return what diagnoses an exercise at a seed; None if the course has no cases for it.
 
         In a students' copy that is the public seed: answers are recorded for it alone.
         """
@@ -456,7 +456,7 @@ class Grader:
         if place not in self._diagnosticians:
             _drop_other_seeds(self._diagnosticians, place[1])
             catalogue = self._catalogue(exercise, seed)
-            found = Diagnostician(catalogue) if catalogue and catalogue.probes else None
+            found = Diagnostician(catalogue) if catalogue and catalogue.cases else None
             self._diagnosticians[place] = found
         return self._diagnosticians[place]
 
@@ -524,7 +524,7 @@ def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
 
 
 def _cannot_be_called(result: ExerciseResult) -> bool:
-    """Return whether probes would tell nothing more: nothing works, or the work is not done."""
+    """Return whether cases would tell nothing more: nothing works, or the work is not done."""
     kinds = {test.kind for test in result.tests if test.outcome == "failed"}
     return "Forbidden" in kinds or bool(result.advice)
 

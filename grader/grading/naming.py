@@ -30,7 +30,7 @@ def with_name(
     """Return a result whose unnamed mistake has the teacher's name, if there is one for it.
 
     It is charged once only if all its answers, at edges too, are those of the named mistake: at a
-    secret seed, because everybody may work out those to the public probes.
+    secret seed, because everybody may work out those to the public cases.
     """
     diagnosis = result.diagnosis
     if diagnosis is None or diagnosis.faults or not diagnosis.signature:
@@ -60,7 +60,7 @@ def confirmed_by(named: Named, members: Sequence[GroupMember]) -> Named:
     """Return a named mistake with what confirms it in others: what its members did.
 
     They have the same answers. What most of them fail counts as its consequence: one who gives
-    these answers to the probes alone cannot have it excuse anything else.
+    these answers to the cases alone cannot have it excuse anything else.
     """
     if not members:
         return named
@@ -99,7 +99,7 @@ def _failed(result: ExerciseResult) -> list[str]:
 
 
 def _comparable(named: Named, diagnosis: Diagnosis) -> Iterator[str]:
-    """Yield what a named mistake answers to the same secret probes, as far as that is known."""
+    """Yield what a named mistake answers to the same secret cases, as far as that is known."""
     found = (*named.secrets, diagnosis.members.get(named.key, ""))
     return (each for each in found if are_comparable(each, diagnosis.secret))
 

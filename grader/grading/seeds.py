@@ -12,9 +12,9 @@ import hmac
 import secrets
 
 SEED_BYTES = 6  # of a seed that people read and type
-PUBLIC_SEED = 0  # of the probes of a student's own check, by public suites
+PUBLIC_SEED = 0  # of the cases of a student's own check, by public suites
 TORCH_SEED_BYTES = 7  # of a seed that only torch reads
-MARK_BYTES = 4  # of what tells two seeds of probes apart
+MARK_BYTES = 4  # of what tells two seeds of cases apart
 
 
 def fresh_seed() -> int:
@@ -61,7 +61,7 @@ def seed_of_worker(seed: int, exercise: str, test: str) -> int:
 
 
 def naming_seed(secret: bytes) -> int:
-    """Return the seed of the probes by which members of an unnamed group are compared.
+    """Return the seed of the cases by which members of an unnamed group are compared.
 
     All runs of a class share it, so that late hand-ins can be compared with early ones.
     """
@@ -69,7 +69,7 @@ def naming_seed(secret: bytes) -> int:
 
 
 def mark_of_seed(seed: int) -> str:
-    """Return what tells a seed of probes from others, and nothing else about it."""
+    """Return what tells a seed of cases from others, and nothing else about it."""
     return f"{_derived(str(seed).encode(), 'mark', MARK_BYTES):x}"
 
 

@@ -1,6 +1,6 @@
 """Signatures of wrong answers: short texts by which the same mistake is recognised later.
 
-A signature has an entry for each probe that came out wrong: the form of the answer, a weighted sum
+A signature has an entry for each case that came out wrong: the form of the answer, a weighted sum
 of its numbers, and how far the sum of the same numbers may lie from it. So two spellings of one
 mistake, which differ in rounding, have the same signature. One at the public seed finds the mistake
 again in any class; as anybody can work out those answers, one at a secret seed has to confirm it.
@@ -18,13 +18,13 @@ import msgspec
 
 MAX_ENTRIES = 44  # of a signature, which so stays below `MAX_CHARACTERS`
 MAX_CHARACTERS = 2048
-KEY, FORM, IDENTITY = 3, 3, 3  # bytes of the hashes of a probe's name, a form and a signature
+KEY, FORM, IDENTITY = 3, 3, 3  # bytes of the hashes of a case's name, a form and a signature
 
 
 class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """What came out at one wrong probe; an error has its kind as `form`, and no numbers."""
+    """What came out at one wrong case; an error has its kind as `form`, and no numbers."""
 
-    probe: str
+    case: str
     form: str
     total: float = 0.0
     slack: float = 0.0
@@ -38,8 +38,8 @@ class SignedAnswer(msgspec.Struct, frozen=True, array_like=True):
 class Signature(msgspec.Struct, frozen=True, array_like=True):
     """The wrong answers of one solution: at ordinary calls, and at edges.
 
-    `whole` says that all probes were asked: a call that does not end ends the asking. `seed` tells
-    the secret seed of the probes from others; it is empty for the public one.
+    `whole` says that all cases were asked: a call that does not end ends the asking. `seed` tells
+    the secret seed of the cases from others; it is empty for the public one.
     """
 
     main: tuple[SignedAnswer, ...] = ()
@@ -48,10 +48,10 @@ class Signature(msgspec.Struct, frozen=True, array_like=True):
     seed: str = ""
 
 
-def entry(probe: str, form: str, total: float = 0.0, slack: float = 0.0) -> SignedAnswer:
+def entry(case: str, form: str, total: float = 0.0, slack: float = 0.0) -> SignedAnswer:
     """Return an entry, rounded for keeping."""
     rounded = float(f"{total:.9g}"), float(f"{slack:.2g}")
-    return SignedAnswer(_hash(probe, KEY), _hash(form, FORM), *rounded)
+    return SignedAnswer(_hash(case, KEY), _hash(form, FORM), *rounded)
 
 
 def written(
@@ -101,7 +101,7 @@ def is_same_everywhere(one: str, other: str) -> bool:
 
 
 def are_comparable(one: str, other: str) -> bool:
-    """Return whether two signatures are of the same probes with the same inputs."""
+    """Return whether two signatures are of the same cases with the same inputs."""
     first, second = parsed(one), parsed(other)
     return first is not None and second is not None and first.seed == second.seed
 
@@ -109,30 +109,30 @@ def are_comparable(one: str, other: str) -> bool:
 def identity(text: str) -> str:
     """Return a short name for a signature: the same for nearly all spellings of a mistake."""
     found = parsed(text) or Signature()
-    rough = sorted((each.probe, each.form) for each in found.main or found.edges)
+    rough = sorted((each.case, each.form) for each in found.main or found.edges)
     totals = sorted(f"{each.total:.2g}" for each in found.main or found.edges)
     return _hash(repr((rough, totals)), IDENTITY)
 
 
 def bucket(text: str) -> frozenset[str]:
-    """Return the probes that two whole signatures of one mistake have in common."""
+    """Return the cases that two whole signatures of one mistake have in common."""
     found = parsed(text) or Signature()
-    return frozenset(each.probe for each in found.main or found.edges)
+    return frozenset(each.case for each in found.main or found.edges)
 
 
 def _agree(first: Signature, second: Signature, part: Literal["main", "edges"]) -> bool:
     """Return whether two signatures agree in a part: one cut short has fewer answers."""
-    ours, theirs = _by_probe(getattr(first, part)), _by_probe(getattr(second, part))
+    ours, theirs = _by_case(getattr(first, part)), _by_case(getattr(second, part))
     fewer, more = (theirs, ours) if first.whole else (ours, theirs)
     if first.whole == second.whole:
         fewer, more = sorted((ours, theirs), key=len)
     if not fewer.keys() <= more.keys() or (first.whole and second.whole and len(fewer) < len(more)):
         return False
-    return all(each.same(more[probe]) for probe, each in fewer.items())
+    return all(each.same(more[case]) for case, each in fewer.items())
 
 
-def _by_probe(entries: Iterable[SignedAnswer]) -> Mapping[str, SignedAnswer]:
-    return {each.probe: each for each in entries}
+def _by_case(entries: Iterable[SignedAnswer]) -> Mapping[str, SignedAnswer]:
+    return {each.case: each for each in entries}
 
 
 def _hash(text: str, size: int) -> str:

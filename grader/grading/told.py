@@ -1,4 +1,4 @@
-"""What a probe tells: numbers enough to show a mistake, and none where nothing is known."""
+"""What a case tells: numbers enough to show a mistake, and none where nothing is known."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 Each reference and each program of the sets right and public that earns all points has to earn them
 with 200 seeds, and each mistake of the catalogue has to lose points with 50. `--every N` tries each
-N-th program. A mistake that can be named with one seed of the probes has to be nameable with 20;
+N-th program. A mistake that can be named with one seed of the cases has to be nameable with 20;
 `--names` tries this alone. The exit code is 1 if something depends on the seed.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 RIGHT, WRONG = 200, 50  # seeds; a tenth where a model is trained
-NAMED = 20  # seeds of the probes
+NAMED = 20  # seeds of the cases
 PROCESSES = 2
 
 

@@ -20,13 +20,13 @@ from torch import Tensor
 
 from grader.course.course import Course, Exercise
 from grader.grading.diagnosis.answers import Answer, Raised, Values
-from grader.grading.diagnosis.probes import load_probes
+from grader.grading.diagnosis.asked import load_cases
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.programs import program
 from grader.grading.rng import Rng
 from grader.sandbox.program import Program
 
-DRAWS, PROBE_SEEDS = 30, 20
+DRAWS, CASE_SEEDS = 30, 20
 SECONDS = 180.0  # of CPU time for one text; one that takes longer differs
 RANDOM_DRAWS = 600  # of a dropout, where two programs draw in another order
 LIMIT = 5.0  # standard errors between two means of as many draws
@@ -40,7 +40,7 @@ class Judge:
     """Compares texts of one exercise with its reference; the reference answers once."""
 
     def __init__(
-        self, course: Course, exercise: Exercise, draws: int = DRAWS, seeds: int = PROBE_SEEDS
+        self, course: Course, exercise: Exercise, draws: int = DRAWS, seeds: int = CASE_SEEDS
     ) -> None:
         self._course, self._exercise = course, exercise
         self._draws, self._seeds = draws, seeds
@@ -58,7 +58,7 @@ class Judge:
         warnings.simplefilter("ignore")
         try:
             with _deadline(SECONDS):
-                return self._by_calls(text) or self._by_probes(text)
+                return self._by_calls(text) or self._by_cases(text)
         except TimeoutError:
             return f"it takes more than {SECONDS:.0f} s"
 
@@ -90,19 +90,19 @@ class Judge:
                 self._expected[number] = [_answer(call) for _, call in questions]
         return self._expected[number]
 
-    def _by_probes(self, text: str) -> str:
+    def _by_cases(self, text: str) -> str:
         for seed in range(self._seeds):
             theirs = self._respondent(text, seed)
             if seed not in self._respondents:
                 self._respondents[seed] = self._respondent(self._exercise.read("solution.py"), seed)
-            for probe in load_probes(self._exercise)[0]:
-                if probe.aspect == "training":  # may draw in another order; the calls ask this
+            for case in load_cases(self._exercise)[0]:
+                if case.aspect == "training":  # may draw in another order; the calls ask this
                     continue
-                ours, answer = self._respondents[seed].answer(probe), theirs.answer(probe)
+                ours, answer = self._respondents[seed].answer(case), theirs.answer(case)
                 if isinstance(ours, Raised) and isinstance(answer, Raised):
                     continue
-                if not ours.same(answer) and not _is_rounding(probe.aspect, ours, answer):
-                    return f"probe {probe.name}, seed {seed}"
+                if not ours.same(answer) and not _is_rounding(case.aspect, ours, answer):
+                    return f"case {case.name}, seed {seed}"
         return ""
 
     def _respondent(self, text: str, seed: int) -> Respondent:

@@ -32,7 +32,7 @@ class ForkOrder(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True):
     """An order to grade exercises of a submission; `tries` counts the processes lost over it.
 
-    `seed` is that of the submission's epoch, `naming_seed` that of the probes by which unnamed
+    `seed` is that of the submission's epoch, `naming_seed` that of the cases by which unnamed
     mistakes of a class are compared.
     """
 

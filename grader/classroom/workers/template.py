@@ -74,7 +74,7 @@ def _warm_up(grader: Grader, course: Course) -> None:
 
     A test that a solution fails is broken, and is nobody's mistake.
 
-    What the known mistakes answer to the probes takes much longer. So grading processes work that
+    What the known mistakes answer to the cases takes much longer. So grading processes work that
     out, and only for the exercises in which they meet a mistake.
     """
     quick = [each.name for each in course.exercises if each.training is None]

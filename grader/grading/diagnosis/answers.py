@@ -1,4 +1,4 @@
-"""What one program answers to one probe, in a form in which two answers can be compared.
+"""What one program answers to one case, in a form in which two answers can be compared.
 
 An answer is values, or the kind and the subject of an error. The wording of an error, the names of
 types and the graph behind a tensor do not count.
@@ -203,7 +203,7 @@ def _weights(count: int) -> Numbers:
 
 
 def values_of(result: Any) -> Values:
-    """Return what a probe returned as an answer."""
+    """Return what a case returned as an answer."""
     form: list[tuple[Any, ...]] = []
     numbers = [torch.empty(0, dtype=torch.float64)]
     for place, leaf in _leaves(result, ()):

@@ -14,8 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from grader.course.course import Exercise
 from grader.course.faults import Fault
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer
-from grader.grading.diagnosis.probes import Probe
 from grader.report import WrongStep
 
 MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
@@ -25,7 +25,7 @@ LITERAL = re.compile(r"(?<![\w.])(?:\d{1,18}\.\d{0,18}|\.\d{1,18}|\d{1,18})(?:[e
 
 
 class Known(Protocol):
-    """What a known mistake answers to a probe: values, an error, or a sketch of either."""
+    """What a known mistake answers to a case: values, an error, or a sketch of either."""
 
     def same(self, other: Answer, *, exact: bool = False) -> bool:
         """Return whether an answer is the same."""
@@ -34,11 +34,11 @@ class Known(Protocol):
 class Reference(Protocol):
     """The reference solution, as far as a diagnosis asks for it."""
 
-    def answer(self, probe: Probe) -> Answer:
-        """Return the answer to a probe."""
+    def answer(self, case: Case) -> Answer:
+        """Return the answer to a case."""
 
-    def repeat(self, probe: Probe) -> str:
-        """Return the calls of a probe as a program that a student can run."""
+    def repeat(self, case: Case) -> str:
+        """Return the calls of a case as a program that a student can run."""
 
 
 class Candidate(ABC):
@@ -56,51 +56,51 @@ class Candidate(ABC):
     @property
     @abstractmethod
     def touched(self) -> int:
-        """The probes to which the program's answer is wrong, as bits."""
+        """The cases to which the program's answer is wrong, as bits."""
 
     @property
     def pattern(self) -> int:
-        """Of the probes that are `recorded`, those to which it was wrong at the public seed."""
+        """Of the cases that are `recorded`, those to which it was wrong at the public seed."""
         return self.touched
 
     @property
     @abstractmethod
     def asked(self) -> tuple[int, int]:
-        """The probes whose answers were compared with the reference's, and the wrong ones."""
+        """The cases whose answers were compared with the reference's, and the wrong ones."""
 
     @abstractmethod
-    def is_wrong(self, probe: Probe) -> bool:
-        """Return whether the program's answer to a probe is not the reference's."""
+    def is_wrong(self, case: Case) -> bool:
+        """Return whether the program's answer to a case is not the reference's."""
 
     @abstractmethod
-    def answer(self, probe: Probe) -> Known:
-        """Return the program's answer to a probe."""
+    def answer(self, case: Case) -> Known:
+        """Return the program's answer to a case."""
 
     @abstractmethod
-    def first_wrong_step(self, probe: Probe) -> WrongStep | None:
-        """Return the first stage that differs from the reference's while a probe is answered."""
+    def first_wrong_step(self, case: Case) -> WrongStep | None:
+        """Return the first stage that differs from the reference's while a case is answered."""
 
 
 C = TypeVar("C", bound=Candidate)
 
 
 class Catalogue(ABC, Generic[C]):
-    """The probes of an exercise, the reference, and every known mistake."""
+    """The cases of an exercise, the reference, and every known mistake."""
 
     reference: Reference
 
     def __init__(
-        self, exercise: Exercise, seed: int, probes: tuple[Probe, ...], axes: tuple[str, ...]
+        self, exercise: Exercise, seed: int, cases: tuple[Case, ...], axes: tuple[str, ...]
     ) -> None:
         self.exercise, self.seed, self.axes = exercise, seed, axes
-        self.probes = tuple(probe for probe in probes if probe.tells)
-        self.deciding_only = tuple(probe for probe in probes if not probe.tells)
-        self._bit = {probe.name: 1 << place for place, probe in enumerate(self.probes)}
-        self._every = (1 << len(self.probes)) - 1
+        self.cases = tuple(case for case in cases if case.tells)
+        self.deciding_only = tuple(case for case in cases if not case.tells)
+        self._bit = {case.name: 1 << place for place, case in enumerate(self.cases)}
+        self._every = (1 << len(self.cases)) - 1
 
     @property
     def recorded(self) -> int:
-        """The probes of which it is known without asking which mistakes are wrong there."""
+        """The cases of which it is known without asking which mistakes are wrong there."""
         return self._every
 
     @abstractmethod
@@ -113,80 +113,80 @@ class Catalogue(ABC, Generic[C]):
 
     @abstractmethod
     def adds_to_halves(self, pair: C, first: C, second: C, bits: int) -> bool:
-        """Return whether, at some of the probes `bits`, a pair differs clearly from each half."""
+        """Return whether, at some of the cases `bits`, a pair differs clearly from each half."""
 
-    def is_right(self, answer: Answer, probe: Probe) -> bool:
+    def is_right(self, answer: Answer, case: Case) -> bool:
         """Return whether an answer is the reference's."""
-        return self.reference.answer(probe).same(answer)
+        return self.reference.answer(case).same(answer)
 
-    def is_nearly_right(self, answer: Answer, probe: Probe) -> bool:
+    def is_nearly_right(self, answer: Answer, case: Case) -> bool:
         """Return whether an answer differs from the reference's by little more than it may."""
-        return self.reference.answer(probe).is_near(answer)
+        return self.reference.answer(case).is_near(answer)
 
-    def wrong(self, answers: Mapping[str, Answer]) -> list[Probe]:
-        """Return the probes whose answers are not the reference's.
+    def wrong(self, answers: Mapping[str, Answer]) -> list[Case]:
+        """Return the cases whose answers are not the reference's.
 
         Those that just exceed the tolerance are left out if others are clearly wrong.
         """
         return self.compared(answers)[1]
 
-    def compared(self, answers: Mapping[str, Answer]) -> tuple[int, list[Probe]]:
-        """Return the probes whose answers are the reference's, as bits, and the `wrong` ones."""
+    def compared(self, answers: Mapping[str, Answer]) -> tuple[int, list[Case]]:
+        """Return the cases whose answers are the reference's, as bits, and the `wrong` ones."""
         answered, wrong = self._answered(answers), self._wrong(answers)
         return self.bits(answered) & ~self.bits(wrong), self._clear(answers, wrong) or wrong
 
-    def disproving(self, answers: Mapping[str, Answer]) -> list[Probe]:
-        """Return the probes with no answer, or with one that no right code gives."""
-        missing = [probe for probe in self.probes if probe.name not in answers]
+    def disproving(self, answers: Mapping[str, Answer]) -> list[Case]:
+        """Return the cases with no answer, or with one that no right code gives."""
+        missing = [case for case in self.cases if case.name not in answers]
         wrong = self._clear(answers, self._wrong(answers))
-        return [probe for probe in (*wrong, *missing) if probe.decides]
+        return [case for case in (*wrong, *missing) if case.decides]
 
-    def _wrong(self, answers: Mapping[str, Answer]) -> list[Probe]:
+    def _wrong(self, answers: Mapping[str, Answer]) -> list[Case]:
         known = self._answered(answers)
-        return [probe for probe in known if not self.is_right(answers[probe.name], probe)]
+        return [case for case in known if not self.is_right(answers[case.name], case)]
 
-    def _answered(self, answers: Mapping[str, Answer]) -> list[Probe]:
-        return [probe for probe in self.probes if probe.name in answers]
+    def _answered(self, answers: Mapping[str, Answer]) -> list[Case]:
+        return [case for case in self.cases if case.name in answers]
 
-    def _clear(self, answers: Mapping[str, Answer], wrong: Iterable[Probe]) -> list[Probe]:
+    def _clear(self, answers: Mapping[str, Answer], wrong: Iterable[Case]) -> list[Case]:
         return [p for p in wrong if not self.is_nearly_right(answers[p.name], p)]
 
-    # --- sets of probes, as bits ------------------------------------------------------------------
+    # --- sets of cases, as bits ------------------------------------------------------------------
 
-    def bits(self, probes: Iterable[Probe]) -> int:
-        """Return a set of probes."""
-        return sum(self._bit[probe.name] for probe in probes)
+    def bits(self, cases: Iterable[Case]) -> int:
+        """Return a set of cases."""
+        return sum(self._bit[case.name] for case in cases)
 
-    def probes_in(self, bits: int) -> list[Probe]:
-        """Return the probes of a set, in their order."""
+    def cases_in(self, bits: int) -> list[Case]:
+        """Return the cases of a set, in their order."""
         found = []
         bits &= self._every
         while bits:
             lowest = bits & -bits
-            found.append(self.probes[lowest.bit_length() - 1])
+            found.append(self.cases[lowest.bit_length() - 1])
             bits ^= lowest
         return found
 
     def aspects(self, bits: int) -> tuple[str, ...]:
-        """Return the aspects of a set of probes, the most telling first."""
-        return tuple(dict.fromkeys(probe.aspect for probe in self.probes_in(bits)))
+        """Return the aspects of a set of cases, the most telling first."""
+        return tuple(dict.fromkeys(case.aspect for case in self.cases_in(bits)))
 
     def phrases(self, bits: int) -> list[str]:
-        """Return what is said of the aspects of a set of probes."""
-        return list(dict.fromkeys(probe.about.says for probe in self.probes_in(bits)))
+        """Return what is said of the aspects of a set of cases."""
+        return list(dict.fromkeys(case.about.says for case in self.cases_in(bits)))
 
     @functools.cached_property
     def principal(self) -> int:
-        """The probes that are about no edge."""
-        return self.bits(probe for probe in self.probes if not probe.about.is_edge)
+        """The cases that are about no edge."""
+        return self.bits(case for case in self.cases if not case.about.is_edge)
 
     def of_aspects(self, aspects: Iterable[str]) -> int:
-        """Return the probes of some aspects."""
+        """Return the cases of some aspects."""
         chosen = set(aspects)
-        return self.bits(probe for probe in self.probes if probe.aspect in chosen)
+        return self.bits(case for case in self.cases if case.aspect in chosen)
 
     def whole_aspects(self, bits: int) -> int:
-        """Return all probes of the aspects that a set of probes is about."""
+        """Return all cases of the aspects that a set of cases is about."""
         return self.of_aspects(self.aspects(bits))
 
 

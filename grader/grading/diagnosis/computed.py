@@ -1,4 +1,4 @@
-"""The known mistakes of one exercise as programs, and what each answers to the probes of one seed.
+"""The known mistakes of one exercise as programs, and what each answers to the cases of one seed.
 
 Everything is worked out when it is first needed and kept for a whole class.
 """
@@ -20,10 +20,11 @@ from grader.course.course import Course, Exercise
 from grader.course.faults import Edit, Fault, edited, load_faults
 from grader.course.suite_text import SUITE
 from grader.errors import CourseError, Mismatch
+from grader.grading.cases import Case
 from grader.grading.compare import assert_close
 from grader.grading.diagnosis.answers import Answer, finite_differences
+from grader.grading.diagnosis.asked import Answers, cases_in, load_cases
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, Candidate, Catalogue, numbers_in
-from grader.grading.diagnosis.probes import Answers, Probe, load_probes, probes_in
 from grader.grading.diagnosis.record import hash_of_sources, load_record
 from grader.grading.diagnosis.respondent import Respondent, Stages
 from grader.report import WrongStep
@@ -49,12 +50,12 @@ def recorded_patterns(
         recorded = load_record(course, name)
     if recorded is None or recorded.record.of != hash_of_sources(course, name):
         return None
-    record, probes = recorded.record, probes_in(Source(f"{name}/{SUITE}", recorded.probes))[0]
-    if not all(probe.name in bit for probe in probes):
+    record, cases = recorded.record, cases_in(Source(f"{name}/{SUITE}", recorded.cases))[0]
+    if not all(case.name in bit for case in cases):
         return None
     return {
         (record.mistakes[single.mistake].name, single.form, single.number): sum(
-            bit[probes[place].name] for place in single.answers
+            bit[cases[place].name] for place in single.answers
         )
         for single in record.singles
     }
@@ -81,40 +82,40 @@ class FaultyProgram(Candidate):
         """The program: the solution with the edits."""
         return self.program.text
 
-    def answer(self, probe: Probe) -> Answer:
-        """Return the program's answer to a probe."""
-        return self.program.answer(probe)
+    def answer(self, case: Case) -> Answer:
+        """Return the program's answer to a case."""
+        return self.program.answer(case)
 
-    def is_wrong(self, probe: Probe) -> bool:
-        """Return whether the program's answer to a probe is not the reference's."""
-        bit = self._catalogue.bits((probe,))
+    def is_wrong(self, case: Case) -> bool:
+        """Return whether the program's answer to a case is not the reference's."""
+        bit = self._catalogue.bits((case,))
         if not self._asked[0] & bit:
-            is_wrong = not self._catalogue.is_right(self.answer(probe), probe)
+            is_wrong = not self._catalogue.is_right(self.answer(case), case)
             self._asked[0] |= bit
             self._asked[1] |= bit * is_wrong
         return bool(self._asked[1] & bit)
 
     @property
     def asked(self) -> tuple[int, int]:
-        """The probes whose answers were compared with the reference's, and the wrong ones."""
+        """The cases whose answers were compared with the reference's, and the wrong ones."""
         return self._asked[0], self._asked[1]
 
     @functools.cached_property
     def touched(self) -> int:
-        """The probes to which the program's answer is wrong, as bits."""
-        return self._catalogue.bits(filter(self.is_wrong, self._catalogue.probes))
+        """The cases to which the program's answer is wrong, as bits."""
+        return self._catalogue.bits(filter(self.is_wrong, self._catalogue.cases))
 
     @property
     def pattern(self) -> int:
-        """Of the probes that are recorded, those to which it was wrong at the public seed."""
+        """Of the cases that are recorded, those to which it was wrong at the public seed."""
         found = self._catalogue.pattern_of(self)
         return self.touched if found is None else found
 
-    def first_wrong_step(self, probe: Probe) -> WrongStep | None:
-        """Return the first stage that differs from the reference's while a probe is answered."""
-        if probe.name not in self._steps:
-            self._steps[probe.name] = self._catalogue.compare_stages(self.program, probe)
-        return self._steps[probe.name]
+    def first_wrong_step(self, case: Case) -> WrongStep | None:
+        """Return the first stage that differs from the reference's while a case is answered."""
+        if case.name not in self._steps:
+            self._steps[case.name] = self._catalogue.compare_stages(self.program, case)
+        return self._steps[case.name]
 
 
 def catalogue_of(course: Course, exercise: Exercise, seed: int) -> ComputedCatalogue:
@@ -135,17 +136,17 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def __init__(
         self, course: Course, exercise: Exercise, seed: int, *, shipped: bool = False
     ) -> None:
-        super().__init__(exercise, seed, *load_probes(exercise, shipped=shipped))
+        super().__init__(exercise, seed, *load_cases(exercise, shipped=shipped))
         self._course, self._is_recorded_now = course, shipped
         self._solution = exercise.read("solution.py")
-        self._answers: dict[str, dict[str, Answer]] = {}  # by program, by probe
+        self._answers: dict[str, dict[str, Answer]] = {}  # by program, by case
         self.reference = self.respondent(self._solution)
-        self._stages: dict[str, Stages] = {}  # of the reference, by probe
+        self._stages: dict[str, Stages] = {}  # of the reference, by case
         self._pairs: dict[tuple[FaultyProgram, FaultyProgram], FaultyProgram | None] = {}
         self._with_number: dict[str, list[FaultyProgram]] = {}
 
     def respondent(self, text: str, answers: dict[str, Answer] | None = None) -> Respondent:
-        """Return a text of the exercise's solution as a program that answers the probes.
+        """Return a text of the exercise's solution as a program that answers the cases.
 
         What a mistake leaves unwritten is 0 in it, as in most students' code: other memory would
         answer otherwise each time. `answers` are those that it has given already, if others know.
@@ -154,12 +155,12 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         answers = self._answers.setdefault(text, {}) if answers is None else answers
         return Respondent(self._course, self.exercise, text, self.seed, answers)
 
-    def compare_stages(self, program: Respondent, probe: Probe) -> WrongStep | None:
+    def compare_stages(self, program: Respondent, case: Case) -> WrongStep | None:
         """Return the first stage in which a program differs from the reference."""
         names = self.exercise.stages
-        if probe.name not in self._stages:
-            self._stages[probe.name] = self.reference.stages(probe, names)
-        actual, expected = program.stages(probe, names), self._stages[probe.name]
+        if case.name not in self._stages:
+            self._stages[case.name] = self.reference.stages(case, names)
+        actual, expected = program.stages(case, names), self._stages[case.name]
         both = sorted(
             (key for key in actual if key in expected), key=lambda key: names.index(key[1])
         )
@@ -169,7 +170,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
                 assert_close(*_masked_alike(actual[key], expected[key]), f"`{name}`")
             except Mismatch as mismatch:
                 if d := mismatch.difference:
-                    return WrongStep(probe.sentence, name, d.summary, d.expected, d.actual)
+                    return WrongStep(case.sentence, name, d.summary, d.expected, d.actual)
         return None
 
     # --- mistakes ---------------------------------------------------------------------------------
@@ -232,16 +233,16 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
 
     @property
     def recorded(self) -> int:
-        """The probes of which it is known without asking which mistakes are wrong there."""
+        """The cases of which it is known without asking which mistakes are wrong there."""
         return self._every if self._patterns is None else self._shipped
 
     @functools.cached_property
     def _shipped(self) -> int:
-        return self.bits(probe for probe in self.probes if not probe.hidden)
+        return self.bits(case for case in self.cases if not case.hidden)
 
     @functools.cached_property
     def _patterns(self) -> dict[tuple[str, int, str], int] | None:
-        """The probes to which each form of a mistake was wrong at the public seed, as bits."""
+        """The cases to which each form of a mistake was wrong at the public seed, as bits."""
         if self._is_recorded_now:
             return None
         return recorded_patterns(self._course, self.exercise.name, self._bit)
@@ -265,17 +266,17 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def adds_to_halves(
         self, pair: FaultyProgram, first: FaultyProgram, second: FaultyProgram, bits: int
     ) -> bool:
-        """Return whether, at some of the probes `bits`, a pair differs clearly from each half."""
+        """Return whether, at some of the cases `bits`, a pair differs clearly from each half."""
         return all(
-            any(self.differ_clearly(pair, half, probe) for probe in self.probes_in(bits))
+            any(self.differ_clearly(pair, half, case) for case in self.cases_in(bits))
             for half in (first, second)
         )
 
     def differ_clearly(
-        self, one: FaultyProgram, other: FaultyProgram | Respondent, probe: Probe
+        self, one: FaultyProgram, other: FaultyProgram | Respondent, case: Case
     ) -> bool:
-        """Return whether two programs give clearly different answers to a probe."""
-        return finite_differences(one.answer(probe), other.answer(probe)) >= MIN_NUMBERS
+        """Return whether two programs give clearly different answers to a case."""
+        return finite_differences(one.answer(case), other.answer(case)) >= MIN_NUMBERS
 
     def can_name(self, fault: Fault, form: Sequence[Edit]) -> bool:
         """Return whether a form of a mistake shows in enough numbers: errors alone do not.
@@ -284,16 +285,16 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         """
         same = (each for each in self.singles() if (each.faults, each.edits) == ((fault,), form))
         return any(
-            self.differ_clearly(each, self.reference, probe)
+            self.differ_clearly(each, self.reference, case)
             for each in itertools.islice(same, 1)
-            for probe in self.probes_in(each.touched)
-            if not self.is_nearly_right(each.answer(probe), probe)
+            for case in self.cases_in(each.touched)
+            if not self.is_nearly_right(each.answer(case), case)
         )
 
     def answers_of(self, text: str) -> Answers:
         """Return the answers of a trusted solution, which runs in this process."""
         program = self.respondent(text)
-        return {probe.name: program.answer(probe) for probe in self.probes}
+        return {case.name: program.answer(case) for case in self.cases}
 
 
 def _masked_alike(actual: Tensor, expected: Tensor) -> tuple[Tensor, Tensor]:

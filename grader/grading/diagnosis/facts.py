@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from grader.grading.cases import Case
 from grader.grading.compare import digits_apart, in_digits
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
-from grader.grading.diagnosis.probes import Answers, Probe
+from grader.grading.diagnosis.asked import Answers
 
 if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import AnyCatalogue
@@ -70,60 +71,60 @@ Fact = Callable[[Compared], str]
 
 @dataclass(frozen=True)
 class Said:
-    """A fact in words, and the smallest probe that shows it."""
+    """A fact in words, and the smallest case that shows it."""
 
     says: str
-    probe: Probe
+    case: Case
 
 
-def facts_of(catalogue: AnyCatalogue, wrong: Sequence[Probe], answers: Answers) -> tuple[Said, ...]:
-    """Return the most telling facts about the answers to the probes `wrong`."""
+def facts_of(catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers) -> tuple[Said, ...]:
+    """Return the most telling facts about the answers to the cases `wrong`."""
     found = [*_where_at_all(catalogue, wrong, answers), *_about_calls(catalogue, wrong, answers)]
     return tuple(found[:MAX_FACTS])
 
 
-# --- over all probes ------------------------------------------------------------------------------
+# --- over all cases ------------------------------------------------------------------------------
 
 
 def _where_at_all(
-    catalogue: AnyCatalogue, wrong: Sequence[Probe], answers: Answers
+    catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers
 ) -> Iterator[Said]:
     """Say what comes out wrong, if all else is right."""
-    known = [probe for probe in catalogue.probes if probe.name in answers]
-    aspects = tuple(dict.fromkeys(probe.aspect for probe in wrong))
-    rest = [probe for probe in known if probe.aspect not in aspects]
+    known = [case for case in catalogue.cases if case.name in answers]
+    aspects = tuple(dict.fromkeys(case.aspect for case in wrong))
+    rest = [case for case in known if case.aspect not in aspects]
     if len(aspects) > 2 or not rest:
         return
     is_wrong = {p.name for p in known if not catalogue.is_right(answers[p.name], p)}
-    if any(probe.name in is_wrong for probe in rest):
+    if any(case.name in is_wrong for case in rest):
         return
-    if len(wrong) <= 2 and is_wrong == {probe.name for probe in wrong}:
-        calls = " and ".join(f"“{_phrase(probe)}”" for probe in wrong)
+    if len(wrong) <= 2 and is_wrong == {case.name for case in wrong}:
+        calls = " and ".join(f"“{_phrase(case)}”" for case in wrong)
         yield Said(f"Of {len(known)} other calls, only {calls} came out wrong.", wrong[0])
     else:
-        phrases = " and ".join(dict.fromkeys(probe.about.says for probe in wrong))
+        phrases = " and ".join(dict.fromkeys(case.about.says for case in wrong))
         says = f"What came out wrong: {phrases.rstrip(',')}. Everything else came out right."
         yield Said(says, wrong[0])
 
 
 def _about_calls(
-    catalogue: AnyCatalogue, wrong: Sequence[Probe], answers: Answers
+    catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers
 ) -> Iterator[Said]:
     """Say what the answers to single calls show, the most telling first."""
-    ranked: dict[str, list[tuple[int, int, Probe]]] = {}
-    for probe in wrong:
-        expected = catalogue.reference.answer(probe)
-        for rank, says in _of_one(answers[probe.name], expected, catalogue.axes):
+    ranked: dict[str, list[tuple[int, int, Case]]] = {}
+    for case in wrong:
+        expected = catalogue.reference.answer(case)
+        for rank, says in _of_one(answers[case.name], expected, catalogue.axes):
             size = len(expected.numbers) if isinstance(expected, Values) else 0
-            ranked.setdefault(says, []).append((rank, size, probe))
+            ranked.setdefault(says, []).append((rank, size, case))
             break
     for says, shown in sorted(ranked.items(), key=lambda each: each[1][0][0]):
-        probe = min(shown, key=lambda each: each[1])[2]
-        yield Said(f"{_phrase(probe)}: {says}", probe)
+        case = min(shown, key=lambda each: each[1])[2]
+        yield Said(f"{_phrase(case)}: {says}", case)
 
 
-def _phrase(probe: Probe) -> str:
-    return probe.sentence.rstrip(".")
+def _phrase(case: Case) -> str:
+    return case.sentence.rstrip(".")
 
 
 def _of_one(answer: Answer, expected: Answer, axes: tuple[str, ...]) -> Iterator[tuple[int, str]]:

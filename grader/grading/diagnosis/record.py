@@ -1,6 +1,6 @@
-"""What a students' copy knows of the answers to the probes.
+"""What a students' copy knows of the answers to the cases.
 
-One zip holds, for each exercise, its probes and a record: the reference's answers in full, the
+One zip holds, for each exercise, its cases and a record: the reference's answers in full, the
 answers of known mistakes as sketches, and what to say of each. Neither a solution nor an edit that
 makes a mistake is in it. Imports no torch.
 """
@@ -36,7 +36,7 @@ OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml")
 ROOM = Path(__file__).parent
 # What decides how programs answer, and how answers are recorded.
 ENGINE = (
-    *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "probes", "answers")),
+    *(ROOM / f"{name}.py" for name in ("recording", "computed", "respondent", "asked", "answers")),
     *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
     *(ROOM.parent / f"{name}.py" for name in ("direct", "programs", "rng", "seeds", "parameters")),
     *(ROOM.parent / f"{name}.py" for name in ("asking", "cases", "dropped", "moves", "told")),
@@ -76,10 +76,10 @@ class MistakeText(Struct, frozen=True, array_like=True):
 
 
 class SingleMistake(Struct, frozen=True, array_like=True):
-    """A program with one mistake: its number in `mistakes`, and its wrong answers by probe.
+    """A program with one mistake: its number in `mistakes`, and its wrong answers by case.
 
     `form` is its place among the forms of the mistake, and `steps` holds the first wrong step of
-    some of these probes.
+    some of these cases.
     """
 
     mistake: int
@@ -94,7 +94,7 @@ class MistakePair(Struct, frozen=True, array_like=True):
 
     An answer is the number of its form, or None if it is right. The sums are in the record's
     `totals`, apart from the rest: hardly two are the same, and what is repeated is stored in less
-    without them. `beyond` are the probes at which the program differs clearly from each half, as
+    without them. `beyond` are the cases at which the program differs clearly from each half, as
     bits in hexadecimal digits: an exercise may have more than 64.
     """
 
@@ -105,7 +105,7 @@ class MistakePair(Struct, frozen=True, array_like=True):
 
 
 class Record(Struct, frozen=True, array_like=True):
-    """What is known of the answers to an exercise's probes, which are numbered in their order."""
+    """What is known of the answers to an exercise's cases, which are numbered in their order."""
 
     format: int
     of: str  # a hash of the files that it was made from
@@ -129,7 +129,7 @@ def hash_of_engine() -> str:
 def hash_of_sources(course: Course, name: str) -> str:
     """Return a hash of all that the record of an exercise is made from, and of what makes it."""
     digest = hashlib.sha256(hash_of_engine().encode())
-    digest.update((own_probes(course, name) or "").encode())
+    digest.update((own_cases(course, name) or "").encode())
     files = [course[name].folder / file for file in OWN_FILES]
     for needed in sorted(course.needed(name)):
         files += [course[needed].folder / file for file in NEEDED_FILES]
@@ -141,9 +141,9 @@ def hash_of_sources(course: Course, name: str) -> str:
 
 @dataclass(frozen=True)
 class Recorded:
-    """The probes of an exercise as text, and the record of their answers."""
+    """The cases of an exercise as text, and the record of their answers."""
 
-    probes: str
+    cases: str
     record: Record
 
 
@@ -152,7 +152,7 @@ def packed(recorded: Mapping[str, Recorded]) -> bytes:
     index = {name: each.record.of for name, each in sorted(recorded.items())}
     parts = {INDEX: msgspec.json.encode(index)}
     for name, each in sorted(recorded.items()):
-        parts[f"{name}/{CASES}"] = each.probes.encode()
+        parts[f"{name}/{CASES}"] = each.cases.encode()
         parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
     return zipped(parts, level=9)
 
@@ -174,26 +174,26 @@ def hashes_of_records(course: Course) -> dict[str, str]:
 def outdated_records(course: Course) -> list[str]:
     """Return the exercises of `reference/` whose records are missing, or not those of its files.
 
-    A record has the probes of `reference/`, whatever the index says: it may be anybody's.
+    A record has the cases of `reference/`, whatever the index says: it may be anybody's.
     """
-    recorded, probes = hashes_of_records(course), _probes_of_records(course)
-    own = {name: text for name in course.names if (text := own_probes(course, name)) is not None}
+    recorded, cases = hashes_of_records(course), _cases_of_records(course)
+    own = {name: text for name in course.names if (text := own_cases(course, name)) is not None}
     found = [
         name
         for name, text in own.items()
-        if recorded.get(name) != hash_of_sources(course, name) or probes.get(name) != text.encode()
+        if recorded.get(name) != hash_of_sources(course, name) or cases.get(name) != text.encode()
     ]
-    return [*found, *sorted((recorded.keys() | probes.keys()) - own.keys())]
+    return [*found, *sorted((recorded.keys() | cases.keys()) - own.keys())]
 
 
-def own_probes(course: Course, name: str) -> str | None:
-    """Return the probes of an exercise in `reference/`; None if it has none."""
+def own_cases(course: Course, name: str) -> str | None:
+    """Return the cases of an exercise in `reference/`; None if it has none."""
     exercise = course[name]
     return shipped_cases(exercise) if has_cases(exercise) else None
 
 
-def _probes_of_records(course: Course) -> dict[str, bytes]:
-    """Return all the probes in the file of records, by exercise; nothing if it is damaged."""
+def _cases_of_records(course: Course) -> dict[str, bytes]:
+    """Return all the cases in the file of records, by exercise; nothing if it is damaged."""
     try:
         with _opened(course) as archive:
             parts = [name for name in archive.namelist() if name.endswith(f"/{CASES}")]
@@ -205,7 +205,7 @@ def _probes_of_records(course: Course) -> dict[str, bytes]:
 def load_record(course: Course, name: str) -> Recorded | None:
     """Return the record of an exercise; None if the course has none for it.
 
-    Where the course has a `reference/`, its probes alone are run, and a record of others is none.
+    Where the course has a `reference/`, its cases alone are run, and a record of others is none.
 
     Raises `CourseError` if the file is damaged, or of another version.
     """
@@ -213,16 +213,16 @@ def load_record(course: Course, name: str) -> Recorded | None:
     remedy = "download the course again"
     try:
         with _opened(course) as archive:
-            probes, data = (records.part(archive, f"{name}/{part}") for part in (CASES, ANSWERS))
+            cases, data = (records.part(archive, f"{name}/{part}") for part in (CASES, ANSWERS))
         record = msgspec.msgpack.decode(data, type=Record)
-        text = probes.decode()
+        text = cases.decode()
     except (FileNotFoundError, KeyError):
         return None
     except (OSError, *UNREADABLE) as error:
         raise CourseError(f"{path} cannot be read ({error})", remedy) from None
     if record.format != FORMAT:
         raise CourseError(f"{path} is of another version of the grader", remedy)
-    if course.suites == "hidden" and own_probes(course, name) != text:
+    if course.suites == "hidden" and own_cases(course, name) != text:
         return None
     return Recorded(text, record)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from grader.course.course import Exercise
 from grader.course.faults import Fault
 from grader.course.suite_text import SUITE
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Form, Raised, Sketched
+from grader.grading.diagnosis.asked import cases_in
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue, Known, numbers_in
 from grader.grading.diagnosis.encoding import answer_of, form_of
-from grader.grading.diagnosis.probes import Probe, probes_in
 from grader.grading.diagnosis.record import MistakeText, PlainForm, Recorded, Sketch
 from grader.report import WrongStep
 from grader.sandbox.wire import Source
@@ -22,14 +23,14 @@ from grader.sandbox.wire import Source
 class _Reference:
     """The reference's answers, and its calls, as they were recorded."""
 
-    answers: Mapping[str, Answer]  # by probe
+    answers: Mapping[str, Answer]  # by case
     repeats: Mapping[str, str]
 
-    def answer(self, probe: Probe) -> Answer:
-        return self.answers[probe.name]
+    def answer(self, case: Case) -> Answer:
+        return self.answers[case.name]
 
-    def repeat(self, probe: Probe) -> str:
-        return self.repeats.get(probe.name, "")
+    def repeat(self, case: Case) -> str:
+        return self.repeats.get(case.name, "")
 
 
 class _Unrecorded:
@@ -48,32 +49,32 @@ class RecordedMistakes(Candidate):
     number: str
     form: int
     bits: int
-    answers: Mapping[str, Known]  # the wrong ones, by probe
+    answers: Mapping[str, Known]  # the wrong ones, by case
     steps: Mapping[str, WrongStep]
     _reference: _Reference
     beyond: tuple[int, int] = (0, 0)  # where two mistakes differ clearly from each half
 
     @property
     def touched(self) -> int:
-        """The probes to which the answer is wrong, as bits."""
+        """The cases to which the answer is wrong, as bits."""
         return self.bits
 
     @property
     def asked(self) -> tuple[int, int]:
-        """All probes, and those to which the answer is wrong."""
+        """All cases, and those to which the answer is wrong."""
         return -1, self.bits
 
-    def is_wrong(self, probe: Probe) -> bool:
-        """Return whether the answer to a probe is not the reference's."""
-        return probe.name in self.answers
+    def is_wrong(self, case: Case) -> bool:
+        """Return whether the answer to a case is not the reference's."""
+        return case.name in self.answers
 
-    def answer(self, probe: Probe) -> Known:
-        """Return the answer to a probe."""
-        return self.answers.get(probe.name) or self._reference.answer(probe)
+    def answer(self, case: Case) -> Known:
+        """Return the answer to a case."""
+        return self.answers.get(case.name) or self._reference.answer(case)
 
-    def first_wrong_step(self, probe: Probe) -> WrongStep | None:
-        """Return the first stage that differs while a probe is answered, if it was recorded."""
-        return self.steps.get(probe.name)
+    def first_wrong_step(self, case: Case) -> WrongStep | None:
+        """Return the first stage that differs while a case is answered, if it was recorded."""
+        return self.steps.get(case.name)
 
 
 class RecordedCatalogue(Catalogue[RecordedMistakes]):
@@ -83,9 +84,9 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
 
     def __init__(self, exercise: Exercise, recorded: Recorded) -> None:
         record = recorded.record
-        found = probes_in(Source(f"{exercise.name}/{SUITE}", recorded.probes))
+        found = cases_in(Source(f"{exercise.name}/{SUITE}", recorded.cases))
         super().__init__(exercise, record.seed, *found)
-        names = [probe.name for probe in self.probes]
+        names = [case.name for case in self.cases]
         self.reference = _Reference(
             {name: answer_of(each) for name, each in zip(names, record.reference, strict=True)},
             {names[place]: calls for place, calls in record.repeats.items()},
@@ -108,8 +109,8 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
                 (self._faults[each.mistake],),
                 each.number,
                 each.form,
-                {self.probes[place].name: self._known(s) for place, s in each.answers.items()},
-                {self.probes[place].name: step for place, step in each.steps.items()},
+                {self.cases[place].name: self._known(s) for place, s in each.answers.items()},
+                {self.cases[place].name: step for place, step in each.steps.items()},
             )
             for each in self._record.singles
         ]
@@ -139,7 +140,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
             answers = {**first.answers, **second.answers}
             answers |= dict.fromkeys(first.answers.keys() & second.answers.keys(), _Unrecorded())
             for place, form in each.forms.items():
-                name = self.probes[place].name
+                name = self.cases[place].name
                 if form is None:
                     answers.pop(name, None)
                 else:
@@ -167,18 +168,18 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
         """
         order = self.exercise.stages.index
         steps = {}
-        for probe in self.probes:
-            found = [s for each in (first, second) if (s := each.first_wrong_step(probe))]
-            wrong = first.is_wrong(probe) + second.is_wrong(probe)
+        for case in self.cases:
+            found = [s for each in (first, second) if (s := each.first_wrong_step(case))]
+            wrong = first.is_wrong(case) + second.is_wrong(case)
             found.sort(key=lambda step: order(step.stage))
             if len(found) == wrong and len({step.stage for step in found}) == len(found) > 0:
-                steps[probe.name] = found[0]
+                steps[case.name] = found[0]
         return steps
 
     def adds_to_halves(
         self, pair: RecordedMistakes, first: RecordedMistakes, second: RecordedMistakes, bits: int
     ) -> bool:
-        """Return whether, at some of the probes `bits`, a pair differs clearly from each half."""
+        """Return whether, at some of the cases `bits`, a pair differs clearly from each half."""
         return all(bits & each for each in pair.beyond)
 
 

@@ -11,10 +11,10 @@ import torch
 
 from grader.course.course import Course, Exercise
 from grader.course.suite_text import shipped_cases
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Values
 from grader.grading.diagnosis.computed import ComputedCatalogue, FaultyProgram
 from grader.grading.diagnosis.encoding import GRID_OF_SUMS, plain_answer, plain_form, rounded
-from grader.grading.diagnosis.probes import Probe
 from grader.grading.diagnosis.record import (
     FORMAT,
     MistakePair,
@@ -37,13 +37,13 @@ NUMBERS = (
     *("1e20", "1e30"),
 )
 MAX_FORMS = 0  # of two mistakes at once, counted from the first form of each
-MAX_SHARED = 3  # probes that see both of two mistakes, at which their pair is recorded
+MAX_SHARED = 3  # cases that see both of two mistakes, at which their pair is recorded
 
 
 def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
-    """Return the record of an exercise; None if it has no probes."""
+    """Return the record of an exercise; None if it has no cases."""
     catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED, shipped=True)
-    if not catalogue.probes:
+    if not catalogue.cases:
         return None
     torch.set_num_threads(1)  # small tensors, which only wait for each other on several
     gc.freeze()  # the collector, and a move to another device, need not look at torch again
@@ -57,7 +57,7 @@ class _Recorder:
 
     def __init__(self, catalogue: ComputedCatalogue, of: str) -> None:
         self._catalogue, self._of = catalogue, of
-        self._place = {probe.name: place for place, probe in enumerate(catalogue.probes)}
+        self._place = {case.name: place for place, case in enumerate(catalogue.cases)}
         self._forms: dict[PlainForm, int] = {}
         self._totals: list[float] = []  # of the wrong answers of pairs
         self._principal = catalogue.principal
@@ -73,13 +73,13 @@ class _Recorder:
         together = () if catalogue.exercise.training else _pairs(usual)
         for first, second in together:
             pairs += self._pair(first, second, (usual.index(first), usual.index(second)))
-        repeats = ((place, reference.repeat(probe)) for place, probe in enumerate(catalogue.probes))
+        repeats = ((place, reference.repeat(case)) for place, case in enumerate(catalogue.cases))
         return Record(
             FORMAT,
             self._of,
             catalogue.seed,
             tuple(self._forms),
-            tuple(plain_answer(reference.answer(probe)) for probe in catalogue.probes),
+            tuple(plain_answer(reference.answer(case)) for case in catalogue.cases),
             {place: calls for place, calls in repeats if calls},
             tuple(MistakeText(f.name, f.says, f.hint, f.number) for f in faults),
             tuple(singles),
@@ -88,20 +88,20 @@ class _Recorder:
         )
 
     def _single(self, candidate: FaultyProgram, mistake: int) -> SingleMistake:
-        probes = self._catalogue.probes_in(candidate.touched)
-        answers = {self._place[p.name]: self._sketch(candidate.answer(p)) for p in probes}
+        cases = self._catalogue.cases_in(candidate.touched)
+        answers = {self._place[p.name]: self._sketch(candidate.answer(p)) for p in cases}
         is_usual = candidate.number == candidate.faults[0].number
         steps = dict(self._steps(candidate)) if is_usual else {}
         return SingleMistake(mistake, candidate.form, candidate.number, answers, steps)
 
     def _steps(self, candidate: FaultyProgram) -> Iterator[tuple[int, WrongStep]]:
         """Yield the first wrong steps that a diagnosis can ask for."""
-        found: list[Probe] = []
+        found: list[Case] = []
         for within in (candidate.touched, candidate.touched & self._principal):
-            found += self._catalogue.probes_in(within)[:1]
-        for probe in dict.fromkeys(found):
-            if step := candidate.first_wrong_step(probe):
-                yield self._place[probe.name], step
+            found += self._catalogue.cases_in(within)[:1]
+        for case in dict.fromkeys(found):
+            if step := candidate.first_wrong_step(case):
+                yield self._place[case.name], step
 
     def _pair(
         self, first: FaultyProgram, second: FaultyProgram, halves: tuple[int, int]
@@ -112,9 +112,9 @@ class _Recorder:
         if pair is None:
             return
         answers: dict[int, Sketch | None] = {}
-        for probe in _shared(catalogue, first, second):
-            wrong = pair.is_wrong(probe)
-            answers[self._place[probe.name]] = self._sketch(pair.answer(probe)) if wrong else None
+        for case in _shared(catalogue, first, second):
+            wrong = pair.is_wrong(case)
+            answers[self._place[case.name]] = self._sketch(pair.answer(case)) if wrong else None
         forms = {place: each.form if each else None for place, each in answers.items()}
         clear = [self._beyond(pair, *order) for order in ((first, second), (second, first))]
         if all(clear):
@@ -122,14 +122,14 @@ class _Recorder:
             yield MistakePair(*halves, forms, (f"{clear[0]:x}", f"{clear[1]:x}"))
 
     def _beyond(self, pair: FaultyProgram, half: FaultyProgram, other: FaultyProgram) -> int:
-        """Return the probes at which a pair differs clearly from one half, as bits.
+        """Return the cases at which a pair differs clearly from one half, as bits.
 
         Where that half changes nothing, the pair answers as the other half does.
         """
         catalogue = self._catalogue
         shared = _shared(catalogue, half, other)
         found = catalogue.bits(p for p in shared if catalogue.differ_clearly(pair, half, p))
-        alone = catalogue.probes_in(other.touched & ~half.touched)
+        alone = catalogue.cases_in(other.touched & ~half.touched)
         right = catalogue.reference
         return found | catalogue.bits(p for p in alone if catalogue.differ_clearly(other, right, p))
 
@@ -140,14 +140,14 @@ class _Recorder:
         return Sketch(form, total)
 
 
-def _shared(catalogue: ComputedCatalogue, *halves: FaultyProgram) -> list[Probe]:
-    """Return the first probes that see both of two mistakes; a few are enough to tell the pair."""
+def _shared(catalogue: ComputedCatalogue, *halves: FaultyProgram) -> list[Case]:
+    """Return the first cases that see both of two mistakes; a few are enough to tell the pair."""
     first, second = halves
-    return catalogue.probes_in(first.touched & second.touched)[:MAX_SHARED]
+    return catalogue.cases_in(first.touched & second.touched)[:MAX_SHARED]
 
 
 def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:
-    """Yield the pairs of mistakes that some probe sees both of, in their usual forms."""
+    """Yield the pairs of mistakes that some case sees both of, in their usual forms."""
     place: dict[FaultyProgram, int] = {}
     for _, forms in itertools.groupby(candidates, key=lambda each: each.faults[0]):
         place |= {each: number for number, each in enumerate(forms)}

@@ -1,4 +1,4 @@
-"""A probe as lines of code that a student can run in a debugger."""
+"""A case as lines of code that a student can run in a debugger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH = 76  # of a line of numbers
 
 
 class Recorder(DirectCode):
-    """The reference's code, which writes down every call that a probe makes."""
+    """The reference's code, which writes down every call that a case makes."""
 
     def __init__(self, code: DirectCode) -> None:
         super().__init__(code._program, code.exercise, ())

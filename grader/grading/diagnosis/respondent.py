@@ -1,7 +1,7 @@
-"""The reference with known mistakes in it, and what it answers to the probes.
+"""The reference with known mistakes in it, and what it answers to the cases.
 
 Each program runs in this process; nothing of a student's runs here. Answers are kept: for one seed
-each program answers each probe once, for a whole class.
+each program answers each case once, for a whole class.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from grader.course.course import OUTPUT, Course, Exercise
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer
-from grader.grading.diagnosis.probes import Probe, answer_of
+from grader.grading.diagnosis.asked import answer_of
 from grader.grading.diagnosis.repeat import repeat
 from grader.grading.direct import DirectCode
 from grader.grading.programs import program, solutions
@@ -29,7 +30,7 @@ Stages = dict[tuple[str, str], Tensor]  # by the function and the name of the va
 
 
 class Respondent:
-    """One text of the exercise's solution, and its answers to the probes."""
+    """One text of the exercise's solution, and its answers to the cases."""
 
     def __init__(
         self,
@@ -42,8 +43,8 @@ class Respondent:
         files = solutions(course, exercise.name)
         _, self._sources = program(course, exercise, {**files, exercise.name: text})
         self._exercise, self._seed, self.text = exercise, seed, text
-        self._answers = answers  # by probe, from earlier
-        self._repeats: dict[str, str] = {}  # by probe
+        self._answers = answers  # by case, from earlier
+        self._repeats: dict[str, str] = {}  # by case
 
     @functools.cached_property
     def _program(self) -> Program:
@@ -53,18 +54,18 @@ class Respondent:
     def _file(self) -> str:
         return self._sources[self._exercise.name].file
 
-    def answer(self, probe: Probe) -> Answer:
-        """Return the answer to a probe, from the first time on the same one."""
-        if probe.name not in self._answers:
-            self._answers[probe.name] = answer_of(lambda: self._ask(probe), misuse=probe.is_misuse)
-        return self._answers[probe.name]
+    def answer(self, case: Case) -> Answer:
+        """Return the answer to a case, from the first time on the same one."""
+        if case.name not in self._answers:
+            self._answers[case.name] = answer_of(lambda: self._ask(case), misuse=case.is_misuse)
+        return self._answers[case.name]
 
-    def _ask(self, probe: Probe) -> Any:
+    def _ask(self, case: Case) -> Any:
         code = self._code
         state = torch.random.get_rng_state()
         try:
             with self._program.active():
-                return probe.ask(Student(code), self._seed, self._exercise.name)
+                return case.ask(Student(code), self._seed, self._exercise.name)
         finally:
             torch.random.set_rng_state(state)
 
@@ -72,25 +73,25 @@ class Respondent:
     def _code(self) -> DirectCode:
         return _CopyingCode(self._program, self._exercise.name, ())
 
-    def repeat(self, probe: Probe) -> str:
-        """Return the calls of a probe as a program that a student can run."""
-        if probe.name not in self._repeats:
+    def repeat(self, case: Case) -> str:
+        """Return the calls of a case as a program that a student can run."""
+        if case.name not in self._repeats:
             with self._program.active():
-                ask = functools.partial(probe.ask, seed=self._seed, exercise=self._exercise.name)
-                self._repeats[probe.name] = repeat(ask, self._code)
-        return self._repeats[probe.name]
+                ask = functools.partial(case.ask, seed=self._seed, exercise=self._exercise.name)
+                self._repeats[case.name] = repeat(ask, self._code)
+        return self._repeats[case.name]
 
-    def stages(self, probe: Probe, names: Sequence[str]) -> Stages:
-        """Return the values of the stages `names`, by function, while a probe is answered.
+    def stages(self, case: Case, names: Sequence[str]) -> Stages:
+        """Return the values of the stages `names`, by function, while a case is answered.
 
         A stage is the final value of a local variable of this exercise's code, the output of a
-        layer of that name, or `output`, what the probe returns.
+        layer of that name, or `output`, what the case returns.
         """
         values: Stages = {}
 
         def ask() -> Any:
             with _collecting_stages(self._file, names, values):
-                result = self._ask(probe)
+                result = self._ask(case)
             if OUTPUT in names and isinstance(result, Tensor):
                 values["", OUTPUT] = result.detach()
             return result
@@ -100,7 +101,7 @@ class Respondent:
 
 
 class _CopyingCode(DirectCode):
-    """Code that gets copies of a probe's tensors, as a student's does in its own process.
+    """Code that gets copies of a case's tensors, as a student's does in its own process.
 
     Otherwise a mistake that writes into its argument would answer a second call with the same
     tensor differently here.

@@ -1,7 +1,7 @@
 """The search for the known mistakes that give the answers of a student's code.
 
-The student's code and the reference with every known mistake in it answer the same probes. A
-mistake is named if it gives the student's answers to every probe of each aspect that it touches,
+The student's code and the reference with every known mistake in it answer the same cases. A
+mistake is named if it gives the student's answers to every case of each aspect that it touches,
 and is right wherever the student is right. What other aspects show wrong is explained by other
 mistakes, or said plainly.
 """
@@ -19,38 +19,39 @@ from typing import Any
 
 from grader.course.faults import Fault
 from grader.grading.aspects import ASPECTS
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Raised, finite_differences
+from grader.grading.diagnosis.asked import Answers, ask_all
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, AnyCatalogue, Candidate
 from grader.grading.diagnosis.facts import facts_of
-from grader.grading.diagnosis.probes import Answers, Probe, ask_all
 from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import Nearest, price_of
-from grader.report import HINT_BREAK, PROBE_CHECK, Diagnosis, Explanation, Outcome, WrongStep
+from grader.report import CASES_CHECK, HINT_BREAK, Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
 UNKNOWN = "This is not one of the mistakes we know."
 LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
-MAX_PAIRS = 100  # that are run for one student, most of them at one probe or two
-FEW_DOUBTS, MANY_DOUBTS = 2, 8  # probes at which a pattern may be another than at the public seed
+MAX_PAIRS = 100  # that are run for one student, most of them at one case or two
+FEW_DOUBTS, MANY_DOUBTS = 2, 8  # cases at which a pattern may be another than at the public seed
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
 
 class Diagnostician:
-    """Diagnoses one exercise by the answers of a catalogue to the probes."""
+    """Diagnoses one exercise by the answers of a catalogue to the cases."""
 
     def __init__(self, catalogue: AnyCatalogue) -> None:
         self.catalogue = catalogue
         self.last: Answers | None = None  # of the student who was asked last
 
     def ask(self, student: Student, given: Mapping[str, Answer] = {}) -> Answers:
-        """Return a student's answers to the probes, up to one that ends the worker.
+        """Return a student's answers to the cases, up to one that ends the worker.
 
         Those in `given` were asked before, as cases of a check.
         """
         catalogue, name = self.catalogue, self.catalogue.exercise.name
-        self.last = {**given, **ask_all(catalogue.probes, student, catalogue.seed, name, given)}
+        self.last = {**given, **ask_all(catalogue.cases, student, catalogue.seed, name, given)}
         return self.last
 
     def diagnose(
@@ -88,8 +89,8 @@ class Diagnostician:
         Of mistakes that are equally near, the dearest counts. None if no pattern is near.
         """
         catalogue = self.catalogue
-        deciding = catalogue.recorded & catalogue.bits(p for p in catalogue.probes if p.decides)
-        found = catalogue.bits(p for p in catalogue.probes if p.name in wrong) & deciding
+        deciding = catalogue.recorded & catalogue.bits(p for p in catalogue.cases if p.decides)
+        found = catalogue.bits(p for p in catalogue.cases if p.name in wrong) & deciding
         points, best = catalogue.exercise.points, None
         for candidate in catalogue.singles(text):
             pattern = candidate.pattern & deciding
@@ -97,7 +98,7 @@ class Diagnostician:
             if overlap < LEAST_OVERLAP:
                 continue
             price = sum(price_of(fault, points) for fault in candidate.faults)
-            cases = frozenset(probe.name for probe in catalogue.probes_in(pattern))
+            cases = frozenset(case.name for case in catalogue.cases_in(pattern))
             near = Nearest(overlap, price, cases)
             if best is None or (near.overlap, near.price) > (best.overlap, best.price):
                 best = near
@@ -109,19 +110,19 @@ class Fit:
     """How a candidate's answers compare with a student's."""
 
     candidate: Candidate
-    touched: int  # the probes to which the candidate's answer is wrong, as bits
+    touched: int  # the cases to which the candidate's answer is wrong, as bits
     _catalogue: AnyCatalogue
     _answers: Answers
-    _just_wrong: int = 0  # the probes whose answers hardly differ from the right ones
+    _just_wrong: int = 0  # the cases whose answers hardly differ from the right ones
 
     @functools.cached_property
     def explains(self) -> int:
-        """The wrong probes to which both give the same answer, those just wrong included."""
-        just_wrong = self._catalogue.probes_in(self._just_wrong & ~self.same)
+        """The wrong cases to which both give the same answer, those just wrong included."""
+        just_wrong = self._catalogue.cases_in(self._just_wrong & ~self.same)
         return self.same | self._catalogue.bits(filter(self._is_same, just_wrong))
 
     @functools.cached_property
-    def also(self) -> tuple[Probe, ...]:
+    def also(self) -> tuple[Case, ...]:
         """The wrong cases that only decide, to which both give the same answer."""
         answers = self._answers
         wrong = [p for p in self._catalogue.deciding_only if p.name in answers]
@@ -131,21 +132,21 @@ class Fit:
     @functools.cached_property
     def checks(self) -> frozenset[str]:
         """The checks with cases that it explains."""
-        probes = (*self._catalogue.probes_in(self.explains), *self.also)
-        return frozenset(probe.check for probe in probes if probe.check)
+        cases = (*self._catalogue.cases_in(self.explains), *self.also)
+        return frozenset(case.check for case in cases if case.check)
 
     @functools.cached_property
     def same(self) -> int:
-        """Of the probes `touched`, those to which both give the same answer."""
-        probes = self._catalogue.probes_in(self.touched)
-        return self._catalogue.bits(probe for probe in probes if self._is_same(probe))
+        """Of the cases `touched`, those to which both give the same answer."""
+        cases = self._catalogue.cases_in(self.touched)
+        return self._catalogue.bits(case for case in cases if self._is_same(case))
 
     def is_same(self, bits: int) -> bool:
-        """Return whether both give the same answers to those of the probes that are `touched`."""
-        return all(map(self._is_same, self._catalogue.probes_in(self.touched & bits)))
+        """Return whether both give the same answers to those of the cases that are `touched`."""
+        return all(map(self._is_same, self._catalogue.cases_in(self.touched & bits)))
 
-    def _is_same(self, probe: Probe) -> bool:
-        return self.candidate.answer(probe).same(self._answers[probe.name])
+    def _is_same(self, case: Case) -> bool:
+        return self.candidate.answer(case).same(self._answers[case.name])
 
 
 class _Search:
@@ -157,7 +158,7 @@ class _Search:
         self._wrong = catalogue.bits(wrong)
         # A difference that just exceeds the tolerance may be absent from a mistake's answer.
         self._known = self._right | self._wrong
-        self._just_wrong = catalogue.bits(p for p in catalogue.probes if p.name in answers)
+        self._just_wrong = catalogue.bits(p for p in catalogue.cases if p.name in answers)
         self._just_wrong &= ~self._known
         self._principal = catalogue.principal
 
@@ -175,7 +176,7 @@ class _Search:
         explained = [_joined(each, failed, points) for each in itertools.product(*found)]
         fits = [*itertools.chain(*found)]
         also = dict.fromkeys(case for fit in fits for case in fit.also)
-        cases = self._catalogue.probes_in(
+        cases = self._catalogue.cases_in(
             functools.reduce(operator.or_, (fit.explains for fit in fits), self._wrong & ~left)
         )
         first, *others = (each for each, _ in explained)
@@ -191,15 +192,15 @@ class _Search:
 
     def _only_raises(self) -> bool:
         """Return whether errors are all that comes out, at ordinary sizes too."""
-        wrong = self._catalogue.probes_in(self._wrong)
+        wrong = self._catalogue.cases_in(self._wrong)
         ordinary = self._catalogue.of_aspects([next(iter(ASPECTS))])
-        raises = all(isinstance(self._answers[probe.name], Raised) for probe in wrong)
+        raises = all(isinstance(self._answers[case.name], Raised) for case in wrong)
         return raises and not ordinary & ~self._wrong
 
     # --- which mistakes ---------------------------------------------------------------------------
 
     def _explanations(self) -> tuple[list[list[Fit]], int]:
-        """Return the mistakes that explain the answers, and the wrong probes that are left.
+        """Return the mistakes that explain the answers, and the wrong cases that are left.
 
         Each mistake is a list of alternatives, which explain the same.
         """
@@ -227,10 +228,10 @@ class _Search:
         return found, left
 
     def _suits(self, candidate: Candidate, doubts: int, within: int = -1) -> bool:
-        """Return whether a mistake may explain some of the probes `within`, by its pattern.
+        """Return whether a mistake may explain some of the cases `within`, by its pattern.
 
         Answers may be right at one seed and wrong at another, so a few doubts count for nothing.
-        One that is wrong at no recorded probe has to be asked.
+        One that is wrong at no recorded case has to be asked.
         """
         pattern = candidate.pattern & within
         if not pattern:
@@ -239,7 +240,7 @@ class _Search:
         return bool(pattern & self._wrong) and against.bit_count() <= doubts
 
     def _fitting(self, candidates: Iterable[Candidate], within: int = -1) -> Iterator[Fit]:
-        """Yield those of some candidates that give the student's answers to the probes `within`."""
+        """Yield those of some candidates that give the student's answers to the cases `within`."""
         for candidate in candidates:
             if not self._is_contradicted(candidate, within):
                 fit = self._fit(candidate)
@@ -249,7 +250,7 @@ class _Search:
     def _seen(self, found: list[list[Fit]], failed: Sequence[str]) -> list[list[Fit]]:
         """Return the mistakes without those that only right answers, of another kind, may show.
 
-        Right code may answer some probes in its own way. If it does so as a mistake would, and no
+        Right code may answer some cases in its own way. If it does so as a mistake would, and no
         check that the mistake fails has failed, it is not one.
         """
         claimed = [fits for fits in found if any(fit.checks & {*failed} for fit in fits)]
@@ -258,37 +259,37 @@ class _Search:
         return [fits for fits in found if fits in claimed or self._decides(fits[0].same)]
 
     def _decides(self, bits: int) -> bool:
-        return any(probe.decides for probe in self._catalogue.probes_in(bits))
+        return any(case.decides for case in self._catalogue.cases_in(bits))
 
     def _is_contradicted(self, candidate: Candidate, within: int = -1) -> bool:
-        """Return whether a mistake gives a wrong answer, among the probes `within`, that is not the
+        """Return whether a mistake gives a wrong answer, among the cases `within`, that is not the
         student's.
 
-        Most do so at once, which spares them the other probes.
+        Most do so at once, which spares them the other cases.
         """
         asked, wrong = candidate.asked
         if wrong & self._right & within:
             return True
-        probes = self._catalogue.probes_in
-        if not all(self._is_same(candidate, p) for p in probes(wrong & self._wrong & within)):
+        cases = self._catalogue.cases_in
+        if not all(self._is_same(candidate, p) for p in cases(wrong & self._wrong & within)):
             return True
         left = self._known & within & ~asked
-        for probe in (*probes(left & self._wrong), *probes(left & ~self._wrong)):
-            if candidate.is_wrong(probe):
-                is_right = self._catalogue.bits((probe,)) & self._right
-                if is_right or not self._is_same(candidate, probe):
+        for case in (*cases(left & self._wrong), *cases(left & ~self._wrong)):
+            if candidate.is_wrong(case):
+                is_right = self._catalogue.bits((case,)) & self._right
+                if is_right or not self._is_same(candidate, case):
                     return True
         return False
 
-    def _is_same(self, candidate: Candidate, probe: Probe) -> bool:
-        return candidate.answer(probe).same(self._answers[probe.name])
+    def _is_same(self, candidate: Candidate, case: Case) -> bool:
+        return candidate.answer(case).same(self._answers[case.name])
 
     def _fit(self, candidate: Candidate) -> Fit:
         touched = candidate.touched & self._known
         return Fit(candidate, touched, self._catalogue, self._answers, self._just_wrong)
 
     def _agrees(self, fit: Fit, within: int = -1) -> bool:
-        """Return whether, among the probes `within`, the student's answers are a mistake's.
+        """Return whether, among the cases `within`, the student's answers are a mistake's.
 
         They are so in whole aspects, where the mistake has an effect and where it has none; and
         enough numbers of one answer show it.
@@ -304,12 +305,12 @@ class _Search:
         """Return whether enough numbers of one of the student's answers are wrong."""
         right = self._catalogue.reference
         return any(
-            finite_differences(self._answers[probe.name], right.answer(probe)) >= MIN_NUMBERS
-            for probe in self._catalogue.probes_in(bits)
+            finite_differences(self._answers[case.name], right.answer(case)) >= MIN_NUMBERS
+            for case in self._catalogue.cases_in(bits)
         )
 
     def _chosen(self, fits: Sequence[Fit]) -> tuple[list[list[Fit]], int]:
-        """Return mistakes in separate aspects that explain the most, and the probes left."""
+        """Return mistakes in separate aspects that explain the most, and the cases left."""
         found: list[list[Fit]] = []
         left = self._wrong
         while left and len(found) < MAX_MISTAKES:
@@ -324,7 +325,7 @@ class _Search:
         return found, left
 
     def _rank(self, fit: Fit) -> tuple[int, int, int]:
-        """Return how much a mistake explains: aspects, then probes, then by how few mistakes."""
+        """Return how much a mistake explains: aspects, then cases, then by how few mistakes."""
         aspects = len(self._catalogue.aspects(fit.same))
         return aspects, fit.same.bit_count(), -len(fit.candidate.faults)
 
@@ -337,12 +338,12 @@ class _Search:
 
     def _matches_exactly(self, fit: Fit) -> bool:
         return all(
-            fit.candidate.answer(probe).same(self._answers[probe.name], exact=True)
-            for probe in self._catalogue.probes_in(fit.same)
+            fit.candidate.answer(case).same(self._answers[case.name], exact=True)
+            for case in self._catalogue.cases_in(fit.same)
         )
 
     def _pairs(self, halves: Sequence[Candidate], within: int = -1) -> Iterator[Fit]:
-        """Yield the pairs of mistakes that explain the probes `within`, of those that come nearest.
+        """Yield the pairs of mistakes that explain the cases `within`, of those that come nearest.
 
         Most pairs are wrong wherever one of the two is. But one may hide what the other does, or
         change it at an edge, so the nearest are run, each up to the first answer that differs.
@@ -360,7 +361,7 @@ class _Search:
     def _promising(
         self, halves: Sequence[Candidate], within: int
     ) -> list[tuple[Candidate, Candidate]]:
-        """Return pairs of mistakes by how few probes their patterns leave unexplained or exceed.
+        """Return pairs of mistakes by how few cases their patterns leave unexplained or exceed.
 
         Of those that are equally near, mistakes in their usual forms come first.
         """
@@ -383,11 +384,11 @@ class _Search:
         return f"This comes out otherwise than asked, too: {'; '.join(phrases)}." if phrases else ""
 
     def _facts(self, left: int) -> dict[str, Any]:
-        """Return the facts on some wrong probes, and a call that shows them, as keywords."""
-        found = facts_of(self._catalogue, self._catalogue.probes_in(left), self._answers)
+        """Return the facts on some wrong cases, and a call that shows them, as keywords."""
+        found = facts_of(self._catalogue, self._catalogue.cases_in(left), self._answers)
         if not found:
             return {}
-        calls = self._catalogue.reference.repeat(found[0].probe)
+        calls = self._catalogue.reference.repeat(found[0].case)
         return {"facts": tuple(fact.says for fact in found), "repeat": calls}
 
     def _first_wrong_step(self, fits: Sequence[Fit]) -> WrongStep | None:
@@ -396,8 +397,8 @@ class _Search:
         Of programs that give the same answers, the one that is right the longest counts: the
         student's code may be like that one.
         """
-        probe = self._catalogue.probes_in(fits[0].same)[0]
-        steps = [step for fit in fits if (step := fit.candidate.first_wrong_step(probe))]
+        case = self._catalogue.cases_in(fits[0].same)[0]
+        steps = [step for fit in fits if (step := fit.candidate.first_wrong_step(case))]
         order = self._catalogue.exercise.stages
         return max(steps, key=lambda step: order.index(step.stage), default=None)
 
@@ -423,7 +424,7 @@ def _joined(
     fails: dict[str, frozenset[str]] = {}
     for fit in fits:
         for fault in fit.candidate.faults:
-            known = fails.get(fault.name, frozenset((PROBE_CHECK,)))
+            known = fails.get(fault.name, frozenset((CASES_CHECK,)))
             fails[fault.name] = known | fit.checks
     shown = [tuple(name for name in failed if name in fails[fault.name]) for fault in faults]
     others = tuple(name for name in failed if not any(name in each for each in shown))

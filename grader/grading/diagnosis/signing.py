@@ -1,13 +1,13 @@
-"""The signature of wrong answers to probes."""
+"""The signature of wrong answers to cases."""
 
 from __future__ import annotations
 
 from grader.course.stubs import make_stub
 from grader.grading import signatures
 from grader.grading.diagnosis.answers import Answer, Raised
+from grader.grading.diagnosis.asked import Answers
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue
-from grader.grading.diagnosis.probes import Answers
 from grader.grading.diagnosis.respondent import Respondent
 from grader.grading.seeds import PUBLIC_SEED, mark_of_seed
 from grader.grading.signatures import is_same_mistake
@@ -18,13 +18,13 @@ def signature_of(catalogue: AnyCatalogue, answers: Answers, *, whole: bool) -> s
     """Return the signature of a program's answers; empty if none of them is wrong.
 
     An answer that just exceeds the tolerance is left out if others are clearly wrong: another
-    spelling may be within it. `whole` says that no probe ended the asking.
+    spelling may be within it. `whole` says that no case ended the asking.
     """
     main: list[signatures.SignedAnswer] = []
     edges: list[signatures.SignedAnswer] = []
-    for probe in catalogue.wrong(answers):
-        entries = edges if probe.about.is_edge else main
-        entries.append(_entry(probe.name, answers[probe.name]))
+    for case in catalogue.wrong(answers):
+        entries = edges if case.about.is_edge else main
+        entries.append(_entry(case.name, answers[case.name]))
     seed = "" if catalogue.seed == PUBLIC_SEED else mark_of_seed(catalogue.seed)
     return signatures.written(main, edges, whole=whole, seed=seed)
 
@@ -40,7 +40,7 @@ def known_with(signature: str, catalogue: ComputedCatalogue) -> str:
 
 
 def _signature(catalogue: ComputedCatalogue, program: Respondent) -> str:
-    answers = {probe.name: program.answer(probe) for probe in catalogue.probes}
+    answers = {case.name: program.answer(case) for case in catalogue.cases}
     written = {n: a for n, a in answers.items() if getattr(a, "kind", "") not in UNWRITTEN}
     return signature_of(catalogue, written, whole=True)
 

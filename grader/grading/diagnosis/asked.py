@@ -1,4 +1,4 @@
-"""The probes of an exercise, and asking a program all of them."""
+"""The cases of an exercise, and asking a program all of them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,13 @@ from grader.sandbox.wire import Source
 # After these the worker is gone or out of time, and cannot answer anything else.
 FATAL = ("Timeout", "Crash")
 
-Answers = Mapping[str, Answer]  # by the name of the probe
+Answers = Mapping[str, Answer]  # by the name of the case
 
 
-Probe = Case
-
-
-def load_probes(
+def load_cases(
     exercise: Exercise, *, shipped: bool = False
-) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
-    """Return the probes of an exercise in the order of their aspects, and the names of the axes.
+) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Return the cases of an exercise in the order of their aspects, and the names of the axes.
 
     They are the cases of its suite that tell mistakes apart, or stand in a file of their own;
     without either both are empty. Those that are `shipped` are in students' copies, too. The axes
@@ -40,25 +37,25 @@ def load_probes(
     if not has_cases(exercise):
         return (), ()
     text = shipped_cases(exercise) if shipped else exercise.read(SUITE)
-    return probes_in(Source(str(exercise.folder / SUITE), text))
+    return cases_in(Source(str(exercise.folder / SUITE), text))
 
 
 @functools.lru_cache(maxsize=64)
-def probes_in(source: Source) -> tuple[tuple[Probe, ...], tuple[str, ...]]:
-    """Return the probes in a text, and its `AXES`."""
+def cases_in(source: Source) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+    """Return the cases in a text, and its `AXES`."""
     try:
-        module = Program({"probes": source}).load("probes")
+        module = Program({"cases": source}).load("cases")
     except Exception as error:
         problem = f"{source.file} cannot be loaded: {type(error).__name__}: {error}"
         raise CourseError(problem) from None
     found = cases_of(vars(module), source.file)
-    found.sort(key=lambda probe: probe.about.rank)
+    found.sort(key=lambda case: case.about.rank)
     return tuple(found), tuple(getattr(module, "AXES", ()))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The answer of some code to a probe, and the error behind it, if it is one."""
+    """The answer of some code to a case, and the error behind it, if it is one."""
 
     answer: Answer
     error: Exception | None = None
@@ -102,27 +99,27 @@ def _last_line(error: Exception) -> str:
 
 
 def ask_all(
-    probes: Iterable[Probe],
+    cases: Iterable[Case],
     student: Student,
     seed: int,
     exercise: str,
     given: Mapping[str, Answer] = {},
 ) -> dict[str, Answer]:
-    """Ask a student's code the probes; return its answers, up to one that ends the worker.
+    """Ask a student's code the cases; return its answers, up to one that ends the worker.
 
-    A probe of code that is not written yet gets no answer. Those in `given` were asked before, as
+    A case of code that is not written yet gets no answer. Those in `given` were asked before, as
     cases of a check.
     """
     answers: dict[str, Answer] = {}
-    for probe in probes:
-        if probe.name in given:
-            answers[probe.name] = given[probe.name]
+    for case in cases:
+        if case.name in given:
+            answers[case.name] = given[case.name]
             continue
         answer = answer_of(
-            functools.partial(probe.ask, student, seed, exercise), misuse=probe.is_misuse
+            functools.partial(case.ask, student, seed, exercise), misuse=case.is_misuse
         )
         if getattr(answer, "kind", "") in FATAL:
             break
         if getattr(answer, "kind", "") not in UNWRITTEN:
-            answers[probe.name] = answer
+            answers[case.name] = answer
     return answers

@@ -1,4 +1,4 @@
-"""What probes say tells one mistake from another, and does not depend on what is drawn."""
+"""What cases say tells one mistake from another, and does not depend on what is drawn."""
 
 from __future__ import annotations
 

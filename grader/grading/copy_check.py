@@ -1,28 +1,29 @@
-"""The check of a students' copy beside its public tests: that the probes are answered rightly."""
+"""The check of a students' copy beside its public tests: that the cases are answered rightly."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Raised
+from grader.grading.diagnosis.asked import Answers
 from grader.grading.diagnosis.catalogue import AnyCatalogue
-from grader.grading.diagnosis.probes import Answers, Probe
-from grader.report import PROBE_CHECK, Diagnosis, ExerciseResult, Outcome, Verdict
+from grader.report import CASES_CHECK, Diagnosis, ExerciseResult, Outcome, Verdict
 
 SENTENCE = "Other calls give the answers of the reference solution."
 MAX_SHOWN = 3  # calls that the message lists
 
 
-def with_probes(
+def with_cases(
     result: ExerciseResult,
     catalogue: AnyCatalogue,
     answers: Answers,
     diagnosis: Diagnosis | None,
 ) -> ExerciseResult:
-    """Return a result with the check by probes, which is worth no points and has to pass.
+    """Return a result with the check by cases, which is worth no points and has to pass.
 
-    It fails if a probe has a wrong answer that no right code gives. If the diagnosis names a
+    It fails if a case has a wrong answer that no right code gives. If the diagnosis names a
     mistake, it also fails for answers that right code may give.
     """
     is_named = diagnosis is not None and diagnosis.faults
@@ -31,32 +32,32 @@ def with_probes(
         wrong = list(dict.fromkeys([*catalogue.wrong(answers), *wrong]))
     if not wrong:
         return _checked(result, "passed")
-    return _checked(result, "failed", _message(wrong, answers, len(catalogue.probes)), "Mismatch")
+    return _checked(result, "failed", _message(wrong, answers, len(catalogue.cases)), "Mismatch")
 
 
 def unasked(result: ExerciseResult, why: str) -> ExerciseResult:
-    """Return a result whose code could not be asked the probes: so the exercise is not done."""
+    """Return a result whose code could not be asked the cases: so the exercise is not done."""
     return _checked(result, "error", why)
 
 
 def _checked(
     result: ExerciseResult, outcome: Verdict, message: str = "", kind: str = ""
 ) -> ExerciseResult:
-    check = Outcome(PROBE_CHECK, SENTENCE, outcome, 0, 0, message, kind, required=True)
+    check = Outcome(CASES_CHECK, SENTENCE, outcome, 0, 0, message, kind, required=True)
     return replace(result, tests=(*result.tests, check))
 
 
-def _message(wrong: Sequence[Probe], answers: Answers, count: int) -> str:
-    shown = "; ".join(_shown(probe, answers) for probe in wrong[:MAX_SHOWN])
+def _message(wrong: Sequence[Case], answers: Answers, count: int) -> str:
+    shown = "; ".join(_shown(case, answers) for case in wrong[:MAX_SHOWN])
     more = f", and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
     comes = "comes" if len(wrong) == 1 else "come"
     return f"of {count} other calls, {len(wrong)} {comes} out otherwise: {shown}{more}"
 
 
-def _shown(probe: Probe, answers: Answers) -> str:
-    """Return what a probe asks, and the error that it got in place of an answer."""
-    sentence, answer = f"“{probe.sentence.rstrip('.')}”", answers.get(probe.name)
-    if not isinstance(answer, Raised) or probe.is_misuse:
+def _shown(case: Case, answers: Answers) -> str:
+    """Return what a case asks, and the error that it got in place of an answer."""
+    sentence, answer = f"“{case.sentence.rstrip('.')}”", answers.get(case.name)
+    if not isinstance(answer, Raised) or case.is_misuse:
         return sentence
     about = f", which is about the {answer.subject}" if answer.subject else ""
     return f"{sentence} ({answer.kind}{about})"
