@@ -37,17 +37,14 @@ from grader.sandbox.host.proxies import Student, code_of
 __all__ = [
     "Rng",
     "assert_close",
-    "assert_depends",
     "assert_drawn_anew",
     "assert_dropped",
     "assert_dtype",
-    "assert_keeps_weights",
     "assert_linear_memory",
     "assert_memory",
     "assert_moves",
     "assert_reaches",
     "assert_refused",
-    "assert_refused_in_both_modes",
     "assert_same",
     "assert_slopes",
     "assert_takes_views",
@@ -105,21 +102,6 @@ def assert_refused(student: Student, call: Callable[[], Any], shown: str, *kinds
             call()
     except NothingRaised:
         raise Mismatch(f"{shown} raises nothing, where {kinds[0]} is expected") from None
-
-
-def assert_refused_in_both_modes(student: Student, module: Any, x: Tensor, shown: str) -> None:
-    """Raise `Mismatch` unless a module refuses `x` in training and in evaluation mode.
-
-    Example::
-
-        def test_another_width(student):
-            \"\"\"Tokens with more features are refused.\"\"\"
-            x = torch.ones(2, 3, 8)  # (batch, n_tokens, d_model + 1)
-            assert_refused_in_both_modes(student, student.Norm(7), x, "Norm(7) of 8 features")
-    """
-    for training, mode in ((True, "training"), (False, "eval")):
-        module.train(training)
-        assert_refused(student, lambda: output_of(module, x.clone()), f"{shown} in {mode} mode")
 
 
 def manual_seed(student: Student, seed: int, *, only_torch: bool = False) -> None:
@@ -229,24 +211,6 @@ def twins(
 
 def _listed(parameters: dict[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in parameters.items()) or "none"
-
-
-def assert_depends(output: Any) -> Any:
-    """Return an output; raise `Mismatch` unless it is a tensor whose numbers and rows differ.
-
-    Example::
-
-        def test_depends(student, rng):
-            \"\"\"The weights depend on the scores.\"\"\"
-            assert_depends(student.tempered_softmax(rng.randn(1, 3), 0.5))
-    """
-    expect(isinstance(output, Tensor) and output.ndim > 0, "the output is not a tensor with axes")
-    differs = output.numel() < 2 or (output - output.flatten()[0]).abs().max() > 1e-9
-    expect(differs, "all numbers of the output are equal")
-    if output.ndim > 1 and output.shape[-2] > 1:
-        differs = (output - output[..., :1, :]).abs().max() > 1e-9
-        expect(differs, "the output is the same for every query")
-    return output
 
 
 def assert_unchanged(
@@ -376,45 +340,6 @@ def assert_weights_dropped(
     kept = (weights / (1 - rate)).masked_fill(dropped, 0.0)
     assert_close(seen, kept, "the weights in training (computed from the output)")
     assert_dropped(dropped, rate, "weights")
-
-
-def assert_keeps_weights(make: Callable[[], Any], queries: Tensor, keys: Tensor) -> None:
-    """Raise `Mismatch` unless `attention_weights` of a module holds the weights of its last call.
-
-    `make` returns the module, with the same parameters each time and in evaluation mode; it is
-    called with queries, keys, values and lengths. `queries` (batch, n_queries, d) and `keys`
-    (batch, n_keys, d) are of at least two batch items; with the values of an identity matrix, the
-    output is the weights. What a module gives for length 0 is not asked here.
-
-    Example::
-
-        def test_keeps_weights(student, rng):
-            \"\"\"The weights of the last call can be read.\"\"\"
-            queries, keys = rng.randn(2, 5, 4), rng.randn(2, 3, 4)  # (batch, n_…, d)
-            assert_keeps_weights(lambda: student.Attention(0.4).eval(), queries, keys)
-    """
-    (batch, n_queries, _), n_keys = queries.shape, keys.shape[1]
-    eye = torch.eye(n_keys, dtype=queries.dtype).repeat(batch, 1, 1)  # (batch, n_keys, n_keys)
-    short = (torch.arange(batch) % n_keys + 1)[:, None].expand(-1, n_queries)  # (batch, n_queries)
-    every = slice(batch), slice(n_queries), slice(n_keys), None
-    one_item, one_query = (slice(1, 2), *every[1:]), (slice(batch), slice(1), *every[2:])
-    one_key, lengths = (*every[:2], slice(1), None), (*every[:3], short)
-    empty = (*every[:3], 0 * short)
-    for case in (every, one_item, one_query, one_key, lengths, empty):
-        items, asked, known, lens = case
-        inputs = queries[items, asked], keys[items, known], eye[items, known, known], lens
-        weights = in_float64(output_of(make(), *inputs))
-        if case is empty and not weights.isfinite().all():
-            continue
-        for training in (False, True):
-            attention = make()
-            if training:
-                attention.train()
-            output_of(attention, -inputs[0], *inputs[1:3])  # an earlier call, with other weights
-            output_of(attention, *inputs)
-            kept = in_float64(attention.attention_weights)
-            shape = (*inputs[0].shape[:2], inputs[1].shape[1])
-            assert_same(kept, weights, "attention_weights", shape=shape)
 
 
 def assert_drawn_anew(in_training: Any, *inputs: Tensor, what: str = "weights") -> None:

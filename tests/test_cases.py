@@ -245,3 +245,22 @@ def test_two_cases_of_one_name_are_refused() -> None:
         check.case("The same.", lambda student, rng: None)
     with pytest.raises(CourseError, match="two cases are called the_same"):
         cases_of({"test_it": check}, "test_hidden.py")
+
+
+def test_a_sentence_beside_a_function_is_that_of_its_case() -> None:
+    test_two = Check("Two cases.")
+
+    @test_two.case("Of a sentence.", hidden=True)
+    def one(student: Any, rng: Any) -> int:
+        return 1
+
+    @test_two.case
+    def other(student: Any, rng: Any) -> int:
+        """Of a docstring."""
+        return 2
+
+    found = cases_of({"test_two": test_two, "last_of_a_loop": test_two}, "test_hidden.py")
+    assert [(case.name, case.sentence, case.hidden) for case in found] == [
+        ("of_a_sentence", "Of a sentence.", True),
+        ("other", "Of a docstring.", False),
+    ]

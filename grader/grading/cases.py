@@ -7,6 +7,7 @@ it. A check is one line of a report, with points: it passes if all its deciding 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -116,10 +117,11 @@ class Check:
     ) -> Any:
         """Add a case: a sentence and a function of `(student, rng)`, or mark a function as one.
 
-        The sentence of a function is its docstring. `about` is the case's own aspect. Right code
-        gives the reference's answer, or the case does not decide (`decides=False`): it then only
-        tells mistakes apart. One with `tells=False` only decides. A hidden one stays out of
-        students' copies. `within` is a tolerance of its own, relative and absolute.
+        The sentence of a marked function is its docstring, unless one is given. `about` is the
+        case's own aspect. Right code gives the reference's answer, or the case does not decide
+        (`decides=False`): it then only tells mistakes apart. One with `tells=False` only decides. A
+        hidden one stays out of students' copies. `within` is a tolerance of its own, relative and
+        absolute.
 
         Example::
 
@@ -142,7 +144,7 @@ class Check:
 
         if callable(what):
             return add(what)
-        return add if ask is None else add(ask, what)
+        return functools.partial(add, sentence=what) if ask is None else add(ask, what)
 
     @property
     def function(self) -> Callable[..., None]:
@@ -173,7 +175,7 @@ def cases_of(names: dict[str, Any], file: str) -> list[Case]:
     """Return the cases of all checks in a suite, whose names these are; raises `CourseError`."""
     found: dict[str, Case] = {}
     for name, value in names.items():
-        if isinstance(value, Check):
+        if isinstance(value, Check) and name.startswith("test_"):
             value.name = name
             for case in value.cases:
                 if not case.sentence:
