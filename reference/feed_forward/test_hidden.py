@@ -62,6 +62,7 @@ values("Five features, two hidden units.", output(built(NET, 5, 2), drawn(3, 4, 
 values("All sizes equal.", output(built(NET, 4, 4), drawn(4, 4, 4)), about="square")
 values("Two axes.", output(net, drawn(N, D)), about="leading axes")
 values("Four axes.", output(net, drawn(2, 3, 5, D)), about="leading axes")
+values("Five axes.", output(net, drawn(2, 1, 3, 4, D)), about="leading axes", hidden=True)
 values("Inputs of ten thousand.", output(net, drawn(B, N, D, times=1e4)), about="extreme scores")
 values(
     "Inputs of a million.",

@@ -71,6 +71,7 @@ values(
 )
 values("All sizes equal.", output(built(NORM, 4, 0.1), drawn(4, 4, 4, times=0.3)), about="square")
 values("Four axes.", output(layer, drawn(2, 3, 4, D)), about="leading axes")
+values("Five axes.", output(layer, drawn(2, 1, 3, 4, D)), about="leading axes", hidden=True)
 values(
     "Training mode.", output(built(NORM, D, 0.1, training=True), drawn(B, N, D)), about="training"
 )

@@ -359,6 +359,12 @@ for leading in ((), (2, 3)):
     case = output(TILED, *inputs(*leading), 4)
     usable(f"Tiles for the leading axes {leading}.", case, about="leading axes")
 usable(
+    "Tiles for three leading axes.",
+    output(TILED, *inputs(2, 1, 3), 4),
+    about="leading axes",
+    hidden=True,
+)
+usable(
     "Tiles without leading axes, with causal=True.",
     output(TILED, *inputs(), 3, True),
     about="leading axes",

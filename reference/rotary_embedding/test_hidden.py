@@ -84,6 +84,7 @@ pairs(
 pairs("As many tokens as heads and columns.", rotated(drawn(4, 4, 4, 4), FOUR, 4.0), about="square")
 pairs("No leading axes.", rotated(drawn(5, 3, 6), ORDER, 4.0), about="leading axes")
 pairs("Two leading axes.", rotated(drawn(2, 2, 5, 3, 4), ORDER, 4.0), about="leading axes")
+pairs("Three leading axes.", rotated(drawn(2, 1, 3, 5, 3, 4), ORDER, 4.0), hidden=True)
 pairs("One token.", rotated(drawn(3, 1, 4, 6), torch.tensor([2]), 4.0), about="single")
 pairs("One head.", rotated(drawn(2, 5, 1, 6), ORDER, 4.0), about="single")
 pairs(
@@ -145,11 +146,12 @@ def far(student, rng):
     return student.rotate(X(rng), FAR).to(torch.bfloat16)
 
 
-places(
-    "Positions of thousands in bfloat16, for a pair whose angle is the position.",
-    output("rotate", drawn(2, 5, 3, 2, dtype=torch.bfloat16), FAR),
-    within=(0, 0.06),
-)
+for layout, options in (("", {}), (", with interleaved=False", {"interleaved": False})):
+    places(
+        f"Positions of thousands in bfloat16, for a pair whose angle is the position{layout}.",
+        output("rotate", drawn(2, 5, 3, 2, dtype=torch.bfloat16), FAR, **options),
+        within=(0, 0.06),
+    )
 
 
 @places

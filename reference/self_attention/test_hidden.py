@@ -129,6 +129,8 @@ for name, about in (("softmax_naive", NAIVE), ("softmax_stable", STABLE)):
     softmax(f"As many queries as keys, {name}.", output(name, drawn(4, 4)), about=about)
     tens = output(name, drawn(7, 4, times=10))
     softmax(f"Scores of tens, {name}.", tens, about=about, hidden=True)
+    low = output(name, lambda rng: rng.randn(5, 3) - 20)  # exponentials of a billionth
+    softmax(f"Scores around -20, {name}.", low, about=about, hidden=True)
 
 
 test_context_vectors = Check("context_vectors gives the softmax of the scores times the inputs.")
@@ -207,6 +209,7 @@ for name in (*ON_TOKENS, *ON_SCORES):
     sizes(f"One leading axis for `{name}`.", output(name, argument(name, 2)))
     sizes(f"Two leading axes for `{name}`.", output(name, argument(name, 2, 3)))
     sizes(f"Seven and two items for `{name}`.", output(name, argument(name, 7, 2)), hidden=True)
+    sizes(f"Three leading axes for `{name}`.", output(name, argument(name, 2, 1, 3)), hidden=True)
     sizes(f"One batch item for `{name}`.", output(name, argument(name, 1)), about="single")
 for name in ON_TOKENS:
     sizes(f"As many items as tokens for `{name}`.", output(name, tokens(4, n=4)))

@@ -117,6 +117,7 @@ for version, about in ((V1, "values"), (V2, LINEAR)):
     ):
         inputs(f"{sentence}, {v}.", output(target, drawn(*shape)))
     inputs(f"Other leading axes, {v}.", output(module, drawn(6, 2, 4, D_IN)), hidden=True)
+    inputs(f"Three leading axes, {v}.", output(module, drawn(2, 1, 3, 4, D_IN)), hidden=True)
     for sentence, sizes, shape in (
         ("One token", (D_IN, 12), (1, D_IN)),
         ("One output feature", (D_IN, 1), (12, D_IN)),
