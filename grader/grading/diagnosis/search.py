@@ -348,7 +348,9 @@ class _Search:
         Most pairs are wrong wherever one of the two is. But one may hide what the other does, or
         change it at an edge, so the nearest are run, each up to the first answer that differs.
         """
-        for first, second in self._promising(halves, within)[:MAX_PAIRS]:
+        # Where a model is trained, one pair takes as long as all single mistakes elsewhere.
+        most = MAX_PAIRS if self._catalogue.exercise.training is None else 0
+        for first, second in self._promising(halves, within)[:most]:
             pair = self._catalogue.pair(first, second)
             if pair is None or self._is_contradicted(pair, within):
                 continue
