@@ -1,6 +1,6 @@
 """Mutants of the references fail their suites, or do what the references do.
 
-A part of a sample is examined here, and all of it by `make accuracy`; `make mutants` grades all
+A part of a sample is examined here, and all of it by `make prove`; `make mutants` grades all
 mutants, for the table of docs/suites.md.
 """
 
@@ -55,8 +55,7 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
 @pytest.mark.slow
 def test_suites_accept_no_mutant_that_is_wrong(course: Course, users_cache: None) -> None:
     wrong = []
-    for name in course.names:
-        examined = sampled.examine_quickly(course, name, sampled.chosen(course, name)[:FEW])
+    for _, examined in sampled.examine_samples(course, FEW):
         wrong += sampled.accepted(course, examined)
     assert wrong == []
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from grader.commands.bringing import MAX_FILE, explained, keep_copy, write_file
+from grader.commands.cores import on_all_cores
 from grader.commands.options import OWN_COURSE, progress_bar, short_path
 from grader.commands.students_files import students_texts
 from grader.commands.trusted_courses import trust_folder
@@ -95,7 +92,7 @@ class BuildPlan:
         places = [(course.root, name) for name in jobs if name in course.names]
         if not places:
             yield packed(_in_order(course, found))
-        with _processes(len(places)) as recording:
+        with on_all_cores(len(places)) as recording:
             for name, recorded in recording(_record, places):
                 on_exercise(name)
                 found[name] = recorded
@@ -105,18 +102,6 @@ class BuildPlan:
 def _in_order(course: Course, found: Mapping[str, Recorded | None]) -> dict[str, Recorded]:
     records = ((name, found.get(name)) for name in course.names)
     return {name: record for name, record in records if record is not None}
-
-
-@contextlib.contextmanager
-def _processes(jobs: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """Yield a `map` over processes on all cores; one that works here, if that is no slower."""
-    count = min(jobs, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    if count < 2:
-        yield map
-        return
-    ignored = signal.SIGINT, signal.SIG_IGN  # this process ends them
-    with multiprocessing.get_context("spawn").Pool(count, signal.signal, ignored) as pool:
-        yield pool.imap_unordered
 
 
 def _record(place: tuple[Path, str]) -> tuple[str, Recorded | None]:

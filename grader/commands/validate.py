@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from grader.commands.build import plan_build
 from grader.commands.confined_proof import confined_proof
+from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import load_proofs, save_proof
 from grader.commands.options import OWN_COURSE, progress_bar
 from grader.commands.proving import NO_PRICE, TO_DO, Proof, prove, wrong_tests
@@ -109,12 +111,24 @@ def validate_course(
                 on_exercise(name)
                 proofs[name] = confined_proof(course, name, zygote, seed)
     left = [name for name in left if name not in proofs]
-    if left:
+    if len(left) == 1:  # and say how far it is
         prove(course, left, seed, on_exercise, keep)
+    elif left:
+        left.sort(key=lambda name: course[name].training is None)  # these take longest
+        with on_all_cores(len(left)) as mapped:
+            for proof in mapped(_proven, [(course.root, name, seed) for name in left]):
+                on_exercise(proof.exercise.name)
+                keep(proof)
     found = [proofs[name] for name in names]
     if set(names) == set(course.names) and not unreviewed:
         found[-1].problems += whole_course(course) or public_suites(course, seed)
     return found
+
+
+def _proven(place: tuple[Path, str, int]) -> Proof:
+    root, name, seed = place
+    (proof,) = prove(load_course(root), [name], seed)
+    return proof
 
 
 def _require_reference(course: Course) -> None:

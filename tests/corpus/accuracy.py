@@ -1,4 +1,4 @@
-"""`make accuracy`: what programs that the course was not made from earn, and what is said of them.
+"""`make prove`: what programs that the course was not made from earn, and what is said of them.
 
     python tests/corpus/accuracy.py [--write] [--each] [--only EXERCISE] [SET ...]
 

@@ -1,6 +1,6 @@
 """What programs of others earn and hear, by the hidden suites and in a students' copy.
 
-A verdict is kept on this machine for as long as what it depends on is the same. `make accuracy`
+A verdict is kept on this machine for as long as what it depends on is the same. `make prove`
 grades every program; tests take what still holds, and grade a part of the rest.
 """
 
@@ -11,7 +11,7 @@ import shutil
 import time
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,11 @@ import msgspec
 from corpus.programs import Program
 
 from grader import cache
+from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import hash_of
 from grader.course.course import Course, load_course
 from grader.grading.diagnosis import record
+from grader.grading.programs import solutions
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult
 from grader.submissions.submission import Submission
@@ -64,21 +66,32 @@ class Judge:
     _hashes: dict[str, str] = field(default_factory=dict)  # of exercises
 
     def judge(self, programs: Sequence[Program]) -> Verdicts:
-        """Grade programs, and keep the verdicts; the other exercises of each are correct."""
-        correct = {name: self.course[name].read("solution.py") for name in self.course.names}
+        """Grade programs, and keep the verdicts; the exercises are shared among all cores."""
+        names = sorted({p.exercise for p in programs}, key=lambda n: self.course[n].training is None)
+        jobs = [(self, [p for p in programs if p.exercise == name]) for name in names]
+        found: Verdicts = {}
+        with on_all_cores(len(jobs)) as mapped:
+            for verdicts, milliseconds in mapped(_judged, jobs):
+                found |= verdicts
+                self.milliseconds += milliseconds
+        return found
+
+    def judge_here(self, programs: Sequence[Program]) -> Verdicts:
+        """Grade programs of one exercise; the exercises that it requires are correct."""
 
         def body(grader: Grader) -> Verdicts:
             found = {}
             for program in programs:
-                submission = Submission("s001", {**correct, program.exercise: program.text})
+                files = {**solutions(self.course, program.exercise), program.exercise: program.text}
+                submission = Submission("s001", files)
                 (result,) = grader.grade(submission, [program.exercise], SEED).results
                 self._measure(grader, program, result)
                 found[program] = self._verdict(result)
                 cache.save(self._key_of(program), msgspec.msgpack.encode(found[program]))
             return found
 
-        course = self.copy or self.course
-        return with_grader(course, course.names, None, body, trainings="of this seed")
+        course, names = self.copy or self.course, {program.exercise for program in programs}
+        return with_grader(course, sorted(names), None, body, trainings="of this seed")
 
     def _verdict(self, result: ExerciseResult) -> Verdict:
         diagnosis = result.diagnosis
@@ -131,6 +144,12 @@ class Judge:
             recorded = _recorded(record.path_of(self.copy), name) if self.copy else []
             self._hashes[name] = f"{hash_of(self.course, name, SEED)} {recorded}"
         return cache.key_of("verdict", self._hashes[name], program.text)
+
+
+def _judged(job: tuple[Judge, Sequence[Program]]) -> tuple[Verdicts, list[float]]:
+    judge, programs = job
+    judge = replace(judge, milliseconds=[])
+    return judge.judge_here(programs), judge.milliseconds
 
 
 def _recorded(path: Path, exercise: str) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -22,6 +23,7 @@ from mutants.mutator import Mutant, sample  # noqa: E402
 from mutants.table import QUICK, SEED, Examined, diff, examine  # noqa: E402
 
 from grader import cache  # noqa: E402
+from grader.commands.cores import on_all_cores  # noqa: E402
 from grader.commands.kept_proofs import hash_of  # noqa: E402
 from grader.course.course import Course, load_course  # noqa: E402
 from grader.grading.code_text import without_remarks  # noqa: E402
@@ -42,15 +44,28 @@ def accepted(course: Course, examined: list[Examined]) -> list[str]:
     return [f"{each.exercise}: {each.how}\n{diff(course, each)}" for each in wrong]
 
 
-def examine_quickly(course: Course, name: str, mutants: list[Mutant]) -> list[Examined]:
-    """Return what becomes of mutants that nothing is kept of; the judge asks less than it could."""
+def examine_samples(
+    course: Course, most: int | None = None
+) -> Iterator[tuple[str, list[Examined]]]:
+    """Yield what becomes of the sample of each exercise, or of its first mutants.
+
+    The exercises are shared among all cores. What is kept is not examined again.
+    """
+    jobs = [(course, name, chosen(course, name)[:most]) for name in course.names]
+    with on_all_cores(len(jobs)) as mapped:
+        yield from mapped(_examine_quickly, jobs)
+
+
+def _examine_quickly(job: tuple[Course, str, list[Mutant]]) -> tuple[str, list[Examined]]:
+    """Examine mutants of one exercise, of which the judge asks less than it could."""
+    course, name, mutants = job
     keys = {mutant: _key_of(course, name, mutant) for mutant in mutants}
     left = [mutant for mutant in mutants if cache.load(keys[mutant]) is None]
     examined = examine(course, name, left, **QUICK) if left else []
     for each in examined:
         if each.fate != "accepted":
             cache.save(keys[each.mutant], each.fate.encode())
-    return examined
+    return name, examined
 
 
 def _key_of(course: Course, name: str, mutant: Mutant) -> str:
@@ -63,8 +78,7 @@ def main() -> int:
     """Examine what nothing is kept of; return 0 if no suite accepted a wrong mutant."""
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     course, start, wrong = load_course(ROOT), time.perf_counter(), []
-    for name in course.names:
-        examined = examine_quickly(course, name, chosen(course, name))
+    for name, examined in examine_samples(course):
         wrong += accepted(course, examined)
         fates = Counter(each.fate for each in examined)
         print(f"{time.perf_counter() - start:6.0f} s  {name}: {dict(fates)}", flush=True)
