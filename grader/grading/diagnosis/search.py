@@ -33,7 +33,7 @@ UNKNOWN = "This is not one of the mistakes we know."
 LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
-MAX_PAIRS = 100  # that are run for one student, most of them at one case or two
+MAX_PAIRS = 200  # that are run for one student, most of them at one case or two
 FEW_DOUBTS, MANY_DOUBTS = 2, 8  # cases at which a pattern may be another than at the public seed
 COUNTED = {2: "Two mistakes at once. ", 3: "Three mistakes at once. "}
 
@@ -231,18 +231,19 @@ class _Search:
         """Return whether a mistake may explain some of the cases `within`, by its pattern.
 
         Answers may be right at one seed and wrong at another, so a few doubts count for nothing.
-        One that is wrong at no recorded case has to be asked.
+        One that is wrong at no recorded case may explain what is wrong at others.
         """
+        if not candidate.pattern:
+            return bool(self._wrong & ~self._catalogue.recorded)
         pattern = candidate.pattern & within
-        if not pattern:
-            return not candidate.pattern
         against = pattern & self._right & self._catalogue.recorded
         return bool(pattern & self._wrong) and against.bit_count() <= doubts
 
     def _fitting(self, candidates: Iterable[Candidate], within: int = -1) -> Iterator[Fit]:
         """Yield those of some candidates that give the student's answers to the cases `within`."""
         for candidate in candidates:
-            if not self._is_contradicted(candidate, within):
+            pattern = candidate.pattern or ~self._catalogue.recorded
+            if not self._is_contradicted(candidate, pattern, within):
                 fit = self._fit(candidate)
                 if self._agrees(fit, within):
                     yield fit
@@ -261,11 +262,11 @@ class _Search:
     def _decides(self, bits: int) -> bool:
         return any(case.decides for case in self._catalogue.cases_in(bits))
 
-    def _is_contradicted(self, candidate: Candidate, within: int = -1) -> bool:
+    def _is_contradicted(self, candidate: Candidate, pattern: int, within: int = -1) -> bool:
         """Return whether a mistake gives a wrong answer, among the cases `within`, that is not the
-        student's.
+        student's; or none, where it should by its `pattern` and the student does.
 
-        Most do so at once, which spares them the other cases.
+        Most do so at once, where their pattern says that they are wrong. That spares the others.
         """
         asked, wrong = candidate.asked
         if wrong & self._right & within:
@@ -274,12 +275,20 @@ class _Search:
         if not all(self._is_same(candidate, p) for p in cases(wrong & self._wrong & within)):
             return True
         left = self._known & within & ~asked
-        for case in (*cases(left & self._wrong), *cases(left & ~self._wrong)):
-            if candidate.is_wrong(case):
-                is_right = self._catalogue.bits((case,)) & self._right
-                if is_right or not self._is_same(candidate, case):
-                    return True
-        return False
+        likely = pattern & self._wrong & within
+        if any(self._contradicts(candidate, case) for case in cases(left & likely)):
+            return True
+        if likely and not likely & candidate.asked[1]:
+            return True
+        rest = left & ~likely
+        order = (rest & pattern, rest & ~pattern & self._wrong, rest & ~pattern & ~self._wrong)
+        return any(self._contradicts(candidate, case) for bits in order for case in cases(bits))
+
+    def _contradicts(self, candidate: Candidate, case: Case) -> bool:
+        if not candidate.is_wrong(case):
+            return False
+        is_right = self._catalogue.bits((case,)) & self._right
+        return bool(is_right) or not self._is_same(candidate, case)
 
     def _is_same(self, candidate: Candidate, case: Case) -> bool:
         return candidate.answer(case).same(self._answers[case.name])
@@ -352,7 +361,8 @@ class _Search:
         most = MAX_PAIRS if self._catalogue.exercise.training is None else 0
         for first, second in self._promising(halves, within)[:most]:
             pair = self._catalogue.pair(first, second)
-            if pair is None or self._is_contradicted(pair, within):
+            pattern = first.pattern | second.pattern
+            if pair is None or self._is_contradicted(pair, pattern, within):
                 continue
             fit = self._fit(pair)
             if self._agrees(fit, within) and self._catalogue.adds_to_halves(
