@@ -65,7 +65,8 @@ if "TMPDIR" not in os.environ and IN_MEMORY.is_dir() and shutil.disk_usage(IN_ME
 TINY = Path(__file__).parent / "tiny"
 # No test reads or writes what the grader keeps for the user who runs it.
 _STATE = tempfile.TemporaryDirectory(prefix="grader-state-of-tests-")
-_USERS_CACHE = os.environ.get("XDG_CACHE_HOME")
+# The processes that share the tests begin with the environment of the first.
+_USERS_CACHE = os.environ.setdefault("USERS_CACHE", os.environ.get("XDG_CACHE_HOME", ""))
 os.environ["XDG_STATE_HOME"] = os.environ["XDG_CACHE_HOME"] = os.path.realpath(_STATE.name)
 _caches = itertools.count()
 trust_folder(TINY)
@@ -276,10 +277,7 @@ def users_cache(own_cache: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
     What is kept is found by all that it depends on, so a test says the same with it and without.
     """
-    if _USERS_CACHE is None:
-        monkeypatch.delenv("XDG_CACHE_HOME")
-    else:
-        monkeypatch.setenv("XDG_CACHE_HOME", _USERS_CACHE)
+    monkeypatch.setenv("XDG_CACHE_HOME", _USERS_CACHE)  # where it is empty, in the home
 
 
 @pytest.fixture

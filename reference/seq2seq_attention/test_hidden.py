@@ -324,13 +324,6 @@ def first_loss(student, rng):
     return student.train_decoder(*example(student, rng), 1) * 10
 
 
-@losses(within=(1e-4, 1e-5))
-def float64_loss(student, rng):
-    """The loss of the first step of a float64 decoder."""
-    made, states, targets = example(student, rng)
-    return student.train_decoder(made.to(torch.float64), states.double(), targets, 1) * 10
-
-
 @losses
 def number_of_losses(student, rng):
     """How many losses four steps have, and whether they are a list of floats."""
@@ -367,9 +360,9 @@ def later_losses(student, rng):
 
 @losses(about="training", hidden=True)
 def learned(student, rng):
-    """Whether 40 steps on one example lower its loss to less than 0.6 of the first."""
+    """Whether 40 steps on one example lower its loss; how far is for the rate to say."""
     found = student.train_decoder(*example(student, rng), 40)
-    return often(found[-1] < 0.6 * found[0])
+    return often(found[-1] < found[0])
 
 
 @losses(about="training")

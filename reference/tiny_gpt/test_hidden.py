@@ -612,8 +612,8 @@ def which_follow_each_prompt(student, rng):
 
 
 sampling(
-    "Which tokens are drawn at a temperature of a thousandth, for twelve prompts.",
-    lambda student, rng: student.generate(model(student, rng), tokens(12, 4)(rng), 1, 1e-3),
+    "Which tokens are drawn at a temperature of a millionth, for twelve prompts.",
+    lambda student, rng: student.generate(model(student, rng), tokens(12, 4)(rng), 1, 1e-6),
 )
 
 
