@@ -99,7 +99,6 @@ def validate_course(
     _require_reference(course)
     proofs = {} if again else load_proofs(course, names, seed)
     unreviewed = course.unreviewed(names)
-    left = [name for name in names if name not in proofs]
 
     def keep(proof: Proof) -> None:
         proofs[proof.exercise.name] = proof
@@ -110,7 +109,7 @@ def validate_course(
             for name in unreviewed:
                 on_exercise(name)
                 proofs[name] = confined_proof(course, name, zygote, seed)
-    left = [name for name in left if name not in proofs]
+    left = [name for name in names if name not in proofs]
     if len(left) == 1:  # and say how far it is
         prove(course, left, seed, on_exercise, keep)
     elif left:

@@ -151,18 +151,13 @@ def main() -> int:
     if arguments.write and (arguments.sets or arguments.only):
         parser.error("--write is for all programs")
     programs = [p for p in load(*arguments.sets) if arguments.only in ("", p.exercise)]
-    judge = Judge(load_course(ROOT))
-    found = graded(judge.complete(programs))
+    found = graded(Judge(load_course(ROOT)).complete(programs))
     for each in found if arguments.each else ():
         facts = " ".join(each.verdict.facts)
         print(f"{each.naming:<9} −{each.lost:<3} {each.program.place}")
         print(f"{'':<15}{each.program.label}\n{'':<15}-> {_named(each) or facts or '–'}")
     tables = "\n".join(diagnosis_rows(found)), "\n".join(suite_rows(found))
     print(f"\n{tables[0]}\n\n{tables[1]}\n")
-    if spent := sorted(judge.milliseconds):
-        print(
-            f"a diagnosis takes {spent[len(spent) // 2]:.1f} ms (median), {spent[-1]:.0f} at most"
-        )
     problems = missed(found)
     print("\n".join(problems) or "all aims are met")
     if arguments.write:

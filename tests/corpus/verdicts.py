@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import time
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +61,6 @@ class Judge:
 
     course: Course
     copy: Course | None = None
-    milliseconds: list[float] = field(default_factory=list)  # of diagnoses, a second time each
     _hashes: dict[str, str] = field(default_factory=dict)  # of exercises
 
     def judge(self, programs: Sequence[Program]) -> Verdicts:
@@ -71,9 +69,8 @@ class Judge:
         jobs = [(self, [p for p in programs if p.exercise == name]) for name in names]
         found: Verdicts = {}
         with on_all_cores(len(jobs)) as mapped:
-            for verdicts, milliseconds in mapped(_judged, jobs):
+            for verdicts in mapped(_judged, jobs):
                 found |= verdicts
-                self.milliseconds += milliseconds
         return found
 
     def judge_here(self, programs: Sequence[Program]) -> Verdicts:
@@ -85,7 +82,6 @@ class Judge:
                 files = {**solutions(self.course, program.exercise), program.exercise: program.text}
                 submission = Submission("s001", files)
                 (result,) = grader.grade(submission, [program.exercise], SEED).results
-                self._measure(grader, program, result)
                 found[program] = self._verdict(result)
                 cache.save(self._key_of(program), msgspec.msgpack.encode(found[program]))
             return found
@@ -105,14 +101,6 @@ class Judge:
             result.lost_besides,
             result.passed and not result.given_back,
         )
-
-    def _measure(self, grader: Grader, program: Program, result: ExerciseResult) -> None:
-        """Note how long the diagnosis takes a second time: the known mistakes have answered."""
-        diagnostician = grader.diagnostician(grader.course[program.exercise], SEED)
-        if diagnostician and result.diagnosis and diagnostician.last is not None:
-            start = time.perf_counter()
-            diagnostician.diagnose(result.tests, diagnostician.last, program.text)
-            self.milliseconds.append(1000 * (time.perf_counter() - start))
 
     # --- kept -------------------------------------------------------------------------------------
 
@@ -146,10 +134,9 @@ class Judge:
         return cache.key_of("verdict", self._hashes[name], program.text)
 
 
-def _judged(job: tuple[Judge, Sequence[Program]]) -> tuple[Verdicts, list[float]]:
+def _judged(job: tuple[Judge, Sequence[Program]]) -> Verdicts:
     judge, programs = job
-    judge = replace(judge, milliseconds=[])
-    return judge.judge_here(programs), judge.milliseconds
+    return judge.judge_here(programs)
 
 
 def _recorded(path: Path, exercise: str) -> list[tuple[str, int]]:
