@@ -131,7 +131,8 @@ class Judge:
         if name not in self._hashes:
             recorded = _recorded(record.path_of(self.copy), name) if self.copy else []
             self._hashes[name] = f"{hash_of(self.course, name, SEED)} {recorded}"
-        return cache.key_of("verdict", self._hashes[name], program.text)
+        kind = "hidden" if self.copy is None else "copy"
+        return cache.key_of("verdict", kind, self._hashes[name], program.text)
 
 
 def _judged(job: tuple[Judge, Sequence[Program]]) -> Verdicts:
