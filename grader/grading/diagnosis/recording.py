@@ -36,7 +36,6 @@ NUMBERS = (
     *("50", "100", "1000", "1e4", "1e5", "1e6", "1e7", "1e8", "1e9", "1e10", "1e12", "1e15"),
     *("1e20", "1e30"),
 )
-MAX_FORMS = 0  # of two mistakes at once, counted from the first form of each
 MAX_SHARED = 3  # cases that see both of two mistakes, at which their pair is recorded
 
 
@@ -47,8 +46,11 @@ def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
         return None
     torch.set_num_threads(1)  # small tensors, which only wait for each other on several
     gc.freeze()  # the collector, and a move to another device, need not look at torch again
-    with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
-        record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record()
+    try:
+        with warnings.catch_warnings(action="ignore"):  # torch warns about our faulty programs
+            record = _Recorder(catalogue, hash_of_sources(course, exercise.name)).record()
+    finally:
+        gc.unfreeze()
     return Recorded(shipped_cases(exercise), record)
 
 
@@ -140,18 +142,17 @@ class _Recorder:
         return Sketch(form, total)
 
 
-def _shared(catalogue: ComputedCatalogue, *halves: FaultyProgram) -> list[Case]:
+def _shared(
+    catalogue: ComputedCatalogue, first: FaultyProgram, second: FaultyProgram
+) -> list[Case]:
     """Return the first cases that see both of two mistakes; a few are enough to tell the pair."""
-    first, second = halves
     return catalogue.cases_in(first.touched & second.touched)[:MAX_SHARED]
 
 
 def _pairs(candidates: Sequence[FaultyProgram]) -> Iterator[tuple[FaultyProgram, FaultyProgram]]:
     """Yield the pairs of mistakes that some case sees both of, in their usual forms."""
-    place: dict[FaultyProgram, int] = {}
-    for _, forms in itertools.groupby(candidates, key=lambda each: each.faults[0]):
-        place |= {each: number for number, each in enumerate(forms)}
-    for first, second in itertools.combinations(candidates, 2):
-        is_usual = place[first] + place[second] <= MAX_FORMS
-        if is_usual and first.faults != second.faults and first.touched & second.touched:
+    forms = itertools.groupby(candidates, key=lambda each: each.faults[0])
+    usual = [next(group) for _, group in forms]
+    for first, second in itertools.combinations(usual, 2):
+        if first.touched & second.touched:
             yield first, second
