@@ -380,7 +380,7 @@ def test_a_students_copy_without_recorded_answers_is_not_diagnosed(
     grade: Grade, tmp_path: Path, course: Course, solutions: dict[str, str]
 ) -> None:
     shutil.copytree(course.student_folder, tmp_path / "exercises")
-    (tmp_path / "exercises" / records.FILE).unlink()
+    shutil.rmtree(tmp_path / "exercises" / records.FOLDER)
     copy = load_course(tmp_path)
     text = solutions["layer_norm"].replace("correction=0", "correction=1")
     exercise = grade(copy, {"layer_norm": text}, "layer_norm").exercises[0]

@@ -484,10 +484,10 @@ def test_build_removes_nothing_through_a_link(cli: Cli, tiny_copy: Path, victim:
 def test_a_record_that_is_no_file_is_refused(
     put: Callable[[Path], Plant], cli: Cli, copy: Path, victim: Path
 ) -> None:
-    replace(copy / "exercises/signatures.bin", put(victim))
+    replace(copy / "exercises/records/scale.bin", put(victim))
     (copy / "exercises/scale.py").write_text("def scale(x, factor):\n    return x\n")
     said = cli("check", "scale", "--course", copy)
-    assert (said.code, "signatures.bin" in said.err) == (2, True)
+    assert (said.code, "scale.bin" in said.err) == (2, True)
 
 
 # --- files of one's own ---------------------------------------------------------------------------

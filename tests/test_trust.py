@@ -19,8 +19,10 @@ from strangers import NAME, SOLUTION, suite_of
 from grader.commands import work
 from grader.commands.standby_process import CheckOrder, Standby
 from grader.commands.trusted_courses import recognised, trust_folder
+from grader.course import records
 from grader.course.course import find_course, load_course
 from grader.errors import RequestError
+from grader.files import zipped
 from grader.user_folders import state_folder
 
 ROOT = Path(__file__).parent.parent
@@ -34,14 +36,17 @@ def in_public_test(clone: Path, attack: str) -> None:
         file.write(attack)
 
 
-def in_record(clone: Path, attack: str) -> None:
-    path = clone / "exercises" / "signatures.bin"
+def put_in_record(root: Path, name: str, code: str) -> None:
+    """Put code into the recorded cases of an exercise."""
+    path = root / "exercises" / records.file_of(name)
     with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    parts[f"{NAME}/cases.py"] += attack.encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
+        parts = {part: archive.read(part) for part in archive.namelist()}
+    parts[records.CASES] += code.encode()
+    path.write_bytes(zipped(parts))
+
+
+def in_record(clone: Path, attack: str) -> None:
+    put_in_record(clone, NAME, attack)
 
 
 def in_settings(clone: Path, attack: str) -> None:
@@ -174,7 +179,7 @@ def test_a_changed_test_is_told_once_and_trust_shows_it(
     said = cli("trust", ".", "--yes")
     assert (said.code, "\x1b" in said.out) == (0, False)
     assert f"changed  exercises/tests/test_{NAME}.py" in said.out
-    assert f"changed  exercises/signatures.bin: {NAME}/cases.py" in said.out
+    assert f"changed  exercises/records/{NAME}.bin: cases.py" in said.out
     assert str(outside) in said.out
     assert cli("check", NAME).code == 0
     assert outside.exists()  # which shows that the attack works where it is trusted
@@ -404,18 +409,6 @@ def is_trusted(root: Path) -> bool:
     return recognised(find_course(root)).trusted
 
 
-def records_with(root: Path, code: str, **more: str) -> None:
-    """Put code into the recorded cases of an exercise, and other files into their zip."""
-    path = root / "exercises" / "signatures.bin"
-    with zipfile.ZipFile(path) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    parts["centre/cases.py"] += code.encode()
-    parts |= {name.replace("_", "/", 1) + ".py": text.encode() for name, text in more.items()}
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-
-
 @pytest.mark.parametrize("command", ["new", "import"])
 def test_a_course_that_begins_among_a_strangers_files_is_not_trusted(
     command: str, clone: Path, cli: Cli
@@ -460,36 +453,36 @@ def test_cases_that_are_not_those_of_reference_are_stale_and_never_run(
     own: Path, cli: Cli, attack: str, outside: Path
 ) -> None:
     assert cli("build").code == 0
-    for more in ({}, {"planted_cases": attack}):
-        records_with(own, "" if more else attack, **more)
+    own_record = own / "exercises" / records.file_of("centre")
+    planted = own_record.with_name("planted.bin")
+    for path in (own_record, planted):
+        path.write_bytes(own_record.read_bytes())
+        put_in_record(own, path.stem, attack)
         said = cli("build", "--check")
-        assert (said.code, "stale: exercises/signatures.bin" in said.out) == (1, True)
+        assert (said.code, f"stale: exercises/records/{path.name}" in said.out) == (1, True)
         assert "grader build" in cli("handout", "../students").err
         said = cli("validate")
-        assert (said.code, "signatures.bin: not what `grader build`" in said.out) == (1, True)
+        assert (said.code, f"{path.name}: not what `grader build`" in said.out) == (1, True)
         assert not outside.exists()
         assert cli("build").code == 0
         assert outside.exists() is False
         assert cli("build", "--check").code == 0
     assert cli("handout", "../students").code == 0
-    handed_out = own.parent / "students" / "exercises" / "signatures.bin"
-    assert str(outside).encode() not in zipfile.ZipFile(handed_out).read("centre/cases.py")
+    handed_out = own.parent / "students" / "exercises" / records.file_of("centre")
+    assert str(outside) not in records.cases_in(handed_out.read_bytes(), "centre")
 
 
 def test_an_exercise_without_cases_in_reference_gets_none_from_the_record(
     own: Path, cli: Cli, attack: str
 ) -> None:
-    (own / "exercises").mkdir()
+    path = own / "exercises" / records.file_of("centre")
+    path.parent.mkdir(parents=True)
     suite = 'def test_it(student):\n    """It works."""\n    student.centre\n'
     (own / "reference" / "centre" / "test_hidden.py").write_text(suite)
-    with zipfile.ZipFile(own / "exercises" / "signatures.bin", "w") as archive:
-        archive.writestr("index.json", "{}")
-        archive.writestr("centre/cases.py", attack)
-        archive.writestr("centre/answers.msgpack", b"")
-    assert "stale: exercises/signatures.bin" in cli("build", "--check").out
+    path.write_bytes(zipped({records.CASES: attack.encode(), records.ANSWERS: b""}))
+    assert "stale: exercises/records/centre.bin" in cli("build", "--check").out
     cli("build")
-    with zipfile.ZipFile(own / "exercises" / "signatures.bin") as archive:
-        assert archive.namelist() == ["index.json"]
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

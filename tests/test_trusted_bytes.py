@@ -7,7 +7,6 @@ import marshal
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from grader.commands.options import PROGRESS_VARIABLE
 from grader.commands.trusted_courses import recognised
 from grader.course import records
 from grader.course.course import find_course
+from grader.files import zipped
 from grader.jupyter import MAX_OTHERS, _show_notes
 from grader.reports.text import BAR, bar
 
@@ -105,7 +105,7 @@ def test_what_changes_after_a_copy_was_recognised_does_not_run(
 
     def change_and_go_on(*arguments: Any) -> Any:
         suite_of(clone).write_text(original + attack)
-        (clone / "exercises" / records.FILE).write_bytes(b"no zip")
+        (clone / "exercises" / records.file_of(NAME)).write_bytes(b"no zip")
         (clone / "exercises" / "course.json").write_text("{}")
         return own_files(*arguments)
 
@@ -222,12 +222,8 @@ def test_a_notebook_keeps_few_lines_of_a_check() -> None:
 
 
 def test_trust_unpacks_no_more_of_a_record_than_it_may(clone: Path, cli: Cli) -> None:
-    names = find_course(clone).names
-    with zipfile.ZipFile(
-        clone / "exercises" / records.FILE, "w", zipfile.ZIP_DEFLATED, compresslevel=1
-    ) as archive:
-        for name in names[:2]:
-            archive.writestr(f"{name}/{records.CASES}", bytes(records.MAX_BYTES // 2 + 1))
+    huge = zipped({records.CASES: bytes(records.MAX_CASES + 1)}, level=1)
+    (clone / "exercises" / records.file_of(NAME)).write_bytes(huge)
     said = cli("trust", ".")
     assert (said.code, "unpacked" in said.err) == (2, True), said
 

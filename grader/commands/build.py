@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from grader import cache
 from grader.commands.bringing import MAX_FILE, explained, keep_copy, write_file
 from grader.commands.cores import on_all_cores
 from grader.commands.options import OWN_COURSE, progress_bar, short_path
 from grader.commands.students_files import students_texts
 from grader.commands.trusted_courses import trust_folder
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, load_course
+from grader.course.suite_text import has_cases
 from grader.errors import RequestError
-from grader.grading.diagnosis.record import Recorded, load_record, outdated_records, packed, path_of
+from grader.grading.diagnosis.record import (
+    engine_file,
+    hash_of_engine,
+    hash_of_sources,
+    outdated_records,
+    path_of,
+)
 from grader.trees import NotOpened, read_file, remove_file
 
 REMEDY = "ask whoever may write the course's folder to run this command there"
@@ -68,50 +76,51 @@ class BuildPlan:
         `on_exercise` hears of each exercise whose answers have been recorded.
         """
         before, copies = _stubs_of_last_build(self.course), list[Path]()
+        recorded = {path_of(self.course, name) for name in self.outdated}
         for path in self.stale:
             root = self.course.root
             if path.parent == self.course.student_folder and path.suffix == ".py":
                 stub = before.get(path.stem, "").encode()
                 copies += filter(None, [keep_copy(path, root, root, unless=stub)])
-            if path == path_of(self.course):
-                for records in self._records(on_exercise):  # nothing is lost on Ctrl-C
-                    write_file(path, root, records, REMEDY)
-            elif path in self.wanted:
+            if path in recorded:  # below
+                continue
+            if path in self.wanted:
                 write_file(path, root, self.wanted[path].encode(), REMEDY)
             else:
                 with explained(path, root, REMEDY):
                     remove_file(path, root)
+        self._record_anew(on_exercise)
         return copies
 
-    def _records(self, on_exercise: Callable[[str], None]) -> Iterator[bytes]:
-        """Yield the file of recorded answers, again with each that is recorded anew."""
+    def _record_anew(self, on_exercise: Callable[[str], None]) -> None:
+        """Write the records that are out of date, each when it is made: Ctrl-C loses no other."""
         course = self.course
-        found = {n: load_record(course, n) for n in course.names if n not in self.outdated}
         # Those with a training take longest.
-        jobs = sorted(self.outdated, key=lambda n: n in course.names and not course[n].training)
-        places = [(course.root, name) for name in jobs if name in course.names]
-        if not places:
-            yield packed(_in_order(course, found))
-        with on_all_cores(len(places)) as recording:
-            for name, recorded in recording(_record, places):
+        jobs = sorted(self.outdated, key=lambda name: not course[name].training)
+        with on_all_cores(len(jobs)) as recording:
+            for name, packed in recording(_record, [(course.root, name) for name in jobs]):
+                path = path_of(course, name)
+                if not path.is_file() or read_file(path, course.root, MAX_FILE) != packed:
+                    write_file(path, course.root, packed, REMEDY)
                 on_exercise(name)
-                found[name] = recorded
-                yield packed(_in_order(course, found))
+        if jobs:
+            made_by = f"{hash_of_engine()}\n".encode()
+            write_file(engine_file(course), course.root, made_by, REMEDY)
 
 
-def _in_order(course: Course, found: Mapping[str, Recorded | None]) -> dict[str, Recorded]:
-    records = ((name, found.get(name)) for name in course.names)
-    return {name: record for name, record in records if record is not None}
-
-
-def _record(place: tuple[Path, str]) -> tuple[str, Recorded | None]:
-    """Return an exercise's name and its record, which is made here."""
+def _record(place: tuple[Path, str]) -> tuple[str, bytes]:
+    """Return an exercise's name and the file of its record, which is made here."""
     # Imports torch, which the other parts of this command do without.
     from grader.grading.diagnosis.recording import record_exercise  # noqa: PLC0415
 
     root, name = place
     course = load_course(root)
-    return name, record_exercise(course, course[name])
+    key = cache.key_of("record", hash_of_sources(course, name), hash_of_engine())
+    packed = cache.load(key)
+    if packed is None:
+        packed = record_exercise(course, course[name]).packed()
+        cache.save(key, packed)
+    return name, packed
 
 
 def plan_build(course: Course) -> BuildPlan:
@@ -119,12 +128,19 @@ def plan_build(course: Course) -> BuildPlan:
     wanted, outdated = _generated(course), outdated_records(course)
     folder = course.student_folder
     wrong = {path for path, text in wanted.items() if _text(path, course) != text}
-    patterns = ("*.py", "*.svg", "tests/*.py", "tests/*.txt", f"{NOTEBOOKS}/*.ipynb")
-    there = {path for pattern in patterns for path in folder.glob(pattern)}
-    records = {path_of(course)} if outdated else set()
-    return BuildPlan(
-        course, wanted, tuple(outdated), tuple(sorted(wrong | records | there - wanted.keys()))
+    patterns = (
+        "*.py",
+        "*.svg",
+        "tests/*.py",
+        "tests/*.txt",
+        f"{NOTEBOOKS}/*.ipynb",
+        "records/*.bin",
     )
+    there = {path for pattern in patterns for path in folder.glob(pattern)}
+    recorded = {path_of(course, name) for name in course.names if has_cases(course[name])}
+    stale = wrong | {path_of(course, name) for name in outdated}
+    stale |= there - wanted.keys() - recorded
+    return BuildPlan(course, wanted, tuple(outdated), tuple(sorted(stale)))
 
 
 def refuse_stale(course: Course) -> None:

@@ -14,13 +14,17 @@ from msgspec.structs import asdict
 
 from grader.commands.notebooks import PATH, stops_of
 from grader.commands.notebooks import notebooks as notebooks_of
-from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise
+from grader.course import records
+from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise, Saying
+from grader.course.faults import load_faults
 from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
+from grader.course.suite_text import has_cases
 from grader.errors import RequestError
-from grader.grading.diagnosis.record import load_record, packed, path_of
+from grader.grading.diagnosis.record import path_of
 from grader.reports.course_path import path_in_words
 from grader.reports.pages import path_picture
+from grader.trees import read_file
 
 README = """\
 <!-- made by `grader build` from reference/; edit there -->
@@ -60,9 +64,11 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
         for name, text in texts.items()
         if notebooks or not name.startswith(f"{NOTEBOOKS}/")
     }
-    if path_of(course).is_file():  # not without cases
-        files[path_of(course).name] = _records(course)
-    elif course.suites == "hidden" and not course.student_folder.is_dir():
+    for name in course.names:
+        path = path_of(course, name)
+        if path.is_file():  # not without cases
+            files[records.file_of(name)] = read_file(path, path, records.MAX_BYTES)
+    if course.suites == "hidden" and not course.student_folder.is_dir():
         raise RequestError(f"there is no {course.student_folder}", "grader build")
     return {f"{course.student_folder.name}/{name}": data for name, data in files.items()}
 
@@ -81,17 +87,16 @@ def students_texts(course: Course) -> dict[str, str]:
     return texts
 
 
-def _records(course: Course) -> bytes:
-    """Return the file of recorded answers, with the exercises of this course alone."""
-    found = {name: load_record(course, name) for name in course.names}
-    return packed({name: record for name, record in found.items() if record is not None})
-
-
 def _public_course(course: Course) -> str:
     """Return what a students' copy needs of the course: no solutions, no hidden suites."""
-    exercises = [asdict(exercise) | {"stub": make_stub(exercise)} for exercise in course.exercises]
-    for fields in exercises:
+    exercises = []
+    for exercise in course.exercises:
+        fields = asdict(exercise) | {"stub": make_stub(exercise)}
         del fields["folder"], fields["reviewed"]  # or it would not be built
+        if course.suites == "hidden" and has_cases(exercise):
+            mistakes = load_faults(exercise)
+            fields["mistakes"] = [Saying(m.name, m.says, m.hint, m.number) for m in mistakes]
+        exercises.append(fields)
     public = {"title": course.title, "points": course.points, "exercises": exercises}
     if course.mute_imports != MUTED:
         public["mute_imports"] = course.mute_imports

@@ -18,6 +18,7 @@ from msgspec.structs import asdict
 from grader.commands.options import FOLDER, short_path
 from grader.commands.trusted_courses import (
     COPY,
+    RECORDS,
     CourseFiles,
     files_of,
     recognised,
@@ -180,17 +181,17 @@ def _refuse_encodings(files: CourseFiles) -> None:
 def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
     """Return what a course executes, as texts by name: also code inside of other files."""
     texts: dict[str, str] = {}
-    place, packed = f"{COPY}/{PUBLIC_COURSE}", f"{COPY}/{records.FILE}"
+    place = f"{COPY}/{PUBLIC_COURSE}"
     for name, data in contents.items():
-        if name not in (place, packed):
+        if name.startswith(RECORDS):
+            texts[f"{name}: {records.CASES}"] = records.cases_in(data, name)
+        elif name != place:
             text = data.decode("utf-8", "replace")
             texts[name] = text.replace("\r\n", "\n").replace("\r", "\n")
     if place not in contents:
         return texts
     public = decode_public(contents[place], Path(place))  # as it will run, not as it is written
-    texts |= _settings(public, place)
-    cases = records.cases_of(contents.get(packed, b""), [each.name for each in public.exercises])
-    return texts | {f"{packed}: {name}/{records.CASES}": text for name, text in cases.items()}
+    return texts | _settings(public, place)
 
 
 def _settings(public: PublicCourse, place: str) -> dict[str, str]:

@@ -41,7 +41,7 @@ MAX_BYTES = 16 * 1024**2  # of one file of a course
 MAX_TOTAL = 64 * 1024**2
 MAX_RECORD = 16 * 1024  # of what is known of a folder
 COPY, TEACHING = "exercises", "reference"  # the folders of a course
-TESTS = f"{COPY}/tests/"
+TESTS, RECORDS = f"{COPY}/tests/", f"{COPY}/{records.FOLDER}/"
 CONTENTS, FOLDERS, TOLD = "courses", "folders", "told"  # in the state folder
 BINARY = ".bin"
 S = TypeVar("S", bound=Struct)
@@ -87,7 +87,7 @@ def _places(course: Course) -> Iterator[tuple[str, Path, Path]]:
     """Yield the path of each file in the course, where it is, and the folder it must be in."""
     if course.suites == "public":
         within = course.student_folder.resolve()
-        names = [PUBLIC_COURSE, records.FILE]
+        names = [PUBLIC_COURSE, *map(records.file_of, course.names)]
         names += [f"tests/test_{name}{end}" for name in course.names for end in (".py", ".txt")]
         for name in names:
             yield f"{COPY}/{name}", within / name, within
@@ -108,9 +108,13 @@ def _places(course: Course) -> Iterator[tuple[str, Path, Path]]:
 
 def files_among(files: Mapping[str, bytes]) -> CourseFiles:
     """Return those files of a students' copy that are executed or decoded."""
-    wanted = (f"{COPY}/{PUBLIC_COURSE}", f"{COPY}/{records.FILE}")
+    folders = (TESTS, RECORDS)
     return CourseFiles(
-        {name: data for name, data in files.items() if name in wanted or name.startswith(TESTS)}
+        {
+            name: data
+            for name, data in files.items()
+            if name == f"{COPY}/{PUBLIC_COURSE}" or name.startswith(folders)
+        }
     )
 
 
@@ -149,10 +153,14 @@ def _without_controls(settings: S) -> S:
         if isinstance(value, str):
             changed[name] = without_controls(value)
         elif isinstance(value, tuple):
-            changed[name] = tuple(
-                without_controls(each) if isinstance(each, str) else each for each in value
-            )
+            changed[name] = tuple(map(_plain_text, value))
     return replace_fields(settings, **changed)
+
+
+def _plain_text(value: object) -> object:
+    if isinstance(value, Struct):
+        return _without_controls(value)
+    return without_controls(value) if isinstance(value, str) else value
 
 
 def _known(course: Course) -> Course | None:
@@ -224,9 +232,8 @@ def _equals_installed(course: Course, files: CourseFiles) -> bool:
     tests = [f"{TESTS}test_{name}{end}" for name in course.names for end in (".py", ".txt")]
     if _plain(files.contents, tests) != _plain(theirs, tests):
         return False
-    place = f"{COPY}/{records.FILE}"
-    mine, original = files.contents.get(place, b""), theirs.get(place, b"")
-    return len(mine) <= len(original) and records.same_records(mine, original, course.names)
+    places = [f"{COPY}/{records.file_of(name)}" for name in course.names]
+    return all(files.contents.get(place) == theirs.get(place) for place in places)
 
 
 def _plain(contents: Mapping[str, bytes], names: list[str]) -> list[bytes]:

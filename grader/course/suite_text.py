@@ -7,6 +7,8 @@ Comments between statements go as well: they may be about what was cut.
 from __future__ import annotations
 
 import ast
+import functools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from grader.course.course import Exercise
@@ -28,13 +30,14 @@ def shipped_cases(exercise: Exercise) -> str:
     return shipped(exercise.read(SUITE))
 
 
+@functools.lru_cache(maxsize=64)
 def shipped(text: str) -> str:
     """Return the text of a suite without what stays hidden; raises `SyntaxError`."""
     tree, lines = ast.parse(text), text.split("\n")
-    kept = [part for node in tree.body if (part := _kept(node, lines)) is not None]
-    while unused := _unused(kept):
-        kept = [part for part in kept if part not in unused]
-    return "\n".join(kept) + "\n"
+    kept = [_Part(part) for node in tree.body if (part := _kept(node, lines)) is not None]
+    while len(used := _used(kept)) < len(kept):
+        kept = used
+    return "\n".join(part.text for part in kept) + "\n"
 
 
 def _kept(node: ast.stmt, lines: Sequence[str]) -> str | None:
@@ -82,17 +85,23 @@ def _makes_cut(call: ast.expr) -> bool:
     )
 
 
-def _unused(parts: Sequence[str]) -> list[str]:
-    """Return the imports, functions and values that no other part uses."""
-    trees = [ast.parse(part) for part in parts]
-    uses = [{node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} for tree in trees]
-    found = []
-    for place, (part, tree) in enumerate(zip(parts, trees)):
-        names = {*_defined(tree)}
-        others = set[str]().union(*(used for n, used in enumerate(uses) if n != place))
-        if names and not names & others:
-            found.append(part)
-    return found
+class _Part:
+    """The text of a statement, the names that it defines, and all those that stand in it."""
+
+    def __init__(self, text: str) -> None:
+        tree = ast.parse(text)
+        self.text, self.defined = text, {*_defined(tree)}
+        self.names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _used(parts: Sequence[_Part]) -> list[_Part]:
+    """Return the parts without the imports, functions and values that no other part uses."""
+    users = Counter(name for part in parts for name in part.names)
+    return [
+        part
+        for part in parts
+        if not part.defined or any(users[n] > (n in part.names) for n in part.defined)
+    ]
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:

@@ -54,7 +54,7 @@ def recorded_patterns(
     if not all(case.name in bit for case in cases):
         return None
     return {
-        (record.mistakes[single.mistake].name, single.form, single.number): sum(
+        (record.mistakes[single.mistake], single.form, single.number): sum(
             bit[cases[place].name] for place in single.answers
         )
         for single in record.singles

@@ -1,17 +1,17 @@
 """What a students' copy knows of the answers to the cases.
 
-One zip holds, for each exercise, its cases and a record: the reference's answers in full, the
-answers of known mistakes as sketches, and what to say of each. Neither a solution nor an edit that
-makes a mistake is in it. Imports no torch.
+A file holds, for one exercise, its cases and a record: the reference's answers in full, and the
+answers of known mistakes as sketches. What to say of a mistake is in `course.json`; neither a
+solution nor an edit that makes a mistake is anywhere. Imports no torch.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import io
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from grader.course import records
 from grader.course.course import Course
+from grader.course.faults import load_faults
 from grader.course.suite_text import has_cases, shipped_cases
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP, zipped
@@ -28,11 +29,11 @@ from grader.grading.code_text import without_remarks
 from grader.report import WrongStep
 from grader.trees import NotOpened, read_file
 
-FORMAT = 3
+FORMAT = 4
 CASES, ANSWERS = records.CASES, records.ANSWERS
-INDEX = "index.json"
 UNREADABLE = (*DAMAGED_ZIP, NotOpened, ValueError, RecursionError, msgspec.MsgspecError)
-OWN_FILES = ("solution.py", "stand_in.py", "exercise.toml", "faults.toml")
+ENGINE_FILE = "engine.txt"  # beside the records: a hash of the code that made them
+SETTINGS = ("implements", "requires", "own_parts", "forbidden", "stages", "training")
 ROOM = Path(__file__).parent
 # What decides how programs answer, and how answers are recorded.
 ENGINE = (
@@ -42,7 +43,7 @@ ENGINE = (
     *(ROOM.parent / f"{name}.py" for name in ("asking", "cases", "dropped", "moves", "told")),
     *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "authors", "testing")),
 )
-NEEDED_FILES = ("solution.py", "stand_in.py")  # of exercises that one builds on
+PROGRAMS = ("solution.py", "stand_in.py")  # of an exercise, and of those that it builds on
 
 
 class PlainForm(Struct, frozen=True, array_like=True):
@@ -64,15 +65,6 @@ class Sketch(Struct, frozen=True, array_like=True):
 
     form: int
     total: float = 0.0
-
-
-class MistakeText(Struct, frozen=True, array_like=True):
-    """What to say of a known mistake."""
-
-    name: str
-    says: str
-    hint: str
-    number: str = ""
 
 
 class SingleMistake(Struct, frozen=True, array_like=True):
@@ -108,12 +100,12 @@ class Record(Struct, frozen=True, array_like=True):
     """What is known of the answers to an exercise's cases, which are numbered in their order."""
 
     format: int
-    of: str  # a hash of the files that it was made from
+    of: str  # a hash of what it was made from
     seed: int
     forms: tuple[PlainForm, ...]
     reference: tuple[PlainAnswer, ...]
     repeats: dict[int, str]
-    mistakes: tuple[MistakeText, ...]
+    mistakes: tuple[str, ...]  # their names
     singles: tuple[SingleMistake, ...]
     pairs: tuple[MistakePair, ...]
     totals: tuple[float, ...]  # of the wrong answers of all pairs, in their order
@@ -127,16 +119,15 @@ def hash_of_engine() -> str:
 
 
 def hash_of_sources(course: Course, name: str) -> str:
-    """Return a hash of all that the record of an exercise is made from, and of what makes it."""
-    digest = hashlib.sha256(hash_of_engine().encode())
-    digest.update((own_cases(course, name) or "").encode())
-    files = [course[name].folder / file for file in OWN_FILES]
-    for needed in sorted(course.needed(name)):
-        files += [course[needed].folder / file for file in NEEDED_FILES]
-    for path in files:
-        if path.is_file():
-            digest.update(f"\0{path.parent.name}/{path.name}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:16]
+    """Return a hash of what the record of an exercise is made from: solution, cases and edits."""
+    exercise = course[name]
+    edits = [(each.name, each.number, [*each.forms()]) for each in load_faults(exercise)]
+    settings = [getattr(exercise, field) for field in SETTINGS]
+    made_from: list[object] = [own_cases(course, name), edits, settings]
+    for folder in (exercise.folder, *(course[n].folder for n in sorted(course.needed(name)))):
+        paths = [folder / file for file in PROGRAMS]
+        made_from += [(folder.name, path.read_text("utf-8")) for path in paths if path.is_file()]
+    return hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -146,60 +137,46 @@ class Recorded:
     cases: str
     record: Record
 
-
-def packed(recorded: Mapping[str, Recorded]) -> bytes:
-    """Return the file with the records of some exercises: the same bytes for the same records."""
-    index = {name: each.record.of for name, each in sorted(recorded.items())}
-    parts = {INDEX: msgspec.json.encode(index)}
-    for name, each in sorted(recorded.items()):
-        parts[f"{name}/{CASES}"] = each.cases.encode()
-        parts[f"{name}/{ANSWERS}"] = msgspec.msgpack.encode(each.record)
-    return zipped(parts, level=9)
+    def packed(self) -> bytes:
+        """Return the file of the record: the same bytes for the same record."""
+        answers = msgspec.msgpack.encode(self.record)
+        return zipped({CASES: self.cases.encode(), ANSWERS: answers}, level=9)
 
 
-def path_of(course: Course) -> Path:
-    """Return the file of a course's records."""
-    return course.executed_folder / records.FILE
+def path_of(course: Course, name: str) -> Path:
+    """Return the file of an exercise's record."""
+    return course.executed_folder / records.file_of(name)
 
 
-def hashes_of_records(course: Course) -> dict[str, str]:
-    """Return the hash of what each record was made from, by exercise; nothing without the file."""
-    try:
-        with _opened(course) as archive:
-            return msgspec.json.decode(records.part(archive, INDEX), type=dict[str, str])
-    except (OSError, KeyError, *UNREADABLE):
-        return {}
+def engine_file(course: Course) -> Path:
+    """Return the file that says which code made the records."""
+    return course.executed_folder / records.FOLDER / ENGINE_FILE
 
 
 def outdated_records(course: Course) -> list[str]:
     """Return the exercises of `reference/` whose records are missing, or not those of its files.
 
-    A record has the cases of `reference/`, whatever the index says: it may be anybody's.
+    A record has the cases of `reference/`, whatever else it says: it may be anybody's. If the code
+    that makes records is another, all are made anew; most come out as they were.
     """
-    recorded, cases = hashes_of_records(course), _cases_of_records(course)
-    own = {name: text for name in course.names if (text := own_cases(course, name)) is not None}
-    found = [
-        name
-        for name, text in own.items()
-        if recorded.get(name) != hash_of_sources(course, name) or cases.get(name) != text.encode()
-    ]
-    return [*found, *sorted((recorded.keys() | cases.keys()) - own.keys())]
+    names = [name for name in course.names if has_cases(course[name])]
+    engine = engine_file(course)
+    if not engine.is_file() or engine.read_text("utf-8", "replace").strip() != hash_of_engine():
+        return names
+    return [name for name in names if not _is_current(course, name)]
+
+
+def _is_current(course: Course, name: str) -> bool:
+    with contextlib.suppress(CourseError):  # a damaged record, or one of another version
+        recorded = load_record(course, name)
+        return recorded is not None and recorded.record.of == hash_of_sources(course, name)
+    return False
 
 
 def own_cases(course: Course, name: str) -> str | None:
     """Return the cases of an exercise in `reference/`; None if it has none."""
     exercise = course[name]
     return shipped_cases(exercise) if has_cases(exercise) else None
-
-
-def _cases_of_records(course: Course) -> dict[str, bytes]:
-    """Return all the cases in the file of records, by exercise; nothing if it is damaged."""
-    try:
-        with _opened(course) as archive:
-            parts = [name for name in archive.namelist() if name.endswith(f"/{CASES}")]
-            return {name.removesuffix(f"/{CASES}"): records.part(archive, name) for name in parts}
-    except (OSError, KeyError, *UNREADABLE):
-        return {}
 
 
 def load_record(course: Course, name: str) -> Recorded | None:
@@ -209,24 +186,19 @@ def load_record(course: Course, name: str) -> Recorded | None:
 
     Raises `CourseError` if the file is damaged, or of another version.
     """
-    path = path_of(course)
+    path = path_of(course, name)
     remedy = "download the course again"
     try:
-        with _opened(course) as archive:
-            cases, data = (records.part(archive, f"{name}/{part}") for part in (CASES, ANSWERS))
+        with zipfile.ZipFile(io.BytesIO(read_file(path, path, records.MAX_BYTES))) as archive:
+            cases, data = (records.part(archive, part) for part in (CASES, ANSWERS))
         record = msgspec.msgpack.decode(data, type=Record)
         text = cases.decode()
-    except (FileNotFoundError, KeyError):
+    except FileNotFoundError:
         return None
-    except (OSError, *UNREADABLE) as error:
+    except (OSError, KeyError, *UNREADABLE) as error:
         raise CourseError(f"{path} cannot be read ({error})", remedy) from None
     if record.format != FORMAT:
         raise CourseError(f"{path} is of another version of the grader", remedy)
     if course.suites == "hidden" and own_cases(course, name) != text:
         return None
     return Recorded(text, record)
-
-
-def _opened(course: Course) -> zipfile.ZipFile:
-    path = path_of(course)
-    return zipfile.ZipFile(io.BytesIO(read_file(path, path, records.MAX_BYTES)))

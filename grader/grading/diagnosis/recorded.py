@@ -6,15 +6,16 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.course.course import Exercise
+from grader.course.course import Exercise, Saying
 from grader.course.faults import Fault
 from grader.course.suite_text import SUITE
+from grader.errors import CourseError
 from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Form, Raised, Sketched
 from grader.grading.diagnosis.asked import cases_in
 from grader.grading.diagnosis.catalogue import Candidate, Catalogue, Known, numbers_in
 from grader.grading.diagnosis.encoding import answer_of, form_of
-from grader.grading.diagnosis.record import MistakeText, PlainForm, Recorded, Sketch
+from grader.grading.diagnosis.record import PlainForm, Recorded, Sketch
 from grader.report import WrongStep
 from grader.sandbox.wire import Source
 
@@ -92,7 +93,8 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
             {names[place]: calls for place, calls in record.repeats.items()},
         )
         self._record, self._forms = record, tuple(map(_form, record.forms))
-        self._faults = tuple(map(_fault, record.mistakes))
+        said = {each.name: each for each in exercise.mistakes}
+        self._faults = tuple(_fault(name, said.get(name)) for name in record.mistakes)
 
     def singles(self, text: str = "") -> Iterator[RecordedMistakes]:
         """Yield every known mistake in every recorded form, with numbers in a student's `text`."""
@@ -187,5 +189,7 @@ def _form(plain: PlainForm) -> Form | Raised:
     return Raised(*plain.raised) if plain.raised is not None else form_of(plain)
 
 
-def _fault(mistake: MistakeText) -> Fault:
-    return Fault(mistake.name, mistake.says, mistake.hint, number=mistake.number)
+def _fault(name: str, saying: Saying | None) -> Fault:
+    if saying is None:
+        raise CourseError(f"course.json does not say what {name} is", "download the course again")
+    return Fault(name, saying.says, saying.hint, number=saying.number)

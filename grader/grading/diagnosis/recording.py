@@ -18,7 +18,6 @@ from grader.grading.diagnosis.encoding import GRID_OF_SUMS, plain_answer, plain_
 from grader.grading.diagnosis.record import (
     FORMAT,
     MistakePair,
-    MistakeText,
     PlainForm,
     Record,
     Recorded,
@@ -39,11 +38,9 @@ NUMBERS = (
 MAX_SHARED = 3  # cases that see both of two mistakes, at which their pair is recorded
 
 
-def record_exercise(course: Course, exercise: Exercise) -> Recorded | None:
-    """Return the record of an exercise; None if it has no cases."""
+def record_exercise(course: Course, exercise: Exercise) -> Recorded:
+    """Return the record of an exercise."""
     catalogue = ComputedCatalogue(course, exercise, PUBLIC_SEED, shipped=True)
-    if not catalogue.cases:
-        return None
     torch.set_num_threads(1)  # small tensors, which only wait for each other on several
     gc.freeze()  # the collector, and a move to another device, need not look at torch again
     try:
@@ -83,7 +80,7 @@ class _Recorder:
             tuple(self._forms),
             tuple(plain_answer(reference.answer(case)) for case in catalogue.cases),
             {place: calls for place, calls in repeats if calls},
-            tuple(MistakeText(f.name, f.says, f.hint, f.number) for f in faults),
+            tuple(fault.name for fault in faults),
             tuple(singles),
             tuple(pairs),
             tuple(self._totals),
