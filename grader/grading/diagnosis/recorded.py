@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.course.course import Exercise
-from grader.course.faults import Fault
+from grader.course.known_mistakes import Mistake
 from grader.course.suite_text import SUITE
 from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Form, Raised, Sketched
@@ -45,7 +45,7 @@ class _Unrecorded:
 class RecordedMistakes(Candidate):
     """One mistake, or two at once, by the recorded answers; whatever was not recorded is right."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[Mistake, ...]
     number: str
     form: int
     bits: int
@@ -117,7 +117,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
 
     def _candidate(
         self,
-        faults: tuple[Fault, ...],
+        faults: tuple[Mistake, ...],
         number: str,
         form: int,
         answers: Mapping[str, Known],
@@ -187,5 +187,5 @@ def _form(plain: PlainForm) -> Form | Raised:
     return Raised(*plain.raised) if plain.raised is not None else form_of(plain)
 
 
-def _fault(mistake: MistakeText) -> Fault:
-    return Fault(mistake.name, mistake.says, mistake.hint, number=mistake.number)
+def _fault(mistake: MistakeText) -> Mistake:
+    return Mistake(name=mistake.name, says=mistake.says, hint=mistake.hint, number=mistake.number)
