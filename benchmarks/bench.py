@@ -29,7 +29,7 @@ import pytest
 import torch
 
 from grader.course.course import Course, load_course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 from grader.grading.grader import Grader
 from grader.grading.session import with_grader
 from grader.sandbox.confinement.layers import LAYERS, confine, prepare
@@ -227,7 +227,7 @@ def cost_of_diagnosis(course: Course) -> list[float]:
         files = {name: course[name].read("solution.py") for name in course.names}
         times = []
         for name in course.names:
-            for fault in load_faults(course[name])[::STEP]:
+            for fault in load_mistakes(course[name])[::STEP]:
                 submission = Submission("s001", {**files, name: fault.apply(files[name])})
                 (result,) = grader.grade(submission, [name], 1).results
                 diagnostician = grader.diagnostician(course[name], 1)

@@ -34,7 +34,7 @@ from peers.harness import course  # noqa: E402
 from peers.measure import Sample, Usage, disturbance, machine  # noqa: E402
 from peers.tools import Files, write_files  # noqa: E402
 
-from grader.course.faults import load_faults  # noqa: E402
+from grader.course.known_mistakes import load_mistakes  # noqa: E402
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 ARITHMETIC = ROOT / "docs" / "scale.md"
@@ -83,7 +83,7 @@ def exercises_of(part: str) -> Sequence[str]:
 def submissions(part: str, size: int) -> Iterator[tuple[str, Files, bool]]:
     """Yield each student's name and files, and whether they are right; the same in every run."""
     solutions = {name: course()[name].read("solution.py") for name in exercises_of(part)}
-    faults = [(name, fault) for name in solutions for fault in load_faults(course()[name])]
+    faults = [(name, fault) for name in solutions for fault in load_mistakes(course()[name])]
     for number in range(1, size + 1):
         files = dict(solutions)
         wrong = number % EVERY == 0

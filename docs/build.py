@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grader.course.course import UNREVIEWED, load_course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -64,7 +64,7 @@ def exercises() -> str:
     rows = ["| exercise | | points | known mistakes |", "|---|---|---|---|"]
     for number, name in enumerate(course.lists):
         listed = course.choose(name)
-        faults = {exercise.name: len(load_faults(exercise)) for exercise in listed.exercises}
+        faults = {exercise.name: len(load_mistakes(exercise)) for exercise in listed.exercises}
         if number == 0:
             for exercise in listed.exercises:
                 title = f"[{exercise.title}](exercises/{exercise.name}.py)"

@@ -356,7 +356,7 @@ def pair(tiny_copy: Path) -> Path:
         "    # --- solution\n    return x + by\n    # --- end\n"
     )
     (folder / "statement.md").write_text("Write `shift(x, by)`.\n")
-    (folder / "faults.toml").write_text("")
+    (folder / "mistakes.toml").write_text("")
     (folder / "test_hidden.py").write_text(
         "import pytest\n\n\n@pytest.mark.points(2)\ndef test_shifts(student):\n"
         '    """One and one is two."""\n    assert student.shift(1, 1) == 2\n'

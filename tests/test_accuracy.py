@@ -11,7 +11,7 @@ from corpus.programs import SETS, load
 from corpus.verdicts import Judge
 
 from grader.course.course import Course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 
 SIZES = {"known": 150, "outside": 60, "right": 60, "public": 60, "broken": 70}
 
@@ -25,7 +25,7 @@ def test_the_corpus_is_large_and_covers_every_exercise(course: Course, name: str
 
 
 def test_known_mistakes_are_in_the_catalogue(course: Course) -> None:
-    known = {(name, fault.name) for name in course.names for fault in load_faults(course[name])}
+    known = {(name, fault.name) for name in course.names for fault in load_mistakes(course[name])}
     labels = {(p.exercise, fault) for p in load("known") for fault in p.faults}
     assert labels - known == set()
 

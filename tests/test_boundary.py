@@ -214,7 +214,7 @@ def course_of_any_names(tiny_copy: Path) -> Path:
     settings.write_text(
         settings.read_text().replace('"scale", "Scale"', ", ".join(map(repr, NAMES)))
     )
-    (folder / "faults.toml").write_text("")
+    (folder / "mistakes.toml").write_text("")
     return tiny_copy
 
 

@@ -48,18 +48,14 @@ def small(student, rng):
     expect(student.Scale(1)(rng.randn(1).float()).numel() == 1, "there are more numbers than one")
 '''
 FAULTS = """
-[[fault]]
-name = "twice_as_much"
-replace = "return x * factor"
-by = "return x * factor * 2"
+[twice_as_much]
+edits = [["return x * factor", "return x * factor * 2"]]
 says = "The result is twice as large as it should be."
 hint = "Which factor?"
 costs = 3
 
-[[fault]]
-name = "weight_unused"
-replace = "return x * self.weight"
-by = "return x"
+[weight_unused]
+edits = [["return x * self.weight", "return x"]]
 says = "The weight is not used."
 hint = "Where is the weight?"
 costs = 1
@@ -77,7 +73,7 @@ def course_of_cases(tiny_copy: Path) -> Course:
     """A course of one exercise, whose checks are made of cases."""
     folder = tiny_copy / "reference" / "scale"
     (folder / "test_hidden.py").write_text(SUITE)
-    (folder / "faults.toml").write_text(FAULTS)
+    (folder / "mistakes.toml").write_text(FAULTS)
     for path in (folder / "exercise.toml", folder.parent / "course.toml"):
         path.write_text(path.read_text().replace("points = 8", "points = 12"))
     return load_course(tiny_copy)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 from commandline import Cli
 
 from grader.course.course import load_course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import Mistake, load_mistakes
 from grader.errors import CourseError
 
 SETTINGS = 'title = "Scale"\norder = 1\npoints = 8\nimplements = ["scale"]\n'
-FAULT = '[[fault]]\nname = "capped"\nreplace = "factor"\nby = "2"\nsays = "s"\nhint = "h"\n'
+MISTAKE = '[capped]\nedits = [["factor", "2"]]\nsays = "s"\nhint = "h"\n'
+SAID = 'says = "s"\nhint = "h"\n'
 
 
 def message_of(path: Path, text: str) -> str:
     """Return what reading the course says of a file with this text, after the file's name."""
     path.write_text(text)
     with pytest.raises(CourseError) as caught:
-        load_faults(load_course(path.parent.parent.parent)["scale"])
+        load_mistakes(load_course(path.parent.parent.parent)["scale"])
     assert caught.value.message.startswith(f"{path}: ")
     return caught.value.message.removeprefix(f"{path}: ")
 
@@ -52,19 +54,116 @@ def test_a_wrong_key_of_an_exercise_is_named(tiny_copy: Path, text: str, said: s
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (FAULT.replace('hint = "h"', ""), "fault.capped: missing key `hint`"),
-        (FAULT.replace("hint =", "hints ="), "fault.capped: unknown key `hints`; did you mean"),
-        (FAULT + FAULT.replace('name = "capped"', ""), "fault[1]: missing key `name`"),
-        (FAULT.replace('"s"', "5"), "fault.capped.says: expected text, got a whole number"),
-        (FAULT + 'edits = "x"', "fault.capped.edits: expected a list, got text"),
-        (FAULT + "like = []", "fault.capped.like: expected text, got a list"),
-        (FAULT.replace("[[fault]]", "[[faults]]"), "unknown key `faults`; did you mean `fault`?"),
-        (FAULT.replace("[[fault]]", "[fault]"), "fault: expected a list, got a table"),
-        ("fault = [5]", "fault[0]: expected a table, got a whole number"),
+        (MISTAKE.replace("hint =", "hints ="), "capped: unknown key `hints`; did you mean"),
+        (MISTAKE + 'name = "capped"', "capped: unknown key `name`"),
+        (MISTAKE.replace('"s"', "5"), "capped.says: expected text, got a whole number"),
+        (MISTAKE + "like = []", "capped.like: expected text, got a list"),
+        ("[[capped]]", "capped: expected a table, got a list"),
+        ("[capped", "not valid TOML: "),
+        ('costs = "2"', "costs: expected a whole number, got text"),
+        ("edits = [5]", "edits: expected a table, got a list"),
     ],
 )
-def test_a_wrong_key_of_a_fault_is_named(tiny_copy: Path, text: str, said: str) -> None:
-    assert message_of(tiny_copy / "reference" / "scale" / "faults.toml", text).startswith(said)
+def test_a_wrong_key_of_a_mistake_is_named(tiny_copy: Path, text: str, said: str) -> None:
+    assert message_of(tiny_copy / "reference" / "scale" / "mistakes.toml", text).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('edits = "x"', "capped.edits: expected a list, got text"),
+        ('edits = ["x", "y"]', "capped.edits[0]: expected a list, got text"),
+        ('edits = [["x"]]', "capped.edits[0]: expected a list of at least 2"),
+        ('also = [["x", "y"]]', "capped.also[0][0]: expected a list, got text"),
+        ('forms = [[["x", 5]]]', "capped.forms[0][0][1]: expected text, got a whole number"),
+        ('forms = [[{ replace = "x" }]]', "capped.forms[0][0]: expected a list, got a table"),
+    ],
+)
+def test_what_is_no_edit_is_named_with_an_example(tiny_copy: Path, text: str, said: str) -> None:
+    message = message_of(
+        tiny_copy / "reference" / "scale" / "mistakes.toml", f"[capped]\n{SAID}{text}\n"
+    )
+    example = '["dim=-1", "dim=0"]: what stands there, what it becomes'
+    assert message == f"{said}; an edit is a list, such as {example}"
+
+
+def test_the_forms_of_a_mistake_are_in_order(tiny_copy: Path) -> None:
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
+    path.write_text(f"""[capped]
+edits = [["a", "1", "2"], ["b", "{{number}}"]]
+also = [[["c", "3"]]]
+forms = [[["d", "4"], ["e", "5"]], [["f", ""]]]
+number = "6"
+{SAID}""")
+    (mistake,) = load_mistakes(load_course(tiny_copy)["scale"])
+    assert [" ".join(map("".join, form)) for form in mistake.programs()] == [
+        *("a1 b6", "a2 b6", "a1", "a2", "b6"),
+        "a1 b6 c3",
+        *("d4 e5", "f"),
+    ]
+    assert next(mistake.programs("7"))[1].by == "7"
+
+
+SHARED = """[capped]
+edits = [["factor", "{number}"]]
+number = "2"
+says = "It is capped."
+hint = "Try {number}."
+"""
+
+
+def test_what_a_table_leaves_out_is_taken_from_the_course(tiny_copy: Path) -> None:
+    (tiny_copy / "reference" / "mistakes.toml").write_text(SHARED)
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
+
+    def read(text: str) -> Mistake:
+        path.write_text(text)
+        (mistake,) = load_mistakes(load_course(tiny_copy)["scale"])
+        return mistake
+
+    taken = read("[capped]\n")
+    assert (taken.says, taken.hint, taken.costs) == ("It is capped.", "Try {number}.", None)
+    assert [*taken.programs()] == [(("factor", "2"),)]
+    own = read('costs = 3\n[capped]\nhint = "h"\nforms = [[["x", "y"]]]\n')
+    assert (own.says, own.hint, own.costs, own.number) == ("It is capped.", "h", 3, "")
+    assert [*own.programs()] == [(("x", "y"),)]
+    assert read("costs = 3\n[capped]\ncosts = 1\n").costs == 1
+
+
+def test_a_mistake_without_a_sentence_is_named(tiny_copy: Path) -> None:
+    common = tiny_copy / "reference" / "mistakes.toml"
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
+    wanted = f"write it here, or in a table `caped` of {common}"
+    text = MISTAKE.replace("capped", "caped")
+    message = message_of(path, text.replace('hint = "h"', ""))
+    assert message == f"caped: missing key `hint`; {wanted}"
+    common.write_text(SHARED)
+    message = message_of(path, text.replace('says = "s"', ""))
+    assert message == f"caped: missing key `says`; {wanted}; did you mean `capped`?"
+
+
+def test_the_file_of_the_course_is_named_if_it_is_wrong(tiny_copy: Path) -> None:
+    common = tiny_copy / "reference" / "mistakes.toml"
+    common.write_text("[capped]\nsay = 'x'\n")
+    with pytest.raises(CourseError) as caught:
+        load_mistakes(load_course(tiny_copy)["scale"])
+    assert caught.value.message == f"{common}: capped: unknown key `say`; did you mean `says`?"
+
+
+def test_a_change_of_what_is_shared_changes_the_hashes(tiny_copy: Path) -> None:
+    before = load_course(tiny_copy).hashes
+    (tiny_copy / "reference" / "mistakes.toml").write_text(SHARED)
+    assert load_course(tiny_copy).hashes != before
+
+
+def test_what_is_shared_recurs() -> None:
+    root = Path(__file__).parent.parent
+    shared = tomllib.loads((root / "reference" / "mistakes.toml").read_text("utf-8"))
+    files = (root / "reference").glob("*/mistakes.toml")
+    tables = [tomllib.loads(path.read_text("utf-8")) for path in files]
+    for name in shared:
+        own = [table[name] for table in tables if name in table]
+        assert sum(not {"says", "hint"} <= table.keys() for table in own) > 1, name
 
 
 @pytest.mark.parametrize(

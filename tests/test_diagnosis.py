@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from grader.course import records
 from grader.course.course import Course, Exercise, load_course
-from grader.course.faults import Fault, load_faults
+from grader.course.known_mistakes import Mistake, load_mistakes
 from grader.grading.diagnosis import computed
 from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
@@ -121,7 +121,7 @@ def test_a_right_solution_has_no_diagnosis(diagnose: Diagnose) -> None:
 @pytest.mark.slow
 def test_one_mistake_is_named_with_its_words_and_tests(diagnose: Diagnose, course: Course) -> None:
     found = diagnose("multi_head_attention", ("self.d_head**-0.5", "1.0"))
-    fault = next(f for f in load_faults(course["multi_head_attention"]) if f.name == "no_scale")
+    fault = next(f for f in load_mistakes(course["multi_head_attention"]) if f.name == "no_scale")
     assert (found.faults, found.says, found.hint) == (("no_scale",), fault.says, fault.hint)
     assert found.tie == ()
     assert "test_multi_head_attention" in found.tests[0]
@@ -232,11 +232,11 @@ def test_one_mistake_may_change_what_another_does_at_an_edge(diagnose: Diagnose)
 def test_mistakes_that_give_the_same_answers_are_a_tie(
     diagnose: Diagnose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def with_twins(exercise: Exercise) -> tuple[Fault, ...]:
-        faults = load_faults(exercise)
+    def with_twins(exercise: Exercise) -> tuple[Mistake, ...]:
+        faults = load_mistakes(exercise)
         return (*faults, *(replace(fault, name=f"twin_of_{fault.name}") for fault in faults))
 
-    monkeypatch.setattr(computed, "load_faults", with_twins)
+    monkeypatch.setattr(computed, "load_mistakes", with_twins)
     monkeypatch.setattr(computed, "_CATALOGUES", {})
     found = diagnose("causal_attention", ("self.scale = d_out**-0.5", "self.scale = 1.0"))
     assert [found.faults, *(other.faults for other in found.tie)] == [
@@ -477,9 +477,9 @@ def test_what_right_code_may_answer_and_no_check_finds_wrong_is_no_mistake(
     """A large factor is more than the suite asks for: it only tells mistakes apart."""
     folder = tiny_copy / "reference" / "scale"
     (folder / "test_hidden.py").write_text(UNDECIDED)
-    (folder / "faults.toml").write_text(
+    (folder / "mistakes.toml").write_text(
         "".join(
-            f'[[fault]]\nname = "{name}"\nreplace = "{old}"\nby = "{new}"\nsays = "s"\nhint = "h"\n'
+            f'[{name}]\nedits = [["{old}", "{new}"]]\nsays = "s"\nhint = "h"\n'
             for name, (old, new) in (("capped", CAPPED), ("unused", UNUSED))
         )
     )

@@ -19,7 +19,7 @@ from grader.commands.bringing import LIST
 from grader.course.course import Course
 
 ROOT = Path(__file__).parent.parent
-ANSWERS = ("reference", "faults.toml", "solution.py", "test_hidden.py", "statement.md")
+ANSWERS = ("reference", "mistakes.toml", "solution.py", "test_hidden.py", "statement.md")
 
 
 # --- the installed grader -------------------------------------------------------------------------

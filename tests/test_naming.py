@@ -35,10 +35,11 @@ def softmax_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course of one exercise, which tests may name mistakes in."""
     root = tmp_path_factory.mktemp("course")
     shutil.copytree(ROOT / "reference" / NAME, root / "reference" / NAME)
-    faults = root / "reference" / NAME / "faults.toml"
-    blocks = faults.read_text().split("[[fault]]")  # a few, for speed
-    few = [block for block in blocks if any(f'name = "{each}"' in block for each in FAULTS)]
-    faults.write_text("".join(f"[[fault]]{block}" for block in few))
+    shutil.copy(ROOT / "reference" / "mistakes.toml", root / "reference")
+    mistakes = root / "reference" / NAME / "mistakes.toml"
+    blocks = mistakes.read_text().split("\n\n")  # a few, for speed
+    few = [block for block in blocks if block.startswith(tuple(f"[{each}]" for each in FAULTS))]
+    mistakes.write_text("\n\n".join(few))
     settings = 'title = "Softmax"\npoints = 15\n'
     (root / "reference" / "course.toml").write_text(settings)
     return root

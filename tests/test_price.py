@@ -74,27 +74,21 @@ test_module.case("The module of four.", output(built("Scale", 4), drawn(5, 4)), 
 '''
 NEEDS_TWICE = '@pytest.mark.needs("test_twice")\n'
 FAULTS = """
-[[fault]]
-name = "twice_as_much"
-replace = "return x * factor"
-by = "return x * factor * 2"
+[twice_as_much]
+edits = [["return x * factor", "return x * factor * 2"]]
 says = "The result is twice as large as it should be."
 hint = "Which factor?"
 costs = 3
 
-[[fault]]
-name = "weight_unused"
-replace = "return x * self.weight"
-by = "return x"
+[weight_unused]
+edits = [["return x * self.weight", "return x"]]
 says = "The weight is not used."
 hint = "Where is the weight?"
 costs = 1
 """
 TIED = """
-[[fault]]
-name = "doubled_first"
-replace = "return x * factor"
-by = "return (x + x) * factor"
+[doubled_first]
+edits = [["return x * factor", "return (x + x) * factor"]]
 says = "The argument is doubled."
 hint = "Which argument?"
 costs = 5
@@ -121,7 +115,7 @@ def write_course(tiny_copy: Path) -> Callable[..., Course]:
     def writing(faults: str = FAULTS, policy: str = "", suite: str = SUITE) -> Course:
         folder = tiny_copy / "reference" / "scale"
         (folder / "test_hidden.py").write_text(suite)
-        (folder / "faults.toml").write_text(faults)
+        (folder / "mistakes.toml").write_text(faults)
         for path in (folder / "exercise.toml", folder.parent / "course.toml"):
             path.write_text(path.read_text().replace("points = 8", "points = 12"))
         settings = folder.parent / "course.toml"

@@ -23,7 +23,7 @@ from reference_cases import loaded
 from torch import Tensor
 
 from grader.course.course import Course, load_course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 from grader.course.stubs import make_stub
 from grader.grading.grader import Grader
 from grader.grading.session import with_grader
@@ -108,7 +108,7 @@ def test_the_content_is_proven(cli: Cli, sampling: Path, original: Course) -> No
     said = cli("validate", "--course", sampling)
     assert (said.code, "✗" in said.out) == (0, False), said.out
     for exercise in original.exercises:
-        assert len(load_faults(exercise)) >= MIN_FAULTS
+        assert len(load_mistakes(exercise)) >= MIN_FAULTS
 
 
 def test_the_generated_files_are_current(cli: Cli) -> None:
@@ -117,7 +117,7 @@ def test_the_generated_files_are_current(cli: Cli) -> None:
     assert said.code == 0, said.out
 
 
-@pytest.mark.parametrize("file", ["statement.md", "solution.py", "test_public.py", "faults.toml"])
+@pytest.mark.parametrize("file", ["statement.md", "solution.py", "test_public.py", "mistakes.toml"])
 def test_a_change_of_the_sources_makes_generated_files_stale(
     cli: Cli, sampling: Path, file: str
 ) -> None:
@@ -254,7 +254,7 @@ def test_every_known_mistake_is_found_in_a_students_copy(
     def passed(grader: Grader) -> list[str]:
         found = []
         for exercise in original.exercises:
-            for fault in load_faults(exercise):
+            for fault in load_mistakes(exercise):
                 files = texts | {exercise.name: fault.apply(texts[exercise.name])}
                 report = grader.grade(Submission("s001", files), [exercise.name], 7).report
                 found += [f"{exercise.name}: {fault.name}"] * report.passed

@@ -21,7 +21,7 @@ from corpus.verdicts import Judge, students_copy
 
 from grader.course import records
 from grader.course.course import Course, Exercise, load_course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 from grader.course.suite_text import shipped_cases
 from grader.grading.diagnosis import record
 from grader.grading.diagnosis.search import Diagnostician
@@ -86,8 +86,8 @@ def test_no_line_of_a_solution_or_of_an_edit_is_in_it(course: Course, copy: Cour
     secret: dict[str, dict[str, str]] = {}
     for exercise in course.exercises:
         own = dict.fromkeys(code_lines(solved(exercise.read("solution.py")), 22), "solution")
-        for fault in load_faults(exercise):
-            for form in fault.forms():
+        for fault in load_mistakes(exercise):
+            for form in fault.programs():
                 for edit in form:
                     own |= dict.fromkeys(code_lines(edit.by, 24), fault.name)
         shown = given(exercise)

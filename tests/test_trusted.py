@@ -13,7 +13,7 @@ from corpus.programs import load
 from msgspec import structs
 
 from grader.course.course import Course, Exercise
-from grader.course.faults import edited, load_faults
+from grader.course.known_mistakes import edited, load_mistakes
 from grader.course.stubs import make_stub
 from grader.grading.programs import solutions
 from grader.grading.session import with_grader
@@ -31,8 +31,8 @@ def programs(exercise: Exercise) -> Iterator[tuple[str, str]]:
     solution = exercise.read("solution.py")
     yield "reference", solution
     yield "stub", make_stub(exercise)
-    for fault in load_faults(exercise)[:2]:
-        yield fault.name, edited(solution, next(iter(fault.forms()))) or solution
+    for fault in load_mistakes(exercise)[:2]:
+        yield fault.name, edited(solution, next(iter(fault.programs()))) or solution
     for sets in (("right",), ("broken", "outside")):
         program = next(each for each in load(*sets) if each.exercise == exercise.name)
         yield f"{program.set}/{program.name}", program.text

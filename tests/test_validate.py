@@ -13,7 +13,7 @@ from msgspec import structs
 from grader.commands.proving import Proof, Prover
 from grader.commands.validate import defined_twice, table, validate_course, whole_course
 from grader.course.course import Course, load_course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 from grader.sandbox.host.zygote import Zygote
 
 # Those that take the longest first.
@@ -44,7 +44,7 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: None) -> None:
     said = cli("validate", name)
     assert said.code == 0, said.out
-    faults = len(load_faults(course[name]))
+    faults = len(load_mistakes(course[name]))
     assert faults >= MIN_FAULTS
     assert f"  {faults}  " in said.out.splitlines()[-1]
 
@@ -84,9 +84,9 @@ BREAKAGES = [
         "test_hidden.py: the stub earns 2 points",
     ),
     (
-        "faults.toml",
-        "if factor < 0:\n",
-        "if factor < 1:\n",
+        "mistakes.toml",
+        "if factor < 0:",
+        "if factor < 1:",
         "no_exception: its text stands 0 times",
     ),
     (
@@ -102,14 +102,14 @@ BREAKAGES = [
         "test_hidden.py: these tests need one another: test_written_by_hand, test_twice, ",
     ),
     (
-        "faults.toml",
-        'replace = "return x * self.weight"\nby = "return x * self.weight.detach()"',
-        "edits = [" + 5 * '{ replace = "x * self", by = "x + self" }, ' + "]",
-        "faults.toml: fault.weight_ignored: 5 edits, where 4 are the most; make two faults of it",
+        "mistakes.toml",
+        'edits = [["return x * self.weight", "return x * self.weight.detach()"]]',
+        "edits = [" + 5 * '["x * self", "x + self"], ' + "]",
+        "mistakes.toml: weight_ignored: 5 edits, where 4 are the most; make two mistakes of it",
     ),
-    ("faults.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
-    ("faults.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
-    ("faults.toml", 'hint = "Use an operator."', "", "torch_multiplies: missing key `hint`"),
+    ("mistakes.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
+    ("mistakes.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
+    ("mistakes.toml", 'hint = "Use an operator."', "", "torch_multiplies: missing key `hint`"),
     ("exercise.toml", '"x times factor."', '" "', "exercise.toml: needs 3 hints, none empty"),
     ("exercise.toml", "points = 8", "points = 9", "the exercises add up to 9"),
     (
@@ -182,10 +182,8 @@ def test_a_break_in_the_public_suite_is_named(
 
 @pytest.mark.slow
 def test_a_price_is_no_more_than_the_exercise_is_worth(cli: Cli, tiny_copy: Path) -> None:
-    path = tiny_copy / "reference" / "scale" / "faults.toml"
-    path.write_text(
-        path.read_text().replace('name = "weight_ignored"', 'name = "weight_ignored"\ncosts = 9')
-    )
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
+    path.write_text(path.read_text().replace("[weight_ignored]", "[weight_ignored]\ncosts = 9"))
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--course", tiny_copy)
     assert said.code == 1
@@ -195,11 +193,9 @@ def test_a_price_is_no_more_than_the_exercise_is_worth(cli: Cli, tiny_copy: Path
 
 @pytest.mark.slow
 def test_every_form_of_a_fault_is_graded(cli: Cli, tiny_copy: Path) -> None:
-    path = tiny_copy / "reference" / "scale" / "faults.toml"
-    harmless = 'variants = [[{ replace = "return x * factor", by = "return factor * x" }]]'
-    path.write_text(
-        path.read_text().replace('name = "factor_capped"', f'name = "factor_capped"\n{harmless}')
-    )
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
+    harmless = 'forms = [[["return x * factor", "return factor * x"]]]'
+    path.write_text(path.read_text().replace("[factor_capped]", f"[factor_capped]\n{harmless}"))
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--course", tiny_copy)
     assert said.code == 1
@@ -243,7 +239,7 @@ def test_a_proof_is_repeated_only_if_something_has_changed(
 
 @pytest.mark.slow
 def test_what_has_a_problem_is_not_kept(cli: Cli, tiny_copy: Path, proven: list[str]) -> None:
-    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
     path.write_text(path.read_text().replace("min(factor, 2.0)", "(factor)"))
     first = cli("validate", "--course", tiny_copy)
     assert cli("validate", "--course", tiny_copy) == first
@@ -270,12 +266,11 @@ def test_two_faults_that_behave_alike_cannot_be_told_apart(cli: Cli, tiny_copy: 
     cli("build", "--course", tiny_copy)
     alone = cli("validate", "--course", tiny_copy)
     assert "cannot distinguish" not in alone.out
-    path = folder / "faults.toml"
+    path = folder / "mistakes.toml"
     path.write_text(
         path.read_text()
-        + '\n[[fault]]\nname = "capped_again"\n'
-        + 'replace = "return x * factor"\n'
-        + 'by = "return min(factor, 2.0) * x"\nsays = "s"\nhint = "h"\n'
+        + "\n[capped_again]\n"
+        + 'edits = [["return x * factor", "return min(factor, 2.0) * x"]]\nsays = "s"\nhint = "h"\n'
     )
     cli("build", "--course", tiny_copy)
     said = cli("validate", "--course", tiny_copy)
@@ -344,7 +339,7 @@ def test_a_solution_that_is_no_python_is_named(
 
 @pytest.mark.slow
 def test_a_fault_that_makes_no_python_is_named(cli: Cli, tiny_copy: Path) -> None:
-    path = tiny_copy / "reference" / "scale" / "faults.toml"
+    path = tiny_copy / "reference" / "scale" / "mistakes.toml"
     path.write_text(path.read_text().replace("min(factor, 2.0)", "min(factor, 2.0"))
     said = cli("validate", "--course", tiny_copy)
     assert said.code == 1

@@ -38,9 +38,9 @@ def test_what_is_left_to_do_follows_every_save(tiny_copy: Path, terminal: Open) 
     change(folder / "exercise.toml", '"x times factor."', '" "')
     assert "1 problem" in opened.until("needs 3 hints, none empty")
     change(folder / "exercise.toml", '" "', '"x times factor."')
-    change(folder / "faults.toml", '"Use an operator."', '" "')
+    change(folder / "mistakes.toml", '"Use an operator."', '" "')
     opened.until("torch_multiplies: its `hint` is")
-    (folder / "faults.toml").write_text("[[fault")
+    (folder / "mistakes.toml").write_text("[capped")
     opened.until("valid TOML")
     opened.press("q")
     assert "\x1b[?1049l" in opened.until("0 of 1 exercises")
@@ -85,7 +85,7 @@ def test_q_does_not_wait_for_the_proof(tiny_copy: Path, terminal: Open) -> None:
 
 def test_only_exercises_whose_files_changed_are_proven_again(pair: Path) -> None:
     course, proven = load_course(pair), list[str]()
-    problems = {"scale": ["reference/scale/faults.toml: no_effect: its `hint` is empty"]}
+    problems = {"scale": ["reference/scale/mistakes.toml: no_effect: its `hint` is empty"]}
 
     def find(name: str, on_wait: object) -> list[str]:
         return problems.get(name, [])
@@ -113,7 +113,7 @@ def test_what_was_interrupted_is_proven_next_and_errors_are_problems(tiny_copy: 
     raised: list[BaseException | None] = [
         None,
         KeyboardInterrupt(),
-        CourseError("faults.toml is wrong"),
+        CourseError("mistakes.toml is wrong"),
         SyntaxError("half written"),
     ]
 
@@ -130,14 +130,16 @@ def test_what_was_interrupted_is_proven_next_and_errors_are_problems(tiny_copy: 
         to_do.refresh(lambda name: None, lambda: None)
     assert not to_do.is_done
     to_do.refresh(lambda name: None, lambda: None)
-    assert to_do.problems == {"scale": ["faults.toml is wrong"]}
+    assert to_do.problems == {"scale": ["mistakes.toml is wrong"]}
     to_do.forget()
     to_do.refresh(lambda name: None, lambda: None)
     assert to_do.problems == {"scale": ["scale: SyntaxError: half written"]}
 
 
 def test_the_list_fits_on_the_screen_and_keeps_the_keys(tiny_copy: Path) -> None:
-    many = [f"reference/scale/faults.toml: fault_{n}: {'its hint is empty ' * 9}" for n in range(9)]
+    many = [
+        f"reference/scale/mistakes.toml: fault_{n}: {'its hint is empty ' * 9}" for n in range(9)
+    ]
     to_do = ToDoList(load_course(tiny_copy), ("scale",), lambda name, wait: many)
     to_do.refresh(lambda name: None, lambda: None)
     lines = click.unstyle(screen(to_do, 12)).splitlines()

@@ -23,7 +23,7 @@ from grader.commands.new import (
     settings_text,
 )
 from grader.commands.options import COURSE_FOLDER, FILE, short_path
-from grader.course.course import UNREVIEWED
+from grader.course.course import MISTAKES_FILE, UNREVIEWED
 from grader.course.exercise_names import EXAMPLE
 from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
@@ -35,7 +35,6 @@ UNREVIEWED_LINES = f"""\
 # Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
 {UNREVIEWED}
 """
-FAULTS_FILE = "faults.toml"
 STAGE = "output"  # what every call returns
 HOW = {
     "nbgrader": "give the notebook of the folder source/, with its solutions in it",
@@ -133,11 +132,11 @@ def _write(exercises: Sequence[NewExercise], place: CoursePlace) -> None:
     if place.is_new:
         place.begin_course(points=sum(one.points for one in exercises))
     for order, one in enumerate(exercises, start=place.order):
-        faults = made.get_template(f"{FAULTS_FILE}.j2").render()
+        faults = made.get_template(f"{MISTAKES_FILE}.j2").render()
         title, requires = one.title or TITLE, one.requires
         settings = settings_text(order, title, one.points, one.implements, STAGE, requires)
         settings += UNREVIEWED_LINES
-        place.write(one.name, {SETTINGS_FILE: settings, **one.texts, FAULTS_FILE: faults})
+        place.write(one.name, {SETTINGS_FILE: settings, **one.texts, MISTAKES_FILE: faults})
 
 
 def _tell(imported: Imported, place: CoursePlace) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.commands.blanks import blanks
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
-from grader.course.faults import Edit, Fault, edited, load_faults
+from grader.course.known_mistakes import Edit, Mistake, edited, load_mistakes
 from grader.course.named import Named, load_named
 from grader.course.stubs import make_stub
 from grader.course.suite_text import SUITE, has_cases
@@ -233,16 +233,16 @@ class Prover:
                 )
 
     def _faults(self) -> None:
-        faults = load_faults(self.exercise)
+        faults = load_mistakes(self.exercise)
         self.proof.faults = len(faults)
         for number, fault in enumerate(faults, start=1):
             self._note(f"mistake {number} of {len(faults)}: {fault.name}")
             if problem := _text_problem(fault, self.solution) or self._fault(fault):
-                self._problem("faults.toml", f"{fault.name}: {problem}")
+                self._problem("mistakes.toml", f"{fault.name}: {problem}")
 
-    def _fault(self, fault: Fault) -> str:
+    def _fault(self, fault: Mistake) -> str:
         """Grade the solution with a fault; return what is wrong with the fault's own keys."""
-        main, *forms = fault.forms()
+        main, *forms = fault.programs()
         report = self.grade(edited(self.solution, main) or self.solution)
         if report.points == report.max_points:
             self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
@@ -255,7 +255,7 @@ class Prover:
             or self._forms(fault, forms, report)
         )
 
-    def _misnamed(self, fault: Fault, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
+    def _misnamed(self, fault: Mistake, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
         """Return what the diagnosis names instead of this fault alone, or nothing."""
         if diagnosis is None:  # its message says what it is
             return ""
@@ -269,18 +269,18 @@ class Prover:
         others = ", ".join(sorted(named - {fault.name}))
         return f"the diagnosis cannot distinguish it from {others}"
 
-    def _note_needed(self, fault: Fault, report: Report) -> None:
+    def _note_needed(self, fault: Mistake, report: Report) -> None:
         """Note the case that alone rejects a form of a fault."""
         wrong = [case.name for test in wrong_tests(report) for case in test.wrong]
         if len(wrong) == 1 and fault.name not in self.proof.needed.setdefault(wrong[0], []):
             self.proof.needed[wrong[0]].append(fault.name)
 
-    def _mispriced(self, fault: Fault) -> str:
+    def _mispriced(self, fault: Mistake) -> str:
         """Return what is wrong with the price of a fault, or nothing."""
         most, price = self.exercise.points, price_of(fault, self.exercise.points)
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
-    def _forms(self, fault: Fault, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
+    def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
         """Grade the other forms of a fault; return what is wrong with the first that is wrong."""
         reports = [main]
         for form in forms:
@@ -297,7 +297,7 @@ class Prover:
         self.proof.prices.append(Price(fault.name, checks, price, tuple(lost)))
         return ""
 
-    def _form_problem(self, fault: Fault, form: Sequence[Edit], text: str, report: Report) -> str:
+    def _form_problem(self, fault: Mistake, form: Sequence[Edit], text: str, report: Report) -> str:
         """Return why a form of a fault is not proven; a tie with another mistake is no problem."""
         if report.points == report.max_points:
             return "it earns all points"
@@ -310,7 +310,7 @@ class Prover:
         """Check the mistakes that were named with `grader name`."""
         named = load_named(self.exercise)
         taken = Counter(
-            [*(each.id for each in named), *(each.name for each in load_faults(self.exercise))]
+            [*(each.id for each in named), *(each.name for each in load_mistakes(self.exercise))]
         )
         for each in named:
             if problem := self._named_problem(each, taken[each.id]):
@@ -323,7 +323,7 @@ class Prover:
             return "its `says` is empty"
         if parsed(named.signature) is None:
             return "its `signature` is damaged; name the mistake again"
-        most, price = self.exercise.points, price_of(named.as_fault(), self.exercise.points)
+        most, price = self.exercise.points, price_of(named.as_mistake(), self.exercise.points)
         if price > most:
             return f"it costs {price} points, and the exercise is worth {most}"
         known = self.grader.known_with(self.exercise, named.signature)
@@ -397,10 +397,11 @@ def _named(diagnosis: Diagnosis) -> set[str]:
     return {" with ".join(faults) for faults in found if faults}
 
 
-def _text_problem(fault: Fault, solution: str) -> str:
-    if not all(edit.replace for edit in fault.main_edits):
+def _text_problem(fault: Mistake, solution: str) -> str:
+    main = next(fault.programs(), ())
+    if not main or not all(edit.replace for edit in main):
         return "it has no text to replace"
-    for form in fault.forms():
+    for form in fault.programs():
         text = edited(solution, form)
         if text is None:
             counts = {edit.replace: solution.count(edit.replace) for edit in form}

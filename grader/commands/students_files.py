@@ -16,7 +16,7 @@ from grader.commands.notebooks import PATH, stops_of
 from grader.commands.notebooks import notebooks as notebooks_of
 from grader.course import records
 from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise, Saying
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
 from grader.course.suite_text import has_cases
@@ -94,7 +94,7 @@ def _public_course(course: Course) -> str:
         fields = asdict(exercise) | {"stub": make_stub(exercise)}
         del fields["folder"], fields["reviewed"]  # or it would not be built
         if course.suites == "hidden" and has_cases(exercise):
-            mistakes = load_faults(exercise)
+            mistakes = load_mistakes(exercise)
             fields["mistakes"] = [Saying(m.name, m.says, m.hint, m.number) for m in mistakes]
         exercises.append(fields)
     public = {"title": course.title, "points": course.points, "exercises": exercises}

@@ -23,7 +23,7 @@ from grader.commands.terminal import (
     listening,
     whole_screen,
 )
-from grader.course.course import SETTINGS, Course
+from grader.course.course import MISTAKES_FILE, SETTINGS, Course
 from grader.errors import GraderError
 from grader.reports.text import WIDTH
 
@@ -87,7 +87,8 @@ class ToDoList:
         """Return the files that decide what is wrong with an exercise."""
         folders = [self.course[each].folder for each in (name, *self.course.needed(name))]
         found = {}
-        for path in [self.course.root / SETTINGS, *(p for f in folders for p in f.glob("*.*"))]:
+        own = (path for folder in folders for path in folder.glob("*.*"))
+        for path in (self.course.root / SETTINGS, self.course.reference / MISTAKES_FILE, *own):
             with contextlib.suppress(OSError):  # an editor's file that is gone by now
                 found[path] = path.read_bytes()
         return found

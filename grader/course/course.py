@@ -51,6 +51,7 @@ TEXT = "text.txt"  # what both suites of an exercise may read
 STATEMENT_FILES = ("statement.md", "test_public.py", EXAMPLE, DRAWING)
 PACKAGED = "students"  # in the installed package: the folder of the course that comes with it
 UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's code
+MISTAKES_FILE = "mistakes.toml"  # of an exercise; that of `reference/` has what several share
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
 COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # a folder with one of them has a course
 
@@ -286,6 +287,7 @@ class Course:
         if self.suites == "hidden":
             without = (*STATEMENT_FILES, NAMED_FILE)
             paths = [path for path in self._files(name) if path.name not in without]
+            paths.append(self.reference / MISTAKES_FILE)
             for needed in sorted(self.needed(name)):
                 paths += [self[needed].folder / file for file in ("solution.py", "stand_in.py")]
         if not self.policy.carry_forward:

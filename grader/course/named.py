@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from grader.course.course import NAMED_FILE, Exercise
-from grader.course.faults import Fault
+from grader.course.known_mistakes import Mistake
 from grader.course.settings import Count, read_settings
 from grader.errors import RequestError
 from grader.files import write_whole
@@ -47,9 +47,9 @@ class Named(Struct, frozen=True, forbid_unknown_fields=True):
         """A hash of the program."""
         return hashlib.sha256(self.program.encode("utf-8", "replace")).hexdigest()[:16]
 
-    def as_fault(self) -> Fault:
-        """Return the mistake as a fault, which has no edits."""
-        return Fault(self.id, self.says, self.hint, costs=self.costs)
+    def as_mistake(self) -> Mistake:
+        """Return it as one of the exercise's own, which has no edits."""
+        return Mistake(name=self.id, says=self.says, hint=self.hint, costs=self.costs)
 
 
 class NamedFile(Struct, frozen=True, forbid_unknown_fields=True):

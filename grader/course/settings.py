@@ -84,13 +84,22 @@ def read_settings(path: Path, form: type[T], **added: Any) -> T:
     return decode_settings(read_bytes(path), path, form, **added)
 
 
-def decode_settings(content: bytes, path: Path, form: type[T], **added: Any) -> T:
-    """Do with the bytes of a file what `read_settings` does with the file."""
+def read_data(path: Path) -> Any:
+    """Read a TOML or JSON file; raises `CourseError` that names the file and the line."""
+    return _parsed(read_bytes(path), path)
+
+
+def _parsed(content: bytes, path: Path) -> Any:
     text = _text_of(content, path)
     try:
-        parsed = PARSERS[path.suffix](text)
+        return PARSERS[path.suffix](text)
     except (ValueError, RecursionError) as error:
         raise CourseError(f"{path}: not valid {path.suffix[1:].upper()}: {error}") from None
+
+
+def decode_settings(content: bytes, path: Path, form: type[T], **added: Any) -> T:
+    """Do with the bytes of a file what `read_settings` does with the file."""
+    parsed = _parsed(content, path)
     is_table = isinstance(parsed, dict)  # which JSON need not hold
     if is_table and (known := sorted(added.keys() & parsed.keys())):
         raise CourseError(f"{path}: unknown key `{known[0]}`")
@@ -149,6 +158,7 @@ def _in_plain_words(problem: str, form: Any) -> str:
         choices = get_args(form)
         return f"expected {'one of ' * (len(choices) > 1)}{', '.join(map(str, choices))}"
     problem = problem.replace(" | null", "").replace("Expected", "expected")
+    problem = problem.replace("of length >=", "of at least")
     for term, plain in PLAIN.items():
         problem = problem.replace(term, plain)
     return problem

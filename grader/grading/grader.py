@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from grader.course.course import Course, Exercise
-from grader.course.faults import edited, load_faults
+from grader.course.known_mistakes import edited, load_mistakes
 from grader.course.named import Named, load_named
 from grader.course.stubs import is_untouched, make_stub
 from grader.errors import GraderError, WorkerLost
@@ -476,9 +476,9 @@ def _drop_other_seeds(kept: dict[Place, T], seed: int) -> None:
 def _mistaken(exercise: Exercise, diagnosis: Diagnosis | None) -> Iterator[str]:
     """Yield the solution with each mistake that a diagnosis names, in every form."""
     solution = exercise.read("solution.py")
-    for fault in load_faults(exercise) if diagnosis else ():
+    for fault in load_mistakes(exercise) if diagnosis else ():
         if diagnosis and fault.name in diagnosis.faults:
-            yield from filter(None, (edited(solution, form) for form in fault.forms()))
+            yield from filter(None, (edited(solution, form) for form in fault.programs()))
 
 
 def _tried(

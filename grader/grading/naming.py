@@ -117,7 +117,7 @@ def _explained(
         hint=named.hint,
         tests=(shown or tuple(failed),),
         each=(named.says,),
-        costs=(price_of(named.as_fault(), result.max_points),),
+        costs=(price_of(named.as_mistake(), result.max_points),),
         facts=(),
         repeat="",
         complete=is_same and bool(shown),

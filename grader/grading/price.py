@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from grader.course.faults import Fault
+from grader.course.known_mistakes import Mistake
 from grader.course.visibility import SKIPPED_UNTIL
 from grader.report import NO_COMPUTATION, Charge, ExerciseResult, Explanation, Outcome
 
 
-def price_of(fault: Fault, max_points: int) -> int:
+def price_of(fault: Mistake, max_points: int) -> int:
     """Return what a mistake costs in points; a third of the exercise unless it says otherwise."""
     return max(1, round(max_points / 3)) if fault.costs is None else fault.costs
 

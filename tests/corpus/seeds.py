@@ -27,7 +27,7 @@ from corpus.programs import load  # noqa: E402
 from corpus.verdicts import SEED  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
-from grader.course.faults import load_faults  # noqa: E402
+from grader.course.known_mistakes import load_mistakes  # noqa: E402
 from grader.grading.session import with_grader  # noqa: E402
 from grader.report import Outcome  # noqa: E402
 from grader.submissions.submission import Submission  # noqa: E402
@@ -62,7 +62,7 @@ def programs(course: Course) -> Iterator[Program]:
     for exercise in course.exercises:
         solution, trains = exercise.read("solution.py"), exercise.training is not None
         yield Program(exercise.name, "reference", solution, True, trains)
-        for fault in load_faults(exercise):
+        for fault in load_mistakes(exercise):
             yield Program(exercise.name, fault.name, fault.apply(solution), False, trains)
     for each in load("right", "public"):
         trains = course[each.exercise].training is not None
@@ -125,8 +125,8 @@ def unnamed(exercise: str) -> list[str]:
     named: dict[tuple[str, int], set[int]] = {}
     for seed in seeds:
         catalogue = ComputedCatalogue(course, course[exercise], seed)
-        for fault in load_faults(course[exercise]):
-            for number, form in enumerate(fault.forms(fault.number), 1):
+        for fault in load_mistakes(course[exercise]):
+            for number, form in enumerate(fault.programs(fault.number), 1):
                 able = named.setdefault((fault.name, number), set())
                 able.update([seed] if catalogue.can_name(fault, form) else [])
     return [

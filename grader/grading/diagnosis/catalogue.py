@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from grader.course.course import Exercise
-from grader.course.faults import Fault
+from grader.course.known_mistakes import Mistake
 from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer
 from grader.report import WrongStep
@@ -44,7 +44,7 @@ class Reference(Protocol):
 class Candidate(ABC):
     """One mistake, or two at once, and what a program with it answers."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[Mistake, ...]
     number: str  # that the program has where a mistake leaves one open
     form: int  # its place among the forms of the mistake; of two mistakes, the sum of theirs
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from grader.course.course import Course, Exercise
-from grader.course.faults import Edit, Fault, edited, load_faults
+from grader.course.known_mistakes import Edit, Mistake, edited, load_mistakes
 from grader.course.suite_text import SUITE
 from grader.errors import CourseError, Mismatch
 from grader.grading.cases import Case
@@ -68,7 +68,7 @@ _CATALOGUES: dict[tuple[Path, str, int], ComputedCatalogue] = {}
 class FaultyProgram(Candidate):
     """One mistake, or two: the edits that make it, and the program that has them."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[Mistake, ...]
     edits: tuple[Edit, ...]
     program: Respondent
     number: str
@@ -189,11 +189,11 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         return self._with_number[number]
 
     @functools.cached_property
-    def _faults(self) -> tuple[Fault, ...]:
+    def _faults(self) -> tuple[Mistake, ...]:
         """The mistakes, without forbidden calls: a test reports those already."""
-        return tuple(each for each in load_faults(self.exercise) if not self._is_forbidden(each))
+        return tuple(each for each in load_mistakes(self.exercise) if not self._is_forbidden(each))
 
-    def _is_forbidden(self, fault: Fault) -> bool:
+    def _is_forbidden(self, fault: Mistake) -> bool:
         try:
             text = fault.apply(self._solution)
             return bool(forbidden_calls(text, "", self.exercise.forbidden))
@@ -204,13 +204,13 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
     def _singles(self) -> list[FaultyProgram]:
         return [each for fault in self._faults for each in self._forms(fault, fault.number)]
 
-    def _forms(self, fault: Fault, number: str) -> Iterator[FaultyProgram]:
-        for form, edits in enumerate(fault.forms(number)):
+    def _forms(self, fault: Mistake, number: str) -> Iterator[FaultyProgram]:
+        for form, edits in enumerate(fault.programs(number)):
             if candidate := self._candidate((fault,), edits, number, form):
                 yield candidate
 
     def _candidate(
-        self, faults: tuple[Fault, ...], edits: tuple[Edit, ...], number: str, form: int
+        self, faults: tuple[Mistake, ...], edits: tuple[Edit, ...], number: str, form: int
     ) -> FaultyProgram | None:
         text = edited(self._solution, edits)
         if text is None:
@@ -278,7 +278,7 @@ class ComputedCatalogue(Catalogue[FaultyProgram]):
         """Return whether two programs give clearly different answers to a case."""
         return finite_differences(one.answer(case), other.answer(case)) >= MIN_NUMBERS
 
-    def can_name(self, fault: Fault, form: Sequence[Edit]) -> bool:
+    def can_name(self, fault: Mistake, form: Sequence[Edit]) -> bool:
         """Return whether a form of a mistake shows in enough numbers: errors alone do not.
 
         Nor do numbers that hardly differ from the reference's.

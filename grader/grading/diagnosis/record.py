@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from grader.course import records
 from grader.course.course import Course
-from grader.course.faults import load_faults
+from grader.course.known_mistakes import load_mistakes
 from grader.course.suite_text import has_cases, shipped_cases
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP, zipped
@@ -121,7 +121,7 @@ def hash_of_engine() -> str:
 def hash_of_sources(course: Course, name: str) -> str:
     """Return a hash of what the record of an exercise is made from: solution, cases and edits."""
     exercise = course[name]
-    edits = [(each.name, each.number, [*each.forms()]) for each in load_faults(exercise)]
+    edits = [(each.name, each.number, [*each.programs()]) for each in load_mistakes(exercise)]
     settings = [getattr(exercise, field) for field in SETTINGS]
     made_from: list[object] = [own_cases(course, name), edits, settings]
     for folder in (exercise.folder, *(course[n].folder for n in sorted(course.needed(name)))):

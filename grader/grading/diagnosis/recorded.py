@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader.course.course import Exercise, Saying
-from grader.course.faults import Fault
+from grader.course.known_mistakes import Mistake
 from grader.course.suite_text import SUITE
 from grader.errors import CourseError
 from grader.grading.cases import Case
@@ -46,7 +46,7 @@ class _Unrecorded:
 class RecordedMistakes(Candidate):
     """One mistake, or two at once, by the recorded answers; whatever was not recorded is right."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[Mistake, ...]
     number: str
     form: int
     bits: int
@@ -94,7 +94,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
         )
         self._record, self._forms = record, tuple(map(_form, record.forms))
         said = {each.name: each for each in exercise.mistakes}
-        self._faults = tuple(_fault(name, said.get(name)) for name in record.mistakes)
+        self._faults = tuple(_mistake(name, said.get(name)) for name in record.mistakes)
 
     def singles(self, text: str = "") -> Iterator[RecordedMistakes]:
         """Yield every known mistake in every recorded form, with numbers in a student's `text`."""
@@ -119,7 +119,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
 
     def _candidate(
         self,
-        faults: tuple[Fault, ...],
+        faults: tuple[Mistake, ...],
         number: str,
         form: int,
         answers: Mapping[str, Known],
@@ -189,7 +189,7 @@ def _form(plain: PlainForm) -> Form | Raised:
     return Raised(*plain.raised) if plain.raised is not None else form_of(plain)
 
 
-def _fault(name: str, saying: Saying | None) -> Fault:
+def _mistake(name: str, saying: Saying | None) -> Mistake:
     if saying is None:
         raise CourseError(f"course.json does not say what {name} is", "download the course again")
-    return Fault(name, saying.says, saying.hint, number=saying.number)
+    return Mistake(name=name, says=saying.says, hint=saying.hint, number=saying.number)

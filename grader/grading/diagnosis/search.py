@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.course.faults import Fault
+from grader.course.known_mistakes import Mistake
 from grader.grading.aspects import ASPECTS
 from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Raised, finite_differences
@@ -427,7 +427,7 @@ def _joined(
     A failed test that no mistake fails is shown with one that fails no other, if there is one, but
     for all we know something else is wrong there.
     """
-    said: dict[str, tuple[Fault, str]] = {}
+    said: dict[str, tuple[Mistake, str]] = {}
     for fit in fits:
         for fault in fit.candidate.faults:
             said.setdefault(fault.name, (fault, fault.saying(fit.candidate.number)))
