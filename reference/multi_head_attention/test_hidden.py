@@ -48,9 +48,9 @@ def attention(*, d_in=D_IN, d_out=D_OUT, context=CONTEXT, dropout=0.0, heads=HEA
     return built(CLASS, d_in, d_out, context, dropout, heads, layers=LAYERS, **options)
 
 
-def two_heads(**options):
-    """Return what makes a module whose output is that of its two heads."""
-    return identity("out_proj", 8, attention(heads=2, d_out=8, **options))
+def plain(*, heads=2, **options):
+    """Return what makes a module whose output is that of its heads, side by side."""
+    return identity("out_proj", 8, attention(heads=heads, d_out=8, **options))
 
 
 @pytest.mark.points(0)
@@ -134,7 +134,7 @@ test_future_is_invisible = Check(
     "In both modes, later tokens change no earlier output, whatever the scores are.",
     about="extreme scores",
 )
-future_cases(test_future_is_invisible, two_heads, D_IN)
+future_cases(test_future_is_invisible, plain, D_IN)
 huge = scaled(attention(d_in=7, d_out=8, heads=2), W_query=1e6, W_key=1e6)
 test_future_is_invisible.case("Scores of 1e12.", output(huge, drawn(2, 5, 7)), hidden=True)
 
@@ -159,17 +159,20 @@ test_dropout = Check(
     points=2,
     about="training",
 )
-dropout_cases(test_dropout, two_heads, D_IN, heads=2)
+dropout_cases(test_dropout, plain, D_IN, heads=2)
 nothing = output(attention(dropout=1.0, training=True), X)
 test_dropout.case("Training mode at rate 1.", nothing, tells=False)
-on_its_own = each_on_its_own(two_heads, D_IN, heads=2)
-test_dropout.case("Each weight on its own.", on_its_own, tells=False, hidden=True)
+for heads, causal in ((1, True), (2, True), (2, False)):
+    make = functools.partial(plain, heads=heads, causal=causal)
+    ask = each_on_its_own(make, D_IN, heads=heads)
+    sentence = f"Each weight on its own, with {heads} heads, causal {causal}."
+    test_dropout.case(sentence, ask, tells=False, hidden=True)
 
 
 @test_dropout.case(decides=False)
 def dropped_without_the_mask(student, rng):
     """The largest and smallest outputs without the causal mask, with a dropout of 0.3."""
-    module, causal = (two_heads(dropout=0.3, training=True, causal=each) for each in (False, True))
+    module, causal = (plain(dropout=0.3, training=True, causal=each) for each in (False, True))
     x = rng.randn(1, 3, D_IN)
     return extremes(student, module(student, rng), x, two_keys=causal(student, rng))
 
@@ -183,7 +186,7 @@ evaluation = test_nothing_dropped_in_eval_mode.case
 @evaluation
 def dropout_in_evaluation(student, rng):
     """Evaluation mode with a dropout rate of a half, and with a rate of 1."""
-    module = two_heads(dropout=0.5)(student, rng)
+    module = plain(dropout=0.5)(student, rng)
     found = extremes(student, module, rng.randn(1, 3, D_IN), two_keys=module)
     return found | {"rate 1": attention(dropout=1.0)(student, rng)(rng.randn(2, 4, D_IN))}
 
