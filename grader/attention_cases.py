@@ -46,6 +46,7 @@ from grader.authors import (
 from grader.grading.cases import Ask
 
 RATE = 0.39  # which code that cuts it to tenths changes
+Maker = Callable[[Any, Rng], Any]  # what makes a module, as `built` does
 Values = Callable[[dict[str, Tensor]], Tensor]
 FAR = torch.tensor([1e2, 1e4, 1e6], dtype=torch.float64).view(3, 1, 1)
 
@@ -61,7 +62,7 @@ def _by_head(outputs: Tensor, heads: int) -> Tensor:
 
 def dropout_cases(
     check: Check,
-    make: Callable[..., Target],
+    make: Callable[..., Maker],
     d_in: int,
     *,
     heads: int = 1,
@@ -104,7 +105,7 @@ def dropout_cases(
     for rate, made, n_tokens in ((0.5, half, 4), (0.3, less, 3)):
 
         def most_and_least(
-            student: Any, rng: Rng, made: Target = made, n_tokens: int = n_tokens
+            student: Any, rng: Rng, made: Maker = made, n_tokens: int = n_tokens
         ) -> Any:
             module = made(student, rng)
             return extremes(student, module, rng.randn(1, n_tokens, d_in), two_keys=module)
@@ -114,7 +115,7 @@ def dropout_cases(
 
 
 def each_on_its_own(
-    make: Callable[..., Target],
+    make: Callable[..., Maker],
     d_in: int,
     *,
     heads: int = 1,
@@ -159,7 +160,7 @@ def _assert_dropped(weights: Tensor, seen: Tensor, rate: float) -> None:
 
 
 def pair_dropout_cases(
-    check: Check, make: Callable[..., Target], inputs: Callable[..., list[Recipe]]
+    check: Check, make: Callable[..., Maker], inputs: Callable[..., list[Recipe]]
 ) -> None:
     """Add cases to a check of attention between pairs: weights are dropped, each on its own.
 
@@ -222,7 +223,7 @@ def pair_dropout_cases(
 
 
 def each_pair_on_its_own(
-    make: Callable[..., Target], inputs: Sequence[Recipe], lens: list[Any] | None = None
+    make: Callable[..., Maker], inputs: Sequence[Recipe], lens: list[Any] | None = None
 ) -> Ask:
     """Return a case: each weight between pairs is dropped on its own, and others in the next call.
 
@@ -252,7 +253,7 @@ def each_pair_on_its_own(
     return ask
 
 
-def weights_kept(make: Callable[..., Target], inputs: Callable[..., list[Recipe]]) -> Ask:
+def weights_kept(make: Callable[..., Maker], inputs: Callable[..., list[Recipe]]) -> Ask:
     """Return a case: the `attention_weights` of a second call in training mode, before dropout.
 
     Both calls have a length for each of two items, which is at least 2.
@@ -277,7 +278,7 @@ def weights_kept(make: Callable[..., Target], inputs: Callable[..., list[Recipe]
     return ask
 
 
-def kept_weights(target: Target, *calls: Any) -> Ask:
+def kept_weights(target: Maker, *calls: Any) -> Ask:
     """Return a case: the `attention_weights` after some calls, each a list of arguments.
 
     Example::
@@ -288,14 +289,14 @@ def kept_weights(target: Target, *calls: Any) -> Ask:
     """
 
     def ask(student: Any, rng: Rng) -> Any:
-        module = target(student, rng)  # type: ignore[operator]
+        module = target(student, rng)
         in_turn(lambda *_: module, *calls)(student, rng)
         return {"attention_weights": module.attention_weights.double()}
 
     return ask
 
 
-def future_cases(check: Check, make: Callable[..., Target], d_in: int) -> None:
+def future_cases(check: Check, make: Callable[..., Maker], d_in: int) -> None:
     """Add cases to a check: later tokens change no earlier output, whatever the scores are.
 
     `make(dropout=…, training=…)` is the `built` module, with the layers `W_query` and `W_key`.
