@@ -57,7 +57,7 @@ def _usual_values(state: dict[str, Tensor]) -> Tensor:
 
 def _by_head(outputs: Tensor, heads: int) -> Tensor:
     """Return (..., heads, n_tokens, d_head), of (..., n_tokens, d_out)."""
-    return outputs.unflatten(-1, (heads, -1)).transpose(-3, -2)
+    return outputs.view(*outputs.shape[:-1], heads, -1).transpose(-3, -2)
 
 
 def dropout_cases(
