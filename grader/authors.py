@@ -404,7 +404,9 @@ def other_weights(target: Target, *args: Any) -> Ask:
 
 
 def works_as_well(target: Target, one: Any, other: Any) -> Ask:
-    """Return a case: whether a call with the argument `other` works, where one with `one` does.
+    """Return a case: whether the call `other` works, where the call `one` does.
+
+    A call is its argument, or a list of its arguments.
 
     Example::
 
@@ -415,7 +417,11 @@ def works_as_well(target: Target, one: Any, other: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         call = _target(target, student, rng)
-        return works_too(lambda: call(_made(one, rng)), lambda: call(_made(other, rng)))
+        first, second = (each if isinstance(each, list) else [each] for each in (one, other))
+        return works_too(
+            lambda: call(*(_made(value, rng) for value in first)),
+            lambda: call(*(_made(value, rng) for value in second)),
+        )
 
     return ask
 

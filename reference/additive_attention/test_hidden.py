@@ -20,7 +20,7 @@ from grader.authors import (
     scaled,
     turned,
     works,
-    works_too,
+    works_as_well,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
@@ -166,11 +166,8 @@ for lens in (LENS, torch.tensor([0, 3])):
     anything(f"What is changed with lengths {lens.tolist()}.", ask, about="writes")
 
 
-@anything(about="single")
-def one_key_works(student, rng):
-    """Whether one key works."""
-    module, many, one = attention()(student, rng), draw(rng), draw(rng, n_keys=1)
-    return works_too(lambda: module(*many), lambda: module(*one))
+one = works_as_well(attention(), inputs(), inputs(n_keys=1))
+anything("Whether one key works.", one, about="single")
 
 
 test_no_loop = Check("No Python loop runs over batch, queries or keys.")

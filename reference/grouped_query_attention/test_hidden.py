@@ -275,6 +275,9 @@ for name in FUNCTIONS:
         usable(
             f"{name} of views whose axes {axes} are swapped.", output(name, *views), about="views"
         )
+    views = [turned(each, 1, 2) for each in operands(name)]
+    ask = works_as_well(name, [*operands(name)], views)
+    usable(f"Whether views work in {name}.", ask, about="views")
     ask = output(name, *operands(name, batch=1, dtype=FLOAT32))
     usable(f"{name} in float32.", ask, about="dtype")
     ask = only_dtype(name, *operands(name, dtype=BFLOAT16))

@@ -25,6 +25,7 @@ from grader.authors import (
     turned,
     without_gradients,
     works,
+    works_as_well,
     written,
 )
 
@@ -288,6 +289,8 @@ for sentence, axes, lens in (
 ):
     views = [turned(each, *axes) for each in qkv()]
     dtypes(sentence, output(attention(), *views, lens), about="views")
+views = works_as_well(attention(), qkv(), [*map(turned, qkv())])
+dtypes("Whether transposed views work.", views, about="views")
 factors = turned(drawn(2, 3, 4)), turned(drawn(2, 4, 5))
 dtypes("The product of transposed matrices.", output(PRODUCT, *factors), about="views")
 for sentence, ask in (
