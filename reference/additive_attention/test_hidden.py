@@ -63,8 +63,11 @@ formula("Without lengths.", output(attention(), *inputs()))
 square = output(attention(sizes=(4, 4, 4)), *[drawn(4, 4, 4)] * 3)
 formula("As many queries as keys, all of the same size.", square, about="square")
 longer = drawn(3, 4, 2), drawn(3, 7, 9), drawn(3, 7, 5)
-ask = output(attention(sizes=(2, 9, 5), training=True), *longer)
-formula("Longer keys than queries, in training with a dropout of 0.", ask, hidden=True)
+formula(
+    "Longer keys than queries, in training with a dropout of 0.",
+    output(attention(sizes=(2, 9, 5), training=True), *longer),
+    hidden=True,
+)
 formula("The shapes of the parameters.", parameters(CLASS, 4, 3, 7, 0.0), about="layers")
 large = output(scaled(attention(), w_v=1e4), *inputs())
 formula("A w_v that is multiplied by 1e4.", large, about="extreme scores")
@@ -85,8 +88,12 @@ lengths("A length for each batch item.", output(attention(), *inputs(), LENS))
 PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
 ask = output(attention(), *inputs(n_queries=6), PER_QUERY)
 lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
-ask = output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]]))
-lengths("Those of three batch items.", ask, about="lengths per query", hidden=True)
+lengths(
+    "Those of three batch items.",
+    output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
+    about="lengths per query",
+    hidden=True,
+)
 lengths("Lengths that are not whole.", output(attention(), *inputs(), LENS + 0.5), about="dtype")
 ask = output(attention(), *inputs(n_keys=1), torch.tensor([0, 1]))
 lengths("One key, which one of two batch items may not attend to.", ask, about="length 0")
@@ -108,10 +115,18 @@ keeping = test_attention_weights.case
 keeping("Those of the second call in training.", weights_kept(attention, inputs))
 keeping("Those of one batch item.", kept_weights(attention(), inputs(1)), about="single")
 for sizes in ({"n_keys": 1}, {"n_queries": 1}):
-    kept = kept_weights(attention(), inputs(**sizes))
-    keeping(f"Those for {sizes}.", kept, about="single", hidden=True)
-ask = kept_weights(attention(), [*inputs(3, 4), torch.tensor([0, 5, 1])])
-keeping("Those of a batch item with length 0.", ask, about="length 0", hidden=True)
+    keeping(
+        f"Those for {sizes}.",
+        kept_weights(attention(), inputs(**sizes)),
+        about="single",
+        hidden=True,
+    )
+keeping(
+    "Those of a batch item with length 0.",
+    kept_weights(attention(), [*inputs(3, 4), torch.tensor([0, 5, 1])]),
+    about="length 0",
+    hidden=True,
+)
 
 
 test_dropout = Check(
@@ -154,8 +169,11 @@ anything("Sizes of one.", ones, about="single")
 anything("Transposed views.", output(attention(), *map(turned, inputs())))
 lens = turned(torch.tensor([[6, 3, 4, 1, 2], [2, 1, 5, 6, 3]]))
 anything("Lengths that are a transposed view.", output(attention(), *inputs(), lens))
-ask = output(attention(), *map(turned, inputs(3)), torch.tensor([4, 2, 5]))
-anything("Lengths and transposed views.", ask, hidden=True)
+anything(
+    "Lengths and transposed views.",
+    output(attention(), *map(turned, inputs(3)), torch.tensor([4, 2, 5])),
+    hidden=True,
+)
 ask = output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), LENS)
 anything("Inputs in bfloat16.", ask, about="dtype", within=(6e-2, 5e-2))
 new = lambda student, rng: student.AdditiveAttention(4, 3, 7, 0.0)  # noqa: E731

@@ -220,8 +220,12 @@ def one_axis(student, rng):
 some = output(DROP, weights_of(3, 2, 1, 4), 0.6, False)
 evaluation("Four axes in evaluation at rate 0.6.", some, hidden=True, tells=False)
 for rate in (0.0, 1):
-    row = output(DROP, weights_of(3, 2, 1, 4), rate, False)
-    evaluation(f"Four axes in evaluation at rate {rate}.", row, hidden=True, about=LIMITS)
+    evaluation(
+        f"Four axes in evaluation at rate {rate}.",
+        output(DROP, weights_of(3, 2, 1, 4), rate, False),
+        hidden=True,
+        about=LIMITS,
+    )
 
 
 test_limits_of_the_rate = Check(
@@ -232,8 +236,11 @@ limits = test_limits_of_the_rate.case
 for rate in (0.0, 1.0, 0, 1):
     limits(f"Rate {rate} in training.", output(DROP, weights_of(3, 4), rate, True))
 for rate in (0.0, 1.0):
-    many = output(DROP, weights_of(20, 3, 5), rate, True)
-    limits(f"Twenty batch items at rate {rate:g}.", many, hidden=True)
+    limits(
+        f"Twenty batch items at rate {rate:g}.",
+        output(DROP, weights_of(20, 3, 5), rate, True),
+        hidden=True,
+    )
 
 
 @limits

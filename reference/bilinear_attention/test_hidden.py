@@ -78,8 +78,12 @@ lengths("A length for each of two batch items with two queries.", ask)
 PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
 ask = output(attention(), *inputs(n_queries=6), PER_QUERY)
 lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
-ask = output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]]))
-lengths("Those of three batch items.", ask, about="lengths per query", hidden=True)
+lengths(
+    "Those of three batch items.",
+    output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
+    about="lengths per query",
+    hidden=True,
+)
 lengths("Lengths that are not whole.", output(attention(), *inputs(), LENS + 0.5), about="dtype")
 ask = output(attention(), *inputs(n_keys=1), torch.tensor([0, 1]))
 lengths("One key, which one of two batch items may not attend to.", ask, about="length 0")
@@ -104,8 +108,12 @@ dropout("The attention_weights of a second call in training.", weights_kept(atte
 one = kept_weights(attention(), inputs(1))
 dropout("The attention_weights of one batch item.", one, about="single")
 for sizes in ({"n_keys": 1}, {"n_queries": 1}):
-    kept = kept_weights(attention(), inputs(**sizes))
-    dropout(f"The attention_weights for {sizes}.", kept, about="single", hidden=True)
+    dropout(
+        f"The attention_weights for {sizes}.",
+        kept_weights(attention(), inputs(**sizes)),
+        about="single",
+        hidden=True,
+    )
 
 
 test_gradients = Check(
@@ -137,8 +145,12 @@ small = attention(sizes=(1, 1), dtype=torch.float32, training=True)
 ones = output(small, *[drawn(2, 1, 1, dtype=torch.float32)] * 3)
 anything("Sizes of one, in training with a dropout of 0.", ones, about="single")
 anything("Transposed views.", output(attention(), *map(turned, inputs())), about="views")
-ask = output(attention(), *map(turned, inputs(3)), torch.tensor([4, 2, 5]))
-anything("Lengths and transposed views.", ask, about="views", hidden=True)
+anything(
+    "Lengths and transposed views.",
+    output(attention(), *map(turned, inputs(3)), torch.tensor([4, 2, 5])),
+    about="views",
+    hidden=True,
+)
 ask = output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), LENS)
 anything("Inputs in bfloat16.", ask, about="dtype", within=(6e-2, 5e-2))
 new = lambda student, rng: student.BilinearAttention(4, 3, 0.0)  # noqa: E731

@@ -63,8 +63,11 @@ square = attention(sizes=(4, 4, 4))
 values("Batch, tokens and features of one size.", output(square, drawn(4, 4, 4)), about="square")
 values("Eight output features.", output(attention(sizes=(4, 8, 6)), drawn(2, 5, 4)), hidden=True)
 for size in (1e-6, 1e6):
-    unlike = scaled(attention(), W_query=1 / size, W_key=size, W_value=max(size, 1))
-    values(f"Keys times {size:g}, and queries divided by it.", output(unlike, X), hidden=True)
+    values(
+        f"Keys times {size:g}, and queries divided by it.",
+        output(scaled(attention(), W_query=1 / size, W_key=size, W_value=max(size, 1)), X),
+        hidden=True,
+    )
 
 
 test_gradients = Check(
@@ -171,8 +174,9 @@ test_moves = Check(
 )
 dtype_cases(test_moves, attention, (2, 5, D_IN), CLASS, *SIZES, 0.5)
 half = attention(dropout=0.5, dtype=BFLOAT16, training=True)
-x = drawn(2, 4, D_IN, dtype=BFLOAT16)
-test_moves.case("bfloat16 in training.", only_dtype(half, x), hidden=True)
+test_moves.case(
+    "bfloat16 in training.", only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16)), hidden=True
+)
 
 
 test_too_many_tokens = Check(

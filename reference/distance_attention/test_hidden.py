@@ -88,10 +88,12 @@ for scores, name in zip(of_both, FUNCTIONS):
     scores(f"{name} of five queries and six keys.", output(name, *sized()[:2]))
     equal = sized(4, 4, 4)[:2]
     scores(f"{name} where all sizes are equal.", output(name, *equal), about="square")
-    far = output(name, *sized(3, 2, 7, 5, times=1e3)[:2])
-    scores(f"{name} of vectors that are a thousand times as long.", far, hidden=True)
-    more = output(name, *sized(1, 7, 3, 9)[:2])
-    scores(f"{name} of more queries than keys.", more, hidden=True)
+    scores(
+        f"{name} of vectors that are a thousand times as long.",
+        output(name, *sized(3, 2, 7, 5, times=1e3)[:2]),
+        hidden=True,
+    )
+    scores(f"{name} of more queries than keys.", output(name, *sized(1, 7, 3, 9)[:2]), hidden=True)
 
 
 test_attention = Check(
@@ -111,8 +113,12 @@ def large(student, rng):
     return {"output": found, "finite": found.isfinite()}
 
 
-far = output(module(), *sized(times=1e3))
-attends("Inputs that are multiplied by 1000.", far, about="extreme scores", hidden=True)
+attends(
+    "Inputs that are multiplied by 1000.",
+    output(module(), *sized(times=1e3)),
+    about="extreme scores",
+    hidden=True,
+)
 
 
 @attends(about="layers")
@@ -129,8 +135,11 @@ lengths("A length for each batch item.", output(module(), *sized(), LENS))
 PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
 ask = output(module(), *sized(n_queries=6), PER_QUERY)
 lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
-more = output(module(), *sized(3, 2, 9), torch.tensor([9, 1, 7]))
-lengths("More items and keys, with a length for each item.", more, hidden=True)
+lengths(
+    "More items and keys, with a length for each item.",
+    output(module(), *sized(3, 2, 9), torch.tensor([9, 1, 7])),
+    hidden=True,
+)
 lengths("Lengths that are not whole.", output(module(), *sized(), LENS + 0.5), about="dtype")
 one = output(module(), *sized(n_keys=1), torch.tensor([0, 1]))
 lengths("One key, which one of two batch items may not attend to.", one, about="length 0")
@@ -162,8 +171,12 @@ training = test_dropout.case
 pair_dropout_cases(test_dropout, evaluated, sized)
 training("The attention_weights of a second call in training.", weights_kept(module, sized))
 for lens in (None, [[6] * 5]):
-    ask = each_pair_on_its_own(module, sized(1), lens)
-    training(f"Each weight on its own, with lengths {lens}.", ask, tells=False, hidden=True)
+    training(
+        f"Each weight on its own, with lengths {lens}.",
+        each_pair_on_its_own(module, sized(1), lens),
+        tells=False,
+        hidden=True,
+    )
 for size, lens in (("batch", None), ("n_queries", LENS), ("n_keys", None)):
     given = [*sized(**{size: 1}), lens]
     ask = kept_weights(module(), sized(), given)
@@ -191,8 +204,11 @@ slopes("The gradients of queries, keys and values.", gradient(function, *sized()
 for name in FUNCTIONS:
     ask = gradient(name, *map(with_zeros, sized()[:2]))
     slopes(f"The gradients of {name} where some vectors are zeros.", ask)
-ask = gradient(function, *sized(n_queries=2), torch.tensor([[1, 6], [4, 2]]))
-slopes("The gradients with a length for each query.", ask, hidden=True)
+slopes(
+    "The gradients with a length for each query.",
+    gradient(function, *sized(n_queries=2), torch.tensor([[1, 6], [4, 2]])),
+    hidden=True,
+)
 ask = gradient(function, *sized(), torch.tensor([0, 3]))
 slopes("The gradients if all queries of an item have length 0.", ask, about="length 0")
 
@@ -216,8 +232,12 @@ for sentence, sizes in (
 ):
     inputs(sentence, output(module(), *sized(**sizes)), about="single")
     for name in FUNCTIONS:
-        ask = output(name, *sized(**sizes)[:2])
-        inputs(f"{sentence.rstrip('.')} in {name}.", ask, about="single", hidden=True)
+        inputs(
+            f"{sentence.rstrip('.')} in {name}.",
+            output(name, *sized(**sizes)[:2]),
+            about="single",
+            hidden=True,
+        )
 inputs("One query under lengths.", output(module(), *sized(n_queries=1), LENS), about="single")
 inputs("Transposed views.", output(module(), *map(turned, sized())), about="views")
 views = output(module(), *(turned(recipe, 0, 1) for recipe in sized()), LENS)
@@ -231,8 +251,12 @@ for dtype in (torch.float32, torch.bfloat16):
         ask = output(name, *low[:2])
         inputs(f"{name} in {shown}.", ask, about="dtype", within=(6e-2, 0.5) if within else None)
 for name in FUNCTIONS:
-    views = output(name, *map(turned, sized()[:2]))
-    inputs(f"{name} of transposed views.", views, about="views", hidden=True)
+    inputs(
+        f"{name} of transposed views.",
+        output(name, *map(turned, sized()[:2])),
+        about="views",
+        hidden=True,
+    )
     inputs(f"Which arguments {name} has changed.", changed(name, *sized()[:2]), about="writes")
 for sentence, lens in (("lengths", LENS), ("a length of 0", torch.tensor([0, 3]))):
     ask = changed(module(), *sized(), lens)

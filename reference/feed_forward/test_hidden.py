@@ -77,8 +77,12 @@ for sentence, shape, width in (
 ):
     values(sentence, output(built(NET, shape[-1], width), drawn(*shape)), about="single")
 for shape in ((3, 1, 6), (1, 3, 6), (1, 6)):  # one token or sentence, or a single vector
-    ask = output(built(NET, 6, 5), drawn(*shape))
-    values(f"An x of shape {shape}.", ask, about="single", hidden=True)
+    values(
+        f"An x of shape {shape}.",
+        output(built(NET, 6, 5), drawn(*shape)),
+        about="single",
+        hidden=True,
+    )
 
 
 test_gradients = Check(
@@ -217,8 +221,11 @@ for name, dtype, within in (
 ):
     x, made = drawn(B, N, D, dtype=dtype), built(NET, D, F, dtype=dtype)
     test_dtype.case(f"x in {name}.", output(made, x), within=within)
-    dropping = built(NET, D, F, 1.0, dtype=dtype, training=True)
-    test_dtype.case(f"x in {name}, with dropout of 1.", output(dropping, x), hidden=True)
+    test_dtype.case(
+        f"x in {name}, with dropout of 1.",
+        output(built(NET, D, F, 1.0, dtype=dtype, training=True), x),
+        hidden=True,
+    )
 
 
 @test_dtype.case
@@ -262,5 +269,6 @@ def growth(student, rng):
 
 
 for shape, width in (((105, 3, D), F), ((2, 108, D), F), ((2, 3, 110), 113)):
-    ask = output(built(NET, shape[-1], width), drawn(*shape))
-    test_no_python_loops.case(f"x of shape {shape}.", ask, hidden=True)
+    test_no_python_loops.case(
+        f"x of shape {shape}.", output(built(NET, shape[-1], width), drawn(*shape)), hidden=True
+    )

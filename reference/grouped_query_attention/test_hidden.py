@@ -106,8 +106,11 @@ for case, name in ((test_grouped_scores.case, SCORES), (test_grouped_context.cas
     equal = output(name, *operands(name, **EQUAL))
     case(f"{name} where all sizes are equal.", equal, about="square")
     for sizes in ({"heads": 8, "kv_heads": 4, "n_queries": 1}, {"heads": 10, "kv_heads": 5}):
-        ask = output(name, *operands(name, times=1e3, **sizes))
-        case(f"{name} of {sizes['heads']} heads, a thousand times as large.", ask, hidden=True)
+        case(
+            f"{name} of {sizes['heads']} heads, a thousand times as large.",
+            output(name, *operands(name, times=1e3, **sizes)),
+            hidden=True,
+        )
 
 
 test_class = Check(
@@ -121,17 +124,23 @@ values("One head of keys, in a full context.", one)
 square = output(attention(heads=4, d_out=8), drawn(4, 4, D_IN))
 values("Batch, heads, tokens and numbers of one size.", square, about="square")
 for heads, kv_heads, d_out in ((6, 3, 24), (4, 1, 20), (3, 3, 12), (2, 1, 2)):
-    ask = output(attention(heads=heads, kv_heads=kv_heads, d_out=d_out), drawn(2, 5, D_IN))
-    values(f"Heads: {heads}, of keys: {kv_heads}, numbers: {d_out}.", ask, hidden=True)
+    values(
+        f"Heads: {heads}, of keys: {kv_heads}, numbers: {d_out}.",
+        output(attention(heads=heads, kv_heads=kv_heads, d_out=d_out), drawn(2, 5, D_IN)),
+        hidden=True,
+    )
 zeros = output(attention(), lambda rng: X(rng).index_fill(1, torch.tensor([1, 2]), 0.0))
 values("Two tokens of zeros, whose scores of 0 hide nothing.", zeros, hidden=True)
 sizes = D_IN, D_OUT, CONTEXT, 0.0, HEADS, KV_HEADS
 shapes = parameters(CLASS, *sizes, layers=LAYERS)
 values("The shapes of the parameters.", shapes, about="layers")
 for query, key, value in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6)):
-    large = output(scaled(attention(), W_query=query, W_key=key, W_value=value), X)
-    sentence = f"Queries times {query:g}, keys times {key:g}, values times {value:g}."
-    values(sentence, large, about="extreme scores", hidden=True)
+    values(
+        f"Queries times {query:g}, keys times {key:g}, values times {value:g}.",
+        output(scaled(attention(), W_query=query, W_key=key, W_value=value), X),
+        about="extreme scores",
+        hidden=True,
+    )
 
 
 test_future_is_invisible = Check(
@@ -256,8 +265,11 @@ trains("What gets a gradient with dropout.", ask, about="gradient")
 dropout_cases(test_training, four_heads, D_IN, heads=4, values=shared_values)
 ask = output(attention(dropout=0.5), X)
 trains("A dropout of a half in evaluation mode.", ask, about="options")
-ask = output(attention(dropout=1.0, training=True), X)
-trains("Training mode with dropout of 1.", ask, hidden=True)
+trains(
+    "Training mode with dropout of 1.",
+    output(attention(dropout=1.0, training=True), X),
+    hidden=True,
+)
 ask = each_on_its_own(four_heads, D_IN, heads=4, values=shared_values, n_tokens=4)
 trains("Each weight on its own.", ask, tells=False, hidden=True)
 
@@ -285,11 +297,19 @@ for name in FUNCTIONS:
     usable(f"What {name} changes.", changed(name, *operands(name)), about="writes")
 usable("One token.", output(attention(), drawn(2, 1, D_IN)), about="single")
 usable("One sentence.", output(attention(), drawn(1, 4, D_IN)), about="single")
-one = attention(heads=1, kv_heads=1, d_out=1)
-usable("One head of size 1.", output(one, drawn(1, 1, D_IN)), about="single", hidden=True)
+usable(
+    "One head of size 1.",
+    output(attention(heads=1, kv_heads=1, d_out=1), drawn(1, 1, D_IN)),
+    about="single",
+    hidden=True,
+)
 argument_cases(test_any_input, attention, X)
 sizes = D_IN, D_OUT, CONTEXT, 0.5, HEADS, KV_HEADS
 dtype_cases(test_any_input, attention, (2, 4, D_IN), CLASS, *sizes)
 half = attention(dropout=0.5, dtype=BFLOAT16, training=True)
-ask = only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16))
-usable("bfloat16 in training.", ask, about="dtype", hidden=True)
+usable(
+    "bfloat16 in training.",
+    only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16)),
+    about="dtype",
+    hidden=True,
+)

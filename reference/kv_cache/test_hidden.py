@@ -142,9 +142,12 @@ values("The parameters.", parameters(MODULE, *SIZES, True), about="layers")
 zeros = output(chunked(), lambda rng: x(rng).index_fill(1, torch.tensor([2, 3]), 0.0))
 values("Two tokens of zeros, whose scores of 0 hide nothing.", zeros, hidden=True)
 for query, key, value in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6), (1e6, 1e6, 1)):
-    large = output(scaled(chunked(), W_query=query, W_key=key, W_value=value), x)
-    sentence = f"Queries times {query:g}, keys times {key:g}, values times {value:g}."
-    values(sentence, large, about="extreme scores", hidden=True)
+    values(
+        f"Queries times {query:g}, keys times {key:g}, values times {value:g}.",
+        output(scaled(chunked(), W_query=query, W_key=key, W_value=value), x),
+        about="extreme scores",
+        hidden=True,
+    )
 
 
 test_chunks = Check(
@@ -158,8 +161,11 @@ parts("Sixteen tokens of one sentence.", output(chunked(5, 4, 4, 1, 2), drawn(1,
 parts("Two chunks with biases.", output(chunked(2, 3, qkv_bias=True), drawn(2, 5, D_IN)))
 parts("As many tokens as heads.", output(chunked(3, 3), drawn(1, 6, D_IN)), about="square")
 for sizes in ((4, 3), (1, 2, 4), (6, 1), (6, 5, 4, 1, 2), (13, 1, 1, 1, 1, 1)):
-    ask = output(chunked(*sizes), drawn(3, sum(sizes), D_IN))
-    parts(f"Chunks of {sizes} tokens.", ask, hidden=True)
+    parts(
+        f"Chunks of {sizes} tokens.",
+        output(chunked(*sizes), drawn(3, sum(sizes), D_IN)),
+        hidden=True,
+    )
 parts("Three tokens after a given cache.", output(going_on(), drawn(1, 3, D_IN), *pair(batch=1)))
 parts("One token after a given cache.", output(going_on(), drawn(2, 1, D_IN), *pair()))
 future_cases(test_chunks, token_by_token, D_IN)
@@ -197,10 +203,17 @@ cached("The cache after a first chunk.", cache_after(x=X))
 cached("The cache after three chunks.", cache_after(2, 1, 2, x=drawn(2, 5, D_IN)))
 cached("The cache after sixteen tokens.", cache_after(5, 4, 4, 1, 2, x=drawn(1, 16, D_IN)))
 for sizes, factor in (((4, 3), 1), ((3, 2), 1e6), ((SHORT + 1, 1), 1), ((13, 1, 1, 1, 1, 1), 1)):
-    ask = cache_after(*sizes, x=drawn(3, sum(sizes), D_IN, times=factor))
-    cached(f"The cache after chunks of {sizes} tokens, times {factor:g}.", ask, hidden=True)
-ones = cache_after(1, 1, heads=1, d_out=1, x=drawn(1, 2, D_IN))
-cached("One head of size 1.", ones, about="single", hidden=True)
+    cached(
+        f"The cache after chunks of {sizes} tokens, times {factor:g}.",
+        cache_after(*sizes, x=drawn(3, sum(sizes), D_IN, times=factor)),
+        hidden=True,
+    )
+cached(
+    "One head of size 1.",
+    cache_after(1, 1, heads=1, d_out=1, x=drawn(1, 2, D_IN)),
+    about="single",
+    hidden=True,
+)
 
 
 @cached
@@ -244,8 +257,12 @@ for d_out, heads in ((D_OUT, 5), (4, 8), (6, 4)):
 full = works_as_well(attention(), drawn(2, CONTEXT - 1, D_IN), drawn(2, CONTEXT, D_IN))
 misuses("Whether as many tokens work as the context is long.", full, about="values")
 for context, sizes in ((8, (7, 1)), (8, (8,)), (1, (1,))):
-    ask = only_dtype(chunked(*sizes, context=context), drawn(2, context, D_IN))
-    misuses(f"A context of {context}, filled by {sizes}.", ask, about="values", hidden=True)
+    misuses(
+        f"A context of {context}, filled by {sizes}.",
+        only_dtype(chunked(*sizes, context=context), drawn(2, context, D_IN)),
+        about="values",
+        hidden=True,
+    )
 
 
 test_training = Check(
@@ -258,9 +275,11 @@ for training in (False, True):
         ask = gradient(chunked(*sizes, d_out=6, training=training), drawn(2, 5, D_IN))
         trains(f"The gradients, training {training}, chunks {sizes}.", ask, about="gradient")
 for sizes in ((), (2, 1)):
-    ask = reached(chunked(*sizes, dropout=0.4, training=True), drawn(16, 3, D_IN))
     trains(
-        f"What gets a gradient with dropout, chunks {sizes}.", ask, about="gradient", hidden=True
+        f"What gets a gradient with dropout, chunks {sizes}.",
+        reached(chunked(*sizes, dropout=0.4, training=True), drawn(16, 3, D_IN)),
+        about="gradient",
+        hidden=True,
     )
 dropout_cases(test_training, token_by_token, D_IN, heads=2)
 given = output(going_on(training=True), drawn(2, 3, D_IN), *pair())
@@ -275,8 +294,12 @@ for sizes in ((), (3, 2)):
     def heads_of_six(dropout, sizes=sizes):
         return identity("out_proj", 18, chunked(*sizes, d_out=18, dropout=dropout))
 
-    ask = each_on_its_own(heads_of_six, D_IN, heads=HEADS, n_tokens=5)
-    trains(f"Each weight on its own, in chunks {sizes}.", ask, tells=False, hidden=True)
+    trains(
+        f"Each weight on its own, in chunks {sizes}.",
+        each_on_its_own(heads_of_six, D_IN, heads=HEADS, n_tokens=5),
+        tells=False,
+        hidden=True,
+    )
 
 
 test_any_input = Check(
@@ -287,8 +310,12 @@ second = in_turn(chunked(), drawn(2, 2, D_IN), drawn(2, 3, D_IN))
 usable("A second sequence, without a cache.", second, about="options")
 ones = output(chunked(1, 1, heads=D_OUT), drawn(1, 2, D_IN))
 usable("One sentence of one token, then one more; heads of size 1.", ones, about="single")
-ones = output(chunked(1, 1, heads=1, d_out=1), drawn(3, 2, D_IN))
-usable("Three sentences, one head of size 1.", ones, about="single", hidden=True)
+usable(
+    "Three sentences, one head of size 1.",
+    output(chunked(1, 1, heads=1, d_out=1), drawn(3, 2, D_IN)),
+    about="single",
+    hidden=True,
+)
 argument_cases(test_any_input, chunked, X)
 for axes in ((2, 3), (1, 2)):
     views = [turned(each, *axes) for each in pair()]
@@ -304,8 +331,12 @@ for dtype in (FLOAT32, BFLOAT16):
 
     usable(f"The dtypes in {dtype}, with a cache.", dtypes, about="dtype")
 half = chunked(3, 1, dropout=0.5, dtype=BFLOAT16, training=True)
-ask = only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16))
-usable("bfloat16 in training, in two chunks.", ask, about="dtype", hidden=True)
+usable(
+    "bfloat16 in training, in two chunks.",
+    only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16)),
+    about="dtype",
+    hidden=True,
+)
 
 
 @usable(about="devices", tells=False, hidden=True)

@@ -145,9 +145,13 @@ scores("Scores around -30.", output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 30
 scores("Rows from -1e7 to 1e4.", output(SOFTMAX, lambda rng: whole(rng) + FAR, LENS), hidden=True)
 scores("Such rows, no lengths.", output(SOFTMAX, lambda rng: whole(rng) + FAR, None), hidden=True)
 for size in (1e12, -1e12):
-    ask = output(SOFTMAX, torch.full((B, Q, K), size, dtype=torch.float64), LENS)
     # The tolerance is what a logarithm of their sum rounds away.
-    scores(f"Scores of {size:g}.", ask, hidden=True, within=(1e-3, 1e-12))
+    scores(
+        f"Scores of {size:g}.",
+        output(SOFTMAX, torch.full((B, Q, K), size, dtype=torch.float64), LENS),
+        hidden=True,
+        within=(1e-3, 1e-12),
+    )
 for size in (1e3, 1e12, -1e12):
     ask = output(SOFTMAX, lambda rng, size=size: whole(rng).masked_fill(PADDED, size), LENS)
     scores(f"A score of {size:g} at each padded key.", ask)

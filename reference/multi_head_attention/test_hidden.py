@@ -70,8 +70,11 @@ values("Heads of size 1.", output(attention(heads=D_OUT), X), about="single")
 fives = output(attention(d_in=7, d_out=10, heads=2), drawn(3, 5, 7))
 values("Two heads of size 5.", fives, hidden=True)
 for size in (1e-6, 1e6):
-    unlike = scaled(attention(), W_query=1 / size, W_key=size, W_value=max(size, 1))
-    values(f"Keys times {size:g}, and queries divided by it.", output(unlike, X), hidden=True)
+    values(
+        f"Keys times {size:g}, and queries divided by it.",
+        output(scaled(attention(), W_query=1 / size, W_key=size, W_value=max(size, 1)), X),
+        hidden=True,
+    )
 
 
 test_not_causal = Check(
@@ -163,10 +166,12 @@ dropout_cases(test_dropout, plain, D_IN, heads=2)
 nothing = output(attention(dropout=1.0, training=True), X)
 test_dropout.case("Training mode at rate 1.", nothing, tells=False)
 for heads, causal in ((1, True), (2, True), (2, False)):
-    make = functools.partial(plain, heads=heads, causal=causal)
-    ask = each_on_its_own(make, D_IN, heads=heads)
-    sentence = f"Each weight on its own, with {heads} heads, causal {causal}."
-    test_dropout.case(sentence, ask, tells=False, hidden=True)
+    test_dropout.case(
+        f"Each weight on its own, with {heads} heads, causal {causal}.",
+        each_on_its_own(functools.partial(plain, heads=heads, causal=causal), D_IN, heads=heads),
+        tells=False,
+        hidden=True,
+    )
 
 
 @test_dropout.case(decides=False)

@@ -97,8 +97,12 @@ total("Chunks that fall by 5 each.", running(step=-5.0))
 total("Chunks as wide as there are rows.", running(4, 4, widths=(4, 4, 4)), about="square")
 total("A call that goes on from another.", running(cuts=(1,)), about=GOING_ON)
 for step in (3.0, -3.0):
-    ask = running(2, 5, widths=FOUR, step=step, cuts=(1, 2, 3))
-    total(f"Four calls with chunks that rise by {step:g} each.", ask, about=GOING_ON, hidden=True)
+    total(
+        f"Four calls with chunks that rise by {step:g} each.",
+        running(2, 5, widths=FOUR, step=step, cuts=(1, 2, 3)),
+        about=GOING_ON,
+        hidden=True,
+    )
 
 
 @total(about=GOING_ON)
@@ -172,8 +176,12 @@ attention("As many queries as keys, all of the same size.", square, about="squar
 for tile in (1, 4, 10):
     attention(f"Six keys in tiles of {tile}.", output(TILED, *inputs(2), tile), about=TILES)
 for tile in (1, 2, 3, 5, 7, 50):
-    ask = output(TILED, *inputs(3, n_keys=7, d_value=4), tile)
-    attention(f"Seven keys in tiles of {tile}.", ask, about=TILES, hidden=True)
+    attention(
+        f"Seven keys in tiles of {tile}.",
+        output(TILED, *inputs(3, n_keys=7, d_value=4), tile),
+        about=TILES,
+        hidden=True,
+    )
 
 
 test_causal = Check(
@@ -185,11 +193,18 @@ for n_queries, n_keys, tile in ((7, 7, 2), (5, 5, 5), (5, 8, 3)):
     ask = output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, causal=True)
     causal(f"{n_queries} queries and {n_keys} keys in tiles of {tile}.", ask)
 for n_queries, n_keys, tile in ((5, 7, 1), (5, 7, 50)):
-    ask = output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True)
-    causal(f"{n_queries} queries and {n_keys} keys in tiles of {tile}.", ask, hidden=True)
+    causal(
+        f"{n_queries} queries and {n_keys} keys in tiles of {tile}.",
+        output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True),
+        hidden=True,
+    )
 for tile in (1, 3, 50):  # a mask from the end may hide every key, so this tells nothing
-    ask = output(TILED, *inputs(2, n_queries=7, n_keys=4), tile, True)
-    causal(f"7 queries and 4 keys in tiles of {tile}.", ask, tells=False, hidden=True)
+    causal(
+        f"7 queries and 4 keys in tiles of {tile}.",
+        output(TILED, *inputs(2, n_queries=7, n_keys=4), tile, True),
+        tells=False,
+        hidden=True,
+    )
 causal("Three heads of two sentences.", output(TILED, *inputs(2, 3), 4, causal=True))
 
 
@@ -226,11 +241,18 @@ large("Q and K times 100, in tiles of two.", spread(100, 100, 1))
 large("Q and K times 100, with causal=True.", spread(100, 100, 1, causal=True, batch=8))
 for name, factor in (("rise", 1e3), ("fall", -1e3)):
     large(f"Keys whose scores {name} by thousands.", spread(1, 1, 1, rising=factor))
-    ask = spread(1, 1, 1, causal=True, rising=factor)
-    large(f"Keys whose scores {name}, with causal=True.", ask, tells=False)
+    large(
+        f"Keys whose scores {name}, with causal=True.",
+        spread(1, 1, 1, causal=True, rising=factor),
+        tells=False,
+    )
 for first, second in ((-100, 100), (1e-3, 1e5)):
-    sentence = f"Q times {first:g}, and K and V times {second:g}."
-    large(sentence, spread(first, second, second), tells=False, hidden=True)
+    large(
+        f"Q times {first:g}, and K and V times {second:g}.",
+        spread(first, second, second),
+        tells=False,
+        hidden=True,
+    )
 
 
 @large
@@ -309,10 +331,18 @@ usable("Chunks without leading axes.", ask, about="leading axes", hidden=True)
 for leading in ((), (2, 3)):
     ask = output(TILED, *inputs(*leading), 4)
     usable(f"Tiles for the leading axes {leading}.", ask, about="leading axes")
-ask = output(TILED, *inputs(2, 1, 3), 3, True)
-usable("Tiles for three leading axes, with causal=True.", ask, about="leading axes", hidden=True)
-ask = output(TILED, *inputs(), 3, True)
-usable("Tiles without leading axes, with causal=True.", ask, about="leading axes", hidden=True)
+usable(
+    "Tiles for three leading axes, with causal=True.",
+    output(TILED, *inputs(2, 1, 3), 3, True),
+    about="leading axes",
+    hidden=True,
+)
+usable(
+    "Tiles without leading axes, with causal=True.",
+    output(TILED, *inputs(), 3, True),
+    about="leading axes",
+    hidden=True,
+)
 for size in ("n_queries", "n_keys", "d_key", "d_value"):
     usable(f"{size} is 1.", output(TILED, *inputs(2, **{size: 1}), 4), about="single")
 usable("One batch item.", output(TILED, *inputs(1), 4), about="single")

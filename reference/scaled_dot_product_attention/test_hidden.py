@@ -73,8 +73,11 @@ product = test_batched_product.case
 product("Two matrices times two.", output(PRODUCT, drawn(2, 3, 4), drawn(2, 4, 5)))
 product("Square matrices, as many as rows.", output(PRODUCT, drawn(4, 4, 4), drawn(4, 4, 4)))
 for batch, n, m, p in ((3, 4, 2, 1), (1, 2, 3, 4), (4, 1, 1, 3)):
-    both = drawn(batch, n, m, times=1e3), drawn(batch, m, p, times=1e3)
-    product(f"{batch} times {n} x {m} and {m} x {p}.", output(PRODUCT, *both), hidden=True)
+    product(
+        f"{batch} times {n} x {m} and {m} x {p}.",
+        output(PRODUCT, *(drawn(batch, n, m, times=1e3), drawn(batch, m, p, times=1e3))),
+        hidden=True,
+    )
 for first, second in (
     ((2, 3, 4), (1, 4, 5)),
     ((2, 3, 4), (4, 5)),
@@ -240,8 +243,12 @@ dropping("Training mode without dropout.", output(attention(training=True), *qkv
 dropping("Training mode with dropout of 1.", output(attention(1.0, training=True), *qkv()))
 pair_dropout_cases(test_dropout, attention, qkv)
 for lens in (None, [4], [[5, 2, 3]]):
-    each = each_pair_on_its_own(attention, qkv(1, d_value=9), lens)
-    dropping(f"Each weight on its own, with lengths {lens}.", each, tells=False, hidden=True)
+    dropping(
+        f"Each weight on its own, with lengths {lens}.",
+        each_pair_on_its_own(attention, qkv(1, d_value=9), lens),
+        tells=False,
+        hidden=True,
+    )
 
 
 @dropping
@@ -280,8 +287,12 @@ dtypes = test_tensors.case
 dtypes("float32.", output(attention(), *qkv(dtype=torch.float32)))
 for with_, lens in (("", None), (", with lengths", PER_ITEM), (", lengths per query", PER_QUERY)):
     dtypes(f"bfloat16{with_}.", output(attention(), *qkv(dtype=BFLOAT16), lens), within=ROUGH)
-factors = drawn(3, 2, 4, dtype=BFLOAT16), drawn(3, 4, 1, dtype=BFLOAT16)
-dtypes("A product in bfloat16.", output(PRODUCT, *factors), within=ROUGH, hidden=True)
+dtypes(
+    "A product in bfloat16.",
+    output(PRODUCT, *(drawn(3, 2, 4, dtype=BFLOAT16), drawn(3, 4, 1, dtype=BFLOAT16))),
+    within=ROUGH,
+    hidden=True,
+)
 for sentence, axes, lens in (
     ("Transposed views.", (1, 2), None),
     ("Views whose leading axes were swapped.", (0, 1), None),

@@ -267,8 +267,12 @@ GIVEN = tokens(3, 5), drawn(3, 4), drawn(3, 8, 5)  # targets, a state and encode
 ask = changed(decoder, *GIVEN, torch.tensor([4, 2, 8]))
 inputs("Which arguments of the decoder are others after a call.", ask, about="writes")
 step = lambda student, rng: decoder(student, rng).step  # noqa: E731
-ask = changed(step, tokens(3), *GIVEN[1:], torch.tensor([4, 0, 8]))
-inputs("Which arguments are others after a step.", ask, about="writes", hidden=True)
+inputs(
+    "Which arguments are others after a step.",
+    changed(step, tokens(3), *GIVEN[1:], torch.tensor([4, 0, 8])),
+    about="writes",
+    hidden=True,
+)
 
 
 @inputs(tells=False, hidden=True)
@@ -365,8 +369,12 @@ def learning(student, rng):
     return lambda states, targets: student.train_decoder(made, states, targets, 1)
 
 
-ask = changed(learning, drawn(40, 3, 5, dtype=torch.float32), tokens(40, 4))
-losses("Which numbers of the examples are others after a step.", ask, about="writes", hidden=True)
+losses(
+    "Which numbers of the examples are others after a step.",
+    changed(learning, drawn(40, 3, 5, dtype=torch.float32), tokens(40, 4)),
+    about="writes",
+    hidden=True,
+)
 for n_examples in (240, 5):
 
     def learned_from(student, rng, each=n_examples // 5):

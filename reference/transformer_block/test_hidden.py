@@ -169,8 +169,9 @@ for order, norm_first in ORDERS:
         training(f"The extremes, {layer}, {order}.", ask)
     some, all_ = (block(norm_first=norm_first, dropout=rate) for rate in (0.4, 1.0))
     training(f"Evaluation with dropout of 0.4, {order}.", output(some, x), about="options")
-    ask = output(all_, x)
-    training(f"Evaluation with dropout of 1, {order}.", ask, about="options", hidden=True)
+    training(
+        f"Evaluation with dropout of 1, {order}.", output(all_, x), about="options", hidden=True
+    )
 
 
 @training
@@ -221,8 +222,12 @@ for causal in (True, False):
     shown = f"One token too many, with causal={causal}"
     refusals(f"{shown}.", refused(evaluating, long), about="refusals")
     refusals(f"{shown}, in training.", refused(training, long), about="refusals", hidden=True)
-    short = refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x)
-    refusals(f"A context of three, causal={causal}.", short, about="refusals", hidden=True)
+    refusals(
+        f"A context of three, causal={causal}.",
+        refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x),
+        about="refusals",
+        hidden=True,
+    )
 
 
 full = works_as_well(block(), drawn(B, CONTEXT - 1, D), drawn(B, CONTEXT, D))
@@ -249,9 +254,13 @@ for name, dtype, within in (
     for order, norm_first in ORDERS:
         made, tokens = block(norm_first=norm_first, dtype=dtype), drawn(B, N, D, dtype=dtype)
         test_dtype.case(f"{name}, {order}.", output(made, tokens), within=within)
-        dropping = block(norm_first=norm_first, dropout=0.5, dtype=dtype, training=True)
-        ask = only_dtype(dropping, tokens)
-        test_dtype.case(f"The dtype of {name} in training, {order}.", ask, hidden=True)
+        test_dtype.case(
+            f"The dtype of {name} in training, {order}.",
+            only_dtype(
+                block(norm_first=norm_first, dropout=0.5, dtype=dtype, training=True), tokens
+            ),
+            hidden=True,
+        )
 
 
 @test_dtype.case
@@ -281,8 +290,11 @@ def growth(student, rng):
 
 
 for shape in ((105, 3, D), (2, 108, D)):
-    ask = output(built(BLOCK, D, HEADS, D_FF, 110), drawn(*shape))
-    test_no_python_loops.case(f"x of shape {shape}.", ask, hidden=True)
+    test_no_python_loops.case(
+        f"x of shape {shape}.",
+        output(built(BLOCK, D, HEADS, D_FF, 110), drawn(*shape)),
+        hidden=True,
+    )
 
 
 @pytest.mark.own_parts
