@@ -53,11 +53,11 @@ def attention(*, d_out=D_OUT, context=CONTEXT, dropout=0.0, heads=HEADS, **optio
 class Chunked:
     """A module that reads x in chunks, each with the cache of those before; `cache` is the last."""
 
-    def __init__(self, module, sizes):
-        self.module, self.sizes, self.cache = module, sizes, None
+    def __init__(self, module, sizes, first=None):
+        self.module, self.sizes, self.first, self.cache = module, sizes, first, None
 
     def __call__(self, x):
-        outputs, self.cache = [], None
+        outputs, self.cache = [], self.first
         for chunk in x.split(self.sizes, dim=1) if self.sizes else [x]:
             output, self.cache = self.module(chunk, self.cache)
             outputs.append(output)
@@ -74,18 +74,29 @@ class Chunked:
         return self.train(False)
 
 
-def chunked(*sizes, of=attention, **options):
-    """Return what makes a module that reads x in chunks of these sizes; without any, at once."""
-    return lambda student, rng: Chunked(of(**options)(student, rng), list(sizes))
+def chunked(*sizes, **options):
+    """Return what makes a module that reads x in chunks of these sizes, or all of one size.
+
+    Without sizes, it reads x at once.
+    """
+    given = sizes[0] if len(sizes) == 1 else list(sizes)
+    return lambda student, rng: Chunked(attention(**options)(student, rng), given)
 
 
-def token_by_token(**options):
-    """Return what makes a module that reads single tokens, and returns what its two heads give."""
+def with_cache(n_cached=3, **options):
+    """Return what makes a module that reads x after a given cache of two sentences."""
 
     def make(student, rng):
-        return Chunked(attention(heads=2, d_out=8, **options)(student, rng), 1)
+        d_head = options.get("d_out", D_OUT) // HEADS
+        cache = cache_of(n_cached=n_cached, d_head=d_head)(rng)
+        return Chunked(attention(**options)(student, rng), [], cache)
 
-    return identity("out_proj", 8, make)
+    return make
+
+
+def two_heads(*sizes, **options):
+    """Return what makes a module that returns what its two heads give, side by side."""
+    return identity("out_proj", 8, chunked(*sizes, heads=2, d_out=8, **options))
 
 
 def cache_of(batch=2, n_cached=3, heads=HEADS, d_head=4, **how):
@@ -168,7 +179,7 @@ for sizes in ((4, 3), (1, 2, 4), (6, 1), (6, 5, 4, 1, 2), (13, 1, 1, 1, 1, 1)):
     )
 parts("Three tokens after a given cache.", output(going_on(), drawn(1, 3, D_IN), *pair(batch=1)))
 parts("One token after a given cache.", output(going_on(), drawn(2, 1, D_IN), *pair()))
-future_cases(test_chunks, token_by_token, D_IN)
+future_cases(test_chunks, functools.partial(two_heads, 2), D_IN)
 
 
 @parts(about="square")
@@ -271,17 +282,17 @@ test_training = Check(
 )
 trains = test_training.case
 for training in (False, True):
-    for sizes in ((), (2, 3)):
-        ask = gradient(chunked(*sizes, d_out=6, training=training), drawn(2, 5, D_IN))
-        trains(f"The gradients, training {training}, chunks {sizes}.", ask, about="gradient")
-for sizes in ((), (2, 1)):
+    for sentence, make in (("without a cache", chunked), ("with a given cache", with_cache)):
+        ask = gradient(make(d_out=6, training=training), drawn(2, 3, D_IN))
+        trains(f"The gradients {sentence}, training {training}.", ask, about="gradient")
+for sentence, make in (("without a cache", chunked), ("with a given cache", with_cache)):
     trains(
-        f"What gets a gradient with dropout, chunks {sizes}.",
-        reached(chunked(*sizes, dropout=0.4, training=True), drawn(16, 3, D_IN)),
+        f"What gets a gradient with dropout, {sentence}.",
+        reached(make(dropout=0.4, training=True), drawn(2, 3, D_IN)),
         about="gradient",
         hidden=True,
     )
-dropout_cases(test_training, token_by_token, D_IN, heads=2)
+dropout_cases(test_training, two_heads, D_IN, heads=2)
 given = output(going_on(training=True), drawn(2, 3, D_IN), *pair())
 trains("Training without dropout, with a given cache.", given)
 for n_tokens in (4, 1):
@@ -308,8 +319,15 @@ test_any_input = Check(
 usable = test_any_input.case
 second = in_turn(chunked(), drawn(2, 2, D_IN), drawn(2, 3, D_IN))
 usable("A second sequence, without a cache.", second, about="options")
-ones = output(chunked(1, 1, heads=D_OUT), drawn(1, 2, D_IN))
-usable("One sentence of one token, then one more; heads of size 1.", ones, about="single")
+
+
+@usable(about="single")
+def single(student, rng):
+    """One sentence of one token, then one more; heads of size 1."""
+    module = chunked(1, 1, heads=D_OUT)(student, rng)
+    return {"outputs": module(rng.randn(1, 2, D_IN)), "cache": list(module.cache)}
+
+
 usable(
     "Three sentences, one head of size 1.",
     output(chunked(1, 1, heads=1, d_out=1), drawn(3, 2, D_IN)),
