@@ -236,9 +236,9 @@ def scaled(target: Target, **factors: float) -> Target:
 
     Example::
 
-        test_large = Check("Large weights are no problem.", about="extreme scores")
+        test_large_weights = Check("Large weights are no problem.", about="extreme scores")
         large = scaled(built("Norm", 5), gamma=1e6)
-        test_large.case("A gamma of a million.", output(large, drawn(3, 5)))
+        test_large_weights.case("A gamma of a million.", output(large, drawn(3, 5)))
     """
 
     def make(student: Any, rng: Rng) -> Any:
@@ -316,9 +316,9 @@ def slopes_with_dropout(target: Target, *args: Any) -> Ask:
 
     Example::
 
-        test_slopes = Check("Gradients are the slopes of the output.", about="gradient")
+        test_slopes_in_training = Check("Gradients are the slopes of the output.", about="gradient")
         ask = slopes_with_dropout(built("Norm", 3, training=True), drawn(2, 3))
-        test_slopes.case("The slopes in training.", ask, tells=False)
+        test_slopes_in_training.case("The slopes in training.", ask, tells=False)
     """
 
     def ask(student: Any, rng: Rng) -> Any:
@@ -410,9 +410,9 @@ def works_as_well(target: Target, one: Any, other: Any) -> Ask:
 
     Example::
 
-        test_sizes = Check("Any number of rows works.", about="single")
+        test_rows = Check("Any number of rows works.", about="single")
         ask = works_as_well(built("Norm", 5), drawn(4, 5), drawn(1, 5))
-        test_sizes.case("Whether one row works.", ask)
+        test_rows.case("Whether one row works.", ask)
     """
 
     def ask(student: Any, rng: Rng) -> Any:
@@ -431,9 +431,9 @@ def only_dtype(target: Target, *args: Any) -> Ask:
 
     Example::
 
-        test_dtypes = Check("The output has the dtype of x.", about="dtype")
+        test_kept_dtype = Check("The output has the dtype of x.", about="dtype")
         norm, x = built("Norm", 5, dtype=torch.bfloat16), drawn(2, 5, dtype=torch.bfloat16)
-        test_dtypes.case("The dtype in bfloat16.", only_dtype(norm, x))
+        test_kept_dtype.case("The dtype in bfloat16.", only_dtype(norm, x))
     """
     ask = output(target, *args)
     return lambda student, rng: torch.zeros_like(ask(student, rng))
@@ -549,8 +549,8 @@ def argument_cases(check: Check, make: Callable[..., Target], x: Recipe) -> None
 
     Example::
 
-        test_argument = Check("x may be a view, and is not modified.", about="views")
-        argument_cases(test_argument, functools.partial(built, "Norm", 5), drawn(2, 3, 5))
+        test_left_alone = Check("x may be a view, and is not modified.", about="views")
+        argument_cases(test_left_alone, functools.partial(built, "Norm", 5), drawn(2, 3, 5))
     """
     check.case("x is a transposed view.", output(make(), turned(x, 0, 1)))
     view = lambda rng: x(rng).transpose(0, 1).contiguous().transpose(0, 1)  # noqa: E731
@@ -573,8 +573,8 @@ def dtype_cases(
 
     Example::
 
-        test_moves = Check("`module.to(…)` is enough.", about="dtype")
-        dtype_cases(test_moves, functools.partial(built, "Norm", 5), (2, 5), "Norm", 5)
+        test_conversions = Check("`module.to(…)` is enough.", about="dtype")
+        dtype_cases(test_conversions, functools.partial(built, "Norm", 5), (2, 5), "Norm", 5)
     """
     name, *sizes = new
     low, half = (drawn(*shape, dtype=each) for each in (torch.float32, torch.bfloat16))

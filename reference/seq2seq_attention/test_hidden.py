@@ -313,20 +313,19 @@ def first_loss(student, rng):
 
 @losses
 def number_of_losses(student, rng):
-    """How many losses four steps have, and whether they are a list of floats."""
-    found = student.train_decoder(*example(student, rng), 4)
+    """How many losses four steps have, and none, and whether they are a list of floats."""
+    made, *given = example(student, rng)
+    found, none = (student.train_decoder(made, *given, n_steps) for n_steps in (4, 0))
     is_list = isinstance(found, list) and all(isinstance(loss, float) for loss in found)
-    return often(float(len(found)), is_list)
+    return often(float(len(found)), float(len(none)), is_list)
 
 
 @losses(hidden=True)
 def number_of_losses_of_small_sizes(student, rng):
-    """How many losses there are of no step, and of two steps with sizes of one."""
-    made, states, targets = example(student, rng)
-    none = student.train_decoder(made, states, targets, 0)
+    """How many losses two steps have with sizes of one."""
+    _, states, targets = example(student, rng)
     smallest = student.AttentionDecoder(7, 1, 1, 1, 1)
-    two = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
-    return often(float(len(none)), float(len(two)))
+    return often(len(student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)))
 
 
 @losses(about="training")
