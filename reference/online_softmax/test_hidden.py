@@ -1,5 +1,7 @@
 """The checks of online softmax and tiled attention, and their cases."""
 
+import functools
+
 import pytest
 import torch
 
@@ -95,17 +97,14 @@ total("One chunk, of 20 rows.", running(widths=(6,)))
 total("Chunks that rise by 5 each.", running(step=5.0))
 total("Chunks that fall by 5 each.", running(step=-5.0))
 total("Chunks as wide as there are rows.", running(4, 4, widths=(4, 4, 4)), about="square")
-total("A call that goes on from another.", running(cuts=(1,)), about=GOING_ON)
-for step in (3.0, -3.0):
-    total(
-        f"Four calls with chunks that rise by {step:g} each.",
-        running(2, 5, widths=FOUR, step=step, cuts=(1, 2, 3)),
-        about=GOING_ON,
-        hidden=True,
-    )
+further = functools.partial(total, about=GOING_ON)
+further("A call that goes on from another.", running(cuts=(1,)))
+four_calls = functools.partial(running, 2, 5, widths=FOUR, cuts=(1, 2, 3))
+further("Four calls with chunks that rise by 3 each.", four_calls(step=3.0), hidden=True)
+further("Four calls with chunks that fall by 3 each.", four_calls(step=-3.0), hidden=True)
 
 
-@total(about=GOING_ON)
+@further()
 def given_state(student, rng):
     """A state that no chunk of the test was read for."""
     state = rng.randn(4, 5) + 3, rng.rand(4, 5) + 1  # (4, 5) each
@@ -176,12 +175,9 @@ attention("As many queries as keys, all of the same size.", square, about="squar
 for tile in (1, 4, 10):
     attention(f"Six keys in tiles of {tile}.", output(TILED, *inputs(2), tile), about=TILES)
 for tile in (1, 2, 3, 5, 7, 50):
-    attention(
-        f"Seven keys in tiles of {tile}.",
-        output(TILED, *inputs(3, n_keys=7, d_value=4), tile),
-        about=TILES,
-        hidden=True,
-    )
+    given = inputs(3, n_keys=7, d_value=4)
+    shown = f"Seven keys in tiles of {tile}."
+    attention(shown, output(TILED, *given, tile), about=TILES, hidden=True)
 
 
 test_causal = Check(
@@ -189,22 +185,19 @@ test_causal = Check(
     about=CAUSAL,
 )
 causal = test_causal.case
-for n_queries, n_keys, tile in ((7, 7, 2), (5, 5, 5), (5, 8, 3)):
-    ask = output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, causal=True)
-    causal(f"{n_queries} queries and {n_keys} keys in tiles of {tile}.", ask)
-for n_queries, n_keys, tile in ((5, 7, 1), (5, 7, 50)):
-    causal(
-        f"{n_queries} queries and {n_keys} keys in tiles of {tile}.",
-        output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True),
-        hidden=True,
-    )
+
+
+def masked(n_queries, n_keys, tile):
+    """Return a case: the output for these sizes with causal=True."""
+    return output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True)
+
+
+for sizes in ((7, 7, 2), (5, 5, 5), (5, 8, 3)):
+    causal("{} queries and {} keys in tiles of {}.".format(*sizes), masked(*sizes))
+causal("5 queries and 7 keys in tiles of 1.", masked(5, 7, 1), hidden=True)
+causal("5 queries and 7 keys in tiles of 50.", masked(5, 7, 50), hidden=True)
 for tile in (1, 3, 50):  # a mask from the end may hide every key, so this tells nothing
-    causal(
-        f"7 queries and 4 keys in tiles of {tile}.",
-        output(TILED, *inputs(2, n_queries=7, n_keys=4), tile, True),
-        tells=False,
-        hidden=True,
-    )
+    causal(f"7 queries, 4 keys, tiles of {tile}.", masked(7, 4, tile), tells=False, hidden=True)
 causal("Three heads of two sentences.", output(TILED, *inputs(2, 3), 4, causal=True))
 
 
@@ -241,18 +234,12 @@ large("Q and K times 100, in tiles of two.", spread(100, 100, 1))
 large("Q and K times 100, with causal=True.", spread(100, 100, 1, causal=True, batch=8))
 for name, factor in (("rise", 1e3), ("fall", -1e3)):
     large(f"Keys whose scores {name} by thousands.", spread(1, 1, 1, rising=factor))
-    large(
-        f"Keys whose scores {name}, with causal=True.",
-        spread(1, 1, 1, causal=True, rising=factor),
-        tells=False,
-    )
-for first, second in ((-100, 100), (1e-3, 1e5)):
-    large(
-        f"Q times {first:g}, and K and V times {second:g}.",
-        spread(first, second, second),
-        tells=False,
-        hidden=True,
-    )
+upwards = spread(1, 1, 1, causal=True, rising=1e3)
+large("Keys whose scores rise, with causal=True.", upwards, tells=False)
+downwards = spread(1, 1, 1, causal=True, rising=-1e3)
+large("Keys whose scores fall, with causal=True.", downwards, tells=False)
+large("Large K and V.", spread(-100, 100, 100), tells=False, hidden=True)
+large("Tiny Q, huge K and V.", spread(1e-3, 1e5, 1e5), tells=False, hidden=True)
 
 
 @large
@@ -320,32 +307,19 @@ test_any_input = Check(
     "Leading axes, sizes of one, views, dtypes work; no argument is changed; tile 0 is refused."
 )
 usable = test_any_input.case
+axes, single = (functools.partial(usable, about=each) for each in ("leading axes", "single"))
 for rows in ((13,), (2, 3, 4)):
-    usable(f"Rows of shape {rows}.", running(*rows), about="leading axes")
-usable("Chunks of a single score.", running(12, 1, widths=(1, 1, 1)), about="single")
-usable("Rows of shape (3, 1, 2).", running(3, 1, 2), about="leading axes", hidden=True)
-
-
-ask = running(2, 3, change=lambda chunk: chunk[0, 0])
-usable("Chunks without leading axes.", ask, about="leading axes", hidden=True)
+    axes(f"Rows of shape {rows}.", running(*rows))
+single("Chunks of a single score.", running(12, 1, widths=(1, 1, 1)))
+axes("Rows of shape (3, 1, 2).", running(3, 1, 2), hidden=True)
+axes("Chunks without axes.", running(2, 3, change=lambda chunk: chunk[0, 0]), hidden=True)
 for leading in ((), (2, 3)):
-    ask = output(TILED, *inputs(*leading), 4)
-    usable(f"Tiles for the leading axes {leading}.", ask, about="leading axes")
-usable(
-    "Tiles for three leading axes, with causal=True.",
-    output(TILED, *inputs(2, 1, 3), 3, True),
-    about="leading axes",
-    hidden=True,
-)
-usable(
-    "Tiles without leading axes, with causal=True.",
-    output(TILED, *inputs(), 3, True),
-    about="leading axes",
-    hidden=True,
-)
+    axes(f"Tiles for the leading axes {leading}.", output(TILED, *inputs(*leading), 4))
+axes("Tiles for three, with causal=True.", output(TILED, *inputs(2, 1, 3), 3, True), hidden=True)
+axes("Tiles for none, with causal=True.", output(TILED, *inputs(), 3, True), hidden=True)
 for size in ("n_queries", "n_keys", "d_key", "d_value"):
-    usable(f"{size} is 1.", output(TILED, *inputs(2, **{size: 1}), 4), about="single")
-usable("One batch item.", output(TILED, *inputs(1), 4), about="single")
+    single(f"{size} is 1.", output(TILED, *inputs(2, **{size: 1}), 4))
+single("One batch item.", output(TILED, *inputs(1), 4))
 usable("Q, K and V are transposed views.", output(TILED, *map(turned, inputs(2)), 4), about="views")
 
 
@@ -378,28 +352,22 @@ def half_precision_works(student, rng):
     ]
 
 
-usable("Which numbers of Q, K and V have changed.", changed(TILED, *inputs(2), 4), about="writes")
-ask = changed(TILED, *inputs(2), 4, True)
-usable("Which numbers have changed with causal=True.", ask, about="writes")
+def with_list(n_first):
+    """Return what makes `online_softmax` with tensors in place of the state and of the chunks."""
+    return lambda student, rng: (
+        lambda *given: student.online_softmax(list(given[n_first:]), given[:n_first] or None)
+    )
 
 
-def taking_chunks(student, rng):
-    """Return `online_softmax` with the chunks as arguments of their own."""
-    return lambda *chunks: student.online_softmax(list(chunks))
-
-
-def going_on(student, rng):
-    """Return `online_softmax` with the state and the chunks as arguments of their own."""
-    return lambda maximum, total, *chunks: student.online_softmax(list(chunks), (maximum, total))
-
-
+writes = functools.partial(usable, about="writes")
 CHUNKS = drawn(4, 5, 3), drawn(4, 5, 1), drawn(4, 5, 4)
 STATE = drawn(4, 5), lambda rng: rng.rand(4, 5) + 1
-ask = changed(taking_chunks, *CHUNKS)
-usable("Which numbers of the chunks have changed.", ask, about="writes")
-ask = changed(going_on, *STATE, *CHUNKS)
-usable("Which numbers of the state have changed.", ask, about="writes")
-usable("Which have changed without gradients.", without_gradients(ask), about="writes")
+writes("Which numbers of Q, K and V have changed.", changed(TILED, *inputs(2), 4))
+writes("Which have changed with causal=True.", changed(TILED, *inputs(2), 4, True))
+writes("Which numbers of the chunks have changed.", changed(with_list(0), *CHUNKS))
+of_state = changed(with_list(2), *STATE, *CHUNKS)
+writes("Which numbers of the state have changed.", of_state)
+writes("Which have changed without gradients.", without_gradients(of_state))
 for tile in (0, -1, -2):
     usable(f"A tile of {tile} keys.", refused(TILED, *inputs(2), tile), about="refusals")
 
