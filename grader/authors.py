@@ -5,18 +5,18 @@ is a function of `(student, rng)` that returns what the student's code gives. Th
 the same cases, and so does every known mistake.
 
 What recurs has makers, which return such a function: `output`, `gradient`, `changed`, `refused`,
-`accepted`, `moved`, `parameters`; `without_gradients` makes one of another. They take the name of a
-function of the exercise, or a module that is `built`, and its arguments. An argument may be a
-recipe, a function of the source of random inputs, as `drawn(2, 3, 5)` is; tensors are copied for
-each call. A case may also use `expect` and the other functions of `grader.testing`: where they
-raise, the case is wrong.
+`accepted`, `moved`, `parameters` and others; `without_gradients` makes one of another. They take
+the name of a function of the exercise, or a module that is `built`, and its arguments. An argument
+may be a recipe, a function of the source of random inputs, as `drawn(2, 3, 5)` is; tensors are
+copied for each call. `argument_cases` and `dtype_cases` add several cases to a check. A case may
+also use `expect` and the other functions of `grader.testing`: where they raise, it is wrong.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -84,10 +84,15 @@ __all__ = [
     "EDGES",
     "LUCK",
     "MANY",
+    "ROUGH",
     "Aspect",
     "Check",
+    "Recipe",
     "Rng",
+    "Target",
     "accepted",
+    "after_training",
+    "argument_cases",
     "assert_close",
     "assert_drawn_anew",
     "assert_dropped",
@@ -109,25 +114,33 @@ __all__ = [
     "drawn",
     "dropped_weights",
     "drops_anew",
+    "dtype_cases",
     "expect",
     "extremes",
     "factors_of_kept_weights",
+    "filled",
     "finite_too",
     "gradient",
     "gradients",
     "in_float64",
+    "in_turn",
     "load_parameters",
     "manual_seed",
     "moved",
     "often",
+    "only_dtype",
+    "other_weights",
     "output",
     "output_of",
     "parameter_shapes",
     "parameters",
+    "reached",
     "refused",
+    "scaled",
     "seeded",
     "share_of_weights_dropped",
     "share_of_zeros",
+    "slopes_with_dropout",
     "steps_reported",
     "trained",
     "turned",
@@ -137,6 +150,7 @@ __all__ = [
     "weights_kept_in_training",
     "without_gradients",
     "works",
+    "works_as_well",
     "works_elsewhere",
     "works_too",
     "works_when_new",
@@ -144,6 +158,7 @@ __all__ = [
 ]
 
 Recipe = Callable[[Rng], Any]
+ROUGH = (0.1, 0.1)  # a tolerance for bfloat16, relative and absolute
 Target = str | Callable[[Any, Rng], Any]  # a name of the exercise, or what makes a module
 
 
@@ -198,6 +213,47 @@ def built(
     return make
 
 
+def filled(target: Target, state: Mapping[str, Tensor]) -> Target:
+    """Return what makes the module of `target` with these values in some of its parameters.
+
+    Example::
+
+        test_gamma = Check("The output is scaled by gamma.")
+        doubled = filled(built("Norm", 5), {"gamma": torch.full((5,), 2.0)})
+        test_gamma.case("A gamma of 2.", output(doubled, drawn(3, 5)))
+    """
+
+    def make(student: Any, rng: Rng) -> Any:
+        module = _target(target, student, rng)
+        module.load_state_dict({name: each.clone() for name, each in state.items()}, strict=False)
+        return module
+
+    return make
+
+
+def scaled(target: Target, **factors: float) -> Target:
+    """Return what makes the module of `target` after some layers' weights are multiplied.
+
+    Example::
+
+        test_large_weights = Check("Large weights are no problem.", about="extreme scores")
+        large = scaled(built("Norm", 5), gamma=1e6)
+        test_large_weights.case("A gamma of a million.", output(large, drawn(3, 5)))
+    """
+
+    def make(student: Any, rng: Rng) -> Any:
+        module = _target(target, student, rng)
+        state = module.state_dict()
+        names = {each: name for name in factors for each in (name, f"{name}.weight")}
+        larger = {
+            each: state[each] * factors[name] for each, name in names.items() if each in state
+        }
+        module.load_state_dict(larger, strict=False)
+        return module
+
+    return make
+
+
 def output(target: Target, *args: Any, **kwargs: Any) -> Ask:
     """Return a case: what a function or module returns.
 
@@ -229,6 +285,158 @@ def gradient(target: Target, *args: Any) -> Ask:
         return gradients(call, *(_made(value, rng) for value in args))
 
     return ask
+
+
+def reached(target: Target, *args: Any) -> Ask:
+    """Return a case: which inputs and parameters get a gradient, whatever dropout draws.
+
+    Example::
+
+        test_reached = Check("Gradients reach gamma.", about="gradient")
+        test_reached.case("What gets a gradient.", reached(built("Norm", 5), drawn(2, 5)))
+    """
+
+    def ask(student: Any, rng: Rng) -> Any:
+        call = _target(target, student, rng)
+        given = [_made(value, rng) for value in args]
+        with seeded(student, 10):
+            found = gradients(call, *given)
+        return {
+            name: often(isinstance(each, Tensor) and bool((each != 0).any()))
+            for name, each in found.items()
+        }
+
+    return ask
+
+
+def slopes_with_dropout(target: Target, *args: Any) -> Ask:
+    """Return a case: gradients of the tensors among the arguments are slopes while some is dropped.
+
+    It decides alone (`tells=False`): it raises if they are not.
+
+    Example::
+
+        test_slopes_in_training = Check("Gradients are the slopes of the output.", about="gradient")
+        ask = slopes_with_dropout(built("Norm", 3, training=True), drawn(2, 3))
+        test_slopes_in_training.case("The slopes in training.", ask, tells=False)
+    """
+
+    def ask(student: Any, rng: Rng) -> Any:
+        call = _target(target, student, rng)
+        given = [_made(value, rng) for value in args]
+        inputs = [
+            x.requires_grad_() for x in given if isinstance(x, Tensor) and x.is_floating_point()
+        ]
+        others = given[len(inputs) :]
+
+        def seeded_output(*inputs: Tensor) -> Any:
+            manual_seed(student, 1)
+            return call(*(each.clone() for each in inputs), *others)
+
+        if seeded_output(*inputs).isfinite().all():  # else another check says so
+            # Code may compute in float32, so steps are large.
+            are_slopes = torch.autograd.gradcheck(
+                seeded_output, inputs, eps=1e-3, atol=1e-3, rtol=1e-2, raise_exception=False
+            )
+            expect(are_slopes, "the gradients are not the slopes of the output")
+        return True
+
+    return ask
+
+
+def in_turn(target: Target, *calls: Any) -> Ask:
+    """Return a case: the outputs of calls of one module, one after the other.
+
+    A call is its argument, or a list of its arguments.
+
+    Example::
+
+        test_calls = Check("A call leaves nothing behind.")
+        ask = in_turn(built("Norm", 5), drawn(2, 5), drawn(3, 4, 5))
+        test_calls.case("Three axes after two.", ask)
+    """
+
+    def ask(student: Any, rng: Rng) -> Any:
+        call = _target(target, student, rng)
+        given = [each if isinstance(each, list) else [each] for each in calls]
+        return [call(*(_made(value, rng) for value in args)) for args in given]
+
+    return ask
+
+
+def after_training(target: Target, *args: Any) -> Ask:
+    """Return a case: the output in evaluation mode, after a call in training mode.
+
+    Example::
+
+        test_modes = Check("Nothing is dropped in evaluation mode.", about="options")
+        test_modes.case("After a call in training.", after_training(built("Norm", 5), drawn(2, 5)))
+    """
+
+    def ask(student: Any, rng: Rng) -> Any:
+        module = _target(target, student, rng)
+        given = [_made(value, rng) for value in args]
+        module.train()(*given)
+        return module.eval()(*given)
+
+    return ask
+
+
+def other_weights(target: Target, *args: Any) -> Ask:
+    """Return a case: the output without gradients after all weights have changed their sign.
+
+    Example::
+
+        test_fresh = Check("The output is that of the weights as they are.")
+        test_fresh.case("After a call with others.", other_weights(built("Norm", 5), drawn(2, 5)))
+    """
+
+    def ask(student: Any, rng: Rng) -> Any:
+        module = _target(target, student, rng)
+        given = [_made(value, rng) for value in args]
+        with torch.no_grad():
+            module(*given)
+            state = {name: -each.detach() for name, each in module.named_parameters()}
+            module.load_state_dict(state, strict=False)
+            return module(*given)
+
+    return ask
+
+
+def works_as_well(target: Target, one: Any, other: Any) -> Ask:
+    """Return a case: whether the call `other` works, where the call `one` does.
+
+    A call is its argument, or a list of its arguments.
+
+    Example::
+
+        test_rows = Check("Any number of rows works.", about="single")
+        ask = works_as_well(built("Norm", 5), drawn(4, 5), drawn(1, 5))
+        test_rows.case("Whether one row works.", ask)
+    """
+
+    def ask(student: Any, rng: Rng) -> Any:
+        call = _target(target, student, rng)
+        first, second = (each if isinstance(each, list) else [each] for each in (one, other))
+        return works_too(
+            lambda: call(*(_made(value, rng) for value in first)),
+            lambda: call(*(_made(value, rng) for value in second)),
+        )
+
+    return ask
+
+
+def only_dtype(target: Target, *args: Any) -> Ask:
+    """Return a case: the shape and the dtype of the output alone, as where much is drawn.
+
+    Example::
+
+        test_kept_dtype = Check("The output has the dtype of x.", about="dtype")
+        norm, x = built("Norm", 5, dtype=torch.bfloat16), drawn(2, 5, dtype=torch.bfloat16)
+        test_kept_dtype.case("The dtype in bfloat16.", only_dtype(norm, x))
+    """
+    ask = output(target, *args)
+    return lambda student, rng: torch.zeros_like(ask(student, rng))
 
 
 def changed(target: Target, *args: Any) -> Ask:
@@ -331,6 +539,61 @@ def parameters(name: str, *args: Any, layers: Collection[str] = (), **kwargs: An
         return {**shapes, "others": others} if layers else shapes
 
     return ask
+
+
+def argument_cases(check: Check, make: Callable[..., Target], x: Recipe) -> None:
+    """Add cases to a check: x may be a transposed view, and is left alone.
+
+    `make(training=True)` is the `built` module in training mode. A view of other axes is left for a
+    hidden case: `output(make(), turned(x))`.
+
+    Example::
+
+        test_left_alone = Check("x may be a view, and is not modified.", about="views")
+        argument_cases(test_left_alone, functools.partial(built, "Norm", 5), drawn(2, 3, 5))
+    """
+    check.case("x is a transposed view.", output(make(), turned(x, 0, 1)))
+    view = lambda rng: x(rng).transpose(0, 1).contiguous().transpose(0, 1)  # noqa: E731
+    check.case("Whether a transposed x works.", works_as_well(make(), x, view))
+    for mode, ask in (
+        ("evaluation mode", changed(make(), x)),
+        ("training mode", changed(make(training=True), x)),
+        ("evaluation mode, without gradients", without_gradients(changed(make(), x))),
+    ):
+        check.case(f"Which numbers of x are others after a call in {mode}.", ask, about="writes")
+
+
+def dtype_cases(
+    check: Check, make: Callable[..., Target], shape: tuple[int, ...], *new: Any
+) -> None:
+    """Add cases to a check: a module can be moved to other devices and dtypes, as new or later.
+
+    `make(dtype=…)` is the `built` module, `shape` that of an input, and `new` what makes a new one:
+    the class's name and its arguments. Dropout in training is left for a hidden case.
+
+    Example::
+
+        test_conversions = Check("`module.to(…)` is enough.", about="dtype")
+        dtype_cases(test_conversions, functools.partial(built, "Norm", 5), (2, 5), "Norm", 5)
+    """
+    name, *sizes = new
+    low, half = (drawn(*shape, dtype=each) for each in (torch.float32, torch.bfloat16))
+    check.case("A new module on another device.", moved(name, *sizes, x=low), about="devices")
+    check.case("A module and an input in float32.", output(make(dtype=torch.float32), low))
+    ask = output(make(dtype=torch.bfloat16), half)
+    check.case("A module and an input in bfloat16.", ask, within=ROUGH)
+
+    @check.case("Whether a new module works, in float32.")
+    def new_module(student: Any, rng: Rng) -> Any:
+        made = functools.partial(getattr(student, name), *sizes)
+        return works_when_new(_target(make(), student, rng), made, rng.randn(*shape))
+
+    @check.case("A module that was converted to bfloat16 after a call in float64.", within=ROUGH)
+    def converted(student: Any, rng: Rng) -> Any:
+        module, given = _target(make(), student, rng), rng.randn(*shape)
+        module(given)
+        module.to(torch.bfloat16)
+        return module(given.bfloat16())
 
 
 def _target(target: Target, student: Any, rng: Rng) -> Any:

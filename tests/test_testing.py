@@ -15,7 +15,7 @@ import pytest
 from commandline import Grade
 from torch import Tensor
 
-from grader import authors, testing
+from grader import attention_cases, authors, testing
 from grader.course.course import load_course
 from grader.errors import Mismatch, NothingRaised
 
@@ -81,10 +81,25 @@ class Attention(nn.Module):
     def forward(self, queries, keys, values, lens=None):
         hidden = torch.zeros(())
         if lens is not None:
+            lens = lens if lens.dim() > 1 else lens[:, None]
             hidden = torch.arange(keys.shape[1]) >= lens[:, :, None]
         weights = scores(queries, keys).masked_fill(hidden.bool(), -torch.inf)
         self.attention_weights = torch.softmax(weights, dim=-1)
         return torch.bmm(self.dropout(self.attention_weights), values)
+
+
+class Averages(nn.Module):
+    def __init__(self, width, dropout=0.0):
+        super().__init__()
+        self.W_query, self.W_key, self.W_value = (
+            nn.Linear(width, width, bias=False) for _ in range(3)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x):
+        later = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        weights = scores(self.W_query(x), self.W_key(x)).masked_fill(later, -torch.inf)
+        return self.dropout(torch.softmax(weights, dim=-1)) @ self.W_value(x)
 """
 # The same with a mistake in everything, each of which some example has to notice.
 WRONG = (
@@ -111,6 +126,8 @@ WRONG = (
     )
     .replace("return self.gamma.sum() *", "return self.one[1][0] * self.gamma.sum() *")
     .replace("self.dropout(self.attention_weights)", "self.attention_weights.flip(-1)")
+    .replace("weights = torch.softmax(weights, dim=-1)", "weights = torch.softmax(weights, dim=-2)")
+    .replace("self.dropout(torch.softmax(weights, dim=-1))", "torch.softmax(weights, dim=-2)")
     + "\n\nOWN = torch.Generator()\n"
 )
 WORDS = [getattr(testing, name) for name in testing.__all__ if name != "Rng"]
@@ -118,6 +135,14 @@ MAKERS = (
     *(authors.drawn, authors.turned, authors.built, authors.output, authors.gradient),
     *(authors.changed, authors.refused, authors.accepted, authors.moved, authors.parameters),
     *(authors.Check, authors.Check.case),
+    *(authors.filled, authors.scaled, authors.reached, authors.slopes_with_dropout),
+    *(authors.in_turn, authors.after_training, authors.other_weights, authors.works_as_well),
+    *(authors.only_dtype, authors.argument_cases, authors.dtype_cases),
+)
+FAMILIES = (
+    *(attention_cases.dropout_cases, attention_cases.each_on_its_own, attention_cases.future_cases),
+    *(attention_cases.pair_dropout_cases, attention_cases.each_pair_on_its_own),
+    *(attention_cases.kept_weights, attention_cases.weights_kept, attention_cases.identity),
 )
 
 
@@ -127,7 +152,10 @@ def example(word: object) -> str:
     return textwrap.dedent(doc.split("Example::\n")[1])
 
 
-@pytest.fixture(params=[("testing", WORDS), ("authors", MAKERS)], ids=["testing", "authors"])
+@pytest.fixture(
+    params=[("testing", WORDS), ("authors", MAKERS), ("attention_cases", FAMILIES)],
+    ids=["testing", "authors", "attention_cases"],
+)
 def words(request: pytest.FixtureRequest) -> tuple[str, list[object]]:
     """A module of the vocabulary, and what it has."""
     return request.param  # type: ignore[no-any-return]
@@ -138,7 +166,8 @@ def course_of_examples(tiny_copy: Path, words: tuple[str, list[object]]) -> Path
     """The tiny course, whose hidden suite is made of all examples of a module."""
     folder, (module, chosen) = tiny_copy / "reference" / "scale", words
     suite = [
-        f"import torch\nfrom grader.{module} import *\n",
+        "import functools\nimport torch\nfrom grader.authors import *\n",
+        f"from grader.{module} import *\n",
         *(textwrap.dedent(example(word)) for word in chosen),
     ]
     (folder / "test_hidden.py").write_text("\n\n".join(suite))

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from grader.attention_cases import kept_weights, pair_dropout_cases, weights_kept
 from grader.authors import (
     Check,
     assert_vectorised,
@@ -10,28 +11,28 @@ from grader.authors import (
     built,
     changed,
     drawn,
-    drops_anew,
-    factors_of_kept_weights,
     gradient,
     gradients,
     often,
+    only_dtype,
     output,
-    seeded,
-    share_of_weights_dropped,
+    parameters,
+    scaled,
     turned,
-    weights_dropped_together,
-    weights_kept_in_training,
     works,
-    works_too,
+    works_as_well,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
 
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
-ATTENTION = built("AdditiveAttention", 4, 3, 7, 0.0)
+CLASS, BFLOAT16 = "AdditiveAttention", torch.bfloat16
 LENS = torch.tensor([4, 2])
-PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
-EMPTY_ROWS = torch.tensor([[6, 0, 3, 1, 4], [0, 0, 3, 6, 1]])
+
+
+def attention(dropout=0.0, *, sizes=(4, 3, 7), **options):
+    """Return what makes a module for queries of 4, keys of 3 and 7 hidden numbers."""
+    return built(CLASS, *sizes, dropout, **options)
 
 
 def inputs(batch=2, n_queries=5, n_keys=6, d_value=8, **how):
@@ -45,18 +46,11 @@ def draw(rng, **sizes):
     return [recipe(rng) for recipe in inputs(**sizes)]
 
 
-def in_training(student, rng, dropout):
-    """Return a module with random parameters in training mode."""
-    return built("AdditiveAttention", 4, 3, 7, dropout, training=True)(student, rng)
-
-
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The work is done by your own code."""
-    given = draw(rng)
-    assert_written_by_hand(
-        student, lambda: student.AdditiveAttention(4, 3, 7, 0.0).double()(*given)
-    )
+    given, module = draw(rng), student.AdditiveAttention(4, 3, 7, 0.0).double()
+    assert_written_by_hand(student, lambda: module(*given))
 
 
 test_formula = Check(
@@ -65,79 +59,51 @@ test_formula = Check(
     about="no lengths",
 )
 formula = test_formula.case
-formula("Without lengths.", output(ATTENTION, *inputs()))
-formula(
-    "As many queries as keys, all of the same size.",
-    output(built("AdditiveAttention", 4, 4, 4, 0.0), *[drawn(4, 4, 4)] * 3),
-    about="square",
-)
+formula("Without lengths.", output(attention(), *inputs()))
+square = output(attention(sizes=(4, 4, 4)), *[drawn(4, 4, 4)] * 3)
+formula("As many queries as keys, all of the same size.", square, about="square")
+longer = drawn(3, 4, 2), drawn(3, 7, 9), drawn(3, 7, 5)
 formula(
     "Longer keys than queries, in training with a dropout of 0.",
-    output(
-        built("AdditiveAttention", 2, 9, 5, 0.0, training=True),
-        drawn(3, 4, 2),
-        drawn(3, 7, 9),
-        drawn(3, 7, 5),
-    ),
+    output(attention(sizes=(2, 9, 5), training=True), *longer),
     hidden=True,
 )
-
-
-@formula(about="layers")
-def parameters(student, rng):
-    """The parameters of the layers."""
-    names = ["W_q.weight", "W_q.bias", "W_k.weight", "W_k.bias", "w_v.weight", "w_v.bias"]
-    shapes = {name: list(x.shape) for name, x in ATTENTION(student, rng).named_parameters()}
-    rows = {name: often(float(name in shapes)) for name in names}
-    sizes = {name: often(*map(float, shapes[name])) for name in names if name in shapes}
-    return {"there": rows, "shapes": sizes}
+formula("The shapes of the parameters.", parameters(CLASS, 4, 3, 7, 0.0), about="layers")
+large = output(scaled(attention(), w_v=1e4), *inputs())
+formula("A w_v that is multiplied by 1e4.", large, about="extreme scores")
 
 
 @formula(about="layers", decides=False)
 def sizes_exchanged(student, rng):
     """Whether a module for queries of 4 and keys of 3 numbers takes those of 3 and 4."""
     queries, keys, values = draw(rng)
-    return often(works(lambda: ATTENTION(student, rng)(keys, queries, values[:, :5])))
-
-
-@formula(about="extreme scores")
-def large(student, rng):
-    """Values of a w_v that is multiplied by 1e4."""
-    attention = ATTENTION(student, rng)
-    state = attention.state_dict()
-    attention.load_state_dict({**state, "w_v.weight": state["w_v.weight"] * 1e4})
-    found = attention(*draw(rng))
-    return {"output": found, "finite": found.isfinite()}
+    return often(works(lambda: attention()(student, rng)(keys, queries, values[:, :5])))
 
 
 test_lengths = Check(
     "A query attends to as many keys as its length says, and to none with length 0."
 )
 lengths = test_lengths.case
-lengths("A length for each batch item.", output(ATTENTION, *inputs(), LENS))
+lengths("A length for each batch item.", output(attention(), *inputs(), LENS))
+PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
+ask = output(attention(), *inputs(n_queries=6), PER_QUERY)
+lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
 lengths(
-    "A length for each of as many queries as keys.",
-    output(ATTENTION, *inputs(n_queries=6), PER_QUERY),
-    about="lengths per query",
-)
-lengths(
-    "A length for each query of three batch items.",
-    output(ATTENTION, *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
+    "Those of three batch items.",
+    output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
     about="lengths per query",
     hidden=True,
 )
-lengths("Lengths that are not whole.", output(ATTENTION, *inputs(), LENS + 0.5), about="dtype")
-lengths(
-    "One key, which one of two batch items may not attend to.",
-    output(ATTENTION, *inputs(n_keys=1), torch.tensor([0, 1])),
-    about="length 0",
-)
+lengths("Lengths that are not whole.", output(attention(), *inputs(), LENS + 0.5), about="dtype")
+ask = output(attention(), *inputs(n_keys=1), torch.tensor([0, 1]))
+lengths("One key, which one of two batch items may not attend to.", ask, about="length 0")
 
 
 @lengths(about="length 0")
 def empty(student, rng):
     """Some queries with length 0."""
-    found = ATTENTION(student, rng)(*draw(rng), EMPTY_ROWS)
+    lens = torch.tensor([[6, 0, 3, 1, 4], [0, 0, 3, 6, 1]])
+    found = attention()(student, rng)(*draw(rng), lens)
     return {"output": found, "finite": found.isfinite()}
 
 
@@ -145,105 +111,31 @@ test_attention_weights = Check(
     "After a call, attention_weights holds the weights as they are before dropout.",
     about="training",
 )
-
-
-@test_attention_weights.case
-def weights_kept(student, rng):
-    """The attention_weights of the second call in training mode."""
-    first, last = ((*draw(rng), torch.tensor(lens)) for lens in ([3, 5], [4, 2]))
-    return weights_kept_in_training(student, in_training(student, rng, 0.4), first, last)
-
-
-@test_attention_weights.case(about="single")
-def kept_of_one_item(student, rng):
-    """The attention_weights of one batch item."""
-    attention = ATTENTION(student, rng)
-    attention(*draw(rng, batch=1))
-    return attention.attention_weights
-
-
-@test_attention_weights.case(about="single", hidden=True)
-def kept_of_one_key(student, rng):
-    """The attention_weights of one key."""
-    attention = ATTENTION(student, rng)
-    attention(*draw(rng, n_keys=1))
-    return attention.attention_weights
-
-
-@test_attention_weights.case(about="single", hidden=True)
-def kept_of_one_query(student, rng):
-    """The attention_weights of one query."""
-    attention = ATTENTION(student, rng)
-    attention(*draw(rng, n_queries=1))
-    return attention.attention_weights
-
-
-@test_attention_weights.case(about="length 0", hidden=True)
-def kept_at_length_zero(student, rng):
-    """The attention_weights where a batch item has length 0."""
-    attention = ATTENTION(student, rng)
-    attention(*draw(rng, batch=3, n_queries=4), torch.tensor([0, 5, 1]))
-    return attention.attention_weights
+keeping = test_attention_weights.case
+keeping("Those of the second call in training.", weights_kept(attention, inputs))
+keeping("Those of one batch item.", kept_weights(attention(), inputs(1)), about="single")
+for sizes in ({"n_keys": 1}, {"n_queries": 1}):
+    keeping(
+        f"Those for {sizes}.",
+        kept_weights(attention(), inputs(**sizes)),
+        about="single",
+        hidden=True,
+    )
+keeping(
+    "Those of a batch item with length 0.",
+    kept_weights(attention(), [*inputs(3, 4), torch.tensor([0, 5, 1])]),
+    about="length 0",
+    hidden=True,
+)
 
 
 test_dropout = Check(
     "In training mode, weights are dropped, each on its own; the others are divided by 1 - p.",
     about="training",
 )
-dropout = test_dropout.case
-
-
-@dropout
-def factors(student, rng):
-    """What dropout makes of weights, where the values are the unit matrix, twice."""
-    attention, without = in_training(student, rng, 0.4), ATTENTION(student, rng)
-    return factors_of_kept_weights(student, attention, without, *draw(rng)[:2])
-
-
-@dropout
-def weights_dropped(student, rng):
-    """Which weights of two items are dropped together, over 40 draws."""
-    given = [tensor * 0.5 for tensor in draw(rng, n_queries=3, n_keys=3)]
-    return weights_dropped_together(student, in_training(student, rng, 0.5), *given)
-
-
-@dropout
-def share_of_a_quarter(student, rng):
-    """Whether about a quarter of the weights are dropped at a rate of 0.25, without gradients."""
-    attention, given = in_training(student, rng, 0.25), draw(rng, batch=1)[:2]
-    with torch.no_grad():
-        share = share_of_weights_dropped(student, attention, *given)
-    return often(abs(share - 0.25) < 0.03)  # ten standard deviations
-
-
-@dropout
-def next_call(student, rng):
-    """Whether the next call drops other weights."""
-    return drops_anew(student, in_training(student, rng, 0.4), *draw(rng, batch=12))
-
-
-@dropout
-def apart(student, rng):
-    """Whether weights are dropped with a length for each query, and not in whole rows."""
-    attention, lens = in_training(student, rng, 0.3), torch.full((12, 5), 6)
-    eye = torch.eye(6, dtype=torch.float64).repeat(12, 1, 1)
-    dropped = attention(*draw(rng, batch=12)[:2], eye, lens) == 0  # (batch, n_queries, n_keys)
-    return often(bool(dropped.any()), bool((dropped.any(-1) > dropped.all(-1)).any()))
-
-
-@dropout(about="options")
-def evaluated(student, rng):
-    """A dropout of 0.4 in evaluation mode."""
-    attention = in_training(student, rng, 0.4).eval()
-    with seeded(student, 1):
-        return attention(*draw(rng))
-
-
-dropout(
-    "A dropout of 1 in training.",
-    output(built("AdditiveAttention", 4, 3, 7, 1.0, training=True), *inputs(3, 2)),
-    hidden=True,
-)
+pair_dropout_cases(test_dropout, attention, inputs)
+nothing = output(attention(1.0, training=True), *inputs(3, 2))
+test_dropout.case("A dropout of 1 in training.", nothing, hidden=True)
 
 
 test_gradients = Check(
@@ -251,15 +143,15 @@ test_gradients = Check(
     about="gradient",
 )
 slopes = test_gradients.case
-slopes("The gradients of the inputs and of the layers.", gradient(ATTENTION, *inputs()))
-slopes("The gradients at other sizes.", gradient(ATTENTION, *inputs(3, 4, 7, 2)), hidden=True)
+slopes("The gradients of the inputs and of the layers.", gradient(attention(), *inputs()))
+slopes("The gradients at other sizes.", gradient(attention(), *inputs(3, 4, 7, 2)), hidden=True)
 
 
 @slopes(about="length 0")
 def empty_slopes(student, rng):
     """Which gradients are finite if all queries of a batch item have length 0."""
-    attention, lens = ATTENTION(student, rng), torch.tensor([0, 3])
-    found = gradients(lambda *given: attention(*given, lens), *draw(rng))
+    module, lens = attention()(student, rng), torch.tensor([0, 3])
+    found = gradients(lambda *given: module(*given, lens), *draw(rng))
     return {name: value.isfinite() for name, value in found.items() if torch.is_tensor(value)}
 
 
@@ -268,66 +160,32 @@ test_any_input = Check(
     about="views",
 )
 anything = test_any_input.case
-for what, sizes in (
-    ("query", {"n_queries": 1}),
-    ("key", {"n_keys": 1}),
-    ("batch item", {"batch": 1}),
-):
-    anything(f"One {what}.", output(ATTENTION, *inputs(**sizes)), about="single")
-anything(
-    "A single hidden number.",
-    output(built("AdditiveAttention", 4, 3, 1, 0.0), *inputs()),
-    about="single",
-)
-anything(
-    "Sizes of one.",
-    output(built("AdditiveAttention", 1, 1, 1, 0.0), *[drawn(2, 1, 1)] * 3),
-    about="single",
-)
-
-
-@anything(about="single")
-def one_key_works(student, rng):
-    """Whether one key works."""
-    attention, many, one = ATTENTION(student, rng), draw(rng), draw(rng, n_keys=1)
-    return works_too(lambda: attention(*many), lambda: attention(*one))
-
-
-anything("Transposed views.", output(ATTENTION, *map(turned, inputs())))
-anything(
-    "Lengths per query that are a transposed view.",
-    output(ATTENTION, *inputs(), turned(torch.tensor([[6, 3, 4, 1, 2], [2, 1, 5, 6, 3]]))),
-)
+for size in ("n_queries", "n_keys", "batch"):
+    anything(f"{size} is 1.", output(attention(), *inputs(**{size: 1})), about="single")
+one = output(attention(sizes=(4, 3, 1)), *inputs())
+anything("A single hidden number.", one, about="single")
+ones = output(attention(sizes=(1, 1, 1)), *[drawn(2, 1, 1)] * 3)
+anything("Sizes of one.", ones, about="single")
+anything("Transposed views.", output(attention(), *map(turned, inputs())))
+lens = turned(torch.tensor([[6, 3, 4, 1, 2], [2, 1, 5, 6, 3]]))
+anything("Lengths that are a transposed view.", output(attention(), *inputs(), lens))
 anything(
     "Lengths and transposed views.",
-    output(ATTENTION, *map(turned, inputs(3)), torch.tensor([4, 2, 5])),
+    output(attention(), *map(turned, inputs(3)), torch.tensor([4, 2, 5])),
     hidden=True,
 )
-anything(
-    "Inputs in bfloat16.",
-    output(
-        built("AdditiveAttention", 4, 3, 7, 0.0, dtype=torch.bfloat16),
-        *inputs(dtype=torch.bfloat16),
-        LENS,
-    ),
-    about="dtype",
-    within=(6e-2, 5e-2),
-)
+ask = output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), LENS)
+anything("Inputs in bfloat16.", ask, about="dtype", within=(6e-2, 5e-2))
+new = lambda student, rng: student.AdditiveAttention(4, 3, 7, 0.0)  # noqa: E731
+ask = only_dtype(new, *inputs(dtype=torch.float32))
+anything("The dtype of a new module in float32.", ask, about="dtype")
+for lens in (LENS, torch.tensor([0, 3])):
+    ask = changed(attention(), *inputs(), lens)
+    anything(f"What is changed with lengths {lens.tolist()}.", ask, about="writes")
 
 
-@anything(about="dtype")
-def single_precision(student, rng):
-    """Inputs in float32, of which only the shape and the dtype of the output count."""
-    attention = student.AdditiveAttention(4, 3, 7, 0.0)
-    return attention(*draw(rng, dtype=torch.float32)) * 0  # layers may start with any numbers
-
-
-for sentence, lens in (("", LENS), (", where one of the lengths is 0", torch.tensor([0, 3]))):
-    anything(
-        f"Which numbers of the arguments have changed{sentence}.",
-        changed(ATTENTION, *inputs(), lens),
-        about="writes",
-    )
+one = works_as_well(attention(), inputs(), inputs(n_keys=1))
+anything("Whether one key works.", one, about="single")
 
 
 test_no_loop = Check("No Python loop runs over batch, queries or keys.")
@@ -336,7 +194,7 @@ test_no_loop = Check("No Python loop runs over batch, queries or keys.")
 @test_no_loop.case
 def larger(student, rng):
     """Which numbers of the output for many queries and keys are finite."""
-    return ATTENTION(student, rng)(*draw(rng, n_queries=15, n_keys=16)).isfinite()
+    return attention()(student, rng)(*draw(rng, n_queries=15, n_keys=16)).isfinite()
 
 
 @test_no_loop.case(tells=False, hidden=True)
@@ -344,8 +202,8 @@ def growth(student, rng):
     """The work of a call does not grow with the number of batch items, queries or keys."""
 
     def called(**sizes):
-        given = draw(rng, **sizes)
-        return lambda: student.AdditiveAttention(4, 3, 7, 0.0).double()(*given)
+        given, module = draw(rng, **sizes), student.AdditiveAttention(4, 3, 7, 0.0).double()
+        return lambda: module(*given)
 
     grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
     assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})

@@ -29,57 +29,56 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 
 AXES = ("query", "key")
 LIMITS = Aspect("limits", "a rate of 0 or 1", is_edge=True)
+SHARES = Aspect("shares", "how often a weight is dropped")
 DROP, BFLOAT16 = "drop", torch.bfloat16
+DRAWS = {"calls": 40, "items": 120}  # enough for a rare combination
+LONG = torch.full((20_000,), 1 / 20_000, dtype=torch.float64)  # one long row
 
 
-def weights_of(rng, *shape):
-    """Return random attention weights, whose rows sum to 1."""
-    return torch.softmax(rng.randn(*shape), dim=-1)
+def weights_of(*shape):
+    """Return the recipe of random attention weights, whose rows sum to 1."""
+    return lambda rng: torch.softmax(rng.randn(*shape), dim=-1)
 
 
-def many_draws(student, weights, rate=0.5, *, calls=20, items=40, training=True):
-    """Return what is left of copies of the weights, (calls * items, n_queries, n_keys)."""
-    copies = weights.repeat(items, 1, 1)
-    with seeded(student, 3):
-        return torch.cat([student.drop(copies, rate, training) for _ in range(calls)])
-
-
-def extremes(*shape, rate=0.5, change=lambda weights: weights, **draws):
-    """Return a case: the largest and the smallest result for each weight over many draws."""
+def draws(question, *shape, rate=0.5, training=True, calls=20, items=40, change=None):
+    """Return a case: a question about what is left of weights in many draws, (draws, *shape)."""
 
     def ask(student, rng):
-        found = many_draws(student, change(weights_of(rng, *shape)), rate, **draws)
-        return {"largest": found.amax(0), "smallest": found.amin(0)}
+        weights = weights_of(*shape)(rng)
+        copies = weights.repeat(items, *[1] * len(shape))
+        copies = change(copies) if change else copies
+        with seeded(student, 3):
+            found = [student.drop(copies, rate, training) for _ in range(calls)]
+        return question(torch.cat(found).view(calls * items, *shape))
 
     return ask
+
+
+def extremes(left):
+    """Return the largest and the smallest number that is left of each weight."""
+    return {"largest": left.amax(0), "smallest": left.amin(0)}
+
+
+def both(left):
+    """Return which weights are dropped in some draws, and kept in others."""
+    return (left == 0).any(0) & (left != 0).any(0)
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The dropping is written by hand, without torch's dropout."""
-    weights = weights_of(rng, 2, 3, 5)
-    assert_written_by_hand(
-        student,
-        lambda: student.drop(weights, 0.5, True),
-        lambda: student.drop(weights, 0.5, False),
-    )
+    weights = weights_of(2, 3, 5)(rng)
+    calls = [functools.partial(student.drop, weights, 0.5, mode) for mode in (True, False)]
+    assert_written_by_hand(student, *calls)
 
 
 test_kept_weights = Check("In training, each weight is 0 or weight / (1 - rate), in any shape.")
 kept = test_kept_weights.case
-MANY_DRAWS = {"calls": 40, "items": 120}
-kept("Rate 0.5.", extremes(3, 4))
-kept("Rate 0.2.", extremes(3, 5, rate=0.2, **MANY_DRAWS))
-kept("Rate 0.8.", extremes(3, 4, rate=0.8, **MANY_DRAWS))
-kept("As many queries as keys, at rate 0.5.", extremes(4, 4), about="square")
-
-
-@kept(about="leading axes")
-def three_axes_more(student, rng):
-    """Weights with three leading axes."""
-    weights = weights_of(rng, 1, 3, 4).repeat(20, 2, 1, 1)
-    found = torch.cat([student.drop(weights, 0.5, True) for _ in range(20)])
-    return {"largest": found.amax((0, 1)), "smallest": found.amin((0, 1))}
+kept("Rate 0.5.", draws(extremes, 3, 4))
+kept("Rate 0.2.", draws(extremes, 3, 5, rate=0.2, **DRAWS))
+kept("Rate 0.8.", draws(extremes, 3, 4, rate=0.8, **DRAWS))
+kept("As many queries as keys, at rate 0.5.", draws(extremes, 4, 4), about="square")
+kept("Weights with three leading axes.", draws(extremes, 2, 3, 4), about="leading axes")
 
 
 @kept(about="leading axes")
@@ -96,7 +95,7 @@ def any_shape(student, rng):
     found = []
     for shape in ((7,), (40, 5), (3, 4, 6), (2, 3, 4, 5), (9, 1), (1, 8), (30, 1, 1)):
         for rate in (0.5, 0.2, 0.75, 0.05):
-            weights = weights_of(rng, *shape)
+            weights = weights_of(*shape)(rng)
             left = student.drop(weights, rate, True)
             found.append((left == 0) | ((left - weights / (1 - rate)).abs() < 1e-5))
     return found
@@ -107,63 +106,51 @@ test_each_on_its_own = Check(
     about=Aspect("together", "which weights are dropped together"),
 )
 together = test_each_on_its_own.case
-SHARES = Aspect("shares", "how often a weight is dropped")
-
-
-def share(student, rng, rate):
-    """Return whether the share of dropped draws of each weight is within 0.25 of the rate."""
-    dropped = many_draws(student, weights_of(rng, 3, 4), rate, calls=60, items=120) == 0
-    return (dropped.double().mean(0) * 2 - 2 * rate + 0.5).floor()
-
-
 for rate in (0.25, 0.75):
-    ask = functools.partial(share, rate=rate)
-    together(f"How often each weight is dropped at rate {rate}.", ask, about=SHARES)
+    # whether the share of each weight is within 0.25 of the rate
+    near = lambda left, rate=rate: ((left == 0).double().mean(0) * 2 - 2 * rate + 0.5).floor()  # noqa: E731
+    share = draws(near, 3, 4, rate=rate, calls=60, items=120)
+    together(f"How often each weight is dropped at rate {rate}.", share, about=SHARES)
+together("Which are both dropped and kept in one call.", draws(both, 3, 4, calls=1, items=200))
+together(
+    "Which keys are dropped for one query and kept for another.",
+    draws(lambda left: ((left[:, 0] == 0) != (left[:, 1] == 0)).any(0), 3, 12),
+)
+together(
+    "Which queries lose one of their first keys without the other.",
+    draws(lambda left: ((left[..., 0] == 0) != (left[..., 1] == 0)).any(0), 12, 3),
+)
+together(
+    "Whether the number of weights that a row loses differs from draw to draw.",
+    draws(lambda left: (left == 0).sum(-1).amin(0) != (left == 0).sum(-1).amax(0), 12, 6),
+)
+together(
+    "Which keys are dropped in one head and kept in another.",
+    draws(lambda left: ((left[:, 0] == 0) != (left[:, 1] == 0)).any(0), 2, 3, 12, calls=1),
+    about="leading axes",
+)
+expand = lambda copies: copies[:1].expand(200, 3, 4)  # noqa: E731
+view = draws(both, 3, 4, calls=1, items=200, change=expand)
+together(
+    "Which are both dropped and kept among 200 copies in an expanded view.", view, about="views"
+)
 
 
 @together(about=SHARES)
 def shares_of_many(student, rng):
     """Whether 20,000 weights in one row are dropped about as often as the rate says."""
-    weights, shares = torch.full((20_000,), 1 / 20_000, dtype=torch.float64), []
+    shares = []
     for rate in (0.07, 0.33, 0.64, 0.96):
         with seeded(student, 3):
-            shares.append((student.drop(weights, rate, True) == 0).double().mean() - rate)
+            shares.append((student.drop(LONG, rate, True) == 0).double().mean() - rate)
     return torch.stack(shares).abs() < 0.02
-
-
-@together
-def with_other_items(student, rng):
-    """Whether each weight is both dropped and kept among 200 batch items of one call."""
-    dropped = many_draws(student, weights_of(rng, 3, 4), calls=1, items=200) == 0
-    return dropped.any(0) & (~dropped).any(0)
-
-
-@together
-def with_other_queries(student, rng):
-    """Whether each key is dropped for one query and kept for another."""
-    dropped = many_draws(student, weights_of(rng, 3, 12)) == 0
-    return (dropped[:, 0] != dropped[:, 1]).any(0)
-
-
-@together
-def with_other_keys(student, rng):
-    """Whether a query's keys are dropped one without the other."""
-    dropped = many_draws(student, weights_of(rng, 12, 3)) == 0
-    return (dropped[:, :, 0] != dropped[:, :, 1]).any(0)
-
-
-@together
-def number_dropped(student, rng):
-    """Whether the number of weights that a row loses differs from draw to draw."""
-    lost = (many_draws(student, weights_of(rng, 12, 6)) == 0).sum(-1)
-    return [lost.amin(0) != lost.amax(0)]
 
 
 @together
 def number_dropped_of_a_matrix(student, rng):
     """Whether the number of weights that a batch item loses differs from draw to draw."""
     with seeded(student, 4):
-        outputs = [student.drop(weights_of(rng, 1, 4, 5), 0.5, True) for _ in range(24)]
+        outputs = [student.drop(weights_of(1, 4, 5)(rng), 0.5, True) for _ in range(24)]
     lost = torch.stack([(each == 0).sum() for each in outputs])
     return often((lost != lost[0]).any())
 
@@ -171,7 +158,7 @@ def number_dropped_of_a_matrix(student, rng):
 @together
 def number_in_each_call(student, rng):
     """Whether eight calls with twelve weights drop the same number, at each of twelve rates."""
-    weights = weights_of(rng, 3, 4)
+    weights = weights_of(3, 4)(rng)
     with seeded(student, 3):
         counts = [
             {int((student.drop(weights, rate / 20, True) == 0).sum()) for _ in range(8)}
@@ -182,67 +169,34 @@ def number_in_each_call(student, rng):
 
 @together
 def next_call(student, rng):
-    """Whether the next call drops other weights."""
-    weights = weights_of(rng, 12, 40)
-    with seeded(student, 5):
-        first, second = (student.drop(weights, 0.5, True) for _ in range(2))
-    return (first != second).any(-1)
-
-
-@together
-def repeated(student, rng):
-    """Whether the same weights are dropped after the same `torch.manual_seed`."""
-    weights, found = weights_of(rng, 12, 40), []
+    """Whether the next call drops others, and whether the same after `torch.manual_seed`."""
+    weights, found = weights_of(12, 40)(rng), []
     for _ in range(2):
         with seeded(student, 5, only_torch=True):
             found.append(student.drop(weights, 0.5, True))
-    return often(torch.equal(*found))
+    later = student.drop(weights, 0.5, True)
+    return {"next": (later != found[1]).any(-1), "again": often(torch.equal(*found))}
 
 
 @together
 def far_apart(student, rng):
     """Whether no weight of 20,000 is dropped whenever one at some distance from it is."""
-    weights = torch.full((20_000,), 1 / 20_000, dtype=torch.float64)
     with seeded(student, 3):
-        dropped = (student.drop(weights, 0.5, True) == 0).double()
+        dropped = (student.drop(LONG, 0.5, True) == 0).double()
     spectrum = torch.fft.rfft(dropped - dropped.mean(), n=40_000)
     alike = torch.fft.irfft(spectrum.abs() ** 2)[:10_000]  # by distance
     return often(bool(alike[1:].abs().max() < 0.2 * alike[0]))
-
-
-@together(about="views")
-def with_other_copies(student, rng):
-    """Whether each weight is both dropped and kept among 200 copies in an expanded view."""
-    with seeded(student, 3):
-        dropped = student.drop(weights_of(rng, 1, 3, 4).expand(200, 3, 4), 0.5, True) == 0
-    return dropped.any(0) & (~dropped).any(0)
-
-
-@together(about="leading axes")
-def with_other_groups(student, rng):
-    """Whether each weight is both dropped and kept among 200 items of four axes."""
-    with seeded(student, 3):
-        dropped = student.drop(weights_of(rng, 3, 4).repeat(200, 2, 1, 1), 0.5, True) == 0
-    return dropped.any(0) & (~dropped).any(0)
-
-
-@together(about="leading axes")
-def with_other_heads(student, rng):
-    """Whether each key is dropped in one head and kept in another, in weights of four axes."""
-    with seeded(student, 3):
-        dropped = student.drop(weights_of(rng, 3, 12).repeat(20, 2, 1, 1), 0.5, True) == 0
-    return (dropped[:, 0] != dropped[:, 1]).any(0)
 
 
 @together(tells=False, hidden=True)
 def on_its_own(student, rng):
     """Whether weights of several shapes are dropped at the rate, each on its own."""
     for shape, rate in (((3, 5), 0.3), ((2, 2, 3), 0.7), ((6,), 0.5)):
-        dropped = student.drop(weights_of(rng, 400, *shape), rate, True) == 0
+        dropped = student.drop(weights_of(400, *shape)(rng), rate, True) == 0
         assert_dropped(dropped, rate, "weights")
-    few = weights_of(rng, 1, 3, 4)
-    draws = torch.cat([student.drop(few, 0.5, True) for _ in range(200)])
-    assert_dropped(draws == 0, 0.5, "weights, in calls with one batch item each,")
+    few = weights_of(1, 3, 4)(rng)
+    left = torch.cat([student.drop(few, 0.5, True) for _ in range(200)])
+    assert_dropped(left == 0, 0.5, "weights, in calls with one batch item each,")
 
 
 test_nothing_dropped_in_evaluation = Check(
@@ -251,27 +205,27 @@ test_nothing_dropped_in_evaluation = Check(
 )
 evaluation = test_nothing_dropped_in_evaluation.case
 for rate in (0.5, 0.2, 0.8):
-    ask = extremes(3, 4, rate=rate, calls=1, items=200, training=False)
+    ask = draws(extremes, 3, 4, rate=rate, calls=1, items=200, training=False)
     evaluation(f"Evaluation at rate {rate}, over 200 batch items.", ask)
-evaluation(
-    "Evaluation at rate 1.",
-    output(DROP, lambda rng: weights_of(rng, 3, 4), 1.0, False),
-    about=LIMITS,
-)
+evaluation("Evaluation at rate 1.", output(DROP, weights_of(3, 4), 1.0, False), about=LIMITS)
 
 
 @evaluation(about="leading axes")
 def one_axis(student, rng):
     """A single row: its largest and smallest weights in evaluation, none below 0 in training."""
-    evaluated = student.drop(torch.full((400,), 0.0025, dtype=torch.float64), 0.5, False)
-    trained = student.drop(weights_of(rng, 12), 0.5, True)
-    return [evaluated.amax(), evaluated.amin(), trained >= 0]
+    evaluated = student.drop(LONG[:400], 0.5, False)
+    return [evaluated.amax(), evaluated.amin(), student.drop(weights_of(12)(rng), 0.5, True) >= 0]
 
 
-for rate in (0.0, 0.6, 1):
-    row = output(DROP, lambda rng: weights_of(rng, 3, 2, 1, 4), rate, False)
-    sentence, is_limit = f"Four axes in evaluation at rate {rate}.", rate != 0.6
-    evaluation(sentence, row, hidden=True, about=LIMITS if is_limit else "", tells=is_limit)
+some = output(DROP, weights_of(3, 2, 1, 4), 0.6, False)
+evaluation("Four axes in evaluation at rate 0.6.", some, hidden=True, tells=False)
+for rate in (0.0, 1):
+    evaluation(
+        f"Four axes in evaluation at rate {rate}.",
+        output(DROP, weights_of(3, 2, 1, 4), rate, False),
+        hidden=True,
+        about=LIMITS,
+    )
 
 
 test_limits_of_the_rate = Check(
@@ -280,18 +234,19 @@ test_limits_of_the_rate = Check(
 )
 limits = test_limits_of_the_rate.case
 for rate in (0.0, 1.0, 0, 1):
-    kind = "" if isinstance(rate, float) else " as an int"
-    ask = output(DROP, lambda rng: weights_of(rng, 3, 4), rate, True)
-    limits(f"Rate {rate:g}{kind}.", ask)
+    limits(f"Rate {rate} in training.", output(DROP, weights_of(3, 4), rate, True))
 for rate in (0.0, 1.0):
-    ask = output(DROP, lambda rng: weights_of(rng, 20, 3, 5), rate, True)
-    limits(f"Twenty batch items at rate {rate:g}.", ask, hidden=True)
+    limits(
+        f"Twenty batch items at rate {rate:g}.",
+        output(DROP, weights_of(20, 3, 5), rate, True),
+        hidden=True,
+    )
 
 
 @limits
 def gradient_of_nothing(student, rng):
     """Which gradients are finite at rate 1."""
-    weights = weights_of(rng, 3, 4).requires_grad_()
+    weights = weights_of(3, 4)(rng).requires_grad_()
     found = student.drop(weights, 1.0, True)
     if not found.requires_grad:
         return torch.ones(3, 4, dtype=torch.bool)
@@ -303,7 +258,7 @@ def gradient_of_nothing(student, rng):
 def limits_work(student, rng):
     """Whether the rates 0 and 1 work."""
     half, *others = (
-        functools.partial(student.drop, weights_of(rng, 3, 4), rate, True)
+        functools.partial(student.drop, weights_of(3, 4)(rng), rate, True)
         for rate in (0.5, 0.0, 1.0)
     )
     return [works_too(half, other) for other in others]
@@ -319,7 +274,7 @@ def nothing_in_half_precision(student, rng):
 
 for rate in (-0.1, 1.1, -1, 2, -1e-7, 1.0000001):
     for mode, training in (("training", True), ("evaluation", False)):
-        ask = refused(DROP, lambda rng: weights_of(rng, 3, 4), rate, training)
+        ask = refused(DROP, weights_of(3, 4), rate, training)
         limits(f"A rate of {rate} in {mode}.", ask, about="refusals")
 
 
@@ -330,32 +285,30 @@ test_gradients = Check(
 slopes = test_gradients.case
 
 
-def gradients(student, rng, *, training, rate=0.5, shape=(3, 4)):
-    """Return the largest and smallest gradients of each weight over 400 draws."""
-    given = [weights_of(rng, *shape).repeat(20, 1, 1).requires_grad_() for _ in range(20)]
-    with seeded(student, 6):
-        found = torch.cat([student.drop(each, rate, training) for each in given])
-    if not found.requires_grad:
-        return {"gradients": "none"}
-    found.sum().backward()
-    grads = torch.cat([each.grad for each in given])
-    return {"largest": grads.amax(0), "smallest": grads.amin(0)}
+def gradients(*shape, training=True, rate=0.5):
+    """Return a case: the largest and smallest gradients of each weight over 400 draws."""
+
+    def ask(student, rng):
+        given = [weights_of(*shape)(rng).repeat(20, 1, 1).requires_grad_() for _ in range(20)]
+        with seeded(student, 6):
+            found = torch.cat([student.drop(each, rate, training) for each in given])
+        if not found.requires_grad:
+            return {"gradients": "none"}
+        found.sum().backward()
+        return extremes(torch.cat([each.grad for each in given]))
+
+    return ask
 
 
-for mode, training in (("training", True), ("evaluation", False)):
-    ask = functools.partial(gradients, training=training)
-    slopes(f"The largest and smallest gradients over 400 draws in {mode} at rate 0.5.", ask)
-slopes(
-    "The largest and smallest gradients over 400 draws at rate 0.2.",
-    functools.partial(gradients, training=True, rate=0.2, shape=(2, 7)),
-    hidden=True,
-)
+slopes("The largest and smallest gradients over 400 draws in training.", gradients(3, 4))
+slopes("Those in evaluation.", gradients(3, 4, training=False))
+slopes("Those at rate 0.2.", gradients(2, 7, rate=0.2), hidden=True)
 
 
 @slopes
 def gradients_of_kept_weights(student, rng):
     """Which weights get a gradient just if they are kept."""
-    weights = weights_of(rng, 12, 5).requires_grad_()
+    weights = weights_of(12, 5)(rng).requires_grad_()
     found = student.drop(weights, 0.5, True)
     if not found.requires_grad:
         return "none"
@@ -368,58 +321,35 @@ test_tensors = Check(
     about="dtype",
 )
 tensors = test_tensors.case
-tensors("float32.", extremes(3, 4, change=torch.Tensor.float))
+tensors("float32.", draws(extremes, 3, 4, change=torch.Tensor.float))
 for name, dtype in (("bfloat16", BFLOAT16), ("float16", torch.float16)):
     for mode, training in (("", True), (" in evaluation", False)):
         change = functools.partial(torch.Tensor.to, dtype=dtype)
-        tensors(f"{name}{mode}.", extremes(3, 4, change=change, training=training))
-
-
-@tensors(about="views")
-def transposed(student, rng):
-    """A transposed view: its largest and smallest results over 400 draws at rate 0.5."""
-    view = weights_of(rng, 3, 4).repeat(20, 1, 1).mT.contiguous().mT
-    with seeded(student, 7):
-        found = torch.cat([student.drop(view, 0.5, True) for _ in range(20)])
-    return {"largest": found.amax(0), "smallest": found.amin(0)}
+        tensors(f"{name}{mode}.", draws(extremes, 3, 4, change=change, training=training))
+turn = lambda weights: weights.mT.contiguous().mT  # noqa: E731
+tensors("A transposed view.", draws(extremes, 3, 4, change=turn), about="views")
 
 
 @tensors(about="views")
 def transposed_works(student, rng):
     """Whether transposed weights work."""
-    weights = weights_of(rng, 2, 4, 3).mT
+    weights = weights_of(2, 4, 3)(rng).mT
     return works_too(
         lambda: student.drop(weights.contiguous(), 0.5, True),
         lambda: student.drop(weights, 0.5, True),
     )
 
 
-for sentence, change in (
-    ("a transposed view", lambda weights: weights.mT.contiguous().mT),
-    (
-        "a view whose leading axes are swapped",
-        lambda w: w.transpose(0, 1).contiguous().transpose(0, 1),
-    ),
-    ("an expanded view", lambda weights: weights[:, :1].expand(2, 3, 5)),
-):
-
-    def left_of_view(student, rng, change=change):
-        found = []
+@tensors(tells=False, hidden=True)
+def left_of_views(student, rng):
+    """Which weights are right of a transposed view, one of leading axes, and an expanded one."""
+    weights, found = weights_of(2, 3, 5)(rng), []
+    swapped = weights.transpose(0, 1).contiguous().transpose(0, 1)
+    for view in (turn(weights), swapped, weights[:, :1].expand(2, 3, 5)):
         for training in (True, False):
-            view = change(weights_of(rng, 2, 3, 5))
             left = student.drop(view, 0.5, training)
             found.append((left == 0) | ((left - view * (1 + training)).abs() < 1e-5))
-        return found
-
-    tensors(f"Which weights of {sentence} are right.", left_of_view, tells=False, hidden=True)
-
-
-def argument(student, rng, *, rate=0.5, training=True):
-    """Return which weights are others after 300 draws."""
-    weights = weights_of(rng, 3, 4).repeat(300, 1, 1)
-    with seeded(student, 8):
-        (after,) = written(student, student.drop, weights.clone(), rate, training)
-    return (after != weights).any(0)
+    return found
 
 
 for rate, mode, training in (
@@ -429,9 +359,17 @@ for rate, mode, training in (
     (1.0, "training", True),
     (1.0, "evaluation", False),
 ):
-    ask = functools.partial(argument, rate=rate, training=training)
+
+    def changed(student, rng, rate=rate, training=training):
+        weights = weights_of(3, 4)(rng).repeat(300, 1, 1)
+        with seeded(student, 8):
+            (after,) = written(student, student.drop, weights.clone(), rate, training)
+        return (after != weights).any(0)
+
     about = "writes" if rate == 0.5 else LIMITS
-    tensors(f"Which weights are others after 300 draws in {mode} at rate {rate}.", ask, about=about)
+    tensors(
+        f"Which weights are others after a call in {mode} at rate {rate}.", changed, about=about
+    )
 
 
 @tensors(tells=False, hidden=True)
@@ -440,7 +378,7 @@ def growth(student, rng):
     for training in (True, False):
 
         def called(batch=2, n_queries=3, n_keys=5, training=training):
-            fresh = weights_of(rng, batch, n_queries, n_keys)
+            fresh = weights_of(batch, n_queries, n_keys)(rng)
             return functools.partial(student.drop, fresh, 0.5, training)
 
         grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (13, 27)}}

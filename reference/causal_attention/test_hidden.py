@@ -5,34 +5,31 @@ import functools
 import pytest
 import torch
 
+from grader.attention_cases import dropout_cases, each_on_its_own, future_cases
 from grader.authors import (
     Check,
-    assert_close,
-    assert_drawn_anew,
-    assert_dropped,
+    after_training,
+    argument_cases,
     assert_vectorised,
     assert_written_by_hand,
     built,
-    changed,
     drawn,
-    dropped_weights,
-    expect,
+    dtype_cases,
     extremes,
-    finite_too,
     gradient,
-    manual_seed,
-    moved,
+    in_turn,
+    only_dtype,
+    other_weights,
     output,
     output_of,
     parameters,
+    reached,
     refused,
-    seeded,
-    share_of_zeros,
+    scaled,
+    slopes_with_dropout,
     turned,
-    without_gradients,
     works,
-    works_too,
-    works_when_new,
+    works_as_well,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
@@ -40,58 +37,37 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 AXES = ("batch item", "token", "feature")
 CLASS = "CausalAttention"
 D_IN, D_OUT, CONTEXT = 3, 6, 7
+SIZES = D_IN, D_OUT, CONTEXT
 LAYERS = ("W_query", "W_key", "W_value")
 BFLOAT16 = torch.bfloat16
-ROUGH = (0.1, 0.1)  # a tolerance for bfloat16
 X = drawn(2, 5, D_IN)
 
 
-def attention(*options, sizes=(D_IN, D_OUT, CONTEXT), dropout=0.0, **how):
+def attention(*options, sizes=SIZES, dropout=0.0, **how):
     """Return what makes a module whose three layers have random parameters."""
     return built(CLASS, *sizes, dropout, *options, layers=LAYERS, **how)
-
-
-def with_token(place, times):
-    """Return the recipe of tokens of which one is `times` as large as the others."""
-    factors = torch.ones(5, 1, dtype=torch.float64).index_fill(0, torch.tensor(place % 5), times)
-    return lambda rng: rng.randn(2, 5, D_IN) * factors
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The attention is written by hand, without a torch function that does all of it."""
     x = rng.randn(2, 5, D_IN, dtype=torch.float32)
-    sizes = D_IN, D_OUT, CONTEXT, 0.0
-    assert_written_by_hand(student, lambda: output_of(student.CausalAttention(*sizes), x))
+    assert_written_by_hand(student, lambda: output_of(student.CausalAttention(*SIZES, 0.0), x))
 
 
 test_causal_attention = Check("The output matches the formula.", points=3)
 values = test_causal_attention.case
 values("Fewer tokens than the context is long.", output(attention(), X))
-values(
-    "Fewer output than input features.",
-    output(attention(sizes=(7, 2, 9)), drawn(5, 6, 7, times=0.5)),
-)
-values(
-    "Batch, tokens and features of one size.",
-    output(attention(sizes=(4, 4, 4)), drawn(4, 4, 4)),
-    about="square",
-)
+values("Fewer output than input features.", output(attention(sizes=(7, 2, 9)), drawn(5, 6, 7)))
+square = attention(sizes=(4, 4, 4))
+values("Batch, tokens and features of one size.", output(square, drawn(4, 4, 4)), about="square")
 values("Eight output features.", output(attention(sizes=(4, 8, 6)), drawn(2, 5, 4)), hidden=True)
-
-
-@values(hidden=True)
-def other_scales(student, rng):
-    """Queries and keys of very different sizes, but ordinary scores."""
-    found = []
-    for size in (1e-6, 1e6):
-        module = attention()(student, rng)
-        state = module.state_dict()
-        larger = {"W_query.weight": 1 / size, "W_key.weight": size, "W_value.weight": max(size, 1)}
-        scaled = {name: state[name] * times for name, times in larger.items() if name in state}
-        module.load_state_dict(scaled, strict=False)
-        found.append(module(rng.randn(2, 4, D_IN)) / max(size, 1))
-    return found
+for size in (1e-6, 1e6):
+    values(
+        f"Keys times {size:g}, and queries divided by it.",
+        output(scaled(attention(), W_query=1 / size, W_key=size, W_value=max(size, 1)), X),
+        hidden=True,
+    )
 
 
 test_gradients = Check(
@@ -101,36 +77,12 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(attention(), X))
-slopes(
-    "The gradients in training mode without dropout.",
-    gradient(attention(training=True), X),
-)
-slopes(
-    "The gradients with biases.",
-    gradient(attention(True, sizes=(4, 5, 6)), drawn(3, 4, 4)),
-    hidden=True,
-)
-
-
-@slopes(tells=False)
-def slopes_with_dropout(student, rng):
-    """In training with dropout, the gradients of x are the slopes, and all layers get one."""
-    module = attention(dropout=0.39, training=True)(student, rng)
-
-    def seeded_output(x):
-        manual_seed(student, 1)
-        return module(x)
-
-    x = rng.randn(2, 4, D_IN).requires_grad_()
-    found = seeded_output(x)
-    if found.isfinite().all():  # else another check says so
-        # Code may compute in float32, so steps are large.
-        how = {"eps": 1e-3, "atol": 1e-3, "rtol": 1e-2, "raise_exception": False}
-        are_slopes = torch.autograd.gradcheck(seeded_output, x, **how)
-        expect(are_slopes, "the gradients are not the slopes of the output")
-    found.sum().backward()
-    reached = {name: each.grad for name, each in module.named_parameters() if name[:2] == "W_"}
-    return {name: grad is not None and bool((grad != 0).any()) for name, grad in reached.items()}
+slopes("Those in training mode without dropout.", gradient(attention(training=True), X))
+dropping = attention(dropout=0.39, training=True)
+slopes("What gets a gradient with dropout.", reached(dropping, drawn(8, 4, D_IN)))
+slopes("The slopes with dropout.", slopes_with_dropout(dropping, drawn(2, 4, D_IN)), tells=False)
+with_biases = attention(True, sizes=(4, 5, 6))
+slopes("The gradients with biases.", gradient(with_biases, drawn(3, 4, 4)), hidden=True)
 
 
 test_any_size = Check(
@@ -138,101 +90,34 @@ test_any_size = Check(
     about="single",
 )
 sizes = test_any_size.case
-sizes(
-    "As many tokens as the context is long.",
-    output(attention(sizes=(5, 4, 6)), drawn(3, 6, 5)),
-    about="values",
-)
+full = output(attention(sizes=(5, 4, 6)), drawn(3, 6, 5))
+sizes("As many tokens as the context is long.", full, about="values")
 sizes("One token.", output(attention(sizes=(D_IN, 12, CONTEXT)), drawn(2, 1, D_IN)))
 sizes("One sentence.", output(attention(), drawn(1, 5, D_IN)))
-sizes("One sentence of one token.", output(attention(), drawn(1, 1, D_IN)))
 sizes("A single output feature.", output(attention(sizes=(D_IN, 1, CONTEXT)), drawn(3, 5, D_IN)))
 sizes("A context of one token.", output(attention(sizes=(4, 5, 1)), drawn(3, 1, 4)), hidden=True)
-
-
 sizes(
     "A token of zeros, whose scores are all 0.",
-    output(attention(), with_token(2, 0.0)),
+    output(attention(), lambda rng: X(rng).index_fill(1, torch.tensor(2), 0.0)),
     about="extreme scores",
 )
-
-
 for sentence, one, other in (
     ("Whether fewer tokens work than the context is long.", CONTEXT, CONTEXT - 1),
     ("Whether as many tokens work as the context is long.", CONTEXT - 1, CONTEXT),
 ):
-
-    def works_with(student, rng, one=one, other=other):
-        module, x = attention()(student, rng), rng.randn(2, CONTEXT, D_IN)
-        return works_too(lambda: module(x[:, :one]), lambda: module(x[:, :other]))
-
-    sizes(sentence, works_with, about="values")
-
-
-@sizes(hidden=True)
-def growing(student, rng):
-    """More tokens after a call with a single one, which a mask of that call does not fit."""
-    module, x = attention()(student, rng), rng.randn(3, CONTEXT, D_IN)
-    return [module(x[:, :n]) for n in (1, 4, CONTEXT, 2)]
+    ask = works_as_well(attention(), drawn(2, one, D_IN), drawn(2, other, D_IN))
+    sizes(sentence, ask, about="values")
+growing = in_turn(attention(), *(drawn(3, n, D_IN) for n in (1, 4, CONTEXT, 2)))
+sizes("Calls with more tokens than those before.", growing, hidden=True)
 
 
 test_future_is_invisible = Check(
     "In both modes, later tokens change no earlier output, whatever the scores are.",
     about="extreme scores",
 )
-future = test_future_is_invisible.case
-future("Inputs of a hundred.", output(attention(), drawn(2, 5, D_IN, times=100.0)))
-
-
-future(
-    "A last token a thousand times as large as the others.",
-    output(attention(), with_token(-1, 1e3)),
-)
-
-
-@future
-def finite_before_huge_tokens(student, rng):
-    """Which outputs are finite before two opposite tokens, a million times as large."""
-    module, x = attention()(student, rng), rng.randn(2, 5, D_IN)
-    ordinary = module(x)
-    x[:, 3] *= 1e6
-    x[:, 4] = -x[:, 3]
-    return finite_too(ordinary, module(x))
-
-
-@future
-def far_below_zero(student, rng):
-    """Scores with the tokens themselves about -1e4, -1e8 and -1e12."""
-    module = attention()(student, rng)
-    W_query = rng.randn(D_OUT, D_IN)
-    module.load_state_dict({"W_query.weight": W_query, "W_key.weight": -W_query}, strict=False)
-    scales = torch.tensor([1e2, 1e4, 1e6], dtype=torch.float64).view(3, 1, 1)
-    return module(rng.randn(3, 4, D_IN) * scales) / scales
-
-
-@future
-def unchanged_before(student, rng):
-    """Which outputs stay as they are, in evaluation and in training, if the last token changes."""
-    x, found = rng.randn(2, 5, D_IN), []
-    after = x.clone()
-    after[:, 4] += 1.0
-    for training in (False, True):
-        module = attention(dropout=0.2, training=training)(student, rng)
-        pair = []
-        for each in (x, after):
-            with seeded(student, 1):
-                pair.append(module(each)[:, :4])
-        found.append((pair[0] - pair[1]).abs() < 1e-6)
-    return found
-
-
-@future(hidden=True)
-def huge_scores(student, rng):
-    """Scores of 1e12, in a module of other sizes."""
-    module = attention(sizes=(7, 4, 6))(student, rng)
-    huge = {f"{name}.weight": rng.randn(4, 7) * 1e6 for name in LAYERS[:2]}
-    module.load_state_dict(huge, strict=False)
-    return module(rng.randn(2, 5, 7))
+future_cases(test_future_is_invisible, attention, D_IN)
+huge = scaled(attention(sizes=(7, 4, 6)), W_query=1e6, W_key=1e6)
+test_future_is_invisible.case("Scores of 1e12.", output(huge, drawn(2, 5, 7)), hidden=True)
 
 
 test_parts = Check(
@@ -240,29 +125,12 @@ test_parts = Check(
     about="layers",
 )
 parts = test_parts.case
-parts("The shapes of the parameters.", parameters(CLASS, D_IN, D_OUT, CONTEXT, 0.0, layers=LAYERS))
-parts(
-    "The shapes of the parameters with biases.",
-    parameters(CLASS, D_IN, D_OUT, CONTEXT, 0.0, True, layers=LAYERS),
-)
+parts("The shapes of the parameters.", parameters(CLASS, *SIZES, 0.0, layers=LAYERS))
+parts("Those of parameters with biases.", parameters(CLASS, *SIZES, 0.0, True, layers=LAYERS))
 parts("Layers with biases.", output(attention(True), X), about="options")
-parts(
-    "Layers with biases, of other sizes.",
-    output(attention(sizes=(4, 5, 6), qkv_bias=True), drawn(2, 4, 4)),
-    about="options",
-    hidden=True,
-)
-
-
-@parts(about="values")
-def other_weights(student, rng):
-    """The output without gradients, after a call with other weights."""
-    module, x = attention()(student, rng), rng.randn(2, 5, D_IN)
-    state = {n: each for n, each in module.state_dict().items() if n.partition(".")[0] in LAYERS}
-    with torch.no_grad():
-        module(x)
-        module.load_state_dict({name: -each for name, each in state.items()}, strict=False)
-        return module(x)
+by_name = output(attention(sizes=(4, 5, 6), qkv_bias=True), drawn(2, 4, 4))
+parts("Layers with biases, of other sizes.", by_name, about="options", hidden=True)
+parts("After a call with other weights.", other_weights(attention(), X), about="values")
 
 
 test_dropout = Check(
@@ -270,72 +138,11 @@ test_dropout = Check(
     points=2,
     about="training",
 )
-dropping = test_dropout.case
-dropping("Training mode without dropout.", output(attention(training=True), X))
-dropping("Training mode at rate 1.", output(attention(dropout=1.0, training=True), X), tells=False)
-
-
-@dropping
-def weights_dropped(student, rng):
-    """Which weights of two sentences are dropped together, over 40 draws."""
-    module = attention(dropout=0.5, training=True)(student, rng)
-    x = rng.randn(1, 3, D_IN).repeat(2, 1, 1) * 0.5
-    v = x @ module.state_dict()["W_value.weight"].T
-    with seeded(student, 7):
-        outputs = torch.stack([module(x) for _ in range(40)])
-    return dropped_weights(outputs, v, torch.ones(3, 3).tril().bool())
-
-
-@dropping
-def share_dropped(student, rng):
-    """How often the value of a first token is dropped at a rate of 0.3."""
-    module = attention(dropout=0.3, training=True)(student, rng)
-    return share_of_zeros(student, lambda copies: module(copies)[:, 0], rng.randn(1, 2, D_IN))
-
-
-@dropping
-def share_of_single_tokens(student, rng):
-    """How often the value of a token alone is dropped at a rate of 0.3."""
-    module = attention(dropout=0.3, training=True)(student, rng)
-    return share_of_zeros(student, module, rng.randn(1, 1, D_IN))
-
-
-def largest_and_smallest(student, rng, rate, tokens):
-    """Return the extremes of the outputs of one sentence in training, over many draws."""
-    module = attention(dropout=rate, training=True)(student, rng)
-    return extremes(student, module, rng.randn(1, tokens, D_IN), two_keys=module)
-
-
-for rate, tokens in ((0.5, 4), (0.3, 3)):
-    ask = functools.partial(largest_and_smallest, rate=rate, tokens=tokens)
-    dropping(f"Training mode with a dropout of {rate}.", ask, decides=False)
-
-
-def weights_in_training(student, rng, rate=0.39):
-    """Return weights without dropout and with it in 200 sentences, computed from the outputs."""
-    x = rng.randn(1, 3, D_IN).repeat(200, 1, 1) * 0.3  # no more tokens than features
-    plain, module = (attention(dropout=p)(student, rng) for p in (0.0, rate))
-    output_of(module, x)  # a call in evaluation mode ends nothing
-    inverse = torch.linalg.pinv(x[0] @ module.state_dict()["W_value.weight"].T)
-    return (output_of(each.train(), x) @ inverse for each in (plain, module))
-
-
-@dropping
-def single_token_kept(student, rng):
-    """The largest and smallest outputs of a token alone in training with a dropout of 0.3."""
-    return extremes(
-        student, attention(dropout=0.3, training=True)(student, rng), rng.randn(1, 1, D_IN)
-    )
-
-
-@dropping(tells=False, hidden=True)
-def each_on_its_own(student, rng):
-    """Whether each weight is dropped on its own or scaled up, and others in the next call."""
-    weights, seen = weights_in_training(student, rng)
-    dropped = seen.abs() < weights.abs() / 2
-    assert_close(seen, (weights / (1 - 0.39)).masked_fill(dropped, 0.0), "the weights", atol=1e-4)
-    assert_dropped(dropped[:, weights[0].abs() > 1e-3], 0.39, "weights")
-    assert_drawn_anew(attention(dropout=0.5, training=True)(student, rng), rng.randn(20, 5, D_IN))
+dropout_cases(test_dropout, attention, D_IN)
+nothing = output(attention(dropout=1.0, training=True), X)
+test_dropout.case("Training mode at rate 1.", nothing, tells=False)
+on_its_own = each_on_its_own(attention, D_IN)
+test_dropout.case("Each weight on its own.", on_its_own, tells=False, hidden=True)
 
 
 test_nothing_dropped_in_eval_mode = Check(
@@ -352,95 +159,37 @@ def dropout_in_evaluation(student, rng):
     return found | {"rate 1": attention(dropout=1.0)(student, rng)(rng.randn(2, 5, D_IN))}
 
 
-@evaluation(hidden=True)
-def after_training(student, rng):
-    """Evaluation mode after a call in training mode."""
-    module, x = attention(sizes=(4, 5, 6), dropout=0.5)(student, rng), rng.randn(3, 4, 4)
-    module.train()(x)
-    return module.eval()(x)
+trained = after_training(attention(sizes=(4, 5, 6), dropout=0.5), drawn(3, 4, 4))
+evaluation("Evaluation mode after a call in training mode.", trained, hidden=True)
 
 
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
-views = test_argument.case
-views("x is a transposed view.", output(attention(), turned(X, 0, 1)))
-views("The last axes of x are swapped.", output(attention(), turned(X)), hidden=True)
-
-
-@views
-def transposed_works(student, rng):
-    """Whether a transposed x works."""
-    module, x = attention()(student, rng), rng.randn(5, 2, D_IN).transpose(0, 1)
-    return works_too(lambda: module(x.contiguous()), lambda: module(x))
-
-
-for sentence, ask in (
-    ("evaluation mode", changed(attention(), X)),
-    ("training mode", changed(attention(training=True), X)),
-    ("evaluation mode, without gradients", without_gradients(changed(attention(), X))),
-):
-    views(f"Which numbers of x are others after a call in {sentence}.", ask, about="writes")
+argument_cases(test_argument, attention, X)
+test_argument.case("Its last axes are swapped.", output(attention(), turned(X)), hidden=True)
 
 
 test_moves = Check(
     "`module.to(…)` is enough to move everything to another device or dtype, such as bfloat16.",
     about="dtype",
 )
-moves = test_moves.case
-moves(
-    "A move of a new module to another device.",
-    moved(CLASS, D_IN, D_OUT, CONTEXT, 0.5, x=drawn(2, 5, D_IN, dtype=torch.float32)),
-    about="devices",
+dtype_cases(test_moves, attention, (2, 5, D_IN), CLASS, *SIZES, 0.5)
+half = attention(dropout=0.5, dtype=BFLOAT16, training=True)
+test_moves.case(
+    "bfloat16 in training.", only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16)), hidden=True
 )
-moves(
-    "A module and an input in float32.",
-    output(attention(dtype=torch.float32), drawn(2, 5, D_IN, dtype=torch.float32)),
-)
-moves(
-    "A module and an input in bfloat16.",
-    output(attention(dtype=BFLOAT16), drawn(2, 5, D_IN, dtype=BFLOAT16)),
-    within=ROUGH,
-)
-
-
-@moves(hidden=True)
-def half_precision_in_training(student, rng):
-    """The dtype in training mode with dropout, for a module and an input in bfloat16."""
-    module = attention(dropout=0.5, dtype=BFLOAT16, training=True)(student, rng)
-    return module(rng.randn(2, 4, D_IN, dtype=BFLOAT16)) * 0
-
-
-@moves
-def new_module_works(student, rng):
-    """Whether a new module works, in float32."""
-    make = functools.partial(student.CausalAttention, D_IN, D_OUT, CONTEXT, 0.0)
-    return works_when_new(attention()(student, rng), make, rng.randn(2, 5, D_IN))
-
-
-@moves(within=ROUGH)
-def converted_after_a_call(student, rng):
-    """A module that was converted to bfloat16 after a call in float64."""
-    module, x = attention()(student, rng), rng.randn(2, 5, D_IN)
-    module(x)
-    return module.to(BFLOAT16)(x.bfloat16())
 
 
 test_too_many_tokens = Check(
     "More tokens than context_length are refused, in both modes.", about="refusals"
 )
 misuses = test_too_many_tokens.case
-misuses("One token more than the context is long.", refused(attention(), drawn(2, 8, D_IN)))
-misuses(
-    "One token more than the context is long, in training mode.",
-    refused(attention(training=True), drawn(2, 8, D_IN)),
-)
 for with_, training in (("", False), (", in training mode", True)):
     one = attention(sizes=(D_IN, D_OUT, 1), training=training)
+    many = refused(attention(training=training), drawn(2, CONTEXT + 1, D_IN))
+    misuses(f"One token more than the context is long{with_}.", many)
     misuses(f"Two tokens with a context of one{with_}.", refused(one, drawn(2, 2, D_IN)))
-misuses(
-    "Twice as many tokens as the context is long.",
-    refused(attention(sizes=(4, 5, 6)), drawn(3, 12, 4)),
-    hidden=True,
-)
+twice = refused(attention(sizes=(4, 5, 6)), drawn(3, 12, 4))
+misuses("Twice as many tokens as the context is long.", twice, hidden=True)
 
 
 test_no_python_loops = Check(
@@ -453,14 +202,10 @@ def growth(student, rng):
     """The work of a call does not grow with the number of sentences or tokens."""
 
     def called(batch=2, n_tokens=3, more=0):
-        x, module = (
-            rng.randn(batch, n_tokens, D_IN),
-            attention(sizes=(D_IN, D_OUT, n_tokens + more)),
-        )
-        return lambda: output_of(module(student, rng), x)
+        module = attention(sizes=(D_IN, D_OUT, n_tokens + more))(student, rng)
+        return lambda: output_of(module, rng.randn(batch, n_tokens, D_IN))
 
     if not works(called()):  # a full context is refused, as another check will say
         called = functools.partial(called, more=1)
-
     grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}
     assert_vectorised(student, called, grown)

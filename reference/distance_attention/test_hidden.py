@@ -5,28 +5,27 @@ import functools
 import pytest
 import torch
 
+from grader.attention_cases import (
+    each_pair_on_its_own,
+    kept_weights,
+    pair_dropout_cases,
+    weights_kept,
+)
 from grader.authors import (
     Aspect,
     Check,
     assert_memory,
     assert_vectorised,
-    assert_weights_dropped,
     assert_written_by_hand,
     built,
     changed,
     drawn,
-    drops_anew,
-    factors_of_kept_weights,
     gradient,
     gradients,
     often,
     output,
-    seeded,
-    share_of_weights_dropped,
     turned,
     watched,
-    weights_dropped_together,
-    weights_kept_in_training,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
@@ -55,18 +54,19 @@ def module(dropout=0.0, training=True, **options):
     return built("DistanceAttention", dropout, layers=["none"], training=training, **options)
 
 
+def evaluated(dropout=0.0, training=False):
+    """Return what makes a module in evaluation mode, unless another is asked for."""
+    return module(dropout, training)
+
+
 def function(student, rng):
     """Return a module's call as a function, so that gradients are those of its inputs alone."""
-    attention = module()(student, rng)
-    return functools.partial(attention)
+    return functools.partial(module()(student, rng))
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The work is done by your own code.
-
-    Guards: the calls that the exercise forbids.
-    """
+    """The work is done by your own code."""
     queries, keys, values = made(rng)
     assert_written_by_hand(
         student,
@@ -88,10 +88,12 @@ for scores, name in zip(of_both, FUNCTIONS):
     scores(f"{name} of five queries and six keys.", output(name, *sized()[:2]))
     equal = sized(4, 4, 4)[:2]
     scores(f"{name} where all sizes are equal.", output(name, *equal), about="square")
-    far = output(name, *sized(3, 2, 7, 5, times=1e3)[:2])
-    scores(f"{name} of vectors that are a thousand times as long.", far, hidden=True)
-    more = output(name, *sized(1, 7, 3, 9)[:2])
-    scores(f"{name} of more queries than keys.", more, hidden=True)
+    scores(
+        f"{name} of vectors that are a thousand times as long.",
+        output(name, *sized(3, 2, 7, 5, times=1e3)[:2]),
+        hidden=True,
+    )
+    scores(f"{name} of more queries than keys.", output(name, *sized(1, 7, 3, 9)[:2]), hidden=True)
 
 
 test_attention = Check(
@@ -112,7 +114,7 @@ def large(student, rng):
 
 
 attends(
-    "Queries, keys and values that are multiplied by 1000.",
+    "Inputs that are multiplied by 1000.",
     output(module(), *sized(times=1e3)),
     about="extreme scores",
     hidden=True,
@@ -130,26 +132,17 @@ test_lengths = Check(
 )
 lengths = test_lengths.case
 lengths("A length for each batch item.", output(module(), *sized(), LENS))
-lengths(
-    "A length for each of as many queries as keys.",
-    output(
-        module(),
-        *sized(n_queries=6),
-        torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]]),
-    ),
-    about="lengths per query",
-)
+PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
+ask = output(module(), *sized(n_queries=6), PER_QUERY)
+lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
 lengths(
     "More items and keys, with a length for each item.",
     output(module(), *sized(3, 2, 9), torch.tensor([9, 1, 7])),
     hidden=True,
 )
 lengths("Lengths that are not whole.", output(module(), *sized(), LENS + 0.5), about="dtype")
-lengths(
-    "One key, which one of two batch items may not attend to.",
-    output(module(), *sized(n_keys=1), torch.tensor([0, 1])),
-    about="length 0",
-)
+one = output(module(), *sized(n_keys=1), torch.tensor([0, 1]))
+lengths("One key, which one of two batch items may not attend to.", one, about="length 0")
 
 
 @lengths(about="length 0")
@@ -175,80 +168,19 @@ test_dropout = Check(
 training = test_dropout.case
 
 
-@training
-def in_training(student, rng):
-    """What dropout makes of weights, where the values are the unit matrix, twice."""
-    attention, without = module(0.4)(student, rng), module()(student, rng)
-    return factors_of_kept_weights(student, attention, without, *made(rng)[:2])
-
-
-@training
-def weights_dropped(student, rng):
-    """Which weights of two items are dropped together, over 40 draws."""
-    inputs = (tensor * 0.5 for tensor in made(rng, n_queries=3, n_keys=3))
-    return weights_dropped_together(student, module(0.5)(student, rng), *inputs)
-
-
-@training
-def share_of_a_quarter(student, rng):
-    """Whether about a quarter of the weights are dropped at a rate of 0.25, without gradients."""
-    attention, inputs = module(0.25)(student, rng), made(rng, batch=1)[:2]
-    with torch.no_grad():
-        share = share_of_weights_dropped(student, attention, *inputs)
-    return often(abs(share - 0.25) < 0.03)  # ten standard deviations
-
-
-@training
-def kept(student, rng):
-    """The attention_weights of the second call in training mode."""
-    first, last = ((*made(rng), torch.tensor(lens)) for lens in ([3, 5], [4, 2]))
-    return weights_kept_in_training(student, module(0.4)(student, rng), first, last)
-
-
-@training
-def next_call(student, rng):
-    """Whether the next call drops other weights."""
-    return drops_anew(student, module(0.4)(student, rng), *made(rng, batch=12))
-
-
-@training(tells=False, hidden=True)
-def rate_of_dropout(student, rng):
-    """At a rate of 0.49, each weight of 300 sentences is dropped on its own."""
-    assert_weights_dropped(module(0.49)(student, rng), 0.49, *made(rng, batch=1))
-    return True
-
-
-@training(tells=False, hidden=True)
-def dropped_under_lengths(student, rng):
-    """Whether weights are dropped with a length for each query."""
-    queries, keys, _ = made(rng, batch=40)
-    attention = module(0.49)(student, rng)
-    found = attention(queries, keys, torch.eye(6).double().repeat(40, 1, 1), torch.full((40, 5), 6))
-    return bool((found == 0).any())
-
-
-@training(about="options")
-def evaluated(student, rng):
-    """A dropout of 0.4 in evaluation mode."""
-    attention = module(0.4, training=False)(student, rng)
-    with seeded(student, 1):
-        return attention(*made(rng))
-
-
-for sentence, sizes, lens in (
-    ("one batch item", {"batch": 1}, None),
-    ("one query", {"n_queries": 1}, LENS),
-    ("one key", {"n_keys": 1}, None),
-):
-
-    def weights_kept(student, rng, sizes=sizes, lens=lens):
-        attention, inputs = module()(student, rng), made(rng, **sizes)
-        attention(-inputs[0], *inputs[1:])  # an earlier call, with other weights
-        attention(*inputs, lens)
-        return attention.attention_weights
-
-    hidden = sentence != "one batch item"
-    training(f"The attention_weights of {sentence}.", weights_kept, about="single")
+pair_dropout_cases(test_dropout, evaluated, sized)
+training("The attention_weights of a second call in training.", weights_kept(module, sized))
+for lens in (None, [[6] * 5]):
+    training(
+        f"Each weight on its own, with lengths {lens}.",
+        each_pair_on_its_own(module, sized(1), lens),
+        tells=False,
+        hidden=True,
+    )
+for size, lens in (("batch", None), ("n_queries", LENS), ("n_keys", None)):
+    given = [*sized(**{size: 1}), lens]
+    ask = kept_weights(module(), sized(), given)
+    training(f"The attention_weights where {size} is 1.", ask, about="single")
 
 
 test_gradients = Check(
@@ -277,11 +209,8 @@ slopes(
     gradient(function, *sized(n_queries=2), torch.tensor([[1, 6], [4, 2]])),
     hidden=True,
 )
-slopes(
-    "The gradients if all queries of a batch item have length 0.",
-    gradient(function, *sized(), torch.tensor([0, 3])),
-    about="length 0",
-)
+ask = gradient(function, *sized(), torch.tensor([0, 3]))
+slopes("The gradients if all queries of an item have length 0.", ask, about="length 0")
 
 
 @slopes(about="length 0")
@@ -303,8 +232,12 @@ for sentence, sizes in (
 ):
     inputs(sentence, output(module(), *sized(**sizes)), about="single")
     for name in FUNCTIONS:
-        ask = output(name, *sized(**sizes)[:2])
-        inputs(f"{sentence.rstrip('.')} in {name}.", ask, about="single", hidden=True)
+        inputs(
+            f"{sentence.rstrip('.')} in {name}.",
+            output(name, *sized(**sizes)[:2]),
+            about="single",
+            hidden=True,
+        )
 inputs("One query under lengths.", output(module(), *sized(n_queries=1), LENS), about="single")
 inputs("Transposed views.", output(module(), *map(turned, sized())), about="views")
 views = output(module(), *(turned(recipe, 0, 1) for recipe in sized()), LENS)
@@ -318,8 +251,12 @@ for dtype in (torch.float32, torch.bfloat16):
         ask = output(name, *low[:2])
         inputs(f"{name} in {shown}.", ask, about="dtype", within=(6e-2, 0.5) if within else None)
 for name in FUNCTIONS:
-    views = output(name, *map(turned, sized()[:2]))
-    inputs(f"{name} of transposed views.", views, about="views", hidden=True)
+    inputs(
+        f"{name} of transposed views.",
+        output(name, *map(turned, sized()[:2])),
+        about="views",
+        hidden=True,
+    )
     inputs(f"Which arguments {name} has changed.", changed(name, *sized()[:2]), about="writes")
 for sentence, lens in (("lengths", LENS), ("a length of 0", torch.tensor([0, 3]))):
     ask = changed(module(), *sized(), lens)

@@ -1,17 +1,20 @@
 """The checks of the feed-forward network and their cases."""
 
+import functools
+
 import pytest
 import torch
 
 from grader.authors import (
     Check,
+    after_training,
+    argument_cases,
     assert_close,
     assert_dropped,
     assert_vectorised,
     assert_written_by_hand,
     build,
     built,
-    changed,
     drawn,
     dropped_weights,
     drops_anew,
@@ -64,12 +67,8 @@ values("Two axes.", output(net, drawn(N, D)), about="leading axes")
 values("Four axes.", output(net, drawn(2, 3, 5, D)), about="leading axes")
 values("Five axes.", output(net, drawn(2, 1, 3, 4, D)), about="leading axes", hidden=True)
 values("Inputs of ten thousand.", output(net, drawn(B, N, D, times=1e4)), about="extreme scores")
-values(
-    "Inputs of a million.",
-    output(net, drawn(B, N, D, times=1e6)),
-    about="extreme scores",
-    hidden=True,
-)
+million = output(net, drawn(B, N, D, times=1e6))
+values("Inputs of a million.", million, about="extreme scores", hidden=True)
 for sentence, shape, width in (
     ("One token of one sentence.", (1, 1, 12), F),
     ("One feature.", (3, 4, 1), 3),
@@ -78,8 +77,12 @@ for sentence, shape, width in (
 ):
     values(sentence, output(built(NET, shape[-1], width), drawn(*shape)), about="single")
 for shape in ((3, 1, 6), (1, 3, 6), (1, 6)):  # one token or sentence, or a single vector
-    ask = output(built(NET, 6, 5), drawn(*shape))
-    values(f"An x of shape {shape}.", ask, about="single", hidden=True)
+    values(
+        f"An x of shape {shape}.",
+        output(built(NET, 6, 5), drawn(*shape)),
+        about="single",
+        hidden=True,
+    )
 
 
 test_gradients = Check(
@@ -87,11 +90,8 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(net, drawn(B, N, D)))
-slopes(
-    "The gradients in training mode, of one token a sentence.",
-    gradient(built(NET, 5, 8, training=True), drawn(3, 1, 5)),
-    hidden=True,
-)
+ask = gradient(built(NET, 5, 8, training=True), drawn(3, 1, 5))
+slopes("The gradients in training mode, of one token a sentence.", ask, hidden=True)
 
 
 test_dropout = Check(
@@ -156,18 +156,14 @@ def next_call(student, rng):
     return drops_anew(student, module.train(), rng.randn(12, N, D))
 
 
-@test_dropout.case(decides=False)
-def dropped_quarter(student, rng):
-    """The extremes of the outputs in training with dropout of a quarter."""
-    module = build(student.FeedForward, 3, 3, 0.25, rng=rng).train()
-    return extremes(student, module, rng.randn(1, N, 3))
+for sentence, rate, decides in (("a quarter", 0.25, False), ("two thirds", 2 / 3, True)):
 
+    def most_and_least(student, rng, rate=rate):
+        module = build(student.FeedForward, 3, 3, rate, rng=rng).train()
+        return extremes(student, module, rng.randn(1, N, 3))
 
-@training
-def dropped_two_thirds(student, rng):
-    """The extremes of the outputs in training with dropout of two thirds."""
-    module = build(student.FeedForward, 3, 3, 2 / 3, rng=rng).train()
-    return extremes(student, module, rng.randn(1, N, 3))
+    shown = f"The extremes of the outputs in training with dropout of {sentence}."
+    training(shown, most_and_least, decides=decides)
 
 
 UNITS = {  # with them, each of the first five outputs is a hidden unit, 1.5 for ones
@@ -200,45 +196,18 @@ def many_dropped(student, rng):
 test_nothing_dropped_in_eval_mode = Check(
     "In eval mode nothing is dropped, whatever the rate is.", about="options"
 )
+evaluation = test_nothing_dropped_in_eval_mode.case
 for sentence, rate in (("a half", 0.5), ("1", 1.0)):
-    test_nothing_dropped_in_eval_mode.case(
-        f"Evaluation mode with a dropout rate of {sentence}.",
-        output(built(NET, D, F, rate), drawn(B, N, D)),
-    )
-
-
-@test_nothing_dropped_in_eval_mode.case(hidden=True)
-def evaluation_after_training(student, rng):
-    """Evaluation mode after a call in training mode with a rate of 0.6."""
-    module, x = build(student.FeedForward, D, 9, dropout=0.6, rng=rng), rng.randn(3, N, D)
-    output_of(module.train(), x)
-    return module.eval()(x)
+    ask = output(built(NET, D, F, rate), drawn(B, N, D))
+    evaluation(f"Evaluation mode with a dropout rate of {sentence}.", ask)
+trained = after_training(built(NET, D, 9, dropout=0.6), drawn(3, N, D))
+evaluation("Evaluation mode after a call in training mode.", trained, hidden=True)
 
 
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
-views = test_argument.case
-views("x is a transposed view.", output(net, turned(drawn(B, N, D), 0, 2)))
-views("Other axes of x are swapped.", output(net, turned(drawn(3, N, D))), hidden=True)
-
-
-@views
-def transposed_works(student, rng):
-    """Whether a transposed x works."""
-    module, x = net(student, rng), rng.randn(D, N, B).transpose(0, 2)
-    return works_too(lambda: module(x.contiguous()), lambda: module(x))
-
-
-views("Which numbers of x are others after a call.", changed(net, drawn(B, N, D)), about="writes")
-views(
-    "Which numbers of x are others after a call in training mode.",
-    changed(built(NET, D, F, 0.3, training=True), drawn(B, N, D)),
-    about="writes",
-)
-views(
-    "Which numbers of x are others after a call without gradients.",
-    torch.no_grad()(changed(net, drawn(B, N, D))),
-    about="writes",
-)
+argument_cases(test_argument, functools.partial(built, NET, D, F, 0.3), drawn(B, N, D))
+swapped = output(net, turned(drawn(3, N, D)))
+test_argument.case("Other axes of x are swapped.", swapped, hidden=True)
 
 
 test_dtype = Check(
@@ -252,8 +221,11 @@ for name, dtype, within in (
 ):
     x, made = drawn(B, N, D, dtype=dtype), built(NET, D, F, dtype=dtype)
     test_dtype.case(f"x in {name}.", output(made, x), within=within)
-    dropping = built(NET, D, F, 1.0, dtype=dtype, training=True)
-    test_dtype.case(f"x in {name}, with dropout of 1.", output(dropping, x), hidden=True)
+    test_dtype.case(
+        f"x in {name}, with dropout of 1.",
+        output(built(NET, D, F, 1.0, dtype=dtype, training=True), x),
+        hidden=True,
+    )
 
 
 @test_dtype.case
@@ -291,12 +263,8 @@ def growth(student, rng):
         x, module = rng.randn(batch, n_tokens, d_model), student.FeedForward(d_model, d_ff)
         return lambda: output_of(module, x.float())
 
-    grown = {
-        "sentences": {"batch": (105, 211)},
-        "tokens": {"n_tokens": (108, 217)},
-        "features": {"d_model": (110, 222)},
-        "hidden units": {"d_ff": (113, 227)},
-    }
+    grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}
+    grown |= {"features": {"d_model": (110, 222)}, "hidden units": {"d_ff": (113, 227)}}
     assert_vectorised(student, called, grown)
 
 

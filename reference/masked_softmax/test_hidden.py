@@ -1,5 +1,7 @@
 """The checks of masked softmax and their cases."""
 
+import functools
+
 import pytest
 import torch
 
@@ -29,15 +31,17 @@ LENS = torch.tensor([2, 4, 1, 3])
 PER_QUERY = torch.tensor([[2, 4, 3], [5, 1, 2]])
 
 
+def weights(*shape, lens=None):
+    """Return a case: the weights of random scores with these lengths."""
+    return output(SOFTMAX, drawn(*shape), None if lens is None else torch.tensor(lens))
+
+
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
     """The masking is written by hand, without a torch function that does all of it."""
     X = rng.randn(2, Q, K)
-    assert_written_by_hand(
-        student,
-        lambda: student.masked_softmax(X, torch.tensor([2, 4])),
-        lambda: student.masked_softmax(X, None),
-    )
+    some, all_ = (functools.partial(student.masked_softmax, X, each) for each in (LENS[:2], None))
+    assert_written_by_hand(student, some, all_)
 
 
 test_no_lengths = Check(
@@ -45,9 +49,9 @@ test_no_lengths = Check(
     points=1,
     about="no lengths",
 )
-test_no_lengths.case("No lengths at all.", output(SOFTMAX, drawn(B, Q, K), None))
+test_no_lengths.case("No lengths at all.", weights(B, Q, K))
 for shape in ((3, 7, 4), (1, 1, 1), (2, 1, 5)):
-    test_no_lengths.case(f"X of shape {shape}.", output(SOFTMAX, drawn(*shape), None), hidden=True)
+    test_no_lengths.case(f"X of shape {shape}.", weights(*shape), hidden=True)
 
 
 test_a_length_for_each_batch_item = Check(
@@ -56,18 +60,15 @@ test_a_length_for_each_batch_item = Check(
 )
 values = test_a_length_for_each_batch_item.case
 values("A length for each batch item.", output(SOFTMAX, drawn(B, Q, K), LENS))
-values(
-    "As many batch items, queries and keys.",
-    output(SOFTMAX, drawn(4, 4, 4), torch.tensor([2, 3, 1, 4])),
-    about="square",
-)
-values("More queries.", output(SOFTMAX, drawn(2, 6, 4), torch.tensor([3, 2])), hidden=True)
+square = weights(4, 4, 4, lens=[2, 3, 1, 4])
+values("As many batch items, queries and keys.", square, about="square")
+values("More queries.", weights(2, 6, 4, lens=[3, 2]), hidden=True)
 for sentence, shape, lens in (
     ("One query.", (2, 1, 6), [2, 4]),
     ("One batch item.", (1, 4, 6), [3]),
     ("One key.", (3, 4, 1), [1, 1, 1]),
 ):
-    values(sentence, output(SOFTMAX, drawn(*shape), torch.tensor(lens)), about="single")
+    values(sentence, weights(*shape, lens=lens), about="single")
 
 
 test_a_length_for_each_query = Check(
@@ -77,19 +78,11 @@ test_a_length_for_each_query = Check(
 )
 per_query = test_a_length_for_each_query.case
 per_query("A length for each query.", output(SOFTMAX, drawn(2, Q, K), PER_QUERY))
-per_query(
-    "A length for each query, with as many queries as keys and batch items.",
-    output(SOFTMAX, drawn(3, 3, 3), torch.tensor([[1, 3, 2], [2, 1, 1], [3, 2, 1]])),
-)
-per_query(
-    "A length for each query, with more queries than keys.",
-    output(SOFTMAX, drawn(2, 5, 3), torch.tensor([[1, 3, 2, 2, 1], [3, 1, 2, 3, 1]])),
-)
-per_query(
-    "A length for the only query.",
-    output(SOFTMAX, drawn(3, 1, 4), torch.tensor([[2], [4], [1]])),
-    hidden=True,
-)
+square = weights(3, 3, 3, lens=[[1, 3, 2], [2, 1, 1], [3, 2, 1]])
+per_query("A length for each query, with as many queries as keys and batch items.", square)
+more = weights(2, 5, 3, lens=[[1, 3, 2, 2, 1], [3, 1, 2, 3, 1]])
+per_query("A length for each query, with more queries than keys.", more)
+per_query("A length for the only query.", weights(3, 1, 4, lens=[[2], [4], [1]]), hidden=True)
 
 
 test_length_zero = Check(
@@ -98,18 +91,10 @@ test_length_zero = Check(
     about="length 0",
 )
 empty = test_length_zero.case
-EMPTY_ROWS = torch.tensor([[0, 2, 1], [3, 0, 0]])
-empty("Some queries with length 0.", output(SOFTMAX, drawn(2, Q, K), EMPTY_ROWS))
-empty("A batch item with length 0.", output(SOFTMAX, drawn(B, Q, K), torch.tensor([0, 2, 1, K])))
-empty(
-    "All items with length 0.",
-    output(SOFTMAX, drawn(3, Q, K), torch.zeros(3, dtype=torch.int64)),
-    hidden=True,
-)
-empty(
-    "Queries that all have length 0.",
-    output(SOFTMAX, drawn(2, 7, K), torch.zeros(2, 7, dtype=torch.int64)),
-)
+empty("Some queries with length 0.", weights(2, Q, K, lens=[[0, 2, 1], [3, 0, 0]]))
+empty("A batch item with length 0.", weights(B, Q, K, lens=[0, 2, 1, K]))
+empty("All items with length 0.", weights(3, Q, K, lens=[0] * 3), hidden=True)
+empty("Queries that all have length 0.", weights(2, 7, K, lens=[[0] * 7] * 2))
 
 
 @empty
@@ -154,26 +139,22 @@ def whole(rng):
 
 FAR = torch.tensor([1e4, 0.0, -1e7]).view(1, Q, 1)
 scores("Scores of ten thousand.", output(SOFTMAX, drawn(B, Q, K, times=1e4), LENS))
-scores(
-    "Scores that fall by 4 from key to key.",
-    output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 4.0 * torch.arange(K), None),
-    within=(1e-2, 1e-12),
-)
+falling = output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 4.0 * torch.arange(K), None)
+scores("Scores that fall by 4 from key to key.", falling, within=(1e-2, 1e-12))
 scores("Scores around -30.", output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 30, LENS))
 scores("Rows from -1e7 to 1e4.", output(SOFTMAX, lambda rng: whole(rng) + FAR, LENS), hidden=True)
 scores("Such rows, no lengths.", output(SOFTMAX, lambda rng: whole(rng) + FAR, None), hidden=True)
 for size in (1e12, -1e12):
+    # The tolerance is what a logarithm of their sum rounds away.
     scores(
         f"Scores of {size:g}.",
         output(SOFTMAX, torch.full((B, Q, K), size, dtype=torch.float64), LENS),
         hidden=True,
-        within=(1e-3, 1e-12),  # what a logarithm of their sum rounds away
+        within=(1e-3, 1e-12),
     )
 for size in (1e3, 1e12, -1e12):
-    scores(
-        f"A score of {size:g} at each padded key.",
-        output(SOFTMAX, lambda rng, size=size: whole(rng).masked_fill(PADDED, size), LENS),
-    )
+    ask = output(SOFTMAX, lambda rng, size=size: whole(rng).masked_fill(PADDED, size), LENS)
+    scores(f"A score of {size:g} at each padded key.", ask)
 
 
 @scores
@@ -199,23 +180,14 @@ def finite_beside_padding(student, rng):
     return finite_too(call(X, LENS), call(X.masked_fill(PADDED, 1e4), LENS))
 
 
-scores(
-    "Scores of a hundred, without lengths, in rows that lie a thousand apart.",
-    output(
-        SOFTMAX, lambda rng: rng.randn(B, 6, K) * 100 + 1e3 * torch.arange(6.0).view(6, 1), None
-    ),
-    decides=False,
-)
-scores(
-    "Scores around -1e7.",
-    output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 1e7, LENS),
-    decides=False,
-)
-scores(
-    "Rows whose scores lie a thousand apart.",
-    output(SOFTMAX, lambda rng: rng.randn(B, Q, K) + 1e3 * torch.arange(3.0).view(Q, 1), LENS),
-    decides=False,
-)
+THOUSANDS = 1e3 * torch.arange(6.0).view(6, 1)
+apart = output(SOFTMAX, lambda rng: rng.randn(B, 6, K) * 100 + THOUSANDS, None)
+sentence = "Scores of a hundred, without lengths, in rows that lie a thousand apart."
+scores(sentence, apart, decides=False)
+low = output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 1e7, LENS)
+scores("Scores around -1e7.", low, decides=False)
+apart = output(SOFTMAX, lambda rng: rng.randn(B, Q, K) + THOUSANDS[:Q], LENS)
+scores("Rows whose scores lie a thousand apart.", apart, decides=False)
 
 
 test_gradients = Check(
@@ -223,26 +195,15 @@ test_gradients = Check(
     about="gradient",
 )
 slopes = test_gradients.case
-slopes(
-    "The gradient of X with a length for each batch item.",
-    gradient(SOFTMAX, drawn(2, Q, K), torch.tensor([2, 4])),
-)
+for sentence, about, lens in (
+    ("The gradient of X with a length for each batch item.", "gradient", [2, 4]),
+    ("The gradient of X where some rows have length 0.", "length 0", [[0, 4, 3], [5, 1, 2]]),
+    ("The gradient of X where all rows have length 0.", "length 0", [0, 0]),
+):
+    slopes(sentence, gradient(SOFTMAX, drawn(2, Q, K), torch.tensor(lens)), about=about)
 slopes("The gradient of X without lengths.", gradient(SOFTMAX, drawn(2, Q, K), None))
-slopes(
-    "The gradient with a length for each query.",
-    gradient(SOFTMAX, drawn(2, Q, K), PER_QUERY),
-    hidden=True,
-)
-slopes(
-    "The gradient of X where some rows have length 0.",
-    gradient(SOFTMAX, drawn(2, Q, K), torch.tensor([[0, 4, 3], [5, 1, 2]])),
-    about="length 0",
-)
-slopes(
-    "The gradient of X where all rows have length 0.",
-    gradient(SOFTMAX, drawn(2, Q, K), torch.tensor([0, 0])),
-    about="length 0",
-)
+ask = gradient(SOFTMAX, drawn(2, Q, K), PER_QUERY)
+slopes("The gradient with a length for each query.", ask, hidden=True)
 
 
 def finite_gradients(student, X, other, lens, lens_of_other):
@@ -278,20 +239,12 @@ test_lengths_as_floats = Check(
     about="dtype",
 )
 floats = test_lengths_as_floats.case
-for sentence, lens in (
-    ("Lengths as floats.", [2.0, 4.0, 3.0]),
-    ("Lengths that are not whole.", [2.5, 0.5, 3.1]),
-):
-    floats(sentence, output(SOFTMAX, drawn(3, Q, K), torch.tensor(lens)))
-floats(
-    "Lengths per query that are not whole.",
-    output(SOFTMAX, drawn(2, Q, K), torch.tensor([[2.5, 1.0, 0.3], [4.7, 5.0, 1.2]])),
-)
-floats(
-    "Lengths per query in float64.",
-    output(SOFTMAX, drawn(1, Q, K), torch.tensor([[2.0, 3.9, 3.5]]).double()),
-    hidden=True,
-)
+floats("Lengths as floats.", weights(3, Q, K, lens=[2.0, 4.0, 3.0]))
+floats("Lengths that are not whole.", weights(3, Q, K, lens=[2.5, 0.5, 3.1]))
+some = weights(2, Q, K, lens=[[2.5, 1.0, 0.3], [4.7, 5.0, 1.2]])
+floats("Lengths per query that are not whole.", some)
+double = output(SOFTMAX, drawn(1, Q, K), torch.tensor([[2.0, 3.9, 3.5]]).double())
+floats("Lengths per query in float64.", double, hidden=True)
 
 
 test_views_and_arguments = Check(
@@ -300,11 +253,8 @@ test_views_and_arguments = Check(
 )
 views = test_views_and_arguments.case
 views("X is a transposed view.", output(SOFTMAX, turned(drawn(2, Q, K)), torch.tensor([2, 4])))
-views(
-    "Other axes of X are swapped.",
-    output(SOFTMAX, turned(drawn(2, Q, K), 0, 1), PER_QUERY),
-    hidden=True,
-)
+swapped = output(SOFTMAX, turned(drawn(2, Q, K), 0, 1), PER_QUERY)
+views("Other axes of X are swapped.", swapped, hidden=True)
 views("No lengths, and X is a view.", output(SOFTMAX, turned(drawn(2, Q, K)), None), hidden=True)
 views("valid_lens is a view.", output(SOFTMAX, drawn(2, Q, K), turned(PER_QUERY)))
 
@@ -323,11 +273,8 @@ for sentence, lens in (
     ("without lengths", None),
     ("with lengths of 0", torch.tensor([[0, 2, 1], [3, 0, 0]])),
 ):
-    views(
-        f"Which scores or lengths are others after a call {sentence}.",
-        changed(SOFTMAX, drawn(2, Q, K), lens),
-        about="writes",
-    )
+    ask = changed(SOFTMAX, drawn(2, Q, K), lens)
+    views(f"Which scores or lengths are others after a call {sentence}.", ask, about="writes")
 
 
 @test_views_and_arguments.case(about="writes")
@@ -373,14 +320,9 @@ for sentence, lens in (
     ("Lengths of shape (batch, n_queries, 1).", torch.ones(2, Q, 1)),
 ):
     misuses(sentence, refused(SOFTMAX, drawn(2, Q, K), lens))
-misuses(
-    "A length for each score.", refused(SOFTMAX, drawn(2, Q, K), torch.ones(2, Q, K)), hidden=True
-)
-misuses(
-    "A length for every key works.",
-    output(SOFTMAX, drawn(2, Q, K), torch.tensor([2, K])),
-    about="values",
-)
+many = refused(SOFTMAX, drawn(2, Q, K), torch.ones(2, Q, K))
+misuses("A length for each score.", many, hidden=True)
+misuses("A length for every key works.", weights(2, Q, K, lens=[2, K]), about="values")
 
 
 test_no_python_loops = Check("No Python loop runs over batch, queries or keys.")
@@ -396,6 +338,5 @@ def growth(student, rng):
             chosen = (lens[:, 0], lens, None)[kind]
             return lambda: student.masked_softmax(X, chosen)
 
-        grown = {"batch": (105, 211), "n_queries": (106, 213), "n_keys": (109, 219)}
-        axes = zip(("batch items", "queries", "keys"), grown.items())
-        assert_vectorised(student, called, {axis: dict([sizes]) for axis, sizes in axes})
+        grown = {"batch items": {"batch": (105, 211)}, "queries": {"n_queries": (106, 213)}}
+        assert_vectorised(student, called, {**grown, "keys": {"n_keys": (109, 219)}})

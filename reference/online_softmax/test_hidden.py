@@ -1,5 +1,7 @@
 """The checks of online softmax and tiled attention, and their cases."""
 
+import functools
+
 import pytest
 import torch
 
@@ -17,6 +19,7 @@ from grader.authors import (
     refused,
     turned,
     watched,
+    without_gradients,
     works_too,
 )
 
@@ -62,17 +65,19 @@ def pair(state):
     return dict(zip(("maximum", "total"), state))
 
 
-def running(*rows, cuts=(), **options):
+def running(*rows, cuts=(), change=lambda chunk: chunk, **options):
     """Return the case of the maximum and the total of chunks, after the calls between the cuts."""
-    return lambda student, rng: pair(in_parts(student, chunks_of(rng, *rows, **options), *cuts))
+
+    def ask(student, rng):
+        chunks = [change(chunk) for chunk in chunks_of(rng, *rows, **options)]
+        return pair(in_parts(student, chunks, *cuts))
+
+    return ask
 
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The work is done by your own code.
-
-    Guards: the calls that the exercise forbids.
-    """
+    """The work is done by your own code."""
     assert_written_by_hand(
         student,
         lambda: student.online_softmax(chunks_of(rng)),
@@ -92,18 +97,14 @@ total("One chunk, of 20 rows.", running(widths=(6,)))
 total("Chunks that rise by 5 each.", running(step=5.0))
 total("Chunks that fall by 5 each.", running(step=-5.0))
 total("Chunks as wide as there are rows.", running(4, 4, widths=(4, 4, 4)), about="square")
-total("A call that goes on from another.", running(cuts=(1,)), about=GOING_ON)
-for step in (0.0, 3.0, -3.0):
-    for cuts in ((2, 3), (1, 2, 3)):
-        total(
-            f"Four chunks that rise by {step:g} each, in {len(cuts) + 1} calls.",
-            running(2, 5, widths=FOUR, step=step, cuts=cuts),
-            about=GOING_ON,
-            hidden=True,
-        )
+further = functools.partial(total, about=GOING_ON)
+further("A call that goes on from another.", running(cuts=(1,)))
+four_calls = functools.partial(running, 2, 5, widths=FOUR, cuts=(1, 2, 3))
+further("Four calls with chunks that rise by 3 each.", four_calls(step=3.0), hidden=True)
+further("Four calls with chunks that fall by 3 each.", four_calls(step=-3.0), hidden=True)
 
 
-@total(about=GOING_ON)
+@further()
 def given_state(student, rng):
     """A state that no chunk of the test was read for."""
     state = rng.randn(4, 5) + 3, rng.rand(4, 5) + 1  # (4, 5) each
@@ -120,36 +121,26 @@ hidden = test_hidden_keys.case
 def with_finite(state):
     """Return maximum and total, which numbers of the total are finite, and which maxima -inf."""
     high, total = state
-    is_infinite = high == -torch.inf
-    return pair((high.masked_fill(is_infinite, 0.0), total)) | {
-        "infinite": is_infinite,
-        "finite": total.isfinite(),
-    }
+    are_low = high == -torch.inf
+    found = {"maximum": high.masked_fill(are_low, 0.0), "total": total, "infinite": are_low}
+    return {**found, "finite": total.isfinite()}
 
 
-@hidden
-def hidden_at_first(student, rng):
-    """Some rows begin with -inf alone."""
-    chunks = chunks_of(rng)
-    chunks[0][:3] = -torch.inf
-    return with_finite(student.online_softmax(chunks))
+def rows_of_hidden(*places, widths=(3, 1, 4), cuts=()):
+    """Return a case: three of four groups of rows have nothing but -inf in the chunks `places`."""
+
+    def ask(student, rng):
+        chunks = chunks_of(rng, widths=widths)
+        for place in places:
+            chunks[place][:3] = -torch.inf
+        return with_finite(in_parts(student, chunks, *cuts))
+
+    return ask
 
 
-@hidden
-def all_hidden(student, rng):
-    """Rows with nothing but -inf."""
-    chunks = chunks_of(rng)
-    for chunk in chunks:
-        chunk[:3] = -torch.inf
-    return with_finite(student.online_softmax(chunks))
-
-
-@hidden
-def hidden_in_two_calls(student, rng):
-    """Rows with only -inf in the state and in the chunks of the next call."""
-    chunks = chunks_of(rng, widths=(3, 3))
-    chunks[0][:3] = chunks[1][:3] = -torch.inf
-    return with_finite(in_parts(student, chunks, 1))
+hidden("Some rows begin with -inf alone.", rows_of_hidden(0))
+hidden("Rows with nothing but -inf.", rows_of_hidden(0, 1, 2))
+hidden("Rows with nothing but -inf, in two calls.", rows_of_hidden(0, 1, widths=(3, 3), cuts=(1,)))
 
 
 @hidden(about="extreme scores")
@@ -159,19 +150,18 @@ def very_low(student, rng):
     return student.online_softmax(chunks)[1] > 0.5
 
 
-for count, cuts in ((1, ()), (2, ()), (2, (1,)), (4, ()), (4, (1, 2))):
-
-    def hidden_here_and_there(student, rng, count=count, cuts=cuts):
-        chunks = chunks_of(rng, 2, 5, widths=FOUR)
-        for chunk in chunks[:2]:
-            chunk[0] = -torch.inf  # five rows begin with -inf alone
-        chunks[2][:, 1] = chunks[3][:, 2] = -torch.inf
-        for chunk in chunks:
-            chunk[1, 3] = -torch.inf  # one row has nothing else
-        return with_finite(in_parts(student, chunks[:count], *cuts))
-
-    sentence = f"-inf here and there: {count} chunks, {len(cuts) + 1} calls."
-    hidden(sentence, hidden_here_and_there, hidden=True)
+@hidden(hidden=True)
+def hidden_here_and_there(student, rng):
+    """-inf here and there, in one to four chunks, and in one call or several."""
+    found, chunks = [], chunks_of(rng, 2, 5, widths=FOUR)
+    for chunk in chunks[:2]:
+        chunk[0] = -torch.inf  # five rows begin with -inf alone
+    chunks[2][:, 1] = chunks[3][:, 2] = -torch.inf
+    for chunk in chunks:
+        chunk[1, 3] = -torch.inf  # one row has nothing else
+    for count, cuts in ((1, ()), (2, ()), (2, (1,)), (4, ()), (4, (1, 2))):
+        found.append(with_finite(in_parts(student, chunks[:count], *cuts)))
+    return found
 
 
 test_attention = Check(
@@ -180,20 +170,14 @@ test_attention = Check(
 attention = test_attention.case
 attention("Six keys in tiles of two.", output(TILED, *inputs(2), 2))
 attention("Six keys in one tile.", output(TILED, *inputs(2), 6))
-attention(
-    "As many queries as keys, all of the same size, in tiles of two.",
-    output(TILED, *[drawn(4, 4, 4)] * 3, 2),
-    about="square",
-)
+square = output(TILED, *[drawn(4, 4, 4)] * 3, 2)
+attention("As many queries as keys, all of the same size.", square, about="square")
 for tile in (1, 4, 10):
     attention(f"Six keys in tiles of {tile}.", output(TILED, *inputs(2), tile), about=TILES)
-for tile in (1, 2, 3, 5, 7, 8, 50):
-    attention(
-        f"Seven keys in tiles of {tile}.",
-        output(TILED, *inputs(3, n_keys=7, d_value=4), tile),
-        about=TILES,
-        hidden=True,
-    )
+for tile in (1, 2, 3, 5, 7, 50):
+    given = inputs(3, n_keys=7, d_value=4)
+    shown = f"Seven keys in tiles of {tile}."
+    attention(shown, output(TILED, *given, tile), about=TILES, hidden=True)
 
 
 test_causal = Check(
@@ -201,18 +185,19 @@ test_causal = Check(
     about=CAUSAL,
 )
 causal = test_causal.case
-for n_queries, n_keys, tile in ((7, 7, 2), (5, 5, 5), (5, 8, 3)):
-    causal(
-        f"{n_queries} queries and {n_keys} keys in tiles of {tile}.",
-        output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, causal=True),
-    )
-for n_queries, n_keys, tile in ((5, 7, 1), (5, 7, 50), (7, 4, 1), (7, 4, 3), (7, 4, 50)):
-    causal(
-        f"{n_queries} queries and {n_keys} keys in tiles of {tile}.",
-        output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True),
-        tells=n_keys >= n_queries,  # else a mask from the end may hide every key
-        hidden=True,
-    )
+
+
+def masked(n_queries, n_keys, tile):
+    """Return a case: the output for these sizes with causal=True."""
+    return output(TILED, *inputs(2, n_queries=n_queries, n_keys=n_keys), tile, True)
+
+
+for sizes in ((7, 7, 2), (5, 5, 5), (5, 8, 3)):
+    causal("{} queries and {} keys in tiles of {}.".format(*sizes), masked(*sizes))
+causal("5 queries and 7 keys in tiles of 1.", masked(5, 7, 1), hidden=True)
+causal("5 queries and 7 keys in tiles of 50.", masked(5, 7, 50), hidden=True)
+for tile in (1, 3, 50):  # a mask from the end may hide every key, so this tells nothing
+    causal(f"7 queries, 4 keys, tiles of {tile}.", masked(7, 4, tile), tells=False, hidden=True)
 causal("Three heads of two sentences.", output(TILED, *inputs(2, 3), 4, causal=True))
 
 
@@ -229,59 +214,42 @@ test_large_scores = Check(
 large = test_large_scores.case
 
 
-def with_finite_output(student, *given):
-    """Return the output of tiled attention, and which of its numbers are finite."""
-    output = student.tiled_attention(*given)
-    return {"output": output, "finite": output.isfinite()}
+def spread(*scales, causal=False, batch=2, rising=0.0):
+    """Return a case: the output where Q, K and V are scaled, and which numbers are finite.
+
+    With `rising`, the scores of a key are by this much higher than those of the key before.
+    """
+
+    def ask(student, rng):
+        Q, K, V = (x * scale for x, scale in zip(draw(rng, batch), scales))
+        if rising:
+            Q[..., 0], K[..., 0] = 2.0, torch.arange(6) * rising
+        found = student.tiled_attention(Q, K, V, 2, causal)
+        return {"output": found, "finite": found.isfinite()}
+
+    return ask
 
 
-@large
-def large_scores(student, rng):
-    """Q and K times 100, in tiles of two."""
-    Q, K, V = draw(rng, 2)
-    return with_finite_output(student, Q * 100, K * 100, V, 2)
-
-
-@large
-def large_causal(student, rng):
-    """Q and K times 100, in tiles of two, with causal=True, for eight batch items."""
-    Q, K, V = draw(rng, 8)
-    return with_finite_output(student, Q * 100, K * 100, V, 2, True)
-
-
+large("Q and K times 100, in tiles of two.", spread(100, 100, 1))
+large("Q and K times 100, with causal=True.", spread(100, 100, 1, causal=True, batch=8))
 for name, factor in (("rise", 1e3), ("fall", -1e3)):
-    for is_causal in (False, True):
-
-        def tiles_apart(student, rng, factor=factor, is_causal=is_causal):
-            Q, K, V = draw(rng, 2)
-            Q[..., 0], K[..., 0] = 2.0, torch.arange(6) * factor
-            return with_finite_output(student, Q, K, V, 2, is_causal)
-
-        sentence = f"Keys whose scores {name} by thousands{', with causal=True' * is_causal}."
-        if is_causal:
-            large(sentence, tiles_apart, tells=False)
-        else:
-            large(sentence, tiles_apart)
-for factor, size in ((-100, 100), (1e-3, 1e5)):
-
-    def scaled(student, rng, factor=factor, size=size):
-        Q, K, V = draw(rng, 2, n_keys=7)
-        return student.tiled_attention(Q * factor, K * size, V * size, 2) / size
-
-    large(f"Q times {factor:g}, and K and V times {size:g}.", scaled, tells=False, hidden=True)
+    large(f"Keys whose scores {name} by thousands.", spread(1, 1, 1, rising=factor))
+upwards = spread(1, 1, 1, causal=True, rising=1e3)
+large("Keys whose scores rise, with causal=True.", upwards, tells=False)
+downwards = spread(1, 1, 1, causal=True, rising=-1e3)
+large("Keys whose scores fall, with causal=True.", downwards, tells=False)
+large("Large K and V.", spread(-100, 100, 100), tells=False, hidden=True)
+large("Tiny Q, huge K and V.", spread(1e-3, 1e5, 1e5), tells=False, hidden=True)
 
 
 @large
 def large_chunks(student, rng):
     """Whole numbers around 1e4 and -1e4, and chunks that rise or fall by 1e4."""
-    found = {}
-    for name, (level, step) in {
-        **{"high": (1e4, 0.0), "low": (-1e4, 0.0)},
-        **{"rising": (0.0, 1e4), "falling": (0.0, -1e4)},
-    }.items():
+    found = []
+    for level, step in ((1e4, 0.0), (-1e4, 0.0), (0.0, 1e4), (0.0, -1e4)):
         chunks = [chunk.round() + level for chunk in chunks_of(rng, step=step)]
         maximum, total = student.online_softmax(chunks)
-        found |= {f"{name} maximum": maximum, name: total, f"{name} finite": total.isfinite()}
+        found += [maximum, total, total.isfinite()]
     return found
 
 
@@ -299,11 +267,8 @@ test_gradients = Check(
 slopes = test_gradients.case
 slopes("The gradients of Q, K and V.", gradient(TILED, *inputs(2), 4))
 slopes("The gradients of Q, K and V with causal=True.", gradient(TILED, *inputs(2), 4, True))
-slopes(
-    "The gradients of Q, K and V, with more queries and tiles of two.",
-    gradient(TILED, *inputs(2, n_queries=7), 2, True),
-    hidden=True,
-)
+more = gradient(TILED, *inputs(2, n_queries=7), 2, True)
+slopes("The gradients of Q, K and V, with more queries and tiles of two.", more, hidden=True)
 
 
 @slopes
@@ -342,83 +307,37 @@ test_any_input = Check(
     "Leading axes, sizes of one, views, dtypes work; no argument is changed; tile 0 is refused."
 )
 usable = test_any_input.case
+axes, single = (functools.partial(usable, about=each) for each in ("leading axes", "single"))
 for rows in ((13,), (2, 3, 4)):
-    usable(f"Rows of shape {rows}.", running(*rows), about="leading axes")
-usable("Chunks of a single score.", running(12, 1, widths=(1, 1, 1)), about="single")
-for rows in ((1,), (2, 1), (3, 1, 2)):
-    usable(f"Rows of shape {rows}.", running(*rows), about="leading axes", hidden=True)
-
-
-@usable(about="leading axes", hidden=True)
-def no_rows(student, rng):
-    """Chunks without leading axes."""
-    return pair(student.online_softmax([rng.randn(width) for width in FOUR]))
-
-
+    axes(f"Rows of shape {rows}.", running(*rows))
+single("Chunks of a single score.", running(12, 1, widths=(1, 1, 1)))
+axes("Rows of shape (3, 1, 2).", running(3, 1, 2), hidden=True)
+axes("Chunks without axes.", running(2, 3, change=lambda chunk: chunk[0, 0]), hidden=True)
 for leading in ((), (2, 3)):
-    case = output(TILED, *inputs(*leading), 4)
-    usable(f"Tiles for the leading axes {leading}.", case, about="leading axes")
-usable(
-    "Tiles for three leading axes.",
-    output(TILED, *inputs(2, 1, 3), 4),
-    about="leading axes",
-    hidden=True,
-)
-usable(
-    "Tiles without leading axes, with causal=True.",
-    output(TILED, *inputs(), 3, True),
-    about="leading axes",
-    hidden=True,
-)
+    axes(f"Tiles for the leading axes {leading}.", output(TILED, *inputs(*leading), 4))
+axes("Tiles for three, with causal=True.", output(TILED, *inputs(2, 1, 3), 3, True), hidden=True)
+axes("Tiles for none, with causal=True.", output(TILED, *inputs(), 3, True), hidden=True)
 for size in ("n_queries", "n_keys", "d_key", "d_value"):
-    usable(f"{size} is 1.", output(TILED, *inputs(2, **{size: 1}), 4), about="single")
-usable("One batch item.", output(TILED, *inputs(1), 4), about="single")
-usable(
-    "Q, K and V are transposed views.",
-    output(TILED, *(turned(x) for x in inputs(2)), 4),
-    about="views",
-)
+    single(f"{size} is 1.", output(TILED, *inputs(2, **{size: 1}), 4))
+single("One batch item.", output(TILED, *inputs(1), 4))
+usable("Q, K and V are transposed views.", output(TILED, *map(turned, inputs(2)), 4), about="views")
 
 
-@usable(about="views")
-def views_of_chunks(student, rng):
-    """The chunks are transposed views."""
-    return pair(student.online_softmax([x.mT.contiguous().mT for x in chunks_of(rng)]))
-
-
+turn = lambda chunk: chunk.mT.contiguous().mT  # noqa: E731
+usable("The chunks are transposed views.", running(change=turn), about="views")
+usable("Chunks in float32.", running(change=torch.Tensor.float), about="dtype")
 usable("Tiles in float32.", output(TILED, *inputs(2, dtype=torch.float32), 4), about="dtype")
 
 
 @usable(about="dtype")
-def chunks_in_float32(student, rng):
-    """Chunks in float32."""
-    return pair(student.online_softmax([x.float() for x in chunks_of(rng)]))
-
-
-def are_of(dtype, outputs):
-    """Return whether outputs have a dtype, as often as a name needs."""
-    return often(*(float(each.dtype == dtype) for each in outputs))
-
-
-@usable(about="dtype")
 def kept_dtypes(student, rng):
-    """Whether the results have the dtype of the inputs."""
+    """Whether the results have the dtype of the inputs, with causal=True and a state as well."""
     found = {}
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
-        output = student.tiled_attention(*draw(rng, 2, dtype=dtype), 4)
-        state = student.online_softmax([x.to(dtype) for x in chunks_of(rng)])
-        found[f"{dtype}"] = are_of(dtype, (output, *state))
-    return found
-
-
-@usable(about="dtype", hidden=True)
-def kept_dtypes_further_on(student, rng):
-    """Whether the results have the dtype of the inputs, with causal=True and with a state."""
-    found = {}
-    for dtype in (torch.float32, torch.bfloat16):
-        output = student.tiled_attention(*draw(rng, 2, dtype=dtype), 3, causal=True)
-        state = in_parts(student, [x.to(dtype) for x in chunks_of(rng)], 2)
-        found[f"{dtype}"] = are_of(dtype, (output, *state))
+        given, chunks = draw(rng, 2, dtype=dtype), [x.to(dtype) for x in chunks_of(rng)]
+        outputs = [student.tiled_attention(*given, 4, causal) for causal in (False, True)]
+        outputs += [*student.online_softmax(chunks), *in_parts(student, chunks, 2)]
+        found[f"{dtype}"] = often(*(float(each.dtype == dtype) for each in outputs))
     return found
 
 
@@ -426,51 +345,29 @@ def kept_dtypes_further_on(student, rng):
 def half_precision_works(student, rng):
     """Whether tiles and chunks work in bfloat16."""
     three, chunks = draw(rng, 2), chunks_of(rng)
+    tiled, online = student.tiled_attention, student.online_softmax
     return [
-        works_too(
-            lambda: student.tiled_attention(*three, 4),
-            lambda: student.tiled_attention(*(x.bfloat16() for x in three), 4),
-        ),
-        works_too(
-            lambda: student.online_softmax(chunks),
-            lambda: student.online_softmax([x.bfloat16() for x in chunks]),
-        ),
+        works_too(lambda: tiled(*three, 4), lambda: tiled(*(x.bfloat16() for x in three), 4)),
+        works_too(lambda: online(chunks), lambda: online([x.bfloat16() for x in chunks])),
     ]
 
 
-usable("Which numbers of Q, K and V have changed.", changed(TILED, *inputs(2), 4), about="writes")
-usable(
-    "Which numbers of Q, K and V have changed with causal=True.",
-    changed(TILED, *inputs(2), 4, True),
-    about="writes",
-)
+def with_list(n_first):
+    """Return what makes `online_softmax` with tensors in place of the state and of the chunks."""
+    return lambda student, rng: (
+        lambda *given: student.online_softmax(list(given[n_first:]), given[:n_first] or None)
+    )
 
 
-def taking_chunks(student, rng):
-    """Return `online_softmax` with the chunks as arguments of their own."""
-    return lambda *chunks: student.online_softmax(list(chunks))
-
-
-def going_on(student, rng):
-    """Return `online_softmax` with the state and the chunks as arguments of their own."""
-    return lambda maximum, total, *chunks: student.online_softmax(list(chunks), (maximum, total))
-
-
+writes = functools.partial(usable, about="writes")
 CHUNKS = drawn(4, 5, 3), drawn(4, 5, 1), drawn(4, 5, 4)
 STATE = drawn(4, 5), lambda rng: rng.rand(4, 5) + 1
-usable("Which numbers of the chunks have changed.", changed(taking_chunks, *CHUNKS), about="writes")
-usable(
-    "Which numbers of the state have changed.", changed(going_on, *STATE, *CHUNKS), about="writes"
-)
-
-
-@usable(about="writes")
-def state_without_gradients(student, rng):
-    """Which numbers of the state have changed after a call without gradients."""
-    with torch.no_grad():
-        return changed(going_on, *STATE, *CHUNKS)(student, rng)
-
-
+writes("Which numbers of Q, K and V have changed.", changed(TILED, *inputs(2), 4))
+writes("Which have changed with causal=True.", changed(TILED, *inputs(2), 4, True))
+writes("Which numbers of the chunks have changed.", changed(with_list(0), *CHUNKS))
+of_state = changed(with_list(2), *STATE, *CHUNKS)
+writes("Which numbers of the state have changed.", of_state)
+writes("Which have changed without gradients.", without_gradients(of_state))
 for tile in (0, -1, -2):
     usable(f"A tile of {tile} keys.", refused(TILED, *inputs(2), tile), about="refusals")
 
@@ -536,26 +433,18 @@ def growth(student, rng):
 def operations(student, rng):
     """Whether more operations run when rows, queries or keys in a tile grow."""
 
-    def count(call):
+    def count(call, *given, **options):
         with watched(student, kernels=False) as seen:
-            call()
+            call(*given, **options)
         return seen.operations
 
     def tiled(batch=2, **sizes):
-        given = draw(rng, batch, **sizes)
-        return count(lambda: student.tiled_attention(*given, 64, causal=True))
+        return count(student.tiled_attention, *draw(rng, batch, **sizes), 64, causal=True)
 
-    def online(rows):
-        chunks = chunks_of(rng, rows)
-        return count(lambda: student.online_softmax(chunks))
-
-    grown = {
-        "queries": tiled(n_queries=15) > tiled(),
-        "keys": tiled(n_keys=16) > tiled(),
-        "batch items": tiled(batch=9) > tiled(),
-        "rows": online(15) > online(5),
-    }
-    return {name: often(float(more)) for name, more in grown.items()}
+    rows = [count(student.online_softmax, chunks_of(rng, n)) for n in (5, 15)]
+    grown = {"queries": tiled(n_queries=15), "keys": tiled(n_keys=16), "batch items": tiled(9)}
+    found = {name: often(float(more > tiled())) for name, more in grown.items()}
+    return {**found, "rows": often(float(rows[1] > rows[0]))}
 
 
 @memory(about=LOOPS, tells=False, hidden=True)

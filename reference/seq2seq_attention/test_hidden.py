@@ -15,6 +15,7 @@ from grader.authors import (
     assert_written_by_hand,
     build,
     built,
+    changed,
     drawn,
     expect,
     gradients,
@@ -24,7 +25,6 @@ from grader.authors import (
     parameters,
     steps_reported,
     trained,
-    written,
 )
 
 pytestmark = pytest.mark.needs("test_written_by_hand")
@@ -48,6 +48,11 @@ def draw(rng, batch=3, n_source=8, n_target=5, sizes=SIZES):
     vocab, _, d_decoder, d_encoder, _ = sizes
     targets = rng.randint(1, vocab, batch, n_target)  # (batch, n_target)
     return targets, rng.randn(batch, d_decoder), rng.randn(batch, n_source, d_encoder)
+
+
+def tokens(*shape):
+    """Return the recipe of tokens to write."""
+    return lambda rng: rng.randint(1, SIZES[0], *shape)
 
 
 def decoder(student, rng, sizes=SIZES, **options):
@@ -80,12 +85,9 @@ def decoded(lens=None, forcing=True, times=1.0, **of):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The work is done by your own code.
-
-    Guards: the calls that the exercise forbids.
-    """
-    inputs = draw(rng)
-    assert_written_by_hand(student, lambda: student.AttentionDecoder(*SIZES).double()(*inputs))
+    """The work is done by your own code."""
+    made = student.AttentionDecoder(*SIZES).double()
+    assert_written_by_hand(student, lambda: made(*draw(rng)))
 
 
 test_alignment_network = Check(
@@ -101,11 +103,8 @@ for sentence, batch, n_source, *sizes in (
     inputs = drawn(batch, sizes[0]), drawn(batch, n_source, sizes[1])
     ask = output(built("AlignmentNetwork", *sizes), *inputs)
     test_alignment_network.case(sentence, ask)
-test_alignment_network.case(
-    "Seven places.",
-    output(built("AlignmentNetwork", 3, 6, 4), drawn(2, 3), drawn(2, 7, 6)),
-    hidden=True,
-)
+seven = output(built("AlignmentNetwork", 3, 6, 4), drawn(2, 3), drawn(2, 7, 6))
+test_alignment_network.case("Seven places.", seven, hidden=True)
 names = parameters("AlignmentNetwork", 4, 5, 6)
 test_alignment_network.case("The parameters of AlignmentNetwork.", names, about="layers")
 
@@ -117,7 +116,6 @@ test_step = Check(
 )
 test_step.case("One step.", stepped(batch=4))
 test_step.case("One step, with a source of one place.", stepped(n_source=1), hidden=True)
-test_step.case("One step where all sizes are 3.", stepped(sizes=(3,) * 5), hidden=True)
 names = parameters("AttentionDecoder", *SIZES)
 test_step.case("The parameters of AttentionDecoder.", names, about="layers")
 
@@ -150,11 +148,8 @@ test_teacher_forcing = Check(
 )
 forced = test_teacher_forcing.case
 forced("Logits and alignment with teacher forcing.", decoded())
-forced(
-    "All sizes are equal.",
-    decoded(batch=4, n_source=4, n_target=4, sizes=(4,) * 5),
-    about="square",
-)
+square = decoded(batch=4, n_source=4, n_target=4, sizes=(4,) * 5)
+forced("All sizes are equal.", square, about="square")
 forced("More targets than places.", decoded(batch=2, n_source=3, n_target=7), hidden=True)
 
 
@@ -268,24 +263,16 @@ def single_precision(student, rng):
     return decoder(student, rng, dtype=torch.float32)(targets, state.float(), source.float())[0]
 
 
-def differences(student, call, *given):
-    """Return which numbers of the arguments are others after a call."""
-    before = [value.clone() for value in given]
-    return [new != old for new, old in zip(written(student, call, *given), before)]
-
-
-@inputs(about="writes")
-def arguments(student, rng):
-    """Which numbers of the arguments are others after a call of the decoder."""
-    return differences(student, decoder(student, rng), *draw(rng), torch.tensor([4, 2, 8]))
-
-
-@inputs(about="writes", hidden=True)
-def arguments_of_a_step(student, rng):
-    """Which numbers of the arguments are others after a step."""
-    targets, *states = draw(rng)
-    given = targets[:, 0].clone(), *states, torch.tensor([4, 0, 8])
-    return differences(student, decoder(student, rng).step, *given)
+GIVEN = tokens(3, 5), drawn(3, 4), drawn(3, 8, 5)  # targets, a state and encoder states
+ask = changed(decoder, *GIVEN, torch.tensor([4, 2, 8]))
+inputs("Which arguments of the decoder are others after a call.", ask, about="writes")
+step = lambda student, rng: decoder(student, rng).step  # noqa: E731
+inputs(
+    "Which arguments are others after a step.",
+    changed(step, tokens(3), *GIVEN[1:], torch.tensor([4, 0, 8])),
+    about="writes",
+    hidden=True,
+)
 
 
 @inputs(tells=False, hidden=True)
@@ -326,20 +313,19 @@ def first_loss(student, rng):
 
 @losses
 def number_of_losses(student, rng):
-    """How many losses four steps have, and whether they are a list of floats."""
-    found = student.train_decoder(*example(student, rng), 4)
+    """How many losses four steps have, and none, and whether they are a list of floats."""
+    made, *given = example(student, rng)
+    found, none = (student.train_decoder(made, *given, n_steps) for n_steps in (4, 0))
     is_list = isinstance(found, list) and all(isinstance(loss, float) for loss in found)
-    return often(float(len(found)), is_list)
+    return often(float(len(found)), float(len(none)), is_list)
 
 
 @losses(hidden=True)
 def number_of_losses_of_small_sizes(student, rng):
-    """How many losses there are of no step, and of two steps with sizes of one."""
-    made, states, targets = example(student, rng)
-    none = student.train_decoder(made, states, targets, 0)
+    """How many losses two steps have with sizes of one."""
+    _, states, targets = example(student, rng)
     smallest = student.AttentionDecoder(7, 1, 1, 1, 1)
-    two = student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)
-    return often(float(len(none)), float(len(two)))
+    return often(len(student.train_decoder(smallest, states[:1, :1, :1], targets[:1, :1], 2)))
 
 
 @losses(about="training")
@@ -376,17 +362,19 @@ def gradients_pile_up(student, rng):
     return often(norms[1] > 3 * norms[0])
 
 
-@losses(about="writes", hidden=True)
-def examples_afterwards(student, rng):
-    """Which numbers of the examples are others after a step."""
-    made, *examples = example(student, rng)
-    return differences(student, lambda *given: student.train_decoder(made, *given, 1), *examples)
+def learning(student, rng):
+    """Return what trains a decoder for a step on encoder states and targets."""
+    made = decoder(student, rng, dtype=torch.float32)
+    return lambda states, targets: student.train_decoder(made, states, targets, 1)
 
 
-for n_examples, sentence in (
-    (240, "Which fifths of 240 examples have an effect on 20 steps."),
-    (5, "Which of five examples have an effect on 20 steps."),
-):
+losses(
+    "Which numbers of the examples are others after a step.",
+    changed(learning, drawn(40, 3, 5, dtype=torch.float32), tokens(40, 4)),
+    about="writes",
+    hidden=True,
+)
+for n_examples in (240, 5):
 
     def learned_from(student, rng, each=n_examples // 5):
         made = decoder(student, rng, dtype=torch.float32)
@@ -398,6 +386,7 @@ for n_examples, sentence in (
         student.train_decoder(made, numbers * parts, rng.randint(1, 7, 5 * each, 4), 20)
         return [often(bool(has)) for has in (dict(made.named_parameters())[name] != 0).any(dim=0)]
 
+    sentence = f"Which fifths of {n_examples} examples have an effect on 20 steps."
     losses(sentence, learned_from, about=EXAMPLES)
 
 

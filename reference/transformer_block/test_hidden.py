@@ -5,6 +5,7 @@ import torch
 
 from grader.authors import (
     Check,
+    argument_cases,
     assert_close,
     assert_dropped,
     assert_vectorised,
@@ -15,17 +16,19 @@ from grader.authors import (
     drawn,
     drops_anew,
     extremes,
+    filled,
     gradient,
     load_parameters,
     often,
+    only_dtype,
     output,
     output_of,
     parameters,
     refused,
-    seeded,
     turned,
     twins,
-    works_too,
+    without_gradients,
+    works_as_well,
     works_when_new,
 )
 
@@ -83,38 +86,25 @@ pre_norm("Pre-norm with norm_first=True.", output(block(norm_first=True), x), ab
 pre_norm("All sizes equal.", output(built(BLOCK, 4, 4, 4, 4), drawn(4, 4, 4)), about="square")
 post_norm("Post-norm.", output(after, x))
 post_norm("Post-norm at the full context.", output(after, drawn(3, CONTEXT, D)))
-post_norm(
-    "Post-norm, other sizes.",
-    output(built(BLOCK, 8, 2, 3, 9, norm_first=False), drawn(3, 6, 8, times=0.3)),
-    hidden=True,
-)
-pre_norm(
-    "One feature.", output(built(BLOCK, 1, 1, 9, 9), drawn(B, 5, 1)), about="single", hidden=True
-)
-pre_norm(
-    "Inputs of a thousand.", output(block(), drawn(B, N, D, times=1e3)), about="extreme scores"
-)
+others = built(BLOCK, 8, 2, 3, 9, norm_first=False)
+post_norm("Post-norm, other sizes.", output(others, drawn(3, 6, 8, times=0.3)), hidden=True)
+one = output(built(BLOCK, 1, 1, 9, 9), drawn(B, 5, 1))
+pre_norm("One feature.", one, about="single", hidden=True)
+thousand = output(block(), drawn(B, N, D, times=1e3))
+pre_norm("Inputs of a thousand.", thousand, about="extreme scores")
 
 
-def large_biases(make):
-    """Return a case: the output of a block whose sub-layers add ten thousand."""
-    last = "attention.out_proj.bias", "feed_forward.linear2.bias"
-    state = dict.fromkeys(last, torch.full((D,), 1e4))
-    return output(lambda student, rng: load_parameters(make(student, rng), state), x)
-
-
+LAST = ("attention.out_proj", "feed_forward.linear2")  # the last layers of the two sub-layers
+LARGE = {f"{layer}.bias": torch.full((D,), 1e4, dtype=torch.float64) for layer in LAST}
 for order, norm_first in ORDERS:
     case, made = pre_norm if norm_first else post_norm, block(norm_first=norm_first)
-    million = output(made, drawn(1, N, D, times=1e6))
     case(f"One token, {order}.", output(made, drawn(B, 1, D)), about="single")
     case(f"One sentence, {order}.", output(made, drawn(1, N, D)), about="single")
-    case(f"Inputs of a million, {order}.", million, about="extreme scores", hidden=True)
-    case(
-        f"Sub-layers that add ten thousand, {order}.",
-        large_biases(made),
-        about="extreme scores",
-        hidden=True,
-    )
+    for sentence, ask in (
+        (f"Inputs of a million, {order}.", output(made, drawn(1, N, D, times=1e6))),
+        (f"Sub-layers that add ten thousand, {order}.", output(filled(made, LARGE), x)),
+    ):
+        case(sentence, ask, about="extreme scores", hidden=True)
 
 
 test_gradients = Check(
@@ -137,7 +127,6 @@ test_dropout = Check(
     about="training",
 )
 training = test_dropout.case
-LAST = ("attention.out_proj", "feed_forward.linear2")  # the last layers of the two sub-layers
 
 
 def silenced(block, *layers):
@@ -151,21 +140,11 @@ def small(student, rng, norm_first):
     return build(student.TransformerBlock, 3, 1, 2, 4, 0.5, norm_first, rng=rng)
 
 
-def dropped(norm_first, layer, other):
-    """Return a case: the extremes where one sub-layer adds its last bias, the other zeros."""
+def most_and_least(norm_first, *silent):
+    """Return a case: the extremes where some parameters are zero, so that little is dropped."""
 
     def ask(student, rng):
-        module = silenced(small(student, rng, norm_first), f"{layer}.weight", other)
-        return extremes(student, module, rng.randn(1, 2, 3))
-
-    return ask
-
-
-def dropped_inside(norm_first, other):
-    """Return a case: the extremes where one sub-layer drops values inside, the other adds zeros."""
-
-    def ask(student, rng):
-        module = silenced(small(student, rng, norm_first), other)
+        module = silenced(small(student, rng, norm_first), *silent)
         return extremes(student, module, rng.randn(1, 2, 3))
 
     return ask
@@ -176,17 +155,6 @@ def next_call(make):
     return lambda student, rng: drops_anew(student, make(student, rng), rng.randn(B, N, D))
 
 
-def dropped_with_a_seed(make):
-    """Return a case: the output after the generator was seeded."""
-
-    def ask(student, rng):
-        module = make(student, rng)
-        with seeded(student, 5):
-            return module(rng.randn(B, N, D))
-
-    return ask
-
-
 for order, norm_first in ORDERS:
     default = block(norm_first=norm_first, training=True)
     some, half, all_ = (
@@ -195,13 +163,15 @@ for order, norm_first in ORDERS:
     training(f"Training mode with the default rate, {order}.", output(default, x))
     training(f"Training mode with dropout of 1, {order}.", output(all_, x))
     training(f"The next call drops other values, {order}.", next_call(half))
-    training(f"Dropout of a quarter, {order}.", dropped_with_a_seed(some), decides=False)
-    for layer, other in (LAST, LAST[::-1]):
-        training(f"The extremes, {layer}, {order}.", dropped(norm_first, layer, other))
+    training(f"Dropout of a quarter, {order}.", output(some, x), decides=False)
+    for layer, other in (LAST, LAST[::-1]):  # one adds its last bias, the other zeros
+        ask = most_and_least(norm_first, f"{layer}.weight", other)
+        training(f"The extremes, {layer}, {order}.", ask)
     some, all_ = (block(norm_first=norm_first, dropout=rate) for rate in (0.4, 1.0))
     training(f"Evaluation with dropout of 0.4, {order}.", output(some, x), about="options")
-    ask = output(all_, x)
-    training(f"Evaluation with dropout of 1, {order}.", ask, about="options", hidden=True)
+    training(
+        f"Evaluation with dropout of 1, {order}.", output(all_, x), about="options", hidden=True
+    )
 
 
 @training
@@ -229,9 +199,9 @@ test_parts_get_the_dropout = Check(
     about="training",
 )
 inside = test_parts_get_the_dropout.case
-for layer, other in (LAST, LAST[::-1]):
-    inside(f"The extremes inside {layer}.", dropped_inside(True, other))
-    inside(f"Inside {layer}, post-norm.", dropped_inside(False, other), hidden=True)
+for layer, other in (LAST, LAST[::-1]):  # one drops values inside, the other adds zeros
+    inside(f"The extremes inside {layer}.", most_and_least(True, other))
+    inside(f"Inside {layer}, post-norm.", most_and_least(False, other), hidden=True)
 
 
 test_causal = Check(
@@ -252,35 +222,25 @@ for causal in (True, False):
     shown = f"One token too many, with causal={causal}"
     refusals(f"{shown}.", refused(evaluating, long), about="refusals")
     refusals(f"{shown}, in training.", refused(training, long), about="refusals", hidden=True)
-    short = refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x)
-    refusals(f"A context of three, causal={causal}.", short, about="refusals", hidden=True)
+    refusals(
+        f"A context of three, causal={causal}.",
+        refused(built(BLOCK, D, HEADS, D_FF, 3, causal=causal), x),
+        about="refusals",
+        hidden=True,
+    )
 
 
-@test_context_length.case(about="options")
-def full_context_works(student, rng):
-    """Whether as many tokens work as the context is long."""
-    module, tokens = block()(student, rng), rng.randn(B, CONTEXT, D)
-    return works_too(lambda: module(tokens[:, :-1]), lambda: module(tokens))
+full = works_as_well(block(), drawn(B, CONTEXT - 1, D), drawn(B, CONTEXT, D))
+test_context_length.case("Whether a full context works.", full, about="options")
 
 
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
-views = test_argument.case
-views("x is a transposed view.", output(block(), turned(x, 0, 1)))
-views("x is another view, post-norm.", output(after, turned(drawn(3, N, D))), hidden=True)
-
-
-@views
-def transposed_works(student, rng):
-    """Whether a transposed x works."""
-    module, tokens = block()(student, rng), rng.randn(N, B, D).transpose(0, 1)
-    return works_too(lambda: module(tokens.contiguous()), lambda: module(tokens))
-
-
-for order, norm_first in ORDERS:
-    ask = changed(block(norm_first=norm_first), x)
-    views(f"Which numbers of x are others after a call, {order}.", ask, about="writes")
-    ask = torch.no_grad()(ask)
-    views(f"Which are others after a call without gradients, {order}.", ask, about="writes")
+argument_cases(test_argument, block, x)
+test_argument.case("x after a call, post-norm.", changed(after, x), about="writes")
+ask = without_gradients(changed(after, x))
+test_argument.case("x after a call without gradients, post-norm.", ask, about="writes")
+view = output(after, turned(drawn(3, N, D)))
+test_argument.case("x is another view, post-norm.", view, hidden=True)
 
 
 test_dtype = Check(
@@ -294,12 +254,13 @@ for name, dtype, within in (
     for order, norm_first in ORDERS:
         made, tokens = block(norm_first=norm_first, dtype=dtype), drawn(B, N, D, dtype=dtype)
         test_dtype.case(f"{name}, {order}.", output(made, tokens), within=within)
-
-        @test_dtype.case(f"{name}_training_{order}", hidden=True)
-        def in_training(student, rng, norm_first=norm_first, dtype=dtype):
-            """The dtype in training, with dropout."""
-            module = block(norm_first=norm_first, dropout=0.5, dtype=dtype)(student, rng).train()
-            return torch.zeros_like(module(rng.randn(B, N, D, dtype=dtype)))
+        test_dtype.case(
+            f"The dtype of {name} in training, {order}.",
+            only_dtype(
+                block(norm_first=norm_first, dropout=0.5, dtype=dtype, training=True), tokens
+            ),
+            hidden=True,
+        )
 
 
 @test_dtype.case
