@@ -41,7 +41,10 @@ ENGINE = (
     *(ROOM / f"{name}.py" for name in ("encoding", "repeat", "catalogue")),
     *(ROOM.parent / f"{name}.py" for name in ("direct", "programs", "rng", "seeds", "parameters")),
     *(ROOM.parent / f"{name}.py" for name in ("asking", "cases", "dropped", "moves", "told")),
-    *(ROOM.parents[1] / f"{name}.py" for name in ("errors", "authors", "testing")),
+    *(
+        ROOM.parents[1] / f"{name}.py"
+        for name in ("errors", "authors", "testing", "attention_cases")
+    ),
 )
 PROGRAMS = ("solution.py", "stand_in.py")  # of an exercise, and of those that it builds on
 
