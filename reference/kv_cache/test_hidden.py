@@ -324,8 +324,10 @@ usable("A second sequence, without a cache.", second, about="options")
 @usable(about="single")
 def single(student, rng):
     """One sentence of one token, then one more; heads of size 1."""
-    module = chunked(1, 1, heads=D_OUT)(student, rng)
-    return {"outputs": module(rng.randn(1, 2, D_IN)), "cache": list(module.cache)}
+    module = attention(heads=D_OUT)(student, rng)
+    first, cache = module(rng.randn(1, 1, D_IN))
+    second, cache = module(rng.randn(1, 1, D_IN), cache)
+    return {"outputs": [first, second], "cache": list(cache)}
 
 
 usable(

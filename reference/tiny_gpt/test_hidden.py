@@ -27,7 +27,9 @@ from grader.authors import (
     expect,
     gradient,
     load_parameters,
+    moved,
     often,
+    only_dtype,
     output,
     output_of,
     parameter_shapes,
@@ -37,7 +39,6 @@ from grader.authors import (
     steps_reported,
     trained,
     watched,
-    works_elsewhere,
     works_too,
     written,
 )
@@ -85,10 +86,7 @@ def one_hot(found, count=VOCAB):
 
 @pytest.mark.points(0)
 def test_written_by_hand(student, rng):
-    """The model is made of your own parts, not of torch's Transformer.
-
-    Guards: the calls that the exercise forbids.
-    """
+    """The model is made of your own parts, not of torch's Transformer."""
     made, given = student.TinyGPT(*SIZES, 0.0), rng.randint(0, VOCAB, 2, 5)
     assert_written_by_hand(
         student,
@@ -104,20 +102,14 @@ test_logits = Check(
 )
 logits = test_logits.case
 logits("Fewer tokens than the context is long.", output(gpt(), tokens(2, 5)))
-logits(
-    "As many tokens as the context is long, in three layers.",
-    output(gpt(5, 8, 2, 3, 6), tokens(3, 6, vocab=5)),
-)
+full = output(gpt(5, 8, 2, 3, 6), tokens(3, 6, vocab=5))
+logits("As many tokens as the context is long, in three layers.", full)
 logits("Wider models.", output(gpt(11, 12, 3, 2, 9), tokens(4, 7, vocab=11)), hidden=True)
 logits("All sizes equal.", output(gpt(*[4] * 5), tokens(4, 4, vocab=4)), about="square")
 logits("One token.", output(gpt(), tokens(2, 1)), about="single")
 logits("One sentence.", output(gpt(), tokens(1, 5)), about="single")
-logits(
-    "A context of one token.",
-    output(gpt(8, 6, 1, 2, 1), tokens(4, 1, vocab=8)),
-    about="single",
-    hidden=True,
-)
+shortest = output(gpt(8, 6, 1, 2, 1), tokens(4, 1, vocab=8))
+logits("A context of one token.", shortest, about="single", hidden=True)
 
 
 test_parameters = Check(
@@ -132,17 +124,10 @@ EMBEDDINGS = "token_embedding.weight", "position_embedding.weight"
 
 @layers(about=START)
 def start(student, rng):
-    """How large the embeddings of a new model are, in tenths."""
+    """How large the embeddings of a new model are, in tenths, and how far from 0 their mean is."""
     state = student.TinyGPT(40, 60, 3, 1, 30, 0.0).state_dict()
-    return often([(state[name].std() * 20).round() for name in EMBEDDINGS])
-
-
-@layers(about=START, hidden=True)
-def start_around_zero(student, rng):
-    """Whether the embeddings have a standard deviation of 0.1 around 0."""
-    state = student.TinyGPT(31, 40, 2, 1, 50, 0.0).state_dict()
-    moments = [(state[name].std(), state[name].mean().abs()) for name in EMBEDDINGS]
-    return often(*(bool(0.08 < std < 0.12 and mean < 0.02) for std, mean in moments))
+    found = [state[name] for name in EMBEDDINGS]
+    return often([[(each.std() * 20).round(), (each.mean() * 20).round() == 0] for each in found])
 
 
 test_context = Check(
@@ -150,12 +135,10 @@ test_context = Check(
 )
 too_many = test_context.case
 too_many("One token more than the context is long.", refused(gpt(), tokens(2, CONTEXT + 1)))
-too_many(
-    "One token more in training.", refused(gpt(training=True), tokens(2, CONTEXT + 1)), hidden=True
-)
-too_many(
-    "Two tokens for a context of one.", refused(gpt(13, 6, 3, 1, 1), tokens(2, 2)), hidden=True
-)
+in_training = refused(gpt(training=True), tokens(2, CONTEXT + 1))
+too_many("One token more in training.", in_training, hidden=True)
+two = refused(gpt(13, 6, 3, 1, 1), tokens(2, 2))
+too_many("Two tokens for a context of one.", two, hidden=True)
 
 
 test_gradients = Check(
@@ -174,11 +157,8 @@ test_dropout = Check(
 training = test_dropout.case
 training("Training mode without dropout.", output(gpt(training=True), tokens(2, 5)))
 training("Training mode with dropout of 1.", output(gpt(dropout=1.0, training=True), tokens(2, 5)))
-training(
-    "Evaluation mode with a dropout rate of a half.",
-    output(gpt(dropout=0.5), tokens(2, 5)),
-    about="options",
-)
+some = output(gpt(dropout=0.5), tokens(2, 5))
+training("Evaluation mode with a dropout rate of a half.", some, about="options")
 
 
 @training(decides=False)
@@ -257,10 +237,11 @@ def windows_of_a_view(student, rng):
     return windows - windows[:, :1]
 
 
-@inputs(about="dtype")
-def half_precision(student, rng):
-    """The dtype and shape of the logits in bfloat16, whose rounding adds up from block to block."""
-    return torch.zeros_like(model(student, rng, dtype=torch.bfloat16)(rng.randint(0, VOCAB, 2, 5)))
+# Of bfloat16, the dtype counts: rounding adds up from block to block.
+half = only_dtype(gpt(dtype=torch.bfloat16), tokens(2, 5))
+inputs("The dtype and shape of the logits in bfloat16.", half, about="dtype")
+elsewhere = moved("TinyGPT", *SIZES, 0.5, x=tokens(2, 5))
+inputs("Whether a new module works after a move to another device.", elsewhere, about="devices")
 
 
 @inputs(about="dtype", hidden=True)
@@ -272,12 +253,6 @@ def converted(student, rng):
         found = output_of(made.to(dtype), given)
         far.append((found.double() - wide).abs().max() < 0.1 * wide.abs().max())
     return often(*map(bool, far))
-
-
-@inputs(about="devices")
-def moved(student, rng):
-    """Whether a new module works after a move to another device."""
-    return works_elsewhere(lambda: student.TinyGPT(*SIZES, 0.5), rng.randint(0, VOCAB, 2, 5))
 
 
 test_no_python_loops = Check(
@@ -313,7 +288,6 @@ def growth(student, rng):
     grown = {"windows": {"n_windows": (23, 47)}, "tokens of a window": {"length": (31, 64)}}
     assert_vectorised(student, drawn, grown)
     assert_vectorised(student, generated, {"prompts": {"batch": (9, 19)}})
-    return True
 
 
 test_loss = Check(
@@ -382,18 +356,10 @@ def where_windows_begin(student, rng):
 
 @windows
 def all_places(student, rng):
-    """Which of twelve places begin a window of three, of two thousand windows."""
+    """Which of twelve places begin one of two thousand windows, and how their tokens go on."""
     with seeded(student, 7):
         drawn = student.random_windows(torch.arange(14), 2000, 3)
-    return one_hot(drawn[:, 0], 14).bool().any(0)
-
-
-@windows
-def along_a_window(student, rng):
-    """The distances of the tokens of a window from its first one."""
-    with seeded(student, 7):
-        drawn = student.random_windows(torch.arange(20), 3, 5)
-    return drawn - drawn[:, :1]
+    return {"begin": one_hot(drawn[:, 0], 14).bool().any(0), "go on": drawn - drawn[:, :1]}
 
 
 @windows
@@ -448,20 +414,19 @@ steps("The parameters after three steps with dropout of 1.", taken(3, dropout=1.
 steps("The parameters after two steps of five windows each.", taken(2, 5, 0.02), hidden=True)
 
 
-@steps
-def no_steps(student, rng):
-    """Whether a model in training mode is still in it after no step of training."""
-    made = model(student, rng, *TINY, training=True)
-    student.train_gpt(made, rng.randint(0, 5, 12), 0)
-    return often(made.training)
+def mode_after(n_steps):
+    """Return a case: whether a model in training mode is still in it after some steps."""
+
+    def ask(student, rng):
+        made = model(student, rng, *TINY, training=True)
+        student.train_gpt(made, rng.randint(0, 5, 12), n_steps)
+        return often(made.training)
+
+    return ask
 
 
-@steps(hidden=True)
-def mode_after_steps(student, rng):
-    """Whether a model is in training mode after a step."""
-    made = model(student, rng, *TINY)
-    student.train_gpt(made, rng.randint(0, 5, 12), 1)
-    return often(made.training)
+steps("The mode after no step of training.", mode_after(0))
+steps("The mode after a step.", mode_after(1), hidden=True)
 
 
 @steps
