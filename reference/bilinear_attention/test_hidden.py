@@ -13,10 +13,10 @@ from grader.authors import (
     drawn,
     gradient,
     gradients,
+    often,
     only_dtype,
     other_weights,
     output,
-    parameters,
     scaled,
     turned,
 )
@@ -62,10 +62,17 @@ square = output(attention(sizes=(4, 4)), *[drawn(4, 4, 4)] * 3)
 formula("As many queries as keys, all of the same size.", square, about="square")
 longer = output(attention(sizes=(2, 9)), drawn(3, 4, 2), drawn(3, 7, 9), drawn(3, 7, 5))
 formula("Longer keys than queries.", longer, hidden=True)
-formula("The shape of the parameter.", parameters(CLASS, 4, 3, 0.0, layers="M"), about="layers")
 formula("After a call with another M.", other_weights(attention(), *inputs()), about="values")
 large = output(scaled(attention(), M=1e4), *inputs())
 formula("An M that is multiplied by 1e4.", large, about="extreme scores")
+
+
+@formula(about="layers")
+def parameters(student, rng):
+    """The parameters."""
+    found = {name: list(x.shape) for name, x in attention()(student, rng).named_parameters()}
+    others = often(float(len(found.keys() - {"M"})))
+    return {"M": often(*(float(n) for n in found.get("M", [0, 0]))), "others": others}
 
 
 test_lengths = Check(
