@@ -1,9 +1,10 @@
 """Whether a result depends on what it should be computed from, as much as the reference's does.
 
 Code without the computation can be right at edges: it refuses misuse, keeps dtypes, leaves its
-arguments alone. So a function whose results hang on too little of its arguments and parameters
-computes something else, whatever checks it passes. The thresholds were found on all exercises:
-no right or nearly right program of the corpora falls below them, and hardly a blank stays above.
+arguments alone. So a function whose results hang on too little of its arguments and parameters, or
+on each part of them alone, computes something else, whatever checks it passes. The thresholds were
+found on all exercises: no right or nearly right program of the corpora falls below them, and hardly
+a blank stays above.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from grader.sandbox.program import Program
 LEAST_OF_ALL = 0.5  # the mean share, over everything that the reference's result depends on
 LEAST_OF_INPUT = 0.45  # the share for each floating-point input
 LEAST_TOGETHER = 0.3  # the mean share, over each two of these that do more together than alone
-ONE_SLICE, SEVERAL = 1.05, 2.2  # along an axis, those on which a number depends on average
 LEAST_TOGETHER_OF_INPUTS = 0.1  # and over the inputs alone
+ONE_SLICE, SEVERAL = 1.05, 2.2  # along an axis, those on which a number depends on average
 MAX_TRIED = 3  # calls of a function: those with the most that the result may depend on
 MAX_PAIRS = 3  # of changes, of each two leaves and along each axis
 ROUNDING = 1e-9  # relative, of a number
