@@ -310,6 +310,15 @@ class Grader:
         lacking = self._dependence(exercise, examiner.seed).lacking(student, known)
         return without_computing(result, lacking, examiner.asked)
 
+    def is_idle(self, exercise: Exercise, text: str, seed: int) -> bool:
+        """Return whether no function of a program of the course's own computes.
+
+        If it does not, all that it earns is what checks give that call none of them.
+        """
+        with self._examining(exercise, text, seed) as examiner:
+            student = examiner.module(exercise, seed=0)
+            return self._dependence(exercise, seed).is_idle(student)
+
     def _dependence(self, exercise: Exercise, seed: int) -> Dependence:
         place = exercise.name, seed
         if place not in self._dependences:
