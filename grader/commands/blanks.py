@@ -39,7 +39,9 @@ VALUES = {
     "the mean of the tokens so far": "_blank_past(x)",
     "the softmax of the input": "x.softmax(-1)",
     "the softmax of the tokens": "x.softmax(-2)",
-    "the input normalised": "(x - x.mean(-1, keepdim=True)) / (1e-5 + x.std(-1, keepdim=True))",
+    "the input normalised": (
+        "(x - x.mean(-1, keepdim=True)) / (1e-5 + x.std(-1, keepdim=True, correction=0))"
+    ),
     "the ReLU of the input": "x.relu()",
 }
 # For each layer of a module, and each part of it that is a stage; of functions they make zeros.

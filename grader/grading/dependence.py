@@ -177,9 +177,14 @@ class Dependence:
                 found[name] = says
         return found
 
-    def is_idle(self, student: Student) -> bool:
-        """Return whether no function computes, of those that depend on anything."""
-        return self.lacking(student).keys() == {n for n in self._calls if any(self._answers(n))}
+    def computing(self, student: Student) -> dict[str, bool]:
+        """Return which functions compute, and of each whether it is right at a recorded call."""
+        lacking, found = self.lacking(student), {}
+        for name in self._calls:
+            if name not in lacking and (expected := next(self._answers(name), None)):
+                answer = _try(student, expected.call)
+                found[name] = answer is not None and _is_same(answer, expected.result)
+        return found
 
     def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
         """Return whether one of some programs gives the same answer, or fails as well."""
@@ -226,7 +231,7 @@ def _undisturbed_draws() -> Iterator[None]:
 
 def _expected(reference: Student, call: RecordedCall) -> Expected | None:
     """Return what the reference's result of a call depends on; None if that is nothing."""
-    if (result := _try(reference, call)) is None:
+    if (result := _try(reference, call)) is None or _is_trivial(result):
         return None
     leaves = list(leaves_of(call, _shaping(reference, call)))
     draws = any(_effects(reference, result, leaves[-1], any_effect=True).parts)
@@ -242,12 +247,17 @@ def _expected(reference: Student, call: RecordedCall) -> Expected | None:
         effects = _effects(reference, result, working, kept=kept, any_effect=any_effect)
         if any(effects.parts):
             found.append((working, effects))
-    if not result.numel() or all(leaf.kind == "seed" for leaf, _ in found):
+    if all(leaf.kind == "seed" for leaf, _ in found):
         return None
     turned = None if draws else _turned(reference, call)
     working_leaves = [leaf for leaf, _ in found]
     pairs = {} if any_effect else _pairs(reference, call, result, working_leaves, kept)
     return Expected(call, result, tuple(found), any_effect, turned, pairs)
+
+
+def _is_trivial(result: Tensor) -> bool:
+    """Return whether code that computes nothing may give the same: nothing, zeros, one number."""
+    return bool((result == 0).all() or (result.numel() > 1 and (result == result[0]).all()))
 
 
 def _pairs(

@@ -310,14 +310,14 @@ class Grader:
         lacking = self._dependence(exercise, examiner.seed).lacking(student, known)
         return without_computing(result, lacking, examiner.asked)
 
-    def is_idle(self, exercise: Exercise, text: str, seed: int) -> bool:
-        """Return whether no function of a program of the course's own computes.
+    def computing(self, exercise: Exercise, text: str, seed: int) -> dict[str, bool]:
+        """Return which functions of a program of the course's own compute, and which are right.
 
-        If it does not, all that it earns is what checks give that call none of them.
+        If none does, all that it earns is what checks give that call none of them.
         """
         with self._examining(exercise, text, seed) as examiner:
             student = examiner.module(exercise, seed=0)
-            return self._dependence(exercise, seed).is_idle(student)
+            return self._dependence(exercise, seed).computing(student)
 
     def _dependence(self, exercise: Exercise, seed: int) -> Dependence:
         place = exercise.name, seed
