@@ -234,7 +234,7 @@ def leaves_of(call: RecordedCall, shaping: Collection[str]) -> Iterator[CallLeaf
 
 def with_both(call: RecordedCall, one: RecordedCall, other: RecordedCall) -> RecordedCall | None:
     """Return a call with two changes of it at once; None if they change the same structure."""
-    found = {}
+    found: dict[str, Any] = {}
     for part in ("inputs", "parameters"):
         values = dict(getattr(call, part))
         for name, value in values.items():
