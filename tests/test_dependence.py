@@ -24,6 +24,30 @@ WITHOUT_COMPUTING = {
     ),
     "scale and shift": ("layer_norm", "return x * self.gamma + self.beta"),
     "a constant": ("layer_norm", "return x * 0 + self.beta + 0.3 * self.gamma"),
+    "uniform weights for the past": (
+        "multi_head_attention",
+        "return self.out_proj(self.W_value(x).cumsum(1) / x.shape[1])",
+    ),
+    "all layers, summed": (
+        "multi_head_attention",
+        "return self.out_proj((self.W_query(x) + self.W_key(x) + self.W_value(x)).cumsum(1))",
+    ),
+    "all layers, multiplied": (
+        "multi_head_attention",
+        "return self.out_proj(self.W_query(x) * self.W_key(x) * self.W_value(x))",
+    ),
+    "a sum of the past, and queries times keys": (
+        "causal_attention",
+        "return self.W_value(x).cumsum(1) + self.W_query(x) * self.W_key(x)",
+    ),
+    "a gate for each token": (
+        "causal_attention",
+        "return (self.W_query(x) * self.W_key(x)).sigmoid() * self.W_value(x)",
+    ),
+    "differences to the first feature": (
+        "layer_norm",
+        "return self.gamma * (x - x[..., :1]) + self.beta",
+    ),
     "its input": ("feed_forward", "return x"),
     "its input in place of a block": ("transformer_block", "return x"),
 }
@@ -63,12 +87,19 @@ def test_a_check_that_falls_says_what_the_result_does_not_depend_on(
     )
 
 
+@pytest.mark.parametrize(
+    ("exercise", "right", "wrong"),
+    [
+        ("layer_norm", "/ torch.sqrt(", "/ 1.7 / torch.sqrt("),
+        ("causal_attention", "torch.softmax(scores, dim=-1)", "torch.sigmoid(1.7 * scores)"),
+    ],
+)
 def test_a_mistake_that_computes_keeps_its_points(
-    grade: Grade, course: Course, solutions: dict[str, str]
+    exercise: str, right: str, wrong: str, grade: Grade, course: Course, solutions: dict[str, str]
 ) -> None:
-    text = solutions["layer_norm"].replace("/ torch.sqrt(", "/ 1.7 / torch.sqrt(")
-    assert text != solutions["layer_norm"]
-    (result,) = grade(course, {"layer_norm": text}, "layer_norm").exercises
+    text = solutions[exercise].replace(right, wrong)
+    assert text != solutions[exercise]
+    (result,) = grade(course, {exercise: text}, exercise).exercises
     assert result.diagnosis is not None
     assert not result.diagnosis.faults  # nobody knows it
     assert result.points > result.max_points // 3

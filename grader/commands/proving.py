@@ -215,21 +215,27 @@ class Prover:
     def _blanks(self) -> None:
         """Check that code which computes nothing earns nothing to speak of.
 
-        What a blank computes may be a known mistake, such as a softmax without the mask.
+        All that do not compute at all fail the same checks, so the first of them is graded for all.
+        One that gets one of several functions right, such as a softmax of the input, is a part of
+        a solution. And if everything that is wrong with one is known mistakes, such as a chain of
+        layers for a feed-forward network without its ReLU, their prices decide what it may earn.
         """
         if not any(map(_is_check, self.items)) or self.exercise.training:
             return
-        for says, text in blanks(self.exercise):
+        for number, (says, text) in enumerate(blanks(self.exercise)):
             self._note(f"a blank: {says}")
+            computing = self.grader.computing(self.exercise, text, self.seed)
+            if (number and not computing) or any(computing.values()):
+                continue
             report = self.grade(text)
             diagnosis = report.exercises[0].diagnosis
-            is_known = diagnosis is not None and diagnosis.faults
-            if not is_known and report.points > max(1, report.max_points / BLANK_SHARE):
+            is_priced = diagnosis is not None and diagnosis.faults and diagnosis.complete
+            most = max(1, report.max_points // BLANK_SHARE)
+            if report.points > most and not is_priced:
                 self._problem(
                     "test_hidden.py",
-                    f"the solution, but with {says} in place of each result, earns {report.points} "
-                    f"of {report.max_points} points, and may earn 1/{BLANK_SHARE}; compare more "
-                    "cases with the reference",
+                    f"a blank, {says}, earns {report.points} of {report.max_points} points, and "
+                    f"may earn {most}; compare more cases with the reference",
                 )
 
     def _faults(self) -> None:

@@ -1,16 +1,19 @@
 """Whether a result depends on what it should be computed from, as much as the reference's does.
 
 Code without the computation can be right at edges: it refuses misuse, keeps dtypes, leaves its
-arguments alone. So a function whose results hang on too little of its arguments and parameters
-computes something else, whatever checks it passes. The thresholds were found on all exercises:
-no right or nearly right program of the corpora falls below them, and hardly a blank stays above.
+arguments alone. So a function whose results hang on too little of its arguments and parameters, or
+on each part of them alone, computes something else, whatever checks it passes. The thresholds were
+found on all exercises: no right or nearly right program of the corpora falls below them, and hardly
+a blank stays above.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+import itertools
+import random
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,17 +27,32 @@ from grader.grading.compare import TOLERANCE
 from grader.grading.direct import DirectCode
 from grader.grading.parameters import parameter_shapes
 from grader.grading.programs import program, solutions
-from grader.grading.recorded_calls import CallLeaf, RecordedCall, RecordingCode, layer_of, leaves_of
+from grader.grading.recorded_calls import (
+    CallLeaf,
+    RecordedCall,
+    RecordingCode,
+    layer_of,
+    leaves_of,
+    with_both,
+)
 from grader.report import NO_COMPUTATION, ExerciseResult, Outcome
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
 
 LEAST_OF_ALL = 0.5  # the mean share, over everything that the reference's result depends on
 LEAST_OF_INPUT = 0.45  # the share for each floating-point input
+LEAST_TOGETHER = 0.3  # the mean share, over each two of these that do more together than alone
+LEAST_TOGETHER_OF_INPUTS = 0.1  # and over the inputs alone
+ONE_SLICE, SEVERAL = 1.05, 2.2  # along an axis, those on which a number depends on average
 MAX_TRIED = 3  # calls of a function: those with the most that the result may depend on
+MAX_PAIRS = 3  # of changes, of each two leaves and along each axis
 ROUNDING = 1e-9  # relative, of a number
 LEAST_EFFECT = 1e-3  # of a change on a number, as a part of the largest on the reference's
 MAX_NAMES = 4  # in a message
+
+
+# Results of calls of one student's code, by the calls' `id`; the calls are kept, or others get it.
+Kept = dict[int, tuple[RecordedCall, Tensor | None]]
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,29 @@ class Amount:
             found.append((*sums, len(here), axis))
         return found  # type: ignore[return-value]
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether a number depends on one slice along an axis where it should on several.
+
+        And on no more slices than it should along another axis: then this is the wrong one.
+        """
+        axes = self.axes if self.leaf.kind == "input" else []
+        one = any(found <= ONE_SLICE and theirs >= SEVERAL for found, theirs, *_ in axes)
+        return one and all(found <= theirs + ONE_SLICE - 1 for found, theirs, *_ in axes)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two changes of a call, and what part of the result's numbers they change only together.
+
+    That is where both do something else than the sum of what each does, as in a product.
+    """
+
+    calls: tuple[RecordedCall, RecordedCall, RecordedCall]  # with one, with the other, with both
+    weight: float  # of all pairs along an axis: 1
+    least: float  # a difference that counts: a part of the largest of all such pairs
+    part: float  # on the reference
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -80,9 +121,9 @@ class Expected:
     result: Tensor
     effects: tuple[tuple[CallLeaf, Effects], ...]
     any_effect: bool  # whether a change counts that shows in any number: of draws, whole numbers
-    turned: (
-        RecordedCall | None
-    )  # with the axes of its single input turned, if that does more than turn
+    # With the axes of its single input turned, if that does more than turn the result.
+    turned: RecordedCall | None
+    pairs: Mapping[tuple[str, str], Sequence[Pair]]  # by the names of two leaves
 
 
 class Dependence:
@@ -136,6 +177,15 @@ class Dependence:
                 found[name] = says
         return found
 
+    def computing(self, student: Student) -> dict[str, bool]:
+        """Return which functions compute, and of each whether it is right at a recorded call."""
+        lacking, found = self.lacking(student), {}
+        for name in self._calls:
+            if name not in lacking and (expected := next(self._answers(name), None)):
+                answer = _try(student, expected.call)
+                found[name] = answer is not None and _is_same(answer, expected.result)
+        return found
+
     def _is_known(self, student: Student, expected: Expected, known: Iterable[str]) -> bool:
         """Return whether one of some programs gives the same answer, or fails as well."""
         answer = _try(student, expected.call)
@@ -181,25 +231,112 @@ def _undisturbed_draws() -> Iterator[None]:
 
 def _expected(reference: Student, call: RecordedCall) -> Expected | None:
     """Return what the reference's result of a call depends on; None if that is nothing."""
-    if (result := _try(reference, call)) is None:
+    if (result := _try(reference, call)) is None or _is_trivial(result):
         return None
     leaves = list(leaves_of(call, _shaping(reference, call)))
     draws = any(_effects(reference, result, leaves[-1], any_effect=True).parts)
     any_effect = draws or bool((result == result.round()).all())
+    kept: Kept = {}
     found = []
     for leaf in leaves:
-        works = [n for n, each in enumerate(leaf.changed) if _fits(reference, each, result)]
+        works = [n for n, each in enumerate(leaf.changed) if _fits(reference, each, result, kept)]
         working = CallLeaf(
             *(leaf.name, leaf.kind, tuple(leaf.changed[n] for n in works)),
             tuple(leaf.axes[n] for n in works) if leaf.axes else (),
         )
-        effects = _effects(reference, result, working, any_effect=any_effect)
+        effects = _effects(reference, result, working, kept=kept, any_effect=any_effect)
         if any(effects.parts):
             found.append((working, effects))
-    if not result.numel() or all(leaf.kind == "seed" for leaf, _ in found):
+    if all(leaf.kind == "seed" for leaf, _ in found):
         return None
     turned = None if draws else _turned(reference, call)
-    return Expected(call, result, tuple(found), any_effect, turned)
+    working_leaves = [leaf for leaf, _ in found]
+    pairs = {} if any_effect else _pairs(reference, call, result, working_leaves, kept)
+    return Expected(call, result, tuple(found), any_effect, turned, pairs)
+
+
+def _is_trivial(result: Tensor) -> bool:
+    """Return whether code that computes nothing may give the same: nothing, zeros, one number."""
+    return bool((result == 0).all() or (result.numel() > 1 and (result == result[0]).all()))
+
+
+def _pairs(
+    reference: Student,
+    call: RecordedCall,
+    result: Tensor,
+    leaves: Sequence[CallLeaf],
+    kept: Kept,
+) -> dict[tuple[str, str], list[Pair]]:
+    """Return for each two leaves that do more together than each alone some pairs of changes.
+
+    Two changes of one input are along the same axis, and all axes count: code may work along
+    another.
+    """
+    rng = random.Random(call.seed)
+    found = {}
+    leaves = [leaf for leaf in leaves if leaf.kind in ("input", "layer")]
+    for one, other in itertools.combinations_with_replacement(leaves, 2):
+        by_axis: dict[int, list[tuple[RecordedCall, RecordedCall]]] = {}
+        for n, first in enumerate(one.changed):
+            for m, second in enumerate(other.changed):
+                axis = one.axes[n] if one is other and one.axes else 0
+                if one is not other or (n < m and (not one.axes or axis == one.axes[m])):
+                    by_axis.setdefault(axis, []).append((first, second))
+        calls = []
+        for all_of in by_axis.values():
+            chosen = rng.sample(all_of, min(len(all_of), MAX_PAIRS))
+            for first, second in chosen:
+                if (both := with_both(call, first, second)) is not None:
+                    calls.append((1 / len(chosen), (first, second, both)))
+        sizes = [_together(reference, result, each, 0.0, kept)[1] for _, each in calls]
+        if largest := max(sizes, default=0.0):
+            least = LEAST_EFFECT * largest
+            found[one.name, other.name] = [
+                Pair(each, weight, least, _together(reference, result, each, least, kept)[0])
+                for weight, each in calls
+            ]
+    return found
+
+
+def _together(
+    student: Student,
+    result: Tensor,
+    calls: Sequence[RecordedCall],
+    least: float,
+    kept: Kept,
+) -> tuple[float, float]:
+    """Return what part of a result's numbers two changes change only together, and how much.
+
+    A difference of no more than `least` does not count, nor one of rounding.
+    """
+    found = [_try(student, call, kept) for call in calls]
+    if any(each is None or each.shape != result.shape for each in found):
+        return 0.0, 0.0
+    one, other, both = (each for each in found if each is not None)
+    more = (both - one - other + result).abs().nan_to_num(0, 0, 0)
+    size = torch.stack([one, other, both, result]).abs().nan_to_num(0, 0, 0).amax(0)
+    does = more > torch.clamp(LEAST_EFFECT**2 * (1 + size), min=least)
+    return does.double().mean().item(), more[does].max().item() if does.any() else 0.0
+
+
+def _together_shares(
+    student: Student, expected: Expected, result: Tensor, kept: Kept
+) -> Iterator[tuple[float, bool]]:
+    """Yield for each two leaves how much of what they do only together they do here, as a share.
+
+    And whether both are inputs.
+    """
+    leaves = {leaf.name: leaf for leaf, _ in _comparable(student, expected)}
+    for names, pairs in expected.pairs.items():
+        if leaves.keys() >= {*names}:
+            here = [_together(student, result, p.calls, p.least, kept)[0] for p in pairs]
+            amount = sum(p.weight * part for p, part in zip(pairs, here, strict=True))
+            share = min(1.0, amount / sum(p.weight * p.part for p in pairs))
+            yield share, all(leaves[name].kind == "input" for name in names)
+
+
+def _mean(shares: Collection[float]) -> float:
+    return sum(shares) / len(shares) if shares else 1.0
 
 
 def _shaping(reference: Student, call: RecordedCall) -> list[str]:
@@ -213,20 +350,25 @@ def _shaping(reference: Student, call: RecordedCall) -> list[str]:
     return found
 
 
-def _fits(reference: Student, call: RecordedCall, result: Tensor) -> bool:
+def _fits(reference: Student, call: RecordedCall, result: Tensor, kept: Kept) -> bool:
     """Return whether a changed call works and returns as many numbers: more would tell nothing."""
-    changed = _try(reference, call)
+    changed = _try(reference, call, kept)
     return changed is not None and changed.shape == result.shape
 
 
-def _try(student: Student, call: RecordedCall) -> Tensor | None:
+def _try(student: Student, call: RecordedCall, kept: Kept | None = None) -> Tensor | None:
     """Return the result of a call; None if the code fails. Raises `GraderError`."""
+    if kept is not None and id(call) in kept:
+        return kept[id(call)][1]
     try:
-        return call.answer(student)
+        answer = call.answer(student)
     except GraderError:
         raise
     except Exception:  # of programs in this process, which raise as they are
-        return None
+        answer = None
+    if kept is not None:
+        kept[id(call)] = call, answer
+    return answer
 
 
 def _effects(
@@ -234,6 +376,7 @@ def _effects(
     result: Tensor,
     leaf: CallLeaf,
     sizes: Sequence[float] = (),
+    kept: Kept | None = None,
     *,
     any_effect: bool,
 ) -> Effects:
@@ -244,7 +387,7 @@ def _effects(
     """
     parts, largest = [], []
     for number, call in enumerate(leaf.changed):
-        changed = _try(student, call)
+        changed = _try(student, call, kept)
         if changed is None or changed.shape != result.shape:
             parts.append(0.0)
             largest.append(0.0)
@@ -308,24 +451,27 @@ def _lack(student: Student, expected: Expected, result: Tensor) -> str:
         return ""
     if result.isnan().all():
         return f"nothing that `{expected.call.name}` returns is a number that stays the same"
-    amounts = [
-        Amount(leaf, effects.parts, _found(student, expected, result, leaf, effects).parts)
-        for leaf, effects in _comparable(student, expected)
-    ]
+    kept: Kept = {}
+    amounts = []
+    for leaf, theirs in _comparable(student, expected):
+        effects = _effects(
+            student, result, leaf, theirs.sizes, kept, any_effect=expected.any_effect
+        )
+        amounts.append(Amount(leaf, theirs.parts, effects.parts))
     inputs = [each.share for each in amounts if each.leaf.kind == "input"]
     inputs = inputs or [each.share for each in amounts if each.leaf.kind == "whole"]
     mean = sum(each.share for each in amounts) / len(amounts)
-    if mean <= LEAST_OF_ALL or min(inputs, default=1.0) <= LEAST_OF_INPUT:
+    is_alone = any(each.is_alone for each in amounts)
+    if mean <= LEAST_OF_ALL or min(inputs, default=1.0) <= LEAST_OF_INPUT or is_alone:
         return _in_words(expected.call, amounts)
     if expected.turned and _only_turns(student, expected.call, expected.turned):
         return f"each number that `{expected.call.name}` returns depends on one number alone"
+    together = list(_together_shares(student, expected, result, kept))
+    inputs = [share for share, of_inputs in together if of_inputs]
+    shares = [share for share, _ in together]
+    if _mean(shares) <= LEAST_TOGETHER or _mean(inputs) <= LEAST_TOGETHER_OF_INPUTS:
+        return f"what `{expected.call.name}` returns adds up parts that do not depend on each other"
     return ""
-
-
-def _found(
-    student: Student, expected: Expected, result: Tensor, leaf: CallLeaf, effects: Effects
-) -> Effects:
-    return _effects(student, result, leaf, effects.sizes, any_effect=expected.any_effect)
 
 
 def _steady(student: Student, call: RecordedCall) -> Tensor | None:

@@ -310,6 +310,15 @@ class Grader:
         lacking = self._dependence(exercise, examiner.seed).lacking(student, known)
         return without_computing(result, lacking, examiner.asked)
 
+    def computing(self, exercise: Exercise, text: str, seed: int) -> dict[str, bool]:
+        """Return which functions of a program of the course's own compute, and which are right.
+
+        If none does, all that it earns is what checks give that call none of them.
+        """
+        with self._examining(exercise, text, seed) as examiner:
+            student = examiner.module(exercise, seed=0)
+            return self._dependence(exercise, seed).computing(student)
+
     def _dependence(self, exercise: Exercise, seed: int) -> Dependence:
         place = exercise.name, seed
         if place not in self._dependences:

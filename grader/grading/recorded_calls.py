@@ -232,6 +232,23 @@ def leaves_of(call: RecordedCall, shaping: Collection[str]) -> Iterator[CallLeaf
     yield CallLeaf("the seed", "seed", seeds)
 
 
+def with_both(call: RecordedCall, one: RecordedCall, other: RecordedCall) -> RecordedCall | None:
+    """Return a call with two changes of it at once; None if they change the same structure."""
+    found: dict[str, Any] = {}
+    for part in ("inputs", "parameters"):
+        values = dict(getattr(call, part))
+        for name, value in values.items():
+            first, second = getattr(one, part)[name], getattr(other, part)[name]
+            if first is value or second is value:
+                values[name] = second if first is value else first
+            elif isinstance(value, Tensor):
+                values[name] = first + second - value
+            else:
+                return None
+        found[part] = values
+    return replace(call, **found)
+
+
 def layer_of(parameter: str) -> str:
     """Return the name of the layer that a parameter belongs to; of a lone parameter its own."""
     for end in (WEIGHT, BIAS):
