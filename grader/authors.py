@@ -336,8 +336,15 @@ def slopes_with_dropout(target: Target, *args: Any) -> Ask:
         if seeded_output(*inputs).isfinite().all():  # else another check says so
             # Code may compute in float32, so steps are large. Along one direction: what a gradient
             # is without dropout, other cases compare number by number.
-            how = {"eps": 1e-3, "atol": 1e-4, "rtol": 1e-2, "raise_exception": False}
-            are_slopes = torch.autograd.gradcheck(seeded_output, inputs, fast_mode=True, **how)
+            are_slopes = torch.autograd.gradcheck(
+                seeded_output,
+                tuple(inputs),
+                eps=1e-3,
+                atol=1e-4,
+                rtol=1e-2,
+                raise_exception=False,
+                fast_mode=True,
+            )
             expect(are_slopes, "the gradients are not the slopes of the output")
         return True
 

@@ -66,7 +66,7 @@ def shared_values(state):
 
 
 def operands(
-    name, *, batch=2, heads=6, kv_heads=2, n_queries=4, n_keys=5, d_head=3, d_value=7, **how
+    name, *, batch=2, heads=6, kv_heads=2, n_queries=4, n_keys=5, d_head=7, d_value=3, **how
 ):
     """Return the recipes of queries and keys, or of weights and values, whose sizes all differ."""
     left, right = ((n_queries, d_head), (n_keys, d_head))

@@ -19,6 +19,10 @@ DIGITS = 4
 WIDTH = 76  # of a line of numbers
 
 
+class TooLong(Exception):
+    """The calls of a case hold more numbers than are printed; the rest of it need not run."""
+
+
 class Recorder(DirectCode):
     """The reference's code, which writes down every call that a case makes."""
 
@@ -85,6 +89,8 @@ class Recorder(DirectCode):
 
     def _shown_tensor(self, value: Tensor) -> str:
         self._numbers += value.numel()
+        if self._numbers > MAX_NUMBERS:
+            raise TooLong
         plain = value.detach()
         numbers = plain.double().round(decimals=DIGITS) if plain.is_floating_point() else plain
         listed = pprint.pformat(numbers.tolist(), width=WIDTH, compact=True)
