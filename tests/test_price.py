@@ -195,7 +195,7 @@ def test_a_part_that_is_not_written_is_charged_as_before(marked: Marked) -> None
 def test_what_a_mistake_leaves_unexplained_costs_what_the_nearest_known_one_does(
     marked: Marked,
 ) -> None:
-    result = marked(TWICE, ("return x * self.weight", "return x - self.weight"))
+    result = marked(TWICE, ("return x * self.weight", "return x * self.weight.square()"))
     assert result.diagnosis is not None
     assert not result.diagnosis.complete
     assert [each.fault for each in result.charges] == ["twice_as_much"]

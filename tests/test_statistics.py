@@ -21,7 +21,7 @@ from grader.report import (
     Person,
     Report,
 )
-from grader.reports.summary import Mistake, Summary
+from grader.reports.summary import MistakeRow, Summary
 
 WORDS: dict[str, Any] = {"+": "passed", "-": "failed", "s": "skipped", "e": "error"}
 
@@ -227,7 +227,7 @@ def charged(**prices: int) -> ExerciseResult:
     return exercise("--", 4, points=points, diagnosis=wrong(**prices), charges=charges)
 
 
-def named(found: Summary) -> list[Mistake]:
+def named(found: Summary) -> list[MistakeRow]:
     return [mistake for mistake in found.mistakes if mistake.kind == "named"]
 
 

@@ -14,7 +14,7 @@ from grader.course.visibility import SKIPPED_UNTIL
 from grader.grading.failures import SELF_EXPLAINING, group_of, says_of
 from grader.grading.signatures import are_comparable, bucket, identity, is_same_mistake
 from grader.report import SYNTAX, Diagnosis, ExerciseResult, Outcome
-from grader.reports.summary import Mistake, MistakeKind, Wrong
+from grader.reports.summary import MistakeKind, MistakeRow, Wrong
 
 UNNAMED_SAYS = "An unnamed mistake."
 APART = SELF_EXPLAINING | SYNTAX | {"type"}  # failures that no diagnosis has to explain
@@ -38,11 +38,11 @@ class _Tally:
             self.who.append(student)
         self.points += points
 
-    def mistake(self, exercise: str) -> Mistake:
+    def mistake(self, exercise: str) -> MistakeRow:
         """Return what was counted."""
         counts = self.facts.most_common(MAX_FACTS)
         who, facts = tuple(self.who), tuple(fact for fact, n in counts if self._is_usual(n))
-        return Mistake(exercise, self.fault, self.says, who, self.points, self.kind, facts)
+        return MistakeRow(exercise, self.fault, self.says, who, self.points, self.kind, facts)
 
     def _is_usual(self, count: int) -> bool:
         return 2 * count > len(self.who)
@@ -106,7 +106,7 @@ class MistakeTally:
         group = self._groups.group(result.name, diagnosis.signature, diagnosis.secret)
         return self._tally(result, "unnamed", group, UNNAMED_SAYS)
 
-    def mistakes(self) -> tuple[Mistake, ...]:
+    def mistakes(self) -> tuple[MistakeRow, ...]:
         """Return everything that cost points, the dearest first.
 
         What is not written yet comes last: it costs most in an early class, and teaches nobody.

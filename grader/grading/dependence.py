@@ -101,7 +101,7 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Pair:
+class ChangedTwice:
     """Two changes of a call, and what part of the result's numbers they change only together.
 
     That is where both do something else than the sum of what each does, as in a product.
@@ -123,7 +123,7 @@ class Expected:
     any_effect: bool  # whether a change counts that shows in any number: of draws, whole numbers
     # With the axes of its single input turned, if that does more than turn the result.
     turned: RecordedCall | None
-    pairs: Mapping[tuple[str, str], Sequence[Pair]]  # by the names of two leaves
+    pairs: Mapping[tuple[str, str], Sequence[ChangedTwice]]  # by the names of two leaves
 
 
 class Dependence:
@@ -266,7 +266,7 @@ def _pairs(
     result: Tensor,
     leaves: Sequence[CallLeaf],
     kept: Kept,
-) -> dict[tuple[str, str], list[Pair]]:
+) -> dict[tuple[str, str], list[ChangedTwice]]:
     """Return for each two leaves that do more together than each alone some pairs of changes.
 
     Two changes of one input are along the same axis, and all axes count: code may work along
@@ -292,7 +292,9 @@ def _pairs(
         if largest := max(sizes, default=0.0):
             least = LEAST_EFFECT * largest
             found[one.name, other.name] = [
-                Pair(each, weight, least, _together(reference, result, each, least, kept)[0])
+                ChangedTwice(
+                    each, weight, least, _together(reference, result, each, least, kept)[0]
+                )
                 for weight, each in calls
             ]
     return found

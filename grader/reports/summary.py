@@ -87,7 +87,7 @@ MistakeKind = Literal["named", "failure", "unnamed"]
 
 
 @dataclass(frozen=True)
-class Mistake:
+class MistakeRow:
     """A mistake that cost points.
 
     `who` holds the indices in `Summary.students` of those who made it, alone or with others.
@@ -193,7 +193,7 @@ class Summary:
     students: tuple[StudentRow, ...]
     histogram: tuple[int, ...]
     spread: Spread | None
-    mistakes: tuple[Mistake, ...]
+    mistakes: tuple[MistakeRow, ...]
     missing: Mapping[str, Person]
     similar: tuple[SimilarGroup, ...]
     sections: tuple[Section, ...]
