@@ -215,8 +215,7 @@ class Prover:
     def _blanks(self) -> None:
         """Check that code which computes nothing earns nothing to speak of.
 
-        All that do not compute at all fail the same checks, so the first is graded for all. What
-        the gate lets through is not: a filter of logits depends on little, and so may a blank.
+        All that do not compute at all fail the same checks, so the first of them is graded for all.
         One that gets one of several functions right, such as a softmax of the input, is a part of
         a solution. And if everything that is wrong with one is known mistakes, such as a chain of
         layers for a feed-forward network without its ReLU, their prices decide what it may earn.
@@ -226,7 +225,7 @@ class Prover:
         for number, (says, text) in enumerate(blanks(self.exercise)):
             self._note(f"a blank: {says}")
             computing = self.grader.computing(self.exercise, text, self.seed)
-            if computing or number:  # what the gate lets through is worth what its price says
+            if (number and not computing) or any(computing.values()):
                 continue
             report = self.grade(text)
             diagnosis = report.exercises[0].diagnosis

@@ -230,8 +230,15 @@ def _undisturbed_draws() -> Iterator[None]:
 
 
 def _expected(reference: Student, call: RecordedCall) -> Expected | None:
-    """Return what the reference's result of a call depends on; None if that is nothing."""
-    if (result := _try(reference, call)) is None or _is_trivial(result):
+    """Return what the reference's result of a call depends on; None if that is nothing.
+
+    Of a filter, which sets some numbers to -inf and leaves the others, that is which are hidden.
+    """
+    result = _try(reference, call)
+    if result is not None and result.isinf().any():
+        call = replace(call, hides=True)
+        result = result.isinf().double()
+    if result is None or _is_trivial(result):
         return None
     leaves = list(leaves_of(call, _shaping(reference, call)))
     draws = any(_effects(reference, result, leaves[-1], any_effect=True).parts)
