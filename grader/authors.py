@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -35,7 +35,7 @@ from grader.grading.asking import (
     works_when_new,
     written,
 )
-from grader.grading.aspects import ASPECTS, EDGES, Aspect
+from grader.grading.aspects import Aspect
 from grader.grading.cases import Ask, Check
 from grader.grading.dropped import (
     LUCK,
@@ -51,6 +51,7 @@ from grader.grading.dropped import (
 from grader.grading.moves import assert_moves
 from grader.grading.parameters import parameter_shapes
 from grader.grading.rng import Rng
+from grader.grading.slopes import assert_slopes_in_training
 from grader.grading.told import MANY, often
 from grader.sandbox.host.proxies import Student
 from grader.testing import (
@@ -80,8 +81,6 @@ from grader.testing import (
 
 __all__ = [
     "ACCEPTED",
-    "ASPECTS",
-    "EDGES",
     "LUCK",
     "MANY",
     "ROUGH",
@@ -266,7 +265,7 @@ def output(target: Target, *args: Any, **kwargs: Any) -> Ask:
     def ask(student: Any, rng: Rng) -> Any:
         call = _target(target, student, rng)
         named = {name: _made(value, rng) for name, value in kwargs.items()}
-        return call(*(_made(value, rng) for value in args), **named)
+        return call(*_all_made(args, rng), **named)
 
     return ask
 
@@ -282,7 +281,7 @@ def gradient(target: Target, *args: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         call = _target(target, student, rng)
-        return gradients(call, *(_made(value, rng) for value in args))
+        return gradients(call, *_all_made(args, rng))
 
     return ask
 
@@ -298,7 +297,7 @@ def reached(target: Target, *args: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         call = _target(target, student, rng)
-        given = [_made(value, rng) for value in args]
+        given = _all_made(args, rng)
         with seeded(student, 10):
             found = gradients(call, *given)
         return {
@@ -310,42 +309,20 @@ def reached(target: Target, *args: Any) -> Ask:
 
 
 def slopes_with_dropout(target: Target, *args: Any) -> Ask:
-    """Return a case: gradients of the tensors among the arguments are slopes while some is dropped.
+    """Return a case: in training a module's gradients are the slopes of what it does not drop.
 
     It decides alone (`tells=False`): it raises if they are not.
 
     Example::
 
         test_slopes_in_training = Check("Gradients are the slopes of the output.", about="gradient")
-        ask = slopes_with_dropout(built("Norm", 3, training=True), drawn(2, 3))
+        ask = slopes_with_dropout(built("Norm", 3), drawn(2, 3))
         test_slopes_in_training.case("The slopes in training.", ask, tells=False)
     """
 
     def ask(student: Any, rng: Rng) -> Any:
-        call = _target(target, student, rng)
-        given = [_made(value, rng) for value in args]
-        inputs = [
-            x.requires_grad_() for x in given if isinstance(x, Tensor) and x.is_floating_point()
-        ]
-        others = given[len(inputs) :]
-
-        def seeded_output(*inputs: Tensor) -> Any:
-            manual_seed(student, 1)
-            return call(*(each.clone() for each in inputs), *others)
-
-        if seeded_output(*inputs).isfinite().all():  # else another check says so
-            # Code may compute in float32, so steps are large. Along one direction: what a gradient
-            # is without dropout, other cases compare number by number.
-            are_slopes = torch.autograd.gradcheck(
-                seeded_output,
-                tuple(inputs),
-                eps=1e-3,
-                atol=1e-4,
-                rtol=1e-2,
-                raise_exception=False,
-                fast_mode=True,
-            )
-            expect(are_slopes, "the gradients are not the slopes of the output")
+        module = _target(target, student, rng)
+        assert_slopes_in_training(student, module, *_all_made(args, rng), rng=rng)
         return True
 
     return ask
@@ -366,7 +343,7 @@ def in_turn(target: Target, *calls: Any) -> Ask:
     def ask(student: Any, rng: Rng) -> Any:
         call = _target(target, student, rng)
         given = [each if isinstance(each, list) else [each] for each in calls]
-        return [call(*(_made(value, rng) for value in args)) for args in given]
+        return [call(*_all_made(args, rng)) for args in given]
 
     return ask
 
@@ -382,7 +359,7 @@ def after_training(target: Target, *args: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         module = _target(target, student, rng)
-        given = [_made(value, rng) for value in args]
+        given = _all_made(args, rng)
         module.train()(*given)
         return module.eval()(*given)
 
@@ -400,7 +377,7 @@ def other_weights(target: Target, *args: Any) -> Ask:
 
     def ask(student: Any, rng: Rng) -> Any:
         module = _target(target, student, rng)
-        given = [_made(value, rng) for value in args]
+        given = _all_made(args, rng)
         with torch.no_grad():
             module(*given)
             state = {name: -each.detach() for name, each in module.named_parameters()}
@@ -426,8 +403,8 @@ def works_as_well(target: Target, one: Any, other: Any) -> Ask:
         call = _target(target, student, rng)
         first, second = (each if isinstance(each, list) else [each] for each in (one, other))
         return works_too(
-            lambda: call(*(_made(value, rng) for value in first)),
-            lambda: call(*(_made(value, rng) for value in second)),
+            lambda: call(*_all_made(first, rng)),
+            lambda: call(*_all_made(second, rng)),
         )
 
     return ask
@@ -456,7 +433,7 @@ def changed(target: Target, *args: Any) -> Ask:
     """
 
     def ask(student: Student, rng: Rng) -> Any:
-        given = [_made(value, rng) for value in args]
+        given = _all_made(args, rng)
         before = [value.clone() for value in given if isinstance(value, Tensor)]
         after = written(student, _target(target, student, rng), *given)
         return [one != other for one, other in zip(before, after)]
@@ -520,7 +497,7 @@ def moved(name: str, *args: Any, x: Any, **kwargs: Any) -> Ask:
     """
 
     def ask(student: Any, rng: Rng) -> Any:
-        inputs = [_made(value, rng) for value in (x if isinstance(x, tuple) else (x,))]
+        inputs = _all_made(x if isinstance(x, tuple) else (x,), rng)
         make = functools.partial(getattr(student, name), *args, **kwargs)
         return works_too(lambda: make()(*inputs), lambda: assert_moves(make, *inputs))
 
@@ -605,6 +582,10 @@ def dtype_cases(
 
 def _target(target: Target, student: Any, rng: Rng) -> Any:
     return getattr(student, target) if isinstance(target, str) else target(student, rng)
+
+
+def _all_made(args: Iterable[Any], rng: Rng) -> list[Any]:
+    return [_made(value, rng) for value in args]
 
 
 def _made(value: Any, rng: Rng) -> Any:

@@ -99,9 +99,7 @@ class BuildPlan:
         jobs = sorted(self.outdated, key=lambda name: not course[name].training)
         with on_all_cores(len(jobs)) as recording:
             for name, packed in recording(_record, [(course.root, name) for name in jobs]):
-                path = path_of(course, name)
-                if not path.is_file() or read_file(path, course.root, MAX_FILE) != packed:
-                    write_file(path, course.root, packed, REMEDY)
+                write_file(path_of(course, name), course.root, packed, REMEDY)
                 on_exercise(name)
         if jobs:
             made_by = f"{hash_of_engine()}\n".encode()

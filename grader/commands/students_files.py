@@ -21,7 +21,7 @@ from grader.course.policy import MUTED
 from grader.course.stubs import make_stub
 from grader.course.suite_text import has_cases
 from grader.errors import RequestError
-from grader.grading.diagnosis.record import path_of
+from grader.grading.diagnosis.record import load_record, path_of
 from grader.reports.course_path import path_in_words
 from grader.reports.pages import path_picture
 from grader.trees import read_file
@@ -65,8 +65,8 @@ def students_files(course: Course, *, notebooks: bool = False) -> dict[str, byte
         if notebooks or not name.startswith(f"{NOTEBOOKS}/")
     }
     for name in course.names:
-        path = path_of(course, name)
-        if path.is_file():  # not without cases
+        if load_record(course, name) is not None:  # not without cases; one that is damaged says so
+            path = path_of(course, name)
             files[records.file_of(name)] = read_file(path, path, records.MAX_BYTES)
     if course.suites == "hidden" and not course.student_folder.is_dir():
         raise RequestError(f"there is no {course.student_folder}", "grader build")

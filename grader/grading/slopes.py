@@ -62,6 +62,18 @@ def assert_slopes(
         _assert_slopes(theirs, rng, step, training=training)
 
 
+def assert_slopes_in_training(student: Student, module: Any, *inputs: Any, rng: Rng) -> None:
+    """Raise `Mismatch` unless a module's gradients in training are the slopes of its output.
+
+    The same values are dropped in each call. An output that is not finite is for others to see.
+    """
+    named = {f"argument {number}": value for number, value in enumerate(inputs, start=1)}
+    program = _Program(module, named, code_of(student).manual_seed)
+    program.run(training=True)
+    if program.output.isfinite().all():
+        _assert_slopes(program, rng, STEP, training=True)
+
+
 def _agree(actual: dict[str, Tensor | None], expected: dict[str, Tensor | None]) -> bool:
     """Return whether gradients are the expected ones."""
     return actual.keys() == expected.keys() and all(

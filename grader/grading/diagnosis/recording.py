@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from grader.course.course import Course, Exercise
-from grader.course.known_mistakes import Mistake
 from grader.course.suite_text import shipped_cases
 from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Values
@@ -37,7 +36,6 @@ NUMBERS = (
     *("1e20", "1e30"),
 )
 DRAWN = "training"  # the aspect of cases that draw many times
-SPREAD = NUMBERS[::6]  # where such a number shows at all, it shows at one of these
 MAX_SHARED = 3  # cases that see both of two mistakes, at which their pair is recorded
 
 
@@ -68,8 +66,8 @@ class _Recorder:
         catalogue, reference = self._catalogue, self._catalogue.reference
         usual = [each for each in catalogue.singles() if each.touched]
         faults = list(dict.fromkeys(each.faults[0] for each in usual))
-        singles = [self._single(e, e.touched, faults.index(e.faults[0])) for e in usual]
-        singles += self._with_numbers(usual, faults)
+        others = [c for number in NUMBERS for c in catalogue.with_number(number) if c.touched]
+        singles = [self._single(each, faults.index(each.faults[0])) for each in (*usual, *others)]
         pairs: list[MistakePair] = []
         # Where a model is trained, one program's answers take as long as those of a hundred others.
         together = () if catalogue.exercise.training else _pairs(usual)
@@ -89,20 +87,8 @@ class _Recorder:
             tuple(self._totals),
         )
 
-    def _with_numbers(
-        self, usual: Sequence[FaultyProgram], faults: Sequence[Mistake]
-    ) -> Iterator[SingleMistake]:
-        """Yield the mistakes that leave a number open, with each of `NUMBERS`."""
-        catalogue, shows = self._catalogue, dict.fromkeys(faults, 0)
-        for each in itertools.chain(usual, *map(catalogue.with_number, SPREAD)):
-            shows[each.faults[0]] |= each.touched
-        for each in itertools.chain(*map(catalogue.with_number, NUMBERS)):
-            fault = each.faults[0]
-            if wrong := catalogue.bits(filter(each.is_wrong, catalogue.cases_in(shows[fault]))):
-                yield self._single(each, wrong, faults.index(fault))
-
-    def _single(self, candidate: FaultyProgram, wrong: int, mistake: int) -> SingleMistake:
-        cases = self._catalogue.cases_in(wrong)
+    def _single(self, candidate: FaultyProgram, mistake: int) -> SingleMistake:
+        cases = self._catalogue.cases_in(candidate.touched)
         answers = {self._place[p.name]: self._sketch(candidate.answer(p)) for p in cases}
         is_usual = candidate.number == candidate.faults[0].number
         steps = dict(self._steps(candidate)) if is_usual else {}
