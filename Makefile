@@ -12,11 +12,12 @@ WITH_SITE := $(VENV)/.installed-site
 # A CPU build of torch is enough, and a tenth of the size, where one is offered.
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
 
-.PHONY: help demo test test-fast test-lowest lint bench bench-peers attacks mutants margins seeds build prove docs site deps-system clean
+.PHONY: help demo test test-all test-fast test-lowest lint bench bench-peers attacks mutants margins seeds build prove docs site deps-system clean
 
 help:
 	@echo "make demo      grade the sample class of examples/class/ and show each verdict"
-	@echo "make test      every test; about twenty minutes on two cores"
+	@echo "make test      the tests; of the largest sets a tenth, which depends on the commit"
+	@echo "make test-all  every test, for the night"
 	@echo "make test-fast  every test that is not slow; about a minute"
 	@echo "make test-lowest  those tests with the oldest dependencies that are supported"
 	@echo "make lint      ruff, mypy --strict, import layers"
@@ -57,8 +58,8 @@ PYTEST = $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope
 unexport PYTHONDONTWRITEBYTECODE  # or each of many processes compiles everything again
 
 # Where tests may not be skipped, with what builds the site.
-test: $(if $(CI),$(WITH_SITE),$(DEV))
-	$(PYTEST)
+test test-all: $(if $(CI),$(WITH_SITE),$(DEV))
+	$(if $(filter test,$@),TURN=$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)) $(PYTEST) $(TESTS)
 
 test-fast: $(DEV)
 	$(PYTEST) --numprocesses 2 -m "not slow"

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import browser
+import processor_time
 import pytest
 from browser import Tab
 from class_lists import COURSE
@@ -24,6 +25,7 @@ from feedback import Home
 from forty import STUDENTS, batch
 from regrading import RIGHT, TWICE
 from strangers import NAME, SOLUTION
+from turns import left_for_another_turn
 from warm import warm_popen
 
 import grader.classroom.workers.pool
@@ -85,8 +87,21 @@ LONG = (
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what is asked of a whole run."""
+    parser.addoption("--keep-times", action="store_true", help="keep what files take in CONTRIBUTING.md")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the run."""
+    processor_time.install(config, {f"test_{name}" for name in LONG})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run what takes long first, so that no process is left with it at the end."""
+    if left := left_for_another_turn(items):
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in {*left}]
     order = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
 

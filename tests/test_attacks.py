@@ -17,6 +17,7 @@ from attacks.table import PAGE, REMAINS
 from attacks.world import Evidence, Listener, World, free_port
 from commandline import Cli
 from pages import part
+from turns import in_turn, one_in
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
@@ -33,14 +34,13 @@ TOLD = {
     "cheats/threads_it": "does the work that this exercise asks you to write",
 }
 # `make attacks` tries them all, here as well as on plain pytest, as whoever calls it.
-EVERY = 1 if os.environ.get("ATTACKS") == "all" else 3  # each third, unless all are asked for
-TRIED = [one for number, one in enumerate(ATTACKS) if number % EVERY == 0 or one.id in TOLD]
-NAIVE_SAMPLE = 10  # every tenth attack of these families is tried on plain pytest
+TRIED = [*dict.fromkeys([*in_turn(ATTACKS), *(one for one in ATTACKS if one.id in TOLD)])]
+NAIVE_SAMPLE = 12  # one in so many attacks of these families is tried on plain pytest
 OF_THE_PROCESS = (
     *("cheats", "ends", "files", "forges", "lies", "network"),
     *("patches", "persists", "reads", "walks", "zygote"),
 )
-ORDINARY_SAMPLE = 8 * EVERY  # and so many by a user without privileges, where root tries more
+ORDINARY_SAMPLE = 24  # and one in so many by a user without privileges, where root tries more
 NOBODY = 65534
 
 
@@ -138,7 +138,7 @@ def honest() -> Attack:
 @pytest.mark.slow
 def test_the_corpus_bites(tmp_path: Path) -> None:
     """The same attacks win in large part against pytest in one process; honest work does not."""
-    sample = [attack for attack in ATTACKS if attack.family in OF_THE_PROCESS][::NAIVE_SAMPLE]
+    sample = one_in(NAIVE_SAMPLE, [one for one in ATTACKS if one.family in OF_THE_PROCESS])
     found = against_naive.run(tmp_path, [honest(), *sample])
     control = found.pop("none/honest")
     assert (control.points, control.wins) == (10, [])

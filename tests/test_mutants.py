@@ -1,7 +1,7 @@
 """Mutants of the references fail their suites, or do what the references do.
 
-A part of a sample is examined here, and all of it by `make prove`; `make mutants` grades all
-mutants, for the table of docs/suites.md.
+The samples of a few exercises are examined here, and of all by `make prove`; `make mutants` grades
+all mutants, for the table of docs/suites.md.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import ast
 import pytest
 from mutants import sampled
 from mutants.mutator import mutants, plain, sample
+from turns import in_turn
 
 from grader.course.course import Course
-
-FEW = 4  # mutants of each sample that are examined here
 
 SUM = '''
 """Sums."""
@@ -55,7 +54,7 @@ def test_a_sample_is_drawn_by_its_seed() -> None:
 @pytest.mark.slow
 def test_suites_accept_no_mutant_that_is_wrong(course: Course, users_cache: None) -> None:
     wrong = []
-    for _, examined in sampled.examine_samples(course, FEW):
+    for _, examined in sampled.examine_samples(course, in_turn(course.names)):
         wrong += sampled.accepted(course, examined)
     assert wrong == []
 

@@ -40,6 +40,7 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: None) -> None:
     said = cli("validate", name)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from corpus.programs import Program
+from turns import one_in
 
 from grader import cache
 from grader.commands.cores import on_all_cores
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 SEED = 7
-EVERY = 6  # of programs without a verdict that holds, those that a test grades
+EVERY = 40  # one in so many programs without a verdict that holds is graded by a test
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -115,9 +116,9 @@ class Judge:
         return found
 
     def sampled(self, programs: Sequence[Program]) -> Verdicts:
-        """Return verdicts for a test: those that hold, and of each `EVERY`th other program."""
+        """Return verdicts for a test: those that hold, and of a part of the other programs."""
         held = self.kept(programs)
-        return held | self.judge([p for p in programs if p not in held][::EVERY])
+        return held | self.judge(one_in(EVERY, [p for p in programs if p not in held]))
 
     def complete(self, programs: Sequence[Program]) -> Verdicts:
         """Return verdicts on all programs."""

@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -45,13 +45,13 @@ def accepted(course: Course, examined: list[Examined]) -> list[str]:
 
 
 def examine_samples(
-    course: Course, most: int | None = None
+    course: Course, names: Sequence[str]
 ) -> Iterator[tuple[str, list[Examined]]]:
-    """Yield what becomes of the sample of each exercise, or of its first mutants.
+    """Yield what becomes of the sample of each exercise.
 
     The exercises are shared among all cores. What is kept is not examined again.
     """
-    jobs = [(course, name, chosen(course, name)[:most]) for name in course.names]
+    jobs = [(course, name, chosen(course, name)) for name in names]
     with on_all_cores(len(jobs)) as mapped:
         yield from mapped(_examine_quickly, jobs)
 
@@ -78,7 +78,7 @@ def main() -> int:
     """Examine what nothing is kept of; return 0 if no suite accepted a wrong mutant."""
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     course, start, wrong = load_course(ROOT), time.perf_counter(), []
-    for name, examined in examine_samples(course):
+    for name, examined in examine_samples(course, course.names):
         wrong += accepted(course, examined)
         fates = Counter(each.fate for each in examined)
         print(f"{time.perf_counter() - start:6.0f} s  {name}: {dict(fates)}", flush=True)
