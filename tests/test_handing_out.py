@@ -116,7 +116,7 @@ def test_a_student_gets_from_the_install_to_the_first_green(
 def test_init_never_overwrites_what_a_student_wrote(
     cli: Cli, course: Course, tmp_path: Path
 ) -> None:
-    assert "wrote 24 files" in cli("init", tmp_path / "mine").out
+    assert "wrote 31 files" in cli("init", tmp_path / "mine").out
     file = tmp_path / "mine" / "exercises" / "layer_norm.py"
     file.write_text("my own work\n")
     (file.parent / "masked_softmax.py").unlink()

@@ -130,6 +130,23 @@ def test_a_change_of_the_sources_makes_generated_files_stale(
     assert (said.code, "stale: " in said.out) == (1, True)
 
 
+def test_a_hint_in_other_words_changes_one_line_of_one_file(cli: Cli, sampling: Path) -> None:
+    def texts() -> dict[Path, list[bytes]]:
+        files = (path for path in (sampling / "exercises").rglob("*") if path.is_file())
+        return {path: path.read_bytes().splitlines() for path in files}
+
+    before, mistakes = texts(), sampling / "reference" / "top_k" / "mistakes.toml"
+    hint = "one of the k largest?"
+    assert mistakes.read_text().count(hint) == 1
+    mistakes.write_text(mistakes.read_text().replace(hint, "among the k largest?"))
+    assert cli("build", "--course", sampling).code == 0
+    after = texts()
+    (path,) = (path for path in after if after[path] != before.get(path))
+    assert path == sampling / "exercises" / "records" / "top_k.json"
+    assert [*map(len, (before[path], after[path]))] == [len(before[path])] * 2
+    assert sum(old != new for old, new in zip(before[path], after[path])) == 1
+
+
 def test_every_tensor_line_of_a_solution_ends_in_its_shape(original: Course) -> None:
     """Each assignment and each result of a solution says its shape."""
     for exercise in original.exercises:

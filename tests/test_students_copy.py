@@ -28,6 +28,7 @@ from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.seeds import PUBLIC_SEED
 
 MAX_BYTES = 100 * 1024  # of the record of an exercise
+MAX_FILE = 250 * 1024  # of anything else
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +142,8 @@ def test_the_tensors_in_it_are_answers_to_its_own_cases(course: Course, copy: Co
 def test_it_is_small(course: Course, copy: Course) -> None:
     for name in copy.names:
         assert record.path_of(copy, name).stat().st_size <= MAX_BYTES, name
+    files = [path for path in copy.student_folder.rglob("*") if path.is_file()]
+    assert max(path.stat().st_size for path in files) <= MAX_FILE
 
 
 # --- it tells as much -----------------------------------------------------------------------------

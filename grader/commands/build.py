@@ -133,6 +133,7 @@ def plan_build(course: Course) -> BuildPlan:
         "tests/*.txt",
         f"{NOTEBOOKS}/*.ipynb",
         "records/*.bin",
+        "records/*.json",
     )
     there = {path for pattern in patterns for path in folder.glob(pattern)}
     recorded = {path_of(course, name) for name in course.names if has_cases(course[name])}

@@ -15,9 +15,10 @@ from msgspec.structs import asdict
 from grader.commands.notebooks import PATH, stops_of
 from grader.commands.notebooks import notebooks as notebooks_of
 from grader.course import records
-from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise, Saying
+from grader.course.course import NOTEBOOKS, PUBLIC_COURSE, Course, Exercise
 from grader.course.known_mistakes import load_mistakes
 from grader.course.policy import MUTED
+from grader.course.settings import read_text
 from grader.course.stubs import make_stub
 from grader.course.suite_text import has_cases
 from grader.errors import RequestError
@@ -82,9 +83,23 @@ def students_texts(course: Course) -> dict[str, str]:
         texts[f"tests/test_{exercise.name}.py"] = course.public_suite(exercise.name)
         if (beside := course.text(exercise.name)).is_file():
             texts[f"tests/test_{exercise.name}.txt"] = beside.read_text("utf-8")
+        if (sayings := _sayings(course, exercise)) is not None:
+            texts[records.sayings_of(exercise.name)] = sayings
     for name, text in notebooks_of(course).items():
         texts[f"{NOTEBOOKS}/{name}"] = text
     return texts
+
+
+def _sayings(course: Course, exercise: Exercise) -> str | None:
+    """Return what is said of the mistakes of an exercise, a line each; None if it has no cases."""
+    if course.suites == "public":
+        path = course.student_folder / records.sayings_of(exercise.name)
+        return read_text(path) if path.is_file() else None
+    if not has_cases(exercise):
+        return None
+    said = [records.Saying(m.name, m.says, m.hint, m.number) for m in load_mistakes(exercise)]
+    lines = ",\n ".join(json.dumps(to_builtins(each), ensure_ascii=False) for each in said)
+    return f"[{lines}]\n"
 
 
 def _public_course(course: Course) -> str:
@@ -93,9 +108,6 @@ def _public_course(course: Course) -> str:
     for exercise in course.exercises:
         fields = asdict(exercise) | {"stub": make_stub(exercise)}
         del fields["folder"], fields["reviewed"]  # or it would not be built
-        if course.suites == "hidden" and has_cases(exercise):
-            mistakes = load_mistakes(exercise)
-            fields["mistakes"] = [Saying(m.name, m.says, m.hint, m.number) for m in mistakes]
         exercises.append(fields)
     public = {"title": course.title, "points": course.points, "exercises": exercises}
     if course.mute_imports != MUTED:

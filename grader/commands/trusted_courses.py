@@ -88,6 +88,7 @@ def _places(course: Course) -> Iterator[tuple[str, Path, Path]]:
     if course.suites == "public":
         within = course.student_folder.resolve()
         names = [PUBLIC_COURSE, *map(records.file_of, course.names)]
+        names += map(records.sayings_of, course.names)
         names += [f"tests/test_{name}{end}" for name in course.names for end in (".py", ".txt")]
         for name in names:
             yield f"{COPY}/{name}", within / name, within
@@ -229,8 +230,9 @@ def _equals_installed(course: Course, files: CourseFiles) -> bool:
     if any(each != installed[each.name] for each in course.exercises):
         return False
     theirs = files_of(installed).contents
-    tests = [f"{TESTS}test_{name}{end}" for name in course.names for end in (".py", ".txt")]
-    if _plain(files.contents, tests) != _plain(theirs, tests):
+    texts = [f"{TESTS}test_{name}{end}" for name in course.names for end in (".py", ".txt")]
+    texts += [f"{COPY}/{records.sayings_of(name)}" for name in course.names]
+    if _plain(files.contents, texts) != _plain(theirs, texts):
         return False
     places = [f"{COPY}/{records.file_of(name)}" for name in course.names]
     return all(files.contents.get(place) == theirs.get(place) for place in places)

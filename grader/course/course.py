@@ -75,15 +75,6 @@ class TrainingRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     memory_mb: Seconds = 512.0
 
 
-class Saying(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a students' copy says of a known mistake, with the number that it usually has."""
-
-    name: str
-    says: str
-    hint: str
-    number: str = ""
-
-
 class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """One exercise: the keys of its `exercise.toml`, its name, and the folder of its files."""
 
@@ -110,7 +101,6 @@ class Exercise(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     stub: str = ""
     example: str = ""  # the text of its `example.py`
     drawing: str = ""  # the text of its `drawing.py`
-    mistakes: tuple[Saying, ...] = ()  # in a students' copy, which has no file of them
     folder: Path = Path()
 
     def read(self, file: str) -> str:

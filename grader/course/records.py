@@ -1,4 +1,6 @@
-"""The files of records in a students' copy, one zip an exercise: what they hold, as bytes."""
+"""The files of records in a students' copy, two an exercise: a zip of its cases and their answers,
+and what is said of each known mistake, as JSON.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +8,34 @@ import contextlib
 import io
 import zipfile
 
+from msgspec import Struct
+
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP
 
 FOLDER = "records"  # in the students' folder
 CASES, ANSWERS = "cases.py", "answers.msgpack"  # the parts of a file
 MAX_BYTES, MAX_CASES = 64 * 1024**2, 1024**2  # of a part, and of the cases, unpacked
+MAX_SAYINGS = 1024**2
+
+
+class Saying(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a students' copy says of a known mistake, with the number that it usually has."""
+
+    name: str
+    says: str
+    hint: str
+    number: str = ""
 
 
 def file_of(name: str) -> str:
     """Return the path of an exercise's file in the students' folder."""
     return f"{FOLDER}/{name}.bin"  # a zip, but not one of theirs
+
+
+def sayings_of(name: str) -> str:
+    """Return the path of what is said of an exercise's mistakes, in the students' folder."""
+    return f"{FOLDER}/{name}.json"
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -21,7 +21,7 @@ from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.asked import Answers, load_cases
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
-from grader.grading.diagnosis.record import load_record
+from grader.grading.diagnosis.record import load_record, load_sayings
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
@@ -473,7 +473,9 @@ class Grader:
         if self.course.suites == "hidden":
             return self.computed(exercise, seed)
         recorded = load_record(self.course, exercise.name)
-        return RecordedCatalogue(exercise, recorded) if recorded else None
+        if recorded is None:
+            return None
+        return RecordedCatalogue(exercise, recorded, load_sayings(self.course, exercise.name))
 
 
 def _drop_other_seeds(kept: dict[Place, T], seed: int) -> None:

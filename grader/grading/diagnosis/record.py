@@ -1,7 +1,7 @@
 """What a students' copy knows of the answers to the cases.
 
 A file holds, for one exercise, its cases and a record: the reference's answers in full, and the
-answers of known mistakes as sketches. What to say of a mistake is in `course.json`; neither a
+answers of known mistakes as sketches. What to say of a mistake is in a file beside it; neither a
 solution nor an edit that makes a mistake is anywhere. Imports no torch.
 """
 
@@ -18,15 +18,16 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from grader.course import records
-from grader.course.course import Course
+from grader.course.course import DOWNLOAD, Course
 from grader.course.known_mistakes import load_mistakes
 from grader.course.suite_text import has_cases, shipped_cases
 from grader.errors import CourseError
 from grader.files import DAMAGED_ZIP, zipped
 from grader.grading.code_text import without_remarks
-from grader.report import WrongStep
+from grader.report import WrongStep, without_controls
 from grader.trees import NotOpened, read_file
 
 FORMAT = 4
@@ -193,7 +194,6 @@ def load_record(course: Course, name: str) -> Recorded | None:
     Raises `CourseError` if the file is damaged, or of another version.
     """
     path = path_of(course, name)
-    remedy = "download the course again"
     try:
         with zipfile.ZipFile(io.BytesIO(read_file(path, path, records.MAX_BYTES))) as archive:
             cases, data = (records.part(archive, part) for part in (CASES, ANSWERS))
@@ -202,9 +202,24 @@ def load_record(course: Course, name: str) -> Recorded | None:
     except FileNotFoundError:
         return None
     except (OSError, KeyError, *UNREADABLE) as error:
-        raise CourseError(f"{path} cannot be read ({error})", remedy) from None
+        raise CourseError(f"{path} cannot be read ({error})", DOWNLOAD) from None
     if record.format != FORMAT:
-        raise CourseError(f"{path} is of another version of the grader", remedy)
+        raise CourseError(f"{path} is of another version of the grader", DOWNLOAD)
     if course.suites == "hidden" and own_cases(course, name) != text:
         return None
     return Recorded(text, record)
+
+
+def load_sayings(course: Course, name: str) -> dict[str, records.Saying]:
+    """Return what is said of each known mistake of an exercise, by its name.
+
+    A terminal obeys nothing of it. Raises `CourseError` if the file is missing or damaged.
+    """
+    path = course.executed_folder / records.sayings_of(name)
+    try:
+        data = read_file(path, path, records.MAX_SAYINGS)
+        said = msgspec.json.decode(data, type=tuple[records.Saying, ...])
+    except (OSError, *UNREADABLE) as error:
+        raise CourseError(f"{path} cannot be read ({error})", DOWNLOAD) from None
+    clean = ({key: without_controls(text) for key, text in asdict(each).items()} for each in said)
+    return {each["name"]: records.Saying(**each) for each in clean}

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from grader.course.course import Exercise, Saying
+from grader.course.course import Exercise
 from grader.course.known_mistakes import Mistake
+from grader.course.records import Saying
 from grader.course.suite_text import SUITE
 from grader.errors import CourseError
 from grader.grading.cases import Case
@@ -83,7 +84,9 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
 
     reference: _Reference
 
-    def __init__(self, exercise: Exercise, recorded: Recorded) -> None:
+    def __init__(
+        self, exercise: Exercise, recorded: Recorded, sayings: Mapping[str, Saying]
+    ) -> None:
         record = recorded.record
         found = cases_in(Source(f"{exercise.name}/{SUITE}", recorded.cases))
         super().__init__(exercise, record.seed, *found)
@@ -93,8 +96,7 @@ class RecordedCatalogue(Catalogue[RecordedMistakes]):
             {names[place]: calls for place, calls in record.repeats.items()},
         )
         self._record, self._forms = record, tuple(map(_form, record.forms))
-        said = {each.name: each for each in exercise.mistakes}
-        self._faults = tuple(_mistake(name, said.get(name)) for name in record.mistakes)
+        self._faults = tuple(_mistake(name, sayings.get(name)) for name in record.mistakes)
 
     def singles(self, text: str = "") -> Iterator[RecordedMistakes]:
         """Yield every known mistake in every recorded form, with numbers in a student's `text`."""
@@ -191,5 +193,5 @@ def _form(plain: PlainForm) -> Form | Raised:
 
 def _mistake(name: str, saying: Saying | None) -> Mistake:
     if saying is None:
-        raise CourseError(f"course.json does not say what {name} is", "download the course again")
+        raise CourseError(f"nothing here says what {name} is", "download the course again")
     return Mistake(name=name, says=saying.says, hint=saying.hint, number=saying.number)
