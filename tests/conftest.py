@@ -89,7 +89,8 @@ LONG = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what is asked of a whole run."""
-    parser.addoption("--keep-times", action="store_true", help="keep what files take in CONTRIBUTING.md")
+    says = "keep what files take in CONTRIBUTING.md"
+    parser.addoption("--keep-times", action="store_true", help=says)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -80,9 +80,8 @@ class ProcessorTime:
     def too_long(self) -> list[str]:
         """Return the files that take long and are not named as such."""
         most = MOST * max(1.0, _slowness())
-        return [
-            file for file, seconds in self._files.items() if seconds > most and file not in self._long
-        ]
+        found = (file for file, seconds in self._files.items() if seconds > most)
+        return [file for file in found if file not in self._long]
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         """Print the table, and keep it if asked to."""
@@ -95,8 +94,8 @@ class ProcessorTime:
         terminalreporter.write_line("\n".join([*rows, total]))
         for file in self.too_long():
             terminalreporter.write_line(
-                f"tests/{file}.py takes more than {MOST:.0f} s on a machine of today: make it lighter, "
-                "let its tests take turns (mark in_turn), or name it in LONG of tests/conftest.py",
+                f"tests/{file}.py takes more than {MOST:.0f} s on a machine of today: make it "
+                "lighter, let its tests take turns (mark in_turn), or name it in conftest.LONG",
                 red=True,
             )
         if config.getoption("--keep-times"):

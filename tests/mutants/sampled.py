@@ -44,9 +44,7 @@ def accepted(course: Course, examined: list[Examined]) -> list[str]:
     return [f"{each.exercise}: {each.how}\n{diff(course, each)}" for each in wrong]
 
 
-def examine_samples(
-    course: Course, names: Sequence[str]
-) -> Iterator[tuple[str, list[Examined]]]:
+def examine_samples(course: Course, names: Sequence[str]) -> Iterator[tuple[str, list[Examined]]]:
     """Yield what becomes of the sample of each exercise.
 
     The exercises are shared among all cores. What is kept is not examined again.
