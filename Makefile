@@ -58,8 +58,11 @@ PYTEST = $(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope
 unexport PYTHONDONTWRITEBYTECODE  # or each of many processes compiles everything again
 
 # Where tests may not be skipped, with what builds the site.
-test test-all: $(if $(CI),$(WITH_SITE),$(DEV))
-	$(if $(filter test,$@),TURN=$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1)) $(PYTEST) $(TESTS)
+test: $(if $(CI),$(WITH_SITE),$(DEV))
+	TURN=$$(git rev-parse --short=8 HEAD 2>/dev/null || echo 1) $(PYTEST) $(TESTS)
+
+test-all: $(if $(CI),$(WITH_SITE),$(DEV))
+	$(PYTEST) $(TESTS)
 
 test-fast: $(DEV)
 	$(PYTEST) --numprocesses 2 -m "not slow"

@@ -30,6 +30,8 @@ from grader.reports.summary import Summary
 from grader.submissions.layouts import Attempt
 from grader.submissions.submission import Submission
 
+pytestmark = pytest.mark.in_turn
+
 Case = tuple[str, str, Any, bool]  # table, column, value, whether the checksum is made to fit
 HUGE = "x" * 100_000
 VALUES: dict[str, tuple[Any, ...]] = {

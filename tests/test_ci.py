@@ -22,6 +22,8 @@ from commandline import Cli
 from grader.commands.handout import CI
 from grader.course.bundle import KEY_VARIABLE, new_key
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 ACTION = ROOT / "action.yml"
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"

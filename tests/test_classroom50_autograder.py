@@ -17,6 +17,8 @@ from commandline import Cli
 
 from grader.commands.own_wheel import WHEEL_NAME
 
+pytestmark = pytest.mark.in_turn
+
 RUNNER = {
     "CLASSROOM": "c",
     "ASSIGNMENT": "a",

@@ -18,6 +18,8 @@ from grader.course.stubs import make_stub
 from grader.submissions import opening
 from grader.submissions.layouts import git as clones
 
+pytestmark = pytest.mark.in_turn
+
 TINY = Path(__file__).parent / "tiny"
 DUE = datetime(2026, 11, 5, 12, tzinfo=UTC)
 SIX, TWO = "# 6 points\nx = 1\n", "# 2 points\nx = 2\n"

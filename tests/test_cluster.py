@@ -22,6 +22,8 @@ from grader.classroom.workers import cluster as clusters
 from grader.classroom.workers import remote_workers, scheduler, tasks
 from grader.course.course import Course
 
+pytestmark = pytest.mark.in_turn
+
 MANY = 24
 FEW = {f"s00{n}/scale.py": f"# {n} points" for n in range(1, 7)}
 ALL = {f"s00{n}": f"{n}" for n in range(1, 7)}

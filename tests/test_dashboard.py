@@ -24,7 +24,7 @@ OpenPage = Callable[..., Any]
 PAGE = 100
 WIDE = {"width": 1440, "height": 900}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.in_turn("file")]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,8 @@ from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.search import UNKNOWN, Diagnostician
 from grader.report import Diagnosis
 
+pytestmark = pytest.mark.in_turn
+
 Diagnose = Callable[..., Diagnosis | None]
 OFF_BY_AN_EIGHTH = {
     "masked_softmax": ("masked_fill(~valid, 0.0)", "masked_fill(~valid, 0.0) + 0.125"),

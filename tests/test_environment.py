@@ -13,6 +13,8 @@ import pytest
 from classroom import TINY, Pools, hand_in, marks
 from commandline import Cli
 
+pytestmark = pytest.mark.in_turn
+
 HOSTILE = {
     "leaves out every test": {"PYTEST_ADDOPTS": "-k nothing"},
     "leaves out a test": {"PYTEST_ADDOPTS": "--deselect=test_twice -k 'not thrice'"},

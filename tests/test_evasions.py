@@ -20,6 +20,8 @@ from grader.sandbox import wire
 from grader.sandbox.host.connection import Subject, WorkerConnection
 from grader.sandbox.host.proxies import RemoteCode, Student
 
+pytestmark = pytest.mark.in_turn
+
 NORM = """
 import threading
 import torch

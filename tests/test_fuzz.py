@@ -34,6 +34,8 @@ from grader.sandbox.host.worker import Worker
 from grader.sandbox.wire import Reply
 from grader.sandbox.worker.quota import HUNG_UP
 
+pytestmark = pytest.mark.in_turn
+
 MIB = 1 << 20
 WILD = (0, 1, -1, 255, 2**31, 2**39, 2**40 - 1, 2**40, 2**63 - 1, 2**64 - 1, -(2**63))
 NAMES = ("", "w", "torch.add", "\0", "\x1b[2J", "é" * 300)

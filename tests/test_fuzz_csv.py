@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from fuzzing import FUZZERS, campaign
 
+pytestmark = pytest.mark.in_turn
+
 MIB = 1 << 20
 TABLES = ("rosters", "canvas", "moodle")
 FEW, MANY = 150, 5_000

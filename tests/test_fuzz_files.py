@@ -22,6 +22,8 @@ from fuzzing import (
 
 from grader.submissions import archives
 
+pytestmark = pytest.mark.in_turn
+
 MANY = 5_000
 
 

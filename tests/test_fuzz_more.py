@@ -9,6 +9,8 @@ import pytest
 from fuzzing import campaign
 from fuzzing_more import fuzzers, sound_value, survives_row
 
+pytestmark = pytest.mark.in_turn
+
 FUZZERS = fuzzers()
 FEW = {"rows": 40, "answers": 500, "uploads": 10, "wire": 100}
 MANY = {"rows": 5_000, "answers": 5_000, "wire": 5_000, "trees": 4_700}

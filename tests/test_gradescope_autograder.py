@@ -27,6 +27,8 @@ from grader.report import ExerciseResult
 from grader.reports.platforms import gradescope
 from grader.submissions.submission import Submission
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 TINY = Path(__file__).parent / "tiny"
 OURS = re.compile(r"attention[-_]grader|^(pip|setuptools|_?distutils)")  # not from an index

@@ -18,6 +18,8 @@ from grader import __version__
 from grader.commands.bringing import LIST
 from grader.course.course import Course
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 ANSWERS = ("reference", "mistakes.toml", "solution.py", "test_hidden.py", "statement.md")
 

@@ -25,6 +25,8 @@ from marked_notebooks import (
 from grader.course.course import UNREVIEWED, Course, load_course
 from grader.course.stubs import make_stub
 
+pytestmark = pytest.mark.in_turn
+
 EXAMPLES = Path(__file__).parent.parent / "examples" / "other_graders"
 SQUARES = 'def squares(n):\n    """Squares."""\n    return [i * i for i in range(n)]'
 MAKERS = {"nbgrader": for_nbgrader, "otter": for_otter}

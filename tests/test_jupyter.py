@@ -22,6 +22,8 @@ from grader.commands.notebooks import notebooks
 from grader.course.course import NOTEBOOKS, Course, load_course
 from grader.errors import RequestError
 
+pytestmark = pytest.mark.in_turn
+
 CHECKED = re.compile(r"(%%check (\w+)\n).*", re.DOTALL)
 TESTS = Path(__file__).parent
 SAMPLING = TESTS.parent / "examples" / "sampling"

@@ -21,6 +21,7 @@ from commandline import Cli
 from warm import warm_popen
 
 pytestmark = [
+    pytest.mark.in_turn("file"),
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="finds its processes in /proc"),
 ]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from commandline import Cli
 
+pytestmark = pytest.mark.in_turn
+
 
 @pytest.mark.slow
 def test_a_new_course_is_red_with_a_list_that_shrinks_to_green(

@@ -24,6 +24,8 @@ from forty import batch
 
 from grader.submissions.reader.template import ReaderTemplate
 
+pytestmark = pytest.mark.in_turn
+
 NOBODY = 65534
 
 

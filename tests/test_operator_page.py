@@ -13,6 +13,8 @@ import pytest
 from classroom import Instant, hand_in, marks
 from commandline import Cli
 
+pytestmark = pytest.mark.in_turn
+
 PAGE = Path(__file__).parent.parent / "docs" / "operator.md"
 FROM_AN_INDEX = "pip install -U attention-grader"  # of which a test has none
 

@@ -16,6 +16,8 @@ from grader import __version__
 from grader.__main__ import run
 from grader.commands.own_wheel import WHEEL_NAME, make_wheel, pins
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CLASS = ROOT / "examples" / "class"
 LIMIT = 300 * 1024  # bytes of a page on seven failing exercises
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.in_turn("file")]
 OpenPage = Callable[..., Any]
 
 

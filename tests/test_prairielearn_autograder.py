@@ -16,6 +16,8 @@ from grader.commands.on_platform import SHARED
 from grader.commands.own_wheel import WHEEL_NAME
 from grader.reports.platforms import prairielearn
 
+pytestmark = pytest.mark.in_turn
+
 PRAIRIELEARN: Mapping[str, Any] = {
     "gradable": bool,
     "score": NUMBER,

@@ -20,6 +20,8 @@ from grader.course.course import Course
 from grader.sandbox.host.worker import Worker
 from grader.sandbox.host.zygote import Zygote
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 CONTEXT = click.Context(commands)
 COMMANDS = {name: commands.get_command(CONTEXT, name) for name in commands.list_commands(CONTEXT)}

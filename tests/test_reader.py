@@ -33,6 +33,8 @@ from grader.submissions.reader.exchange import ReadingLimits
 from grader.submissions.reader.template import ReaderTemplate
 from grader.submissions.submission import Submission, discover
 
+pytestmark = pytest.mark.in_turn
+
 TINY = Path(__file__).parent / "tiny"
 READER = Path(__file__).parent / "hostile_reader.py"
 MIB = 1 << 20

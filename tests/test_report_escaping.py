@@ -24,6 +24,8 @@ from markdown_it import MarkdownIt
 from grader.report import Excerpt, Frame, Person, Report
 from grader.reports.platforms.grades import cell, write_csv
 
+pytestmark = pytest.mark.in_turn
+
 # --- pages ----------------------------------------------------------------------------------------
 
 NASTY = "<script>alert(1)</script> & `x` *y* [z](javascript:1) | ~~~ ``` \" '"

@@ -31,6 +31,8 @@ from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import Submission
 from grader.testing import Rng
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 SAMPLING = ROOT / "examples" / "sampling"
 NAMES = ("cross_entropy", "perplexity", "top_k", "nucleus")

@@ -10,6 +10,8 @@ from crossing import constants_of
 from grader.course.course import load_course
 from grader.sandbox.host.zygote import Zygote
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 COURSES = {"attention": ROOT, "sampling": ROOT / "examples" / "sampling"}
 EXERCISES = [(key, name) for key, root in COURSES.items() for name in load_course(root).names]

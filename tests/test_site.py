@@ -25,6 +25,7 @@ ROOT = Path(__file__).parent.parent
 HAS_MKDOCS = importlib.util.find_spec("mkdocs") is not None
 LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 pytestmark = [
+    pytest.mark.in_turn("file"),
     pytest.mark.slow,
     pytest.mark.skipif(not HAS_MKDOCS, reason="no mkdocs here; make site installs it"),
 ]

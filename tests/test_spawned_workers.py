@@ -32,6 +32,8 @@ from grader.sandbox.host.spawned_workers import SpawnedWorkers
 from grader.sandbox.host.spawning import SpawnedProcess
 from grader.sandbox.invitation import LOOPBACK, TOKEN_BYTES
 
+pytestmark = pytest.mark.in_turn
+
 AS_WINDOWS = Path(__file__).parent / "as_windows.py"
 SAME_WORK = ("layer_norm", "masked_softmax", "feed_forward")
 Running = Callable[..., "subprocess.CompletedProcess[str]"]

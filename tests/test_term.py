@@ -34,6 +34,8 @@ from downloads import (
 from feedback import TEAM, inside, mails
 from regrading import pages, touch
 
+pytestmark = pytest.mark.in_turn
+
 COURSE = f"""
 title = "A pair"
 points = 10

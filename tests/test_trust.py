@@ -25,6 +25,8 @@ from grader.errors import RequestError
 from grader.files import zipped
 from grader.user_folders import state_folder
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 TINY = ROOT / "tests" / "tiny"
 NOBODY = 65534

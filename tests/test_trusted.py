@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from corpus.programs import load
 from msgspec import structs
+from turns import in_turn
 
 from grader.course.course import Course, Exercise
 from grader.course.known_mistakes import edited, load_mistakes
@@ -39,9 +40,9 @@ def programs(exercise: Exercise) -> Iterator[tuple[str, str]]:
 
 
 def chosen(course: Course) -> Texts:
-    """Return half of these, in turn, of each exercise; one trains, and it is a reference."""
+    """Return half of these of each exercise whose turn it is; one trains, and it is a reference."""
     texts: dict[tuple[str, str], str] = {}
-    for number, exercise in enumerate(course.exercises):
+    for number, exercise in enumerate(in_turn(course.exercises)):
         if exercise.training is None:
             for kind, text in [*programs(exercise)][number % 2 :: 2]:
                 texts[exercise.name, kind] = text

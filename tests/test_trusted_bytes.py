@@ -25,6 +25,8 @@ from grader.files import zipped
 from grader.jupyter import MAX_OTHERS, _show_notes
 from grader.reports.text import BAR, bar
 
+pytestmark = pytest.mark.in_turn
+
 ROOT = Path(__file__).parent.parent
 TINY = ROOT / "tests" / "tiny"
 

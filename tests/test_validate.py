@@ -16,6 +16,8 @@ from grader.course.course import Course, load_course
 from grader.course.known_mistakes import load_mistakes
 from grader.sandbox.host.zygote import Zygote
 
+pytestmark = pytest.mark.in_turn
+
 # Those that take the longest first.
 EXERCISES = ("multi_head_attention", "transformer_block", "masked_softmax", "causal_attention")
 EXERCISES += ("tiny_gpt", "kv_cache", "grouped_query_attention")
@@ -40,7 +42,6 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 
 
 @pytest.mark.slow
-@pytest.mark.in_turn
 @pytest.mark.parametrize("name", EXERCISES)
 def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: None) -> None:
     said = cli("validate", name)

@@ -31,6 +31,8 @@ from grader.grading.session import with_grader
 from grader.sandbox.host.zygote import Zygote
 from grader.submissions.submission import discover
 
+pytestmark = pytest.mark.in_turn
+
 NAMES = ("masked_softmax", "layer_norm", "transformer_block")
 AtWork = Callable[[Callable[[Session], None]], None]
 

@@ -30,7 +30,7 @@ def one_in(share: int, items: Sequence[Item]) -> list[Item]:
 
 
 def left_for_another_turn(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests with the mark `in_turn` that another commit runs.
+    """Return the slow tests with the mark `in_turn` that another commit runs.
 
     Those of one function take turns among themselves; `in_turn("file")` has a file's go together.
     """
@@ -38,7 +38,7 @@ def left_for_another_turn(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     left: list[pytest.Item] = []
     for item in [] if IS_WHOLE else items:
         mark = item.get_closest_marker("in_turn")
-        if mark is None:
+        if mark is None or item.get_closest_marker("slow") is None:
             continue
         if mark.args == ("file",):
             is_in_turn = (TURN + sum(item.path.name.encode())) % SHARE == 0
