@@ -18,12 +18,13 @@ from grader.sandbox.host.zygote import Zygote
 
 pytestmark = pytest.mark.in_turn
 
-# Those that take the longest first.
+# Those that take the longest first; those that train take minutes.
+TRAIN = ("tiny_gpt", "histogram_transformer", "seq2seq_attention")
 EXERCISES = ("multi_head_attention", "transformer_block", "masked_softmax", "causal_attention")
-EXERCISES += ("tiny_gpt", "kv_cache", "grouped_query_attention")
+EXERCISES += ("kv_cache", "grouped_query_attention")
 EXERCISES += ("stacked_heads", "named_attention", "scaled_dot_product_attention")
 EXERCISES += ("trainable_self_attention", "self_attention", "softmax_temperature")
-EXERCISES += ("online_softmax", "seq2seq_attention", "histogram_transformer")
+EXERCISES += ("online_softmax",)
 EXERCISES += ("distance_attention", "additive_attention", "bilinear_attention")
 EXERCISES += ("rotary_embedding", "positional_encoding")
 EXERCISES += ("attention_dropout", "dictionary_lookup", "layer_norm", "feed_forward")
@@ -42,7 +43,9 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize(
+    "name", [*EXERCISES, *(pytest.param(name, marks=pytest.mark.night) for name in TRAIN)]
+)
 def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: None) -> None:
     said = cli("validate", name)
     assert said.code == 0, said.out
@@ -52,7 +55,8 @@ def test_the_course_is_proven(name: str, cli: Cli, course: Course, users_cache: 
 
 
 def test_every_exercise_is_proven_and_the_course_adds_up(course: Course) -> None:
-    assert sorted(EXERCISES) == sorted(course.names)
+    assert sorted((*EXERCISES, *TRAIN)) == sorted(course.names)
+    assert {name for name in course.names if course[name].training} == {*TRAIN}
     assert whole_course(course) == []
 
 

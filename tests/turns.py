@@ -30,13 +30,16 @@ def one_in(share: int, items: Sequence[Item]) -> list[Item]:
 
 
 def left_for_another_turn(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the slow tests with the mark `in_turn` that another commit runs.
+    """Return the slow tests that another commit runs, with the mark `in_turn`, or only the night.
 
     Those of one function take turns among themselves; `in_turn("file")` has a file's go together.
     """
     numbers: Counter[str] = Counter()
     left: list[pytest.Item] = []
     for item in [] if IS_WHOLE else items:
+        if item.get_closest_marker("night") is not None:
+            left.append(item)
+            continue
         mark = item.get_closest_marker("in_turn")
         if mark is None or item.get_closest_marker("slow") is None:
             continue
