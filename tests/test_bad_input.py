@@ -21,6 +21,8 @@ from grader.sandbox.host.zygote import Zygote
 from grader.sandbox.source import forbidden_calls
 from grader.submissions.submission import Submission
 
+pytestmark = pytest.mark.in_turn
+
 GradeTiny = Callable[[str], ExerciseResult]
 
 

@@ -139,6 +139,7 @@ def test_the_points_of_a_public_suite_add_up_to_the_exercises(course: Course) ->
     assert found == {exercise.name: exercise.points for exercise in course.exercises}
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_public_suites_run_as_plain_pytest(
     course: Course, solutions: dict[str, str], tmp_path: Path

@@ -31,6 +31,8 @@ from grader.course.bundle import (
 )
 from grader.files import zipped
 
+pytestmark = pytest.mark.in_turn
+
 OTHER_KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 TEXT_OF_A_BUNDLE = (b"reference/", b"return x * factor", b"test_hidden", b"PK\x03\x04")
 

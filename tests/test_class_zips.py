@@ -29,6 +29,8 @@ from grader.submissions.layouts import (
     open_submissions,
 )
 
+pytestmark = pytest.mark.in_turn
+
 
 def in_zip(path: Path, course: Course) -> dict[str, list[str]]:
     with open_submissions(path) as folder:

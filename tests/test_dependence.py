@@ -7,6 +7,8 @@ from commandline import Grade
 
 from grader.course.course import Course
 
+pytestmark = pytest.mark.in_turn
+
 ATTENTION = "scores = X.masked_fill(~valid, -torch.inf)"
 
 
@@ -53,6 +55,7 @@ WITHOUT_COMPUTING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_COMPUTING)
 def test_code_without_the_computation_earns_at_most_a_tenth(
     name: str, grade: Grade, course: Course, solutions: dict[str, str]
@@ -63,6 +66,7 @@ def test_code_without_the_computation_earns_at_most_a_tenth(
     assert result.points <= max(1, result.max_points // 10)
 
 
+@pytest.mark.slow
 def test_uniform_weights_earn_at_most_a_tenth(
     grade: Grade, course: Course, solutions: dict[str, str]
 ) -> None:
@@ -87,6 +91,7 @@ def test_a_check_that_falls_says_what_the_result_does_not_depend_on(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("exercise", "right", "wrong"),
     [
@@ -105,6 +110,7 @@ def test_a_mistake_that_computes_keeps_its_points(
     assert result.points > result.max_points // 3
 
 
+@pytest.mark.slow
 def test_noise_is_no_dependence(grade: Grade, course: Course, solutions: dict[str, str]) -> None:
     body = "import os; return x + 1e-6 * int.from_bytes(os.urandom(1), 'big')"
     text = with_forward(solutions["layer_norm"], body)
@@ -115,6 +121,7 @@ def test_noise_is_no_dependence(grade: Grade, course: Course, solutions: dict[st
 WHISPER = "4e-6 * (sum(p.sum() for p in self.parameters()) + x.sum())"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

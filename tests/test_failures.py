@@ -18,6 +18,8 @@ from grader.grading.compare import assert_close
 from grader.report import ExerciseResult, Outcome, Report
 from grader.reports import text
 
+pytestmark = pytest.mark.in_turn
+
 GradeTiny = Callable[[str], ExerciseResult]
 HURRIED = {"call_seconds": 1.0, "exercise_seconds": 30.0}
 SCALE = """

@@ -23,6 +23,8 @@ from grader.classroom import storage
 from grader.errors import RequestError
 from grader.submissions.reader.template import ReaderTemplate
 
+pytestmark = pytest.mark.in_turn
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("room", [0, 1, 8, 12])

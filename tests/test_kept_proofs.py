@@ -77,6 +77,7 @@ def test_the_key_covers_the_versions_of_what_a_proof_runs_on(
     assert kept.hash_of_engine.__wrapped__(roots) != now
 
 
+@pytest.mark.in_turn
 @pytest.mark.slow
 def test_a_broken_report_is_proven_again(package: Path, tiny_copy: Path, tmp_path: Path) -> None:
     def validate() -> str:

@@ -201,6 +201,7 @@ def refuse_attacks(out: Path) -> None:
     assert SAYS not in (out / "reports" / "s005.md").read_text()
 
 
+@pytest.mark.in_turn
 def test_a_table_of_the_public_answers_earns_what_its_checks_say(
     cli: Cli, graded: Path, course_root: Path, tmp_path: Path
 ) -> None:
@@ -309,6 +310,7 @@ def test_a_course_that_may_not_be_written_is_said(
     assert (graded / "results.jsonl").read_bytes() == before
 
 
+@pytest.mark.in_turn
 def test_validate_checks_the_names(cli: Cli, graded: Path, course_root: Path) -> None:
     course = load_course(course_root)
     exercise = course[NAME]
@@ -332,6 +334,7 @@ def test_validate_checks_the_names(cli: Cli, graded: Path, course_root: Path) ->
     )
 
 
+@pytest.mark.in_turn
 def test_validate_refuses_a_name_for_a_known_mistake(course_root: Path) -> None:
     from grader.grading.diagnosis.computed import catalogue_of
     from grader.grading.diagnosis.signing import signature_of

@@ -13,6 +13,8 @@ from handed_in import notebook, zipped
 from grader.course.course import Course, load_course
 from grader.course.stubs import make_stub
 
+pytestmark = pytest.mark.in_turn
+
 TINY = Path(__file__).parent / "tiny"
 SIX = "# 6 points\ndef scale(x, factor): return x\n"
 TWO = "# 2 points\ndef scale(x, factor): return 0\n"

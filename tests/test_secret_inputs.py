@@ -14,7 +14,11 @@ pytestmark = pytest.mark.in_turn
 
 ROOT = Path(__file__).parent.parent
 COURSES = {"attention": ROOT, "sampling": ROOT / "examples" / "sampling"}
-EXERCISES = [(key, name) for key, root in COURSES.items() for name in load_course(root).names]
+EXERCISES = [
+    pytest.param(key, each.name, marks=[pytest.mark.night] if each.training else [])
+    for key, root in COURSES.items()
+    for each in load_course(root).exercises
+]
 
 
 @pytest.mark.slow

@@ -32,6 +32,8 @@ from grader.submissions.submission import Submission
 if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
+pytestmark = pytest.mark.in_turn
+
 # Prints all that a call could be known by, and the arguments; then answers with nothing.
 RECORDER = """
 import json
