@@ -15,7 +15,7 @@ ITEMS = [*range(23)]
 
 def test(name: str, **marks: tuple[str, ...]) -> Any:
     """A test as it is collected, with the arguments of its marks."""
-    found = {mark: SimpleNamespace(args=args) for mark, args in marks.items()}
+    found = {mark: SimpleNamespace(args=args, kwargs={}) for mark, args in marks.items()}
     place = Path(name.partition("::")[0])
     return SimpleNamespace(nodeid=name, path=place, get_closest_marker=found.get)
 

@@ -43,6 +43,7 @@ test_cases.case("The gradient.", gradient(built("Scale", 7), drawn(3, 7)), about
 
 
 @pytest.mark.slow
+@pytest.mark.in_turn(share=len(EXERCISES))
 @pytest.mark.parametrize(
     "name", [*EXERCISES, *(pytest.param(name, marks=pytest.mark.night) for name in TRAIN)]
 )

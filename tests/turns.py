@@ -47,7 +47,8 @@ def left_for_another_turn(items: Sequence[pytest.Item]) -> list[pytest.Item]:
             is_in_turn = (TURN + sum(item.path.name.encode())) % SHARE == 0
         else:
             function = item.nodeid.partition("[")[0]
-            is_in_turn = (TURN + sum(function.encode()) + numbers[function]) % SHARE == 0
+            share = mark.kwargs.get("share", SHARE)
+            is_in_turn = (TURN + sum(function.encode()) + numbers[function]) % share == 0
             numbers[function] += 1
         if not is_in_turn:
             left.append(item)

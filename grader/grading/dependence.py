@@ -46,6 +46,7 @@ LEAST_TOGETHER_OF_INPUTS = 0.1  # and over the inputs alone
 ONE_SLICE, SEVERAL = 1.05, 2.2  # along an axis, those on which a number depends on average
 MAX_TRIED = 3  # calls of a function: those with the most that the result may depend on
 MAX_PAIRS = 3  # of changes, of each two leaves and along each axis
+MAX_TOGETHER = 24  # of each two leaves, where one is a layer: a model of many has hundreds
 ROUNDING = 1e-9  # relative, of a number
 LEAST_EFFECT = 1e-3  # of a change on a number, as a part of the largest on the reference's
 MAX_NAMES = 4  # in a message
@@ -282,7 +283,8 @@ def _pairs(
     rng = random.Random(call.seed)
     found = {}
     leaves = [leaf for leaf in leaves if leaf.kind in ("input", "layer")]
-    for one, other in itertools.combinations_with_replacement(leaves, 2):
+    each_two = [*itertools.combinations_with_replacement(leaves, 2)]
+    for one, other in _few(each_two, call.seed):
         by_axis: dict[int, list[tuple[RecordedCall, RecordedCall]]] = {}
         for n, first in enumerate(one.changed):
             for m, second in enumerate(other.changed):
@@ -305,6 +307,13 @@ def _pairs(
                 for weight, each in calls
             ]
     return found
+
+
+def _few(each_two: Sequence[tuple[CallLeaf, CallLeaf]], seed: int) -> Iterator[Any]:
+    """Yield all pairs of inputs, and of the others so many at most, in their order."""
+    others = [n for n, two in enumerate(each_two) if any(leaf.kind == "layer" for leaf in two)]
+    left = {*random.Random(seed).sample(others, max(0, len(others) - MAX_TOGETHER))}
+    yield from (two for n, two in enumerate(each_two) if n not in left)
 
 
 def _together(

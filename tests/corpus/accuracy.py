@@ -26,6 +26,7 @@ from pages import keep  # noqa: E402
 
 from grader.course.course import load_course  # noqa: E402
 
+LEAST_KNOWN = 50  # programs; of fewer, a share says nothing
 AIM_NAMED = 0.9  # the share of known mistakes that must be named rightly; none may be wrong
 MAX_ACCEPTED = 3  # broken promises that no check sees; docs/suites.md names each with a reason
 MAX_LOST = 1  # points that a public implementation may lose for its conventions
@@ -131,7 +132,8 @@ def missed(graded: Sequence[Graded]) -> list[str]:
     accepted = [g.program.name for g in graded if g.program.set == "broken" and not g.lost]
     if len(accepted) > MAX_ACCEPTED:
         found.append(f"{len(accepted)} broken promises are accepted: {', '.join(accepted)}")
-    if any(g.program.set == "known" for g in graded) and share_named(graded) < AIM_NAMED:
+    known = sum(g.program.set == "known" for g in graded)
+    if known >= LEAST_KNOWN and share_named(graded) < AIM_NAMED:
         found.append(f"only {share_named(graded):.0%} of known mistakes are named rightly")
     return found
 

@@ -1,7 +1,7 @@
 """What programs of others earn and hear, by the hidden suites and in a students' copy.
 
 A verdict is kept on this machine for as long as what it depends on is the same. `make prove`
-grades every program; tests take what still holds, and grade a part of the rest.
+grades every program, and tests those of a few exercises, which take turns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from corpus.programs import Program
-from turns import one_in
+from turns import SHARE, one_in
 
 from grader import cache
 from grader.commands.cores import on_all_cores
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from grader.grading.grader import Grader
 
 SEED = 7
-EVERY = 40  # one in so many programs without a verdict that holds is graded by a test
+EVERY = 4  # of the programs of an exercise whose turn it is, a test grades one in so many
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -116,9 +116,11 @@ class Judge:
         return found
 
     def sampled(self, programs: Sequence[Program]) -> Verdicts:
-        """Return verdicts for a test: those that hold, and of a part of the other programs."""
-        held = self.kept(programs)
-        return held | self.judge(one_in(EVERY, [p for p in programs if p not in held]))
+        """Return verdicts for a test: on programs of a few exercises, none of which trains."""
+        names = one_in(SHARE, [each.name for each in self.course.exercises if not each.training])
+        chosen = one_in(EVERY, [program for program in programs if program.exercise in names])
+        held = self.kept(chosen)
+        return held | self.judge([program for program in chosen if program not in held])
 
     def complete(self, programs: Sequence[Program]) -> Verdicts:
         """Return verdicts on all programs."""
