@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import turns
 from pages import keep
 
 PAGE = Path(__file__).parent.parent / "CONTRIBUTING.md"
@@ -79,6 +80,8 @@ class ProcessorTime:
 
     def too_long(self) -> list[str]:
         """Return the files that take long and are not named as such."""
+        if turns.IS_WHOLE:  # also where somebody names a file
+            return []
         most = MOST * max(1.0, _slowness())
         found = (file for file, seconds in self._files.items() if seconds > most)
         return [file for file in found if file not in self._long]
