@@ -74,16 +74,14 @@ _caches = itertools.count()
 trust_folder(TINY)
 # Files that take long, longest first: the processes that share the tests begin with them.
 LONG = (
-    *("jupyter", "mutants", "build", "accuracy", "students_copy", "attacks", "kills", "site"),
-    "validate",
-    *("spawned_workers", "broken_rows", "fuzz_more", "second_course"),
-    *("fuzz_files", "shards", "cluster", "pages"),
-    *("gradescope_autograder", "prairielearn_autograder", "classroom50_autograder", "own_wheel"),
-    *("examples", "ci", "term", "no_permission", "reader", "handing_out", "clones_of_a_class"),
-    *("diagnosis", "dashboard", "environment", "operator_page", "watch", "evasions"),
-    *("bad_input", "near_names", "stopping", "check", "import", "similarity", "confine"),
-    *("report_escaping", "project", "fuzz", "failures", "notebook", "return_zips", "fuzz_csv"),
-    *("worker_failures", "naming", "full_disk", "price", "new", "opening", "boundary"),
+    *("attacks", "validate", "accuracy", "pages", "students_copy", "mutants", "site", "project"),
+    *("jupyter", "second_course", "spawned_workers", "secret_inputs", "examples", "dependence"),
+    *("evasions", "naming", "trusted", "broken_rows", "bundle", "ci", "fuzz_more", "trusted_bytes"),
+    *("gradescope_autograder", "kills", "watch", "cluster", "build", "seeds", "handing_out"),
+    *("stopping", "trees", "kept_proofs", "training", "references", "check", "near_names"),
+    *("diagnosis", "bad_input", "class_zips", "new", "trust", "confine", "full_disk", "failures"),
+    *("prairielearn_autograder", "classroom50_autograder", "reader", "fuzz", "fuzz_files", "term"),
+    *("environment", "import", "operator_page", "clones_of_a_class", "worker_failures"),
 )
 
 

@@ -236,6 +236,7 @@ IN_ORDER = {0: [2.5, 3, -1, 4], 1: [5, -7, 0.5, 6], 2: [3, 2, 9, -8]}
 lookup("The keys 0, 1 and 2 in this order, with the default temp.", looked_up(IN_ORDER))
 lookup("The keys 0, 1 and 2 in this order, with temp 1.", looked_up(IN_ORDER, 1.0))
 lookup("A single entry.", looked_up({0: [1.5, -2.0, 2500]}))
+lookup("A single entry of one number.", looked_up({7: [1.5]}))
 lookup("Lists of one number.", looked_up({0: [2], 1: [-4.5], 2: [7]}, 0.4), hidden=True)
 
 

@@ -1,4 +1,4 @@
-# mistake: sigmoid in place of softmax
+# mistake: sigmoid_weights
 import torch
 
 
