@@ -10,6 +10,7 @@ and docs/suites.md. The exit code is 1 if an aim is missed.
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -69,14 +70,20 @@ KINDS = ("one mistake of the catalogue", "two at once", "a mistake that is not i
 NAMINGS = ("right", "tie", "unnamed", "wrong", "accepted")
 
 
-def named(graded: Sequence[Graded]) -> dict[str, Counter[str]]:
-    """Return the number of wrong programs by kind and naming."""
-    table: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+def wrong_by_kind(graded: Sequence[Graded]) -> dict[str, list[Graded]]:
+    """Return the wrong programs by kind."""
+    table: dict[str, list[Graded]] = {kind: [] for kind in KINDS}
     for each in graded:
         if each.program.set in ("known", "outside"):
             kind = KINDS[min(len(each.program.faults), 2) - 1] if each.program.faults else KINDS[2]
-            table[kind][each.naming] += 1
+            table[kind].append(each)
     return table
+
+
+def mean_mark(graded: Sequence[Graded]) -> str:
+    """Return the mean of the marks, as a share of the points."""
+    marks = [each.verdict.mark / each.verdict.max_points for each in graded]
+    return f"{statistics.mean(marks):.2f}" if marks else "–"
 
 
 def share_named(graded: Sequence[Graded]) -> float:
@@ -87,13 +94,15 @@ def share_named(graded: Sequence[Graded]) -> float:
 
 def diagnosis_rows(graded: Sequence[Graded]) -> Iterator[str]:
     """Yield the table of docs/diagnosis.md."""
-    yield "| wrong programs | number | named rightly | as a tie | not named | named wrongly |"
-    yield "|---|--:|--:|--:|--:|--:|"
-    for kind, found in named(graded).items():
+    heads = ["wrong programs", "number", "named rightly", "as a tie", "not named", "named wrongly"]
+    yield f"| {' | '.join(heads)} | mean mark |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    for kind, programs in wrong_by_kind(graded).items():
+        found = Counter(each.naming for each in programs)
         cells = [str(found[naming]) for naming in NAMINGS[:-1]]
         if kind == KINDS[2]:
             cells[:2] = ["–", "–"]
-        yield f"| {kind} | {found.total()} | {' | '.join(cells)} |"
+        yield f"| {kind} | {len(programs)} | {' | '.join(cells)} | {mean_mark(programs)} |"
     charged = [g for g in graded if g.program.set == "known" and g.naming == "right"]
     more = sum(g.verdict.lost_besides > 0 for g in charged)
     yield f"\nNamed rightly, but charged for another check besides: {more} of {len(charged)}."
@@ -104,17 +113,19 @@ def suite_rows(graded: Sequence[Graded]) -> Iterator[str]:
     by_set = {each: [g for g in graded if g.program.set == each] for each in SETS}
     right, public, broken = by_set["right"], by_set["public"], by_set["broken"]
     wrong = by_set["known"] + by_set["outside"]
-    yield "| programs | number | result |"
-    yield "|---|--:|---|"
+    yield "| programs | number | result | mean mark |"
+    yield "|---|--:|---|--:|"
     losing = sum(g.lost > 0 for g in right)
-    yield f"| right, in unusual styles | {len(right)} | {losing} lose points |"
+    says = f"{losing} lose points"
+    yield f"| right, in unusual styles | {len(right)} | {says} | {mean_mark(right)} |"
     most = max((g.lost for g in public), default=0)
     losing = sum(g.lost > 0 for g in public)
     says = f"{losing} lose points, {most} at most" if losing else "0 lose points"
-    yield f"| in the styles of public implementations | {len(public)} | {says} |"
-    accepted = sum(not g.lost for g in broken)
-    yield f"| right but for one promise of the statement | {len(broken)} | {accepted} accepted |"
-    yield f"| wrong | {len(wrong)} | {sum(not g.lost for g in wrong)} accepted |"
+    styles = "in the styles of public implementations"
+    yield f"| {styles} | {len(public)} | {says} | {mean_mark(public)} |"
+    for kind, found in (("right but for one promise of the statement", broken), ("wrong", wrong)):
+        accepted = sum(not g.lost for g in found)
+        yield f"| {kind} | {len(found)} | {accepted} accepted | {mean_mark(found)} |"
 
 
 def missed(graded: Sequence[Graded]) -> list[str]:

@@ -21,6 +21,7 @@ from turns import SHARE, one_in
 from grader import cache
 from grader.commands.cores import on_all_cores
 from grader.commands.kept_proofs import hash_of
+from grader.commands.options import progress_bar
 from grader.course.course import Course, load_course
 from grader.grading.diagnosis import record
 from grader.grading.programs import solutions
@@ -38,8 +39,9 @@ EVERY = 4  # of the programs of an exercise whose turn it is, a test grades one 
 class Verdict(msgspec.Struct, frozen=True):
     """What a program earned and what was said of it; each explanation is a set of faults."""
 
-    points: int
+    points: int  # of the checks that pass
     max_points: int
+    mark: int  # with what is given back where checks fail for one reason
     failed: tuple[str, ...] = ()
     explanations: tuple[tuple[str, ...], ...] = ()
     facts: tuple[str, ...] = ()
@@ -69,8 +71,9 @@ class Judge:
         names = sorted({p.exercise for p in programs}, key=lambda n: self.course[n].training is None)
         jobs = [(self, [p for p in programs if p.exercise == name]) for name in names]
         found: Verdicts = {}
-        with on_all_cores(len(jobs)) as mapped:
-            for verdicts in mapped(_judged, jobs):
+        with progress_bar(len(jobs)) as on_exercise, on_all_cores(len(jobs)) as mapped:
+            for name, verdicts in mapped(_judged, jobs):
+                on_exercise(name)
                 found |= verdicts
         return found
 
@@ -96,6 +99,7 @@ class Judge:
         return Verdict(
             result.points - result.given_back,
             result.max_points,
+            result.points,
             tuple(test.name for test in result.tests if test.is_wrong and test.max_points),
             tuple(tuple(sorted(each.faults)) for each in explained),
             diagnosis.facts if diagnosis else (),
@@ -138,9 +142,9 @@ class Judge:
         return cache.key_of("verdict", kind, self._hashes[name], program.text)
 
 
-def _judged(job: tuple[Judge, Sequence[Program]]) -> Verdicts:
+def _judged(job: tuple[Judge, Sequence[Program]]) -> tuple[str, Verdicts]:
     judge, programs = job
-    return judge.judge_here(programs)
+    return programs[0].exercise, judge.judge_here(programs)
 
 
 def _hash_of(path: Path) -> str:
