@@ -23,7 +23,7 @@ from grader.grading.seeds import PUBLIC_SEED
 ROOT = Path(__file__).parent.parent
 CORPUS = ROOT / "tests" / "corpus"
 NAME = "masked_softmax"
-KNOWN, OUTSIDE = CORPUS / "known" / NAME, CORPUS / "outside" / NAME  # in the whole catalogue
+KNOWN = CORPUS / "known" / NAME  # in the whole catalogue
 SAYS = "A length of 0 is taken as 1"
 FAULTS = ("lengths_cut_to_integers", "weights_as_float64")
 
@@ -64,7 +64,7 @@ def _grade(cli: Cli, course_root: Path, out: Path) -> None:
     texts = {
         "s001": (KNOWN / "length_zero_as_one.py").read_text(),
         "s002": (KNOWN / "m05_at_least_one_key.py").read_text(),
-        "s003": (OUTSIDE / "sigmoid_weights.py").read_text(),
+        "s003": (KNOWN / "sigmoid_weights.py").read_text(),
         "s004": (course_root / "reference" / NAME / "solution.py").read_text(),
         "s005": table(course_root),
         "s006": sizes(course_root),
