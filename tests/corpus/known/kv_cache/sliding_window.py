@@ -1,4 +1,5 @@
-# mistake: the oldest tokens fall out of the cache when the context is full, nothing is refused
+# mistake: chunk_alone_checked
+# the oldest tokens fall out of the cache when the context is full, nothing is refused
 import math
 
 import torch

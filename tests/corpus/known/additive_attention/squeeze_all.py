@@ -1,4 +1,5 @@
-# mistake: squeeze() without an axis removes every axis of size 1, so a batch, a query or a key alone makes it fail
+# mistake: all_ones_squeezed
+# squeeze() without an axis removes every axis of size 1, so a batch, a query or a key alone makes it fail
 import torch
 from masked_softmax import masked_softmax
 from torch import nn
