@@ -42,8 +42,8 @@ class Graded:
 
     @property
     def lost(self) -> int:
-        """The points lost."""
-        return self.verdict.max_points - self.verdict.points
+        """The points lost in the end."""
+        return self.verdict.max_points - self.verdict.mark
 
     @property
     def naming(self) -> str:
