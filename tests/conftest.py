@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import browser
-import processor_time
 import pytest
 from browser import Tab
 from class_lists import COURSE
@@ -23,6 +23,7 @@ from classroom import Instant, Pools, hand_in
 from commandline import Cli, Grade, Said
 from feedback import Home
 from forty import STUDENTS, batch
+from processor_time import ProcessorTime
 from regrading import RIGHT, TWICE
 from strangers import NAME, SOLUTION
 from turns import left_for_another_turn
@@ -92,8 +93,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure the run."""
-    processor_time.install(config, {f"test_{name}" for name in LONG})
+    """Measure the run, where the system tells what processes take."""
+    if sys.platform == "linux":
+        config.pluginmanager.register(ProcessorTime({f"test_{name}" for name in LONG}))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -103,14 +105,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in {*left}]
     order = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give the tests of a file to one process."""
-    from scheduling import ByFile  # imports pytest-xdist
-
-    return ByFile(config, log)
 
 
 @pytest.fixture(autouse=True)

@@ -7,9 +7,9 @@ A file that takes more than `MOST` seconds is named in `conftest.LONG`, or the r
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Container, Iterator
@@ -111,15 +111,10 @@ class ProcessorTime:
         return "\n".join([*lines, f"| **{sum(self._files.values()):.0f}** | all |", ""])
 
 
+@functools.cache
 def _slowness() -> float:
     """Return how much longer than a machine of today this one takes to add."""
     start, total = time.process_time(), 0
     for number in range(COUNTED):
         total += number
     return (time.process_time() - start) / COUNTS_IN
-
-
-def install(config: pytest.Config, long: Container[str]) -> None:
-    """Have the run measured, where the system tells what processes take."""
-    if sys.platform == "linux":
-        config.pluginmanager.register(ProcessorTime(long), "processor-time")

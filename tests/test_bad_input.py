@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +17,8 @@ from classroom import short_limit
 from commandline import Cli, Grade
 
 from grader.course.course import Course, load_course
+from grader.course.stubs import make_stub, statement_of
+from grader.course.suite_text import shipped
 from grader.grading.grader import Grader
 from grader.grading.session import with_grader
 from grader.report import ExerciseResult
@@ -498,3 +503,36 @@ def test_code_that_wants_a_gpu_is_told_that_there_is_none(
     (result,) = grade(tiny_course, {"scale": text}).exercises
     assert result.first_failure is not None
     assert "graded code has no GPU: take the device of the inputs" in result.first_failure.message
+
+
+def test_threads_that_read_files_make_one_tree_at_a_time(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two at once can end in a SystemError of CPython, which is about neither file."""
+    parse, now, most = ast.parse, list[int](), list[int]()
+
+    def slowly(*arguments: Any, **options: Any) -> ast.AST:
+        now.append(1)
+        time.sleep(0.002)
+        most.append(len(now))
+        try:
+            return parse(*arguments, **options)
+        finally:
+            now.pop()
+
+    monkeypatch.setattr(ast, "parse", slowly)
+    exercise = course["layer_norm"]
+    jobs = [
+        lambda n=n: (
+            make_stub(exercise),
+            statement_of(f'"""Number {n}."""\n'),
+            forbidden_calls(f"x = {n}\n", "x.py", ["torch*.multiply"]),
+            shipped(f"x = {n}\n"),
+        )
+        for n in range(6)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        for job in [pool.submit(job) for job in jobs]:
+            job.result()
+    assert len(most) >= 4 * len(jobs)
+    assert {*most} == {1}

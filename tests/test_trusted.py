@@ -70,7 +70,9 @@ def test_programs_earn_and_hear_the_same_here_and_in_a_worker(
     course: Course, zygote: Zygote
 ) -> None:
     texts = chosen(course)
-    assert len(texts) >= 7
+    names = {name for name, _ in texts}
+    assert len(texts) == 3 * (len(names) - 1) + 1
+    assert len(names) > len(course.names) // 12
     here, there = outcomes(course, texts, None), outcomes(course, texts, zygote)
     for place in texts:
         assert here[place] == there[place], place

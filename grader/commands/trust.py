@@ -183,7 +183,7 @@ def _texts(contents: Mapping[str, bytes]) -> dict[str, str]:
     texts: dict[str, str] = {}
     place = f"{COPY}/{PUBLIC_COURSE}"
     for name, data in contents.items():
-        if name.startswith(RECORDS) and name.endswith(".bin"):
+        if name.startswith(RECORDS) and name.endswith(records.ENDING):
             texts[f"{name}: {records.CASES}"] = records.cases_in(data, name)
         elif name != place:
             text = data.decode("utf-8", "replace")

@@ -16,7 +16,8 @@ from grader.files import DAMAGED_ZIP
 FOLDER = "records"  # in the students' folder
 CASES, ANSWERS = "cases.py", "answers.msgpack"  # the parts of a file
 MAX_BYTES, MAX_CASES = 64 * 1024**2, 1024**2  # of a part, and of the cases, unpacked
-MAX_SAYINGS = 1024**2
+MAX_SAYINGS = 1024**2  # bytes of the file of sayings
+ENDING = ".bin"  # a zip, but not one of a student's
 
 
 class Saying(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -30,7 +31,7 @@ class Saying(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 def file_of(name: str) -> str:
     """Return the path of an exercise's file in the students' folder."""
-    return f"{FOLDER}/{name}.bin"  # a zip, but not one of theirs
+    return f"{FOLDER}/{name}{ENDING}"
 
 
 def sayings_of(name: str) -> str:

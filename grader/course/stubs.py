@@ -13,6 +13,7 @@ from pathlib import Path
 
 from grader.course.course import Exercise
 from grader.errors import CourseError
+from grader.syntax_trees import syntax_tree
 
 START, END = "# --- solution", "# --- end"
 UNWRITTEN = "NotImplementedError"  # what every stub raises
@@ -106,7 +107,7 @@ def _on_one_line(found: re.Match[str]) -> str:
 
 def statement_of(stub: str) -> str:
     """Return the statement in a stub."""
-    return ast.get_docstring(ast.parse(stub), clean=False) or ""
+    return ast.get_docstring(syntax_tree(stub), clean=False) or ""
 
 
 def _forbidden_note(exercise: Exercise) -> str:
@@ -127,7 +128,7 @@ def _origin(exercise: Exercise) -> str:
 
 def _without_docstring(text: str, file: Path) -> str:
     try:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
     except SyntaxError as error:
         raise CourseError(f"{file}:{error.lineno}: this is no valid Python: {error.msg}") from None
     if ast.get_docstring(tree) is None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from grader.course.course import Exercise
+from grader.syntax_trees import syntax_tree
 
 SUITE = "test_hidden.py"
 MADE_OF_CASES = "grader.authors"  # what the suites import whose checks are made of cases
@@ -33,7 +34,7 @@ def shipped_cases(exercise: Exercise) -> str:
 @functools.lru_cache(maxsize=64)
 def shipped(text: str) -> str:
     """Return the text of a suite without what stays hidden; raises `SyntaxError`."""
-    tree, lines = ast.parse(text), text.split("\n")
+    tree, lines = syntax_tree(text), text.split("\n")
     kept = [_Part(part) for node in tree.body if (part := _kept(node, lines)) is not None]
     while len(used := _used(kept)) < len(kept):
         kept = used
@@ -89,7 +90,7 @@ class _Part:
     """The text of a statement, the names that it defines, and all those that stand in it."""
 
     def __init__(self, text: str) -> None:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
         self.text, self.defined = text, {*_defined(tree)}
         self.names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 

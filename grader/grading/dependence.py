@@ -309,7 +309,9 @@ def _pairs(
     return found
 
 
-def _few(each_two: Sequence[tuple[CallLeaf, CallLeaf]], seed: int) -> Iterator[Any]:
+def _few(
+    each_two: Sequence[tuple[CallLeaf, CallLeaf]], seed: int
+) -> Iterator[tuple[CallLeaf, CallLeaf]]:
     """Yield all pairs of inputs, and of the others so many at most, in their order."""
     others = [n for n, two in enumerate(each_two) if any(leaf.kind == "layer" for leaf in two)]
     left = {*random.Random(seed).sample(others, max(0, len(others) - MAX_TOGETHER))}

@@ -25,6 +25,7 @@ from grader.sandbox.absent import Muted, importer
 from grader.sandbox.cells import BROKEN, CELL, NOTEBOOK
 from grader.sandbox.syntax import parsed
 from grader.sandbox.wire import Source
+from grader.syntax_trees import syntax_tree
 
 
 class Program(MetaPathFinder, Loader):
@@ -161,7 +162,7 @@ def _guarded_lines(text: str) -> frozenset[int]:
     The cells of a notebook that do not parse make it one without such lines.
     """
     try:
-        nodes = [*ast.walk(ast.parse(text))]
+        nodes = [*ast.walk(syntax_tree(text))]
     except (SyntaxError, ValueError, RecursionError):
         return frozenset()
     guards = [

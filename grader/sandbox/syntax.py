@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import re
 import symtable
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from grader.sandbox.cells import CELL, NOTEBOOK
+from grader.syntax_trees import syntax_tree
 
 MAX_NODES = 300_000  # of a syntax tree
 # The words without which every forbidden name stands in the text as it is.
@@ -22,10 +22,6 @@ BINDS_ANY = re.compile(
     r"(?:set|del)attr|\bvars\b|__dict__|import_module|__import__|\bmodules\b(?!\()|builtins"
     r"|(?<![.\w])eval\b|\bexec\b|globals|locals"
 )
-
-# CPython counts how deep a tree is in one number for all threads, and raises a SystemError if two
-# of them make trees in turns, as they do when collecting garbage lets the other run.
-_PARSING = threading.RLock()
 
 ReachesAny = Callable[[list[ast.AST]], bool]
 
@@ -40,7 +36,7 @@ def top_level_names(text: str) -> set[str]:
     In a source that does not parse, only the lines that start a function or class count.
     """
     try:
-        body = _tree(text).body
+        body = syntax_tree(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {*re.findall(r"^(?:async\s+def|def|class)\s+(\w+)", text, re.MULTILINE)}
     defined = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -54,16 +50,11 @@ def parsed(text: str, file: str = "<unknown>") -> ast.Module:
 
     Such a block, `if __name__ == "__main__":`, is empty in it, for no file is run as a script.
     """
-    tree = _tree(text, file)
+    tree = syntax_tree(text, file)
     for node in tree.body:
         if isinstance(node, ast.If) and _asks_for_script(node.test):
             node.body = [ast.copy_location(ast.Pass(), node.body[0])]
     return tree
-
-
-def _tree(text: str, file: str = "<unknown>") -> ast.Module:
-    with _PARSING:
-        return ast.parse(text, file)
 
 
 def _asks_for_script(test: ast.expr) -> bool:

@@ -7,7 +7,6 @@ commented out; a cell with any other cell magic is commented out as a whole.
 
 from __future__ import annotations
 
-import ast
 import codecs
 import contextlib
 import functools
@@ -22,6 +21,7 @@ import msgspec
 
 from grader.sandbox.cells import CELL
 from grader.submissions.reader.sharing import require_own_reader
+from grader.syntax_trees import syntax_tree
 
 BROKEN_CELL = "raise SyntaxError("  # after a cell that does not parse
 BROKEN_NAME = re.compile(r"^# (?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
@@ -244,7 +244,7 @@ def _without_syntax_error(cell: str) -> str:
 def _problem(cell: str) -> str:
     """Return why a cell is no Python; empty if it is."""
     try:
-        ast.parse(cell)
+        syntax_tree(cell)
         return ""
     except SyntaxError as error:
         return f"{error.msg} (line {error.lineno} of the cell)"

@@ -27,7 +27,7 @@ from pages import keep  # noqa: E402
 
 from grader.course.course import load_course  # noqa: E402
 
-LEAST_KNOWN = 50  # programs; of fewer, a share says nothing
+FEW = 2  # of a small sample, so many may have no name
 AIM_NAMED = 0.9  # the share of known mistakes that must be named rightly; none may be wrong
 MAX_ACCEPTED = 3  # broken promises that no check sees; docs/suites.md names each with a reason
 MAX_LOST = 1  # points that a public implementation may lose for its conventions
@@ -144,7 +144,7 @@ def missed(graded: Sequence[Graded]) -> list[str]:
     if len(accepted) > MAX_ACCEPTED:
         found.append(f"{len(accepted)} broken promises are accepted: {', '.join(accepted)}")
     known = sum(g.program.set == "known" for g in graded)
-    if known >= LEAST_KNOWN and share_named(graded) < AIM_NAMED:
+    if known * (1 - share_named(graded)) > max(FEW, known * (1 - AIM_NAMED)):
         found.append(f"only {share_named(graded):.0%} of known mistakes are named rightly")
     return found
 

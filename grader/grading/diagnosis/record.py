@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import astuple
 
 from grader.course import records
 from grader.course.course import DOWNLOAD, Course
@@ -221,5 +221,5 @@ def load_sayings(course: Course, name: str) -> dict[str, records.Saying]:
         said = msgspec.json.decode(data, type=tuple[records.Saying, ...])
     except (OSError, *UNREADABLE) as error:
         raise CourseError(f"{path} cannot be read ({error})", DOWNLOAD) from None
-    clean = ({key: without_controls(text) for key, text in asdict(each).items()} for each in said)
-    return {each["name"]: records.Saying(**each) for each in clean}
+    clean = (records.Saying(*map(without_controls, astuple(each))) for each in said)
+    return {each.name: each for each in clean}
