@@ -83,6 +83,7 @@ LONG = (
     *("diagnosis", "bad_input", "class_zips", "new", "trust", "confine", "full_disk", "failures"),
     *("prairielearn_autograder", "classroom50_autograder", "reader", "fuzz", "fuzz_files", "term"),
     *("environment", "import", "operator_page", "clones_of_a_class", "worker_failures"),
+    *("dashboard",),
 )
 
 

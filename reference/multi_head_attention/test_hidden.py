@@ -166,6 +166,15 @@ test_dropout = Check(
 dropout_cases(test_dropout, plain, D_IN, heads=2)
 nothing = output(attention(dropout=1.0, training=True), X)
 test_dropout.case("Training mode at rate 1.", nothing, tells=False)
+
+
+@test_dropout.case
+def dropped_in_a_head_alone(student, rng):
+    """The largest and smallest outputs of a single head for one token, with a dropout of 0.3."""
+    module = plain(heads=1, dropout=0.3, training=True)(student, rng)
+    return extremes(student, module, rng.randn(1, 1, D_IN))
+
+
 for heads, causal in ((1, True), (2, True), (2, False)):
     test_dropout.case(
         f"Each weight on its own, with {heads} heads, causal {causal}.",
