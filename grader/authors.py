@@ -507,7 +507,8 @@ def moved(name: str, *args: Any, x: Any, **kwargs: Any) -> Ask:
 def parameters(name: str, *args: Any, layers: Collection[str] = (), **kwargs: Any) -> Ask:
     """Return a case: the names and the shapes of the parameters of a new module.
 
-    With `layers`, those of other layers are called "others", whatever their names are.
+    With `layers`, those of other layers are called "others", whatever their names are, unless they
+    may be those that are missing.
 
     Example::
 
@@ -517,10 +518,13 @@ def parameters(name: str, *args: Any, layers: Collection[str] = (), **kwargs: An
 
     def ask(student: Any, rng: Rng) -> Any:
         found = parameter_shapes(getattr(student, name)(*args, **kwargs))
-        own = {n: s for n, s in found.items() if not layers or n.partition(".")[0] in layers}
+        made = {name.partition(".")[0] for name in found}
+        is_renamed = bool({*layers} - made) and len({*layers} - made) == len(made - {*layers})
+        is_any = not layers or is_renamed
+        own = {n: s for n, s in found.items() if is_any or n.partition(".")[0] in layers}
         others = sorted([*shape] for each, shape in found.items() if each not in own)
         shapes = {each: [*shape] * MANY for each, shape in own.items()}
-        return {**shapes, "others": others} if layers else shapes
+        return shapes if is_any else {**shapes, "others": others}
 
     return ask
 

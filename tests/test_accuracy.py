@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 from corpus import accuracy
-from corpus.programs import SETS, load
+from corpus.programs import SETS, Program, in_float32, load
 from corpus.verdicts import Judge
 
-from grader.course.course import Course
+from grader.course.course import Course, load_course
 from grader.course.known_mistakes import load_mistakes
 
+ROOT = Path(__file__).parent.parent
+UNTRAINED = [each.name for each in load_course(ROOT).exercises if each.training is None]
 SIZES = {"known": 150, "outside": 60, "right": 60, "public": 60, "broken": 70}
 
 
@@ -33,6 +35,16 @@ def test_known_mistakes_are_in_the_catalogue(course: Course) -> None:
 @pytest.mark.slow
 def test_the_aims_are_met(course: Course, users_cache: None) -> None:
     assert accuracy.missed(accuracy.graded(Judge(course).sampled(load()))) == []
+
+
+@pytest.mark.slow
+@pytest.mark.in_turn
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_a_softmax_in_float32_loses_nothing(name: str, course: Course) -> None:
+    text = in_float32(course[name].read("solution.py"))
+    program = Program("right", name, "in_float32", "", text)
+    (verdict,) = Judge(course).judge_here([program]).values()
+    assert verdict.mark == verdict.max_points, verdict.failed
 
 
 def test_a_verdict_holds_for_the_program_that_it_is_of(

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.course.course import Course
 from grader.grading.aspects import aspect_of
 from grader.grading.cases import Case
 from grader.grading.diagnosis import facts
@@ -120,13 +121,15 @@ def said_of(actual: Tensor, expected: Tensor = EXPECTED) -> str:
     return facts.most_telling(case)[1]
 
 
-def test_an_error_is_said_before_numbers_that_tell_nothing() -> None:
+def test_an_error_is_said_before_numbers_that_tell_nothing(tiny_course: Course) -> None:
     cases = [
         Case(name, aspect_of("values"), f"{name}.", lambda student, rng: None)
         for name in ("Two sentences", "One sentence")
     ]
     reference = SimpleNamespace(answer=lambda case: values_of(EXPECTED))
-    catalogue: Any = SimpleNamespace(cases=cases, axes=AXES, reference=reference)
+    catalogue: Any = SimpleNamespace(
+        cases=cases, axes=AXES, reference=reference, exercise=tiny_course["scale"]
+    )
     noise = torch.randn(EXPECTED.shape, generator=GENERATOR, dtype=torch.float64)
     answers = {cases[0].name: values_of(noise), cases[1].name: Raised("RuntimeError", "shape")}
     first, second = facts_of(catalogue, cases, answers)

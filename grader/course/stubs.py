@@ -74,6 +74,26 @@ def is_untouched(text: str, stub: str) -> bool:
     return not Counter(lines) - _code_of_stub(stub) or not any(map(_DEFINES.match, lines))
 
 
+def line_left_above_code(text: str) -> int:
+    """Return the first line where a stub's `raise` stands above code that it keeps from running.
+
+    0 if there is none, or the text cannot be parsed.
+    """
+    try:
+        nodes = [*ast.walk(syntax_tree(text))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    bodies = (node.body for node in nodes if isinstance(node, ast.FunctionDef))
+    above = (statement for body in bodies for statement in body[:-1])
+    lines = (each.lineno for each in above if isinstance(each, ast.Raise) and _is_stub(each))
+    return min(lines, default=0)
+
+
+def _is_stub(statement: ast.Raise) -> bool:
+    raised = statement.exc.func if isinstance(statement.exc, ast.Call) else statement.exc
+    return isinstance(raised, ast.Name) and raised.id == UNWRITTEN
+
+
 def only_code(text: str) -> str:
     """Return a text without its comments, docstrings and blank lines, and without `%` commands.
 

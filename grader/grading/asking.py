@@ -15,7 +15,12 @@ from torch import Tensor
 
 from grader.errors import Mismatch, StudentFailure
 from grader.grading.moves import assert_moves
-from grader.grading.parameters import give_parameters, parameter_shapes
+from grader.grading.parameters import (
+    call_by_names,
+    give_parameters,
+    names_asked_for,
+    parameter_shapes,
+)
 from grader.grading.rng import Rng
 from grader.grading.told import MANY, known, often
 from grader.report import UNWRITTEN
@@ -37,7 +42,8 @@ def build(
 ) -> Any:
     """Return the module `made(*args, **kwargs)` with random parameters, in evaluation mode.
 
-    With `layers`, the parameters of other layers keep their values.
+    With `layers`, the parameters of other layers keep their values. Layers with nearly these names
+    are found all the same: one check asks for names, and the others need not.
 
     What a parameter is filled with depends on its name and the seed alone, so that two modules
     with the same parameters compute the same, in whatever order they were made.
@@ -54,13 +60,17 @@ def build(
     shapes = parameter_shapes(module)
     if sum(map(math.prod, shapes.values())) > MAX_PARAMETERS:
         raise Mismatch("the module has far more parameters than the exercise asks for")
+    asked = names_asked_for(layers, shapes)
     state = {
         # A student decides how large parameters are, and what is kept must stay small.
-        name: (_kept_filling if math.prod(shape) <= MAX_KEPT else _filling)(name, shape, rng.seed)
+        name: (_kept_filling if math.prod(shape) <= MAX_KEPT else _filling)(
+            asked.get(name, name), shape, rng.seed
+        )
         for name, shape in shapes.items()
-        if not layers or name.partition(".")[0] in layers
+        if not layers or asked.get(name, name).partition(".")[0] in layers
     }
     give_parameters(module, state, dtype)
+    call_by_names(module, asked)
     return module
 
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
+from grader.grading.places import OUTPUT
 from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 
-OUTPUT = "the output"
 FORGOTTEN = "is a `return` missing?"  # where None is returned
 TOLERANCE = {  # dtype: (relative, absolute)
     torch.float64: (1e-6, 1e-5),  # code may compute in float32 and convert back
@@ -55,17 +55,17 @@ def assert_close(
     """
     if not isinstance(expected, Tensor):
         if type(actual) is not type(expected) or not _equal(actual, expected):
-            _fail("value", f"{_is(what)} {describe(actual)}, not {expected!r}", expected, actual)
+            _fail("value", f"{being(what)} {describe(actual)}, not {expected!r}", expected, actual)
         return
     if not isinstance(actual, Tensor):
         why = f": {FORGOTTEN}" if actual is None and what == OUTPUT else ""
-        summary = f"{_is(what)} {describe(actual)}, where a tensor is expected{why}"
+        summary = f"{being(what)} {describe(actual)}, where a tensor is expected{why}"
         _fail("type", summary, expected, actual)
     if actual.shape != expected.shape:
         summary = f"{_has(what)} shape {_shape(actual)}, where {_shape(expected)} is expected"
         _fail("shape", summary, expected, actual)
     if actual.dtype != expected.dtype:
-        summary = f"{_is(what)} {_dtype(actual)}, where {_dtype(expected)} is expected"
+        summary = f"{being(what)} {_dtype(actual)}, where {_dtype(expected)} is expected"
         _fail("dtype", summary, expected, actual)
     _assert_values(actual.detach(), expected.detach(), what, rtol, atol)
 
@@ -92,19 +92,20 @@ def assert_same(
     for answer in (other, actual):
         if not isinstance(answer, Tensor):
             why = f": {FORGOTTEN}" if answer is None and what == OUTPUT else ""
-            summary = f"{_is(what)} {describe(answer)}, where a tensor is expected{why}"
+            summary = f"{being(what)} {describe(answer)}, where a tensor is expected{why}"
             _fail("type", summary, torch.zeros(shape), answer)
         if tuple(answer.shape) != shape:
             summary = f"{_has(what)} shape {_shape(answer)}, where {shape} is expected"
             _fail("shape", summary, torch.zeros(shape), answer)
         if not answer.is_floating_point():
-            summary = f"{_is(what)} {_dtype(answer)}, where a floating-point type is expected"
+            summary = f"{being(what)} {_dtype(answer)}, where a floating-point type is expected"
             _fail("dtype", summary, torch.zeros(shape), answer)
-        expect(answer.isfinite().all(), f"{_is(what)} not finite")
+        expect(answer.isfinite().all(), f"{being(what)} not finite")
     assert_close(actual, other, what)
 
 
-def _is(what: str) -> str:
+def being(what: str) -> str:
+    """Return "the output is" or "the weights are"."""
     return f"{what} {'are' if _is_plural(what) else 'is'}"
 
 
@@ -135,7 +136,7 @@ def _assert_values(
         return
     wrong = ~torch.isclose(actual, expected, rtol=rtol, atol=atol)
     if (wrong & expected.isnan()).any():  # no right answer is
-        says = f"{_is(what)} compared with another answer of your code, which is nan"
+        says = f"{being(what)} compared with another answer of your code, which is nan"
         _fail("finite", says, expected, actual)
     non_finite = wrong & ~actual.isfinite()
     is_finite = not non_finite.any()
@@ -144,7 +145,7 @@ def _assert_values(
     got, want = (in_digits(value, digits_apart([pair])) for value in pair)
     count, total = int(wrong.sum()), wrong.numel()
     place = f" at {list(first)}" if first else ""
-    summary = f"{_is(what)} {got}{place}, where {want} is expected"
+    summary = f"{being(what)} {got}{place}, where {want} is expected"
     if total > 1:
         summary += f" ({count} of {total} values differ"
         worst = (actual.double() - expected.double())[wrong].abs().max().item()

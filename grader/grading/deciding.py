@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -13,13 +12,17 @@ from torch import Tensor
 from grader.course.course import Course, Exercise
 from grader.errors import GraderError, Mismatch
 from grader.grading.cases import Case, Check
-from grader.grading.compare import OUTPUT, TOLERANCE, assert_close
+from grader.grading.compare import FORGOTTEN, TOLERANCE, assert_close, being, in_digits
 from grader.grading.diagnosis.answers import NUMBERS, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import FATAL, Asked, asked
 from grader.grading.diagnosis.computed import catalogue_of
+from grader.grading.places import ANSWER, Words, list_of, words_of
+from grader.grading.told import MANY
 from grader.report import UNWRITTEN, WrongCase
 from grader.sandbox.host.proxies import Student
 
+MAX_LISTED = 60  # characters of numbers in a message
+NO_GRADIENT = "no gradient reaches anything from the output"
 ACCEPTED_ONE = "nothing is raised, where ValueError is expected"
 
 
@@ -30,6 +33,7 @@ class Given:
     exercise: str
     seed: int
     expected: Callable[[Case], Answer]  # the reference's answer
+    words: Words
     answers: dict[str, Answer] = field(default_factory=dict)  # by the name of the case
     wrong: dict[str, str] = field(default_factory=dict)  # the cases that came out wrong: sentences
 
@@ -49,7 +53,7 @@ class Given:
                 raise answered.error
             if kind not in FATAL:
                 self.answers[case.name] = answered.answer
-            if error := problem(case, answered, self.expected(case)):
+            if error := problem(case, answered, self.expected(case), self.words):
                 self.wrong[case.name] = case.sentence
                 found.append((case, error))
             if kind in FATAL:
@@ -66,10 +70,10 @@ class Given:
 def given_for(course: Course, exercise: Exercise, seed: int) -> Given:
     """Return what keeps the answers of a student's code to the cases of an exercise at a seed."""
     reference = catalogue_of(course, exercise, seed).reference
-    return Given(exercise.name, seed, reference.answer)
+    return Given(exercise.name, seed, reference.answer, words_of(exercise))
 
 
-def problem(case: Case, answered: Asked, expected: Answer) -> Exception | None:
+def problem(case: Case, answered: Asked, expected: Answer, words: Words) -> Exception | None:
     """Return why the answer to a case is wrong, as an error; None if it is right."""
     answer = answered.answer
     if isinstance(answer, Raised):
@@ -77,7 +81,7 @@ def problem(case: Case, answered: Asked, expected: Answer) -> Exception | None:
     if isinstance(expected, Raised):
         return Mismatch(f"{_phrase(case)}: {ACCEPTED_ONE}")
     try:
-        _assert_answer(case, answer, expected)
+        _assert_answer(case, answer, expected, lambda place: words.of(place, case.sentence))
     except Mismatch as mismatch:
         mismatch.message = f"{_phrase(case)}: {mismatch.message}"
         return mismatch
@@ -88,27 +92,67 @@ def _phrase(case: Case) -> str:
     return case.sentence.rstrip(".")
 
 
-def _assert_answer(case: Case, answer: Values, expected: Values) -> None:
+def _assert_answer(
+    case: Case, answer: Values, expected: Values, called: Callable[[str], str]
+) -> None:
     """Raise `Mismatch` unless an answer equals the expected one within the tolerance of a check.
 
     Floating-point dtypes count in cases about dtypes alone, and Python's numbers are numbers.
     """
-    for ours, theirs in itertools.zip_longest(expected.leaves(), answer.leaves()):
-        if ours is None or theirs is None or ours.place != theirs.place:
-            lacks = ours.place if ours is not None else theirs.place
-            raise Mismatch(f"{lacks or OUTPUT} is not of the expected form")
-        what = f"the {ours.place}" if ours.place else OUTPUT
-        if ours.value is None or theirs.value is None:
-            if ours != theirs:
-                raise Mismatch(f"{what} is {_described(theirs)}, not {_described(ours)}")
-            continue
-        if case.aspect == "dtype" and theirs.dtype != ours.dtype:
-            raise Mismatch(f"{what} is of {theirs.dtype}, where {ours.dtype} is expected")
-        _assert_numbers(case, theirs, ours, what)
+    theirs = {leaf.place: leaf for leaf in answer.leaves()}
+    ours = {leaf.place: leaf for leaf in expected.leaves()}
+    for place, leaf in theirs.items():
+        if leaf.text == "None" and place in ours and leaf != ours[place]:
+            raise Mismatch(f"{being(called(place))} None: {FORGOTTEN}")
+    for place, wanted in ours.items():
+        got = theirs.get(place)
+        is_number = wanted.dtype in NUMBERS
+        what = ANSWER if is_number and place.isdigit() else called(place)
+        if got is None:
+            raise Mismatch(NO_GRADIENT if "gradients" in theirs else f"{being(what)} missing")
+        if wanted.value is None or got.value is None:
+            if wanted != got:
+                raise Mismatch(f"{being(what)} {_described(got)}, not {_described(wanted)}")
+        elif case.aspect == "dtype" and got.dtype != wanted.dtype:
+            raise Mismatch(f"{being(what)} of {got.dtype}, where {wanted.dtype} is expected")
+        elif is_number and got.dtype in NUMBERS:
+            if not _is_close(case, got, wanted):
+                here, there = _listed(place, theirs), _listed(place, ours)
+                if here == there or len(here) > MAX_LISTED:
+                    here, there = _number(got), _number(wanted)
+                raise Mismatch(f"{being(what)} {here}, where {there} is expected")
+        else:
+            _assert_numbers(case, got, wanted, what)
+    if more := [*(theirs.keys() - ours.keys())]:
+        raise Mismatch(f"{called(min(more))} is there, where nothing of that name is expected")
 
 
 def _described(leaf: Leaf) -> str:
     return leaf.text or f"{leaf.dtype}".removeprefix("torch.")
+
+
+def _listed(place: str, leaves: Mapping[str, Leaf]) -> str:
+    """Return the numbers of Python's in a list; of a list that says something often, once."""
+    inside = [leaf for each, leaf in leaves.items() if list_of(each) == list_of(place)]
+    numbers = [_number(leaf) for leaf in inside if leaf.dtype in NUMBERS]
+    if len(numbers) % MANY == 0:
+        numbers = numbers[: len(numbers) // MANY]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+
+
+def _number(leaf: Leaf) -> str:
+    assert leaf.value is not None, "only numbers are shown"
+    value = leaf.value.item()
+    if leaf.dtype == "bool":
+        return "yes" if value else "no"
+    return str(int(value)) if leaf.dtype == "int" else in_digits(value)
+
+
+def _is_close(case: Case, theirs: Leaf, ours: Leaf) -> bool:
+    assert theirs.value is not None, "only numbers are compared"
+    assert ours.value is not None, "only numbers are compared"
+    relative, absolute = case.within or TOLERANCE[torch.float64]
+    return torch.allclose(theirs.value, ours.value, rtol=relative, atol=absolute, equal_nan=True)
 
 
 def _assert_numbers(case: Case, theirs: Leaf, ours: Leaf, what: str) -> None:

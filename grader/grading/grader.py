@@ -13,20 +13,23 @@ from typing import Protocol, TypeVar
 from grader.course.course import Course, Exercise
 from grader.course.known_mistakes import edited, load_mistakes
 from grader.course.named import Named, load_named
-from grader.course.stubs import is_untouched, make_stub
+from grader.course.stubs import is_untouched, line_left_above_code, make_stub
 from grader.errors import GraderError, WorkerLost
+from grader.grading.beginnings import nan_in_words
 from grader.grading.copy_check import unasked, with_cases
 from grader.grading.dependence import Dependence, without_computing
 from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.asked import Answers, load_cases
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
+from grader.grading.diagnosis.facts import MAX_FACTS
 from grader.grading.diagnosis.record import load_record, load_sayings
 from grader.grading.diagnosis.recorded import RecordedCatalogue
 from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.drawing import pictures_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
+from grader.grading.global_changes import global_change
 from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
@@ -190,14 +193,15 @@ class Grader:
         outcomes = self._outcomes(exercise, examiner, only)
         if self.course.suites == "hidden":
             outcomes = tuple(self._blamed(exercise, each) for each in outcomes)
+        left = _stub_left(examiner.submission.files[exercise.name], outcomes)
         return ExerciseResult(
             name=exercise.name,
             title=exercise.title,
             points=sum(outcome.points for outcome in outcomes),
             max_points=self.suite.points_of(exercise.name),
-            advice=_common_problem(outcomes),
+            advice=left or _common_problem(outcomes),
             tests=outcomes,
-            unfinished=_is_unfinished(outcomes),
+            unfinished=not left and _is_unfinished(outcomes),
             stand_ins=examiner.stood_in.get(exercise.name, ()),
             curves=examiner.curves_of(exercise),
         )
@@ -276,6 +280,7 @@ class Grader:
             given = examiner.given(exercise).answers
             answers = diagnostician.ask(examiner.module(exercise, seed=0), given)
             diagnosis = self._diagnosis(result, diagnostician, answers, examiner)
+            diagnosis = self._with_causes(diagnosis, diagnostician, answers, examiner)
         return replace(result, diagnosis=diagnosis)
 
     def _charged(self, result: ExerciseResult, examiner: SandboxExaminer) -> ExerciseResult:
@@ -343,6 +348,7 @@ class Grader:
             return result
         answers = diagnostician.ask(examiner.module(exercise, seed=0))
         diagnosis = None if unmet else diagnostician.explain(answers, text, [CASES_CHECK])
+        diagnosis = self._with_causes(diagnosis, diagnostician, answers, examiner)
         result = with_cases(result, diagnostician.catalogue, answers, diagnosis)
         return result if result.passed else replace(result, diagnosis=diagnosis, advice=unmet)
 
@@ -408,6 +414,28 @@ class Grader:
         )
         members = self._members(exercise, public, secret, seed) if secret else {}
         return replace(found, signature=public, secret=secret, members=members)
+
+    def _with_causes(
+        self,
+        diagnosis: Diagnosis | None,
+        diagnostician: Diagnostician,
+        answers: Answers,
+        examiner: SandboxExaminer,
+    ) -> Diagnosis | None:
+        """Return a diagnosis whose facts begin with what may be behind the others.
+
+        That is what the file changes for all code, and where nan begins.
+        """
+        catalogue = diagnostician.catalogue
+        if diagnosis is None or (diagnosis.faults and not diagnosis.facts):
+            return diagnosis
+        causes = [global_change(examiner.submission.files[catalogue.exercise.name])]
+        if case := catalogue.with_nan(answers, diagnosis.explains_cases):
+            student = examiner.module(catalogue.exercise, seed=0)
+            ask = functools.partial(case.ask, student, catalogue.seed, catalogue.exercise.name)
+            causes.append(nan_in_words(ask, student, examiner.submission.files))
+        facts = (*filter(None, causes), *diagnosis.facts)
+        return replace(diagnosis, facts=facts[:MAX_FACTS])
 
     def _signature(
         self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None
@@ -532,6 +560,16 @@ def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
     failed = [test for test in outcomes if test.outcome == "failed"]
     earned = any(test.points for test in outcomes)
     return bool(failed) and not earned and all(t.kind == "NotImplementedError" for t in failed)
+
+
+def _stub_left(text: str, outcomes: Sequence[Outcome]) -> str:
+    """Return what to say of a stub's line that keeps a student's own code from running."""
+    if not any(test.kind == "NotImplementedError" for test in outcomes):
+        return ""
+    line = line_left_above_code(text)
+    where = "" if CELL in text else f" (line {line})"
+    says = "`raise NotImplementedError` still stands above your code, which never runs: remove it"
+    return f"{says}{where}" if line else ""
 
 
 def _cannot_be_called(result: ExerciseResult) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor, nn
 
 from grader.errors import Mismatch
 from grader.grading.compare import describe
+from grader.grading.places import pairs_of_names
 from grader.sandbox.host import proxies
 from grader.sandbox.host.proxies import Remote
 from grader.sandbox.worker.adopt import adopt
@@ -56,6 +56,31 @@ def give_parameters(module: Any, state: Mapping[str, Tensor], dtype: torch.dtype
     module.eval()
 
 
+def names_asked_for(layers: Collection[str], names: Collection[str]) -> dict[str, str]:
+    """Return the names that an exercise asks for, by those that a module has for them.
+
+    Only of parameters that are called otherwise; each of the `layers` without one is another layer
+    of the module, or none of them is.
+    """
+    own = dict.fromkeys(name.partition(".")[0] for name in names)
+    missing = [layer for layer in layers if layer not in own]
+    others = [layer for layer in own if layer not in layers]
+    if len(missing) > len(others):
+        return {}
+    called = {other: layer for layer, other in pairs_of_names(missing, others).items()}
+    parts = (name.partition(".") for name in names)
+    return {f"{a}{dot}{b}": f"{called[a]}{dot}{b}" for a, dot, b in parts if a in called}
+
+
+def call_by_names(module: Any, asked: Mapping[str, str]) -> None:
+    """Let a student's module be asked for its parameters by other names than it has.
+
+    `asked` are the names that an exercise asks for, by those of the module.
+    """
+    if asked and isinstance(module, Remote):
+        module.__asked__ = dict(asked)
+
+
 def _with_other_names(
     state: Mapping[str, Tensor], shapes: Mapping[str, tuple[int, ...]]
 ) -> Mapping[str, Tensor]:
@@ -65,16 +90,9 @@ def _with_other_names(
     """
     missing = [name for name in state if name not in shapes and not name.endswith(BIAS)]
     others = [name for name in shapes if name not in state and not name.endswith(BIAS)]
-    pairs = [
-        (difflib.SequenceMatcher(None, asked, other).ratio(), asked, other)
-        for asked in missing
-        for other in others
-        if tuple(state[asked].shape) == shapes[other]
-    ]
-    found: dict[str, str] = {}  # asked for → called so
-    for _, asked, other in sorted(pairs, key=lambda pair: -pair[0]):
-        if asked not in found and other not in found.values():
-            found[asked] = other
+    found = pairs_of_names(
+        missing, others, lambda asked, other: tuple(state[asked].shape) == shapes[other]
+    )
     biases = {
         asked.removesuffix(WEIGHT) + BIAS: other.removesuffix(WEIGHT) + BIAS
         for asked, other in found.items()

@@ -60,7 +60,7 @@ Items = msgspec.Meta(max_length=MAX_ITEMS)
 Many = msgspec.Meta(max_length=MAX_ENTRIES)
 Text = Annotated[str, msgspec.Meta(max_length=2 * MAX_TEXT)]
 # What of a request is counted.
-Watch = Literal["", "names", "functions", "work", "all", "memory"]
+Watch = Literal["", "names", "functions", "work", "all", "memory", "nan"]
 
 
 class WireTensor(msgspec.Struct, tag="t", frozen=True):
@@ -163,7 +163,8 @@ class Call(msgspec.Struct, tag="call", frozen=True):
 
     `watch` asks for the operations that ran: the `names` of functions that this test has not called
     yet, all `functions` called, their `work`, which adds lines and calls of Python, `all`, which
-    adds the kernels to the functions, or `memory`, which adds the peak of memory to those.
+    adds the kernels to the functions, or `memory`, which adds the peak of memory to those; or `nan`
+    asks where nan begins.
     A `quiet` call has no answer; its failure is the answer to the next request.
     """
 

@@ -28,11 +28,12 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 AXES = ("batch item", "query", "feature")  # of an output, in the singular
 CLASS, BFLOAT16 = "AdditiveAttention", torch.bfloat16
 LENS = torch.tensor([4, 2])
+LAYERS = ("W_q", "W_k", "w_v")
 
 
 def attention(dropout=0.0, *, sizes=(4, 3, 7), **options):
     """Return what makes a module for queries of 4, keys of 3 and 7 hidden numbers."""
-    return built(CLASS, *sizes, dropout, **options)
+    return built(CLASS, *sizes, dropout, layers=LAYERS, **options)
 
 
 def inputs(batch=2, n_queries=5, n_keys=6, d_value=8, **how):

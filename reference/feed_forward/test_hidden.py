@@ -13,7 +13,6 @@ from grader.authors import (
     assert_dropped,
     assert_vectorised,
     assert_written_by_hand,
-    build,
     built,
     drawn,
     dropped_weights,
@@ -38,7 +37,15 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 AXES = ("batch item", "token", "feature")
 B, N, D, F = 2, 5, 4, 7  # batch items, tokens, features, hidden units
 NET = "FeedForward"
-net = built(NET, D, F)
+LAYERS = ("linear1", "linear2")
+
+
+def network(*sizes, **options):
+    """Return what makes a network whose two layers have random parameters."""
+    return built(NET, *sizes, layers=LAYERS, **options)
+
+
+net = network(D, F)
 
 
 @pytest.mark.points(0)
@@ -60,9 +67,9 @@ test_formula = Check(
 )
 values = test_formula.case
 values("Three axes.", output(net, drawn(B, N, D)))
-values("Fewer hidden units than features.", output(built(NET, 6, 3), drawn(B, N, 6)))
-values("Five features, two hidden units.", output(built(NET, 5, 2), drawn(3, 4, 5)), hidden=True)
-values("All sizes equal.", output(built(NET, 4, 4), drawn(4, 4, 4)), about="square")
+values("Fewer hidden units than features.", output(network(6, 3), drawn(B, N, 6)))
+values("Five features, two hidden units.", output(network(5, 2), drawn(3, 4, 5)), hidden=True)
+values("All sizes equal.", output(network(4, 4), drawn(4, 4, 4)), about="square")
 values("Two axes.", output(net, drawn(N, D)), about="leading axes")
 values("Four axes.", output(net, drawn(2, 3, 5, D)), about="leading axes")
 values("Five axes.", output(net, drawn(2, 1, 3, 4, D)), about="leading axes", hidden=True)
@@ -75,11 +82,11 @@ for sentence, shape, width in (
     ("One hidden unit.", (3, 4, 12), 1),
     ("One feature and one hidden unit.", (3, 4, 1), 1),
 ):
-    values(sentence, output(built(NET, shape[-1], width), drawn(*shape)), about="single")
+    values(sentence, output(network(shape[-1], width), drawn(*shape)), about="single")
 for shape in ((3, 1, 6), (1, 3, 6), (1, 6)):  # one token or sentence, or a single vector
     values(
         f"An x of shape {shape}.",
-        output(built(NET, 6, 5), drawn(*shape)),
+        output(network(6, 5), drawn(*shape)),
         about="single",
         hidden=True,
     )
@@ -90,7 +97,7 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(net, drawn(B, N, D)))
-ask = gradient(built(NET, 5, 8, training=True), drawn(3, 1, 5))
+ask = gradient(network(5, 8, training=True), drawn(3, 1, 5))
 slopes("The gradients in training mode, of one token a sentence.", ask, hidden=True)
 
 
@@ -100,7 +107,7 @@ test_dropout = Check(
     about="training",
 )
 training = test_dropout.case
-default, dropping = built(NET, D, F, training=True), built(NET, D, F, 1.0, training=True)
+default, dropping = network(D, F, training=True), network(D, F, 1.0, training=True)
 training("Training mode with the default rate.", output(default, drawn(B, N, D)))
 training("Training mode with dropout of 1.", output(dropping, drawn(B, N, D)))
 
@@ -108,7 +115,7 @@ training("Training mode with dropout of 1.", output(dropping, drawn(B, N, D)))
 @training
 def dropped_after_evaluation(student, rng):
     """Training mode with dropout of 1, as an int, after evaluation mode, without gradients."""
-    module, x = build(student.FeedForward, D, F, 1, rng=rng), rng.randn(B, N, D)
+    module, x = network(D, F, 1)(student, rng), rng.randn(B, N, D)
     output_of(module, x)
     return output_of(module.train(), x)
 
@@ -116,7 +123,7 @@ def dropped_after_evaluation(student, rng):
 @training
 def units_dropped(student, rng):
     """Which hidden units of two sentences are dropped together, over 40 draws."""
-    module = build(student.FeedForward, 8, 8, 0.5, rng=rng).train()
+    module = network(8, 8, 0.5)(student, rng).train()
     x = rng.randn(1, 3, 8).repeat(2, 1, 1)
     with seeded(student, 7):
         outputs = torch.stack([module(x) for _ in range(40)])
@@ -128,7 +135,7 @@ def units_dropped(student, rng):
 @training
 def share_dropped(student, rng):
     """How often a hidden unit is dropped at a rate of 0.3."""
-    module = build(student.FeedForward, 5, 4, 0.3, rng=rng).train()
+    module = network(5, 4, 0.3)(student, rng).train()
     state = module.state_dict()
     units = torch.linalg.pinv(state["linear2.weight"].T)
 
@@ -142,7 +149,7 @@ def share_dropped(student, rng):
 @training
 def seldom_dropped(student, rng):
     """Whether hidden units are dropped at a rate of 0.008, of some ten thousand."""
-    module, x = build(student.FeedForward, D, F, 0.008, rng=rng), rng.randn(B, 1000, D)
+    module, x = network(D, F, 0.008)(student, rng), rng.randn(B, 1000, D)
     with seeded(student, 9):
         plain, found = module(x), module.train()(x)
     return often(bool((plain - found).abs().max() > 0.1 * plain.abs().max()))
@@ -151,7 +158,7 @@ def seldom_dropped(student, rng):
 @training
 def next_call(student, rng):
     """Whether the next call drops other hidden units."""
-    module = build(student.FeedForward, D, F, 0.4, rng=rng)
+    module = network(D, F, 0.4)(student, rng)
     module(rng.randn(B, 3, D))  # a call in evaluation mode ends nothing
     return drops_anew(student, module.train(), rng.randn(12, N, D))
 
@@ -159,7 +166,7 @@ def next_call(student, rng):
 for sentence, rate, decides in (("a quarter", 0.25, False), ("two thirds", 2 / 3, True)):
 
     def most_and_least(student, rng, rate=rate):
-        module = build(student.FeedForward, 3, 3, rate, rng=rng).train()
+        module = network(3, 3, rate)(student, rng).train()
         return extremes(student, module, rng.randn(1, N, 3))
 
     shown = f"The extremes of the outputs in training with dropout of {sentence}."
@@ -198,9 +205,9 @@ test_nothing_dropped_in_eval_mode = Check(
 )
 evaluation = test_nothing_dropped_in_eval_mode.case
 for sentence, rate in (("a half", 0.5), ("1", 1.0)):
-    ask = output(built(NET, D, F, rate), drawn(B, N, D))
+    ask = output(network(D, F, rate), drawn(B, N, D))
     evaluation(f"Evaluation mode with a dropout rate of {sentence}.", ask)
-trained = after_training(built(NET, D, 9, dropout=0.6), drawn(3, N, D))
+trained = after_training(network(D, 9, dropout=0.6), drawn(3, N, D))
 evaluation("Evaluation mode after a call in training mode.", trained, hidden=True)
 
 
@@ -219,11 +226,11 @@ for name, dtype, within in (
     ("float32", torch.float32, (1e-3, 1e-3)),
     ("bfloat16", torch.bfloat16, (0.1, 0.3)),
 ):
-    x, made = drawn(B, N, D, dtype=dtype), built(NET, D, F, dtype=dtype)
+    x, made = drawn(B, N, D, dtype=dtype), network(D, F, dtype=dtype)
     test_dtype.case(f"x in {name}.", output(made, x), within=within)
     test_dtype.case(
         f"x in {name}, with dropout of 1.",
-        output(built(NET, D, F, 1.0, dtype=dtype, training=True), x),
+        output(network(D, F, 1.0, dtype=dtype, training=True), x),
         hidden=True,
     )
 
@@ -270,5 +277,5 @@ def growth(student, rng):
 
 for shape, width in (((105, 3, D), F), ((2, 108, D), F), ((2, 3, 110), 113)):
     test_no_python_loops.case(
-        f"x of shape {shape}.", output(built(NET, shape[-1], width), drawn(*shape)), hidden=True
+        f"x of shape {shape}.", output(network(shape[-1], width), drawn(*shape)), hidden=True
     )

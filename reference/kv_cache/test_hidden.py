@@ -42,12 +42,13 @@ SIZES = D_IN, D_OUT, CONTEXT, 0.0, HEADS
 SHORT = 6  # a context that is exceeded; in the long one, even tokens that are cached twice fit
 CHUNKS = Aspect("chunks", "the values with a cache")
 CACHE = Aspect("cache", "what the cache holds")
+LAYERS = ("W_query", "W_key", "W_value", "out_proj")
 X = drawn(2, 4, D_IN)
 
 
 def attention(*, d_out=D_OUT, context=CONTEXT, dropout=0.0, heads=HEADS, **options):
     """Return what makes a module with random parameters."""
-    return built(MODULE, D_IN, d_out, context, dropout, heads, **options)
+    return built(MODULE, D_IN, d_out, context, dropout, heads, layers=LAYERS, **options)
 
 
 class Chunked:
@@ -158,6 +159,7 @@ for query, key, value in ((1e6, 1e-6, 1), (1e-6, 1e6, 1e6), (1e6, 1e6, 1)):
         output(scaled(chunked(), W_query=query, W_key=key, W_value=value), x),
         about="extreme scores",
         hidden=True,
+        within=(1e-4, 1e-6 * value),  # a softmax in float32 is right
     )
 
 

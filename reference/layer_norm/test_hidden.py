@@ -9,13 +9,13 @@ from grader.authors import (
     Check,
     assert_vectorised,
     assert_written_by_hand,
-    build,
     built,
     changed,
     drawn,
     gradient,
     load_parameters,
     often,
+    only_dtype,
     output,
     output_of,
     parameters,
@@ -28,7 +28,15 @@ pytestmark = pytest.mark.needs("test_written_by_hand")
 AXES = ("batch item", "token", "feature")
 B, N, D = 2, 5, 6  # batch items, tokens, features
 NORM = "LayerNorm"
-layer = built(NORM, D, 0.1)
+PARTS = ("gamma", "beta")
+
+
+def norm(*sizes, **options):
+    """Return what makes a norm whose two parameters are random."""
+    return built(NORM, *sizes, layers=PARTS, **options)
+
+
+layer = norm(D, 0.1)
 
 
 @pytest.mark.points(0)
@@ -63,18 +71,16 @@ values = test_formula.case
 values(
     "Three axes and an eps that shows.", output(layer, lambda rng: drawn(B, N, D)(rng) * 0.3 + 1)
 )
-values("Two axes.", output(built(NORM, 7, eps=0.5), lambda rng: rng.randn(4, 7) + 1))
+values("Two axes.", output(norm(7, eps=0.5), lambda rng: rng.randn(4, 7) + 1))
 values(
     "Features around 50, in hundreds.",
-    output(built(NORM, 7), lambda rng: rng.randn(3, 4, 7) * 100 + 50),
+    output(norm(7), lambda rng: rng.randn(3, 4, 7) * 100 + 50),
     hidden=True,
 )
-values("All sizes equal.", output(built(NORM, 4, 0.1), drawn(4, 4, 4, times=0.3)), about="square")
+values("All sizes equal.", output(norm(4, 0.1), drawn(4, 4, 4, times=0.3)), about="square")
 values("Four axes.", output(layer, drawn(2, 3, 4, D)), about="leading axes")
 values("Five axes.", output(layer, drawn(2, 1, 3, 4, D)), about="leading axes", hidden=True)
-values(
-    "Training mode.", output(built(NORM, D, 0.1, training=True), drawn(B, N, D)), about="training"
-)
+values("Training mode.", output(norm(D, 0.1, training=True), drawn(B, N, D)), about="training")
 
 
 @test_formula.case(about="layers")
@@ -83,9 +89,9 @@ def new_layer(student, rng):
     return student.LayerNorm(D, 0.1).to(torch.float64)(rng.randn(B, N, D))
 
 
-values("One token.", output(built(NORM, 12, 0.1), drawn(1, 1, 12)), about="single")
+values("One token.", output(norm(12, 0.1), drawn(1, 1, 12)), about="single")
 for shape in ((3, 1, 7), (1, 5, 7), (1, 7)):  # one token or sentence, or a single vector
-    ask = output(built(NORM, 7, 0.1), drawn(*shape))
+    ask = output(norm(7, 0.1), drawn(*shape))
     values(f"An x of shape {shape}.", ask, about="single", hidden=True)
 
 
@@ -93,22 +99,20 @@ test_eps = Check("The layer uses the eps it was given, inside the square root.",
 for eps, size in ((0.0, 1e-3), (1.0, 1.0), (1e-10, 1e-5), (1e-12, 1e-6)):
     test_eps.case(
         f"An eps of {eps:g} for features of about {size:g}.",
-        output(built(NORM, D, eps), drawn(B, N, D, times=size)),
+        output(norm(D, eps), drawn(B, N, D, times=size)),
         about="values" if size > 1e-4 else "options",
     )
-test_eps.case(
-    "An eps of 3 for many features.", output(built(NORM, 40, 3.0), drawn(2, 4, 40)), hidden=True
-)
+test_eps.case("An eps of 3 for many features.", output(norm(40, 3.0), drawn(2, 4, 40)), hidden=True)
 
 
 test_default_eps = Check("Without the argument, eps is 1e-5.")
 test_default_eps.case(
     "The default eps and features of a hundredth.",
-    output(built(NORM, D), drawn(B, N, D, times=0.01)),
+    output(norm(D), drawn(B, N, D, times=0.01)),
 )
 test_default_eps.case(
     "The default eps and features of 3 thousandths.",
-    output(built(NORM, 7), drawn(B, 4, 7, times=3e-3)),
+    output(norm(7), drawn(B, 4, 7, times=3e-3)),
     hidden=True,
 )
 
@@ -149,7 +153,7 @@ def all_around_a_million(student, rng):
 @test_large_offset.case(decides=False)
 def far_from_zero(student, rng):
     """Whether features around 2^26, whose squares have too many digits, give other outputs."""
-    module = build(student.LayerNorm, 8, 0.1, rng=rng)
+    module = norm(8, 0.1)(student, rng)
     x = rng.randint(-9, 10, B, N, 8).double()
     return often(bool(differs(module(2.0**26 + x), module(x)).any()))
 
@@ -161,7 +165,7 @@ slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(layer, drawn(B, N, D)))
 slopes(
     "The gradients in training mode, of two axes.",
-    gradient(built(NORM, 9, 0.5, training=True), drawn(3, 9)),
+    gradient(norm(9, 0.5, training=True), drawn(3, 9)),
     hidden=True,
 )
 
@@ -178,10 +182,10 @@ def halves(rng):
     return (rng.randint(-9, 10, B, N, 1) / 2.0).double().repeat(1, 1, D)
 
 
-equal("Features that are all equal.", output(built(NORM, D), halves))
-equal("The gradients where features are all equal.", gradient(built(NORM, D), halves))
-equal("Tokens of one feature.", output(built(NORM, 1, 0.1), drawn(2, 6, 1)), about="single")
-equal("Zeros.", output(built(NORM, 3), torch.zeros(4, 3, dtype=torch.float64)), hidden=True)
+equal("Features that are all equal.", output(norm(D), halves))
+equal("The gradients where features are all equal.", gradient(norm(D), halves))
+equal("Tokens of one feature.", output(norm(1, 0.1), drawn(2, 6, 1)), about="single")
+equal("Zeros.", output(norm(3), torch.zeros(4, 3, dtype=torch.float64)), hidden=True)
 
 
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
@@ -193,7 +197,7 @@ views("Other axes of x are swapped.", output(layer, turned(drawn(3, 4, D))), hid
 @views
 def transposed_works(student, rng):
     """Whether a transposed x works."""
-    module, x = build(student.LayerNorm, D, 0.1, rng=rng), rng.randn(D, N, B).transpose(0, 2)
+    module, x = norm(D, 0.1)(student, rng), rng.randn(D, N, B).transpose(0, 2)
     return works_too(lambda: module(x.contiguous()), lambda: module(x))
 
 
@@ -209,12 +213,14 @@ test_dtype = Check(
     "`layer.to(dtype)` is enough to compute in another dtype; the output has the dtype of x.",
     about="dtype",
 )
+new = only_dtype(lambda student, rng: student.LayerNorm(D), drawn(B, N, D, dtype=torch.float32))
+test_dtype.case("The dtype that a new layer makes of x in float32.", new)
 for name, dtype, within in (
     ("float32", torch.float32, (1e-3, 1e-4)),
     ("bfloat16", torch.bfloat16, (0.1, 0.1)),
 ):
-    x, training = drawn(B, N, D, dtype=dtype), built(NORM, D, 0.1, dtype=dtype, training=True)
-    test_dtype.case(f"x in {name}.", output(built(NORM, D, 0.1, dtype=dtype), x), within=within)
+    x, training = drawn(B, N, D, dtype=dtype), norm(D, 0.1, dtype=dtype, training=True)
+    test_dtype.case(f"x in {name}.", output(norm(D, 0.1, dtype=dtype), x), within=within)
     test_dtype.case(f"{name} in training.", output(training, x), within=within, hidden=True)
 
 
@@ -240,5 +246,5 @@ def growth(student, rng):
 
 for shape in ((105, 3, D), (2, 108, D), (2, 3, 222)):
     test_no_python_loops.case(
-        f"x of shape {shape}.", output(built(NORM, shape[-1]), drawn(*shape)), hidden=True
+        f"x of shape {shape}.", output(norm(shape[-1]), drawn(*shape)), hidden=True
     )

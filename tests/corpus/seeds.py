@@ -3,7 +3,7 @@
     python tests/corpus/seeds.py [--every N] [--only EXERCISE] [--names]
 
 Each reference and each program of the sets right and public that earns all points has to earn them
-with 200 seeds, and each mistake of the catalogue has to lose points with 50. `--every N` tries each
+with 200 seeds, also with softmaxes in float32, and each mistake of the catalogue has to lose points with 50. `--every N` tries each
 N-th program. A mistake that can be named with one seed of the cases has to be nameable with 20;
 `--names` tries this alone. The exit code is 1 if something depends on the seed.
 """
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
-from corpus.programs import load  # noqa: E402
+from corpus.programs import in_float32, load  # noqa: E402
 from corpus.verdicts import SEED  # noqa: E402
 
 from grader.course.course import Course, load_course  # noqa: E402
@@ -62,11 +62,14 @@ def programs(course: Course) -> Iterator[Program]:
     for exercise in course.exercises:
         solution, trains = exercise.read("solution.py"), exercise.training is not None
         yield Program(exercise.name, "reference", solution, True, trains)
+        yield Program(exercise.name, "in float32", in_float32(solution), True, trains)
         for fault in load_mistakes(exercise):
             yield Program(exercise.name, fault.name, fault.apply(solution), False, trains)
     for each in load("right", "public"):
         trains = course[each.exercise].training is not None
-        yield Program(each.exercise, f"{each.set}/{each.name}", each.text, True, trains)
+        name = f"{each.set}/{each.name}"
+        yield Program(each.exercise, name, each.text, True, trains)
+        yield Program(each.exercise, f"{name} in float32", in_float32(each.text), True, trains)
 
 
 def failures(chosen: list[Program]) -> list[str]:

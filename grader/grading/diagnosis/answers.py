@@ -246,3 +246,14 @@ def failure_of(kind: str, message: str, *, by_hand: bool) -> Raised:
 def finite_differences(answer: Answer, reference: Answer) -> int:
     """Return how many finite numbers of an answer differ from the reference's."""
     return answer.finite_differences(reference) if isinstance(answer, Values) else 0
+
+
+def nan_in(answer: Answer, *, gradients: bool = False) -> bool:
+    """Return whether an answer holds nan as an output, or as one of the `gradients`."""
+    leaves = answer.leaves() if isinstance(answer, Values) else ()
+    is_gradient = re.compile(r"(input|parameter) ").match
+    return any(
+        leaf.value is not None and bool(leaf.value.isnan().any())
+        for leaf in leaves
+        if bool(is_gradient(leaf.place)) == gradients
+    )

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from grader.course.course import Exercise
 from grader.course.known_mistakes import Mistake
 from grader.grading.cases import Case
-from grader.grading.diagnosis.answers import Answer
+from grader.grading.diagnosis.answers import Answer, nan_in
 from grader.report import WrongStep
 
 MIN_NUMBERS = 10  # finite numbers of one answer that differ: errors or nan alone name nothing
@@ -140,6 +140,18 @@ class Catalogue(ABC, Generic[C]):
         missing = [case for case in self.cases if case.name not in answers]
         wrong = self._clear(answers, self._wrong(answers))
         return [case for case in (*wrong, *missing) if case.decides]
+
+    def with_nan(self, answers: Mapping[str, Answer], besides: Collection[str]) -> Case | None:
+        """Return the first wrong case, but for some, whose answer holds nan; None if none does.
+
+        One whose output does comes before one where only a gradient does.
+        """
+        wrong = [case for case in self.wrong(answers) if case.name not in besides]
+        for is_gradient in (False, True):
+            for case in wrong:
+                if nan_in(answers[case.name], gradients=is_gradient):
+                    return case
+        return None
 
     def _wrong(self, answers: Mapping[str, Answer]) -> list[Case]:
         known = self._answered(answers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from grader.grading.cases import Case
-from grader.grading.compare import digits_apart, in_digits
+from grader.grading.compare import FORGOTTEN, digits_apart, in_digits
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import Answers
+from grader.grading.places import OUTPUT, list_of, pairs_of_names, words_of
 
 if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import AnyCatalogue
@@ -35,6 +36,9 @@ ERRORS = {  # by the subject of the error
     "index": "raises an error about an index",
     "shape": "raises an error about shapes",
 }
+PLAIN, FORM, SHAPE, FIRST = range(
+    4
+)  # ranks of what is said before all facts, and of the first fact
 NOTHING = 1e-9  # relative, for what is said to be zero
 CLOSE = 1e-6  # relative and absolute, for what is said to be equal
 NARROW = (torch.bfloat16, torch.float16, torch.float32)  # the fewest digits first
@@ -75,12 +79,14 @@ class Said:
 
     says: str
     case: Case
+    is_all: bool = False  # whether it says why everything else is wrong, too
 
 
 def facts_of(catalogue: AnyCatalogue, wrong: Sequence[Case], answers: Answers) -> tuple[Said, ...]:
     """Return the most telling facts about the answers to the cases `wrong`."""
     found = [*_where_at_all(catalogue, wrong, answers), *_about_calls(catalogue, wrong, answers)]
-    return tuple(found[:MAX_FACTS])
+    plain = [each for each in found if each.is_all]
+    return tuple(plain[:1] or found[:MAX_FACTS])
 
 
 # --- over all cases ------------------------------------------------------------------------------
@@ -112,88 +118,110 @@ def _about_calls(
 ) -> Iterator[Said]:
     """Say what the answers to single calls show, the most telling first."""
     ranked: dict[str, list[tuple[int, int, Case]]] = {}
+    words = words_of(catalogue.exercise)
     for case in wrong:
         expected = catalogue.reference.answer(case)
-        for rank, says in _of_one(answers[case.name], expected, catalogue.axes):
+        called = functools.partial(words.of, sentence=case.sentence)
+        for rank, says in _of_one(answers[case.name], expected, catalogue.axes, called):
             size = len(expected.numbers) if isinstance(expected, Values) else 0
             ranked.setdefault(says, []).append((rank, size, case))
             break
     for says, shown in sorted(ranked.items(), key=lambda each: each[1][0][0]):
-        case = min(shown, key=lambda each: each[1])[2]
-        yield Said(f"{_phrase(case)}: {says}", case)
+        rank, _, case = min(shown, key=lambda each: each[1])
+        if rank == PLAIN:
+            yield Said(f"{says[0].upper()}{says[1:]}", case, is_all=True)
+        else:
+            yield Said(f"{_phrase(case)}: {says}", case)
 
 
 def _phrase(case: Case) -> str:
     return case.sentence.rstrip(".")
 
 
-def _of_one(answer: Answer, expected: Answer, axes: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+def _of_one(
+    answer: Answer, expected: Answer, axes: tuple[str, ...], called: Callable[[str], str]
+) -> Iterator[tuple[int, str]]:
     """Yield what one answer shows, with the rank of the fact."""
     if isinstance(answer, Raised):
         if isinstance(expected, Values):
             yield AN_ERROR, f"your code {ERRORS.get(answer.subject, 'raises an error')}."
         return
     if isinstance(expected, Raised):
-        yield 0, "your code returns a value, where the call must be refused."
+        yield FORM, "your code returns a value, where the call must be refused."
         return
-    yield from _of_values(answer, expected, axes)
+    yield from _of_values(answer, expected, axes, called)
 
 
 def _of_values(
-    answer: Values, expected: Values, axes: tuple[str, ...]
+    answer: Values, expected: Values, axes: tuple[str, ...], called: Callable[[str], str]
 ) -> Iterator[tuple[int, str]]:
     ours, theirs = ({leaf.place: leaf for leaf in each.leaves()} for each in (answer, expected))
+    if says := _renamed(ours, theirs):
+        yield PLAIN, says
+        return
     for place, wanted in theirs.items():
-        got = ours.get(place)
-        if got is None or got.value is None or wanted.value is None:
-            if says := _form(place, got, wanted):
-                yield 0, says
+        got, what = ours.get(place), called(place)
+        if got is None:
+            yield FORM, f"{what} is missing."
+            return
+        if got.value is None or wanted.value is None:
+            if got.text == "None" != wanted.text:
+                yield PLAIN, f"{what} is None: {FORGOTTEN}"
+                return
+            if says := _form(what, got, wanted):
+                yield FORM, says
                 return
             continue
         if got.value.shape != wanted.value.shape:
             shapes = tuple(got.value.shape), tuple(wanted.value.shape)
-            yield 1, f"{_name(place)} has shape {shapes[0]}, not {shapes[1]}."
+            yield SHAPE, f"{what} has shape {shapes[0]}, not {shapes[1]}."
             return
+        if got.value.isnan().all() and wanted.dtype == torch.bool:
+            continue  # nothing can be said of it; other calls tell of what is nan
         if got.dtype != wanted.dtype:
             names = (str(each.dtype).removeprefix("torch.") for each in (got, wanted))
-            yield 1, "{} is {}, not {}.".format(_name(place), *names)
+            yield SHAPE, "{} is {}, not {}.".format(what, *names)
             return
         named = axes[len(axes) - got.value.dim() :] if got.value.dim() <= len(axes) else ()
         if wanted.dtype == torch.bool:  # yes or no: that the call came out wrong says it all
             continue
-        if _name(place) != "the output":
+        if what != OUTPUT:
             named = ()
         tolerance = TOLERANCE.get(wanted.dtype, (CLOSE, CLOSE))  # type: ignore[call-overload]
-        compared = Compared(_name(place), got.value, wanted.value, named, tolerance)
+        compared = Compared(what, got.value, wanted.value, named, tolerance)
         if not compared.wrong.any():
             continue
         yield most_telling(compared)
         return
 
 
-def _form(place: str, got: Leaf | None, wanted: Leaf) -> str:
+def _renamed(ours: Mapping[str, Leaf], theirs: Mapping[str, Leaf]) -> str:
+    """Say that parameters have other names, if they have the expected shapes; else nothing."""
+    asked, own = ({*map(list_of, side)} - {"", "others"} for side in (theirs, ours))
+    left, others = asked - own, own - asked
+    if not left or len(left) != len(others) or any(" " in name for name in left):
+        return ""
+    called = pairs_of_names(left, others)
+    if any(_numbers_of(theirs, a) != _numbers_of(ours, b) for a, b in called.items()):
+        return ""
+    names = {tuple(n.removesuffix(".weight") for n in pair) for pair in called.items()}
+    shown = sorted(pair for pair in names if not pair[0].endswith(".bias")) or sorted(names)
+    listed = "; ".join(f"`{one}` is `{other}`" for one, other in shown)
+    return f"your code has other names than the exercise: {listed}."
+
+
+def _numbers_of(leaves: Mapping[str, Leaf], place: str) -> list[float]:
+    inside = (leaf for each, leaf in leaves.items() if list_of(each) == place)
+    return [leaf.value.item() for leaf in inside if leaf.value is not None and not leaf.value.dim()]
+
+
+def _form(what: str, got: Leaf, wanted: Leaf) -> str:
     """Say how a value that is no tensor differs."""
-    if got is None:
-        return f"{_name(place)} is missing."
     if got.value is not None:
-        return f"{_name(place)} is not {wanted.text}."
+        return f"{what} is not {wanted.text}."
     if got.text == wanted.text:
         return ""
-    if got.text == "None":
-        return f"{_name(place)} is None."
-    return f"{_name(place)} is {got.text}." if wanted.value is not None else ""
-
-
-def _name(place: str) -> str:
-    """Return what stands at a place of an answer, in words."""
-    if not place or place == "output":
-        return "the output"
-    kind, _, rest = place.partition(" ")
-    if kind == "parameter":
-        return f"the gradient of `{rest}`"
-    if kind == "input":
-        return f"the gradient of argument {int(rest) + 1}" if rest.isdigit() else f"`{place}`"
-    return f"value {int(place) + 1}" if place.isdigit() else f"`{place}`"
+    return f"{what} is {got.text}." if wanted.value is not None else ""
 
 
 # --- over one tensor ------------------------------------------------------------------------------
@@ -434,12 +462,12 @@ FACTS: tuple[Fact, ...] = (
     slightly,
 )
 # The ranks of what is said after all facts: an error, and a number where nothing else can be said.
-AN_ERROR, LAST_RESORT = len(FACTS) + 2, len(FACTS) + 3
+AN_ERROR, LAST_RESORT = len(FACTS) + FIRST, len(FACTS) + FIRST + 1
 
 
 def most_telling(c: Compared) -> tuple[int, str]:
     """Return the first fact that holds of a tensor with wrong values, and its rank."""
-    for rank, fact in enumerate(FACTS, start=2):
+    for rank, fact in enumerate(FACTS, start=FIRST):
         if says := fact(c):
             return rank, says
     return LAST_RESORT, first_difference(c)

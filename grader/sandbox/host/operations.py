@@ -64,6 +64,7 @@ class OperationCounts:
     largest: MadeTensor = field(default_factory=MadeTensor)
     peak: int = 0
     ran: Counter[str] = field(default_factory=Counter)
+    begins: list[str] = field(default_factory=list)  # where nan does, if `watch` is "nan"
     _unseen: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -83,6 +84,9 @@ class OperationCounts:
                 continue
             if name.startswith("ran."):
                 self.ran[name.removeprefix("ran.")] += count
+                continue
+            if name.startswith("begins."):
+                self.begins.append(name.removeprefix("begins."))
                 continue
             counts = self._unseen if name.startswith("unseen.") else self.counts
             counts[name] += count

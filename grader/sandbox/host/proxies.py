@@ -334,6 +334,7 @@ class Remote:
     """An object that lives in the worker."""
 
     __made__: Callable[[], str] | None = None  # returns where it comes from, as code
+    __asked__: Mapping[str, str] = {}  # the names of parameters to ask for, by those that it has
 
     def __init__(self, code: RemoteCode, handle: wire.Handle) -> None:
         self.__code__, self.__handle__ = code, handle
@@ -382,17 +383,20 @@ class Remote:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return copies of the parameters and buffers by name."""
-        return self.__code__.call(self.__handle__.id, "state_dict", (), {})  # type: ignore[no-any-return]
+        state = self.__code__.call(self.__handle__.id, "state_dict", (), {})
+        return {self.__asked__.get(name, name): value for name, value in state.items()}
 
     def load_state_dict(self, state: Mapping[str, Tensor], strict: bool = True) -> None:
         """Copy parameters and buffers from `state` by name."""
-        self.__code__.call_quietly(self.__handle__.id, "load_state_dict", dict(state), strict)
+        own = {asked: name for name, asked in self.__asked__.items()}
+        state = {own.get(name, name): value for name, value in state.items()}
+        self.__code__.call_quietly(self.__handle__.id, "load_state_dict", state, strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """Yield copies of the parameters by name, with their present gradients."""
         for entry in self.__code__.inspect(self.__handle__.id):
             if entry.is_parameter:
-                yield entry.name, _parameter(entry)
+                yield self.__asked__.get(entry.name, entry.name), _parameter(entry)
 
     def parameters(self) -> Iterator[Tensor]:
         """Return copies of the parameters, with their present gradients."""

@@ -14,7 +14,7 @@ import traceback
 from bdb import BdbQuit
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,6 +27,7 @@ from grader.sandbox.program import Program
 from grader.sandbox.source import forbidden_calls
 from grader.sandbox.syntax import Unsearchable
 from grader.sandbox.worker.adopt import adopt
+from grader.sandbox.worker.nan_watch import NanWatch
 from grader.sandbox.worker.operations import NameWatch, OperationWatch
 from grader.sandbox.worker.other_device import move
 from grader.sandbox.worker.output import CapturedOutput
@@ -43,8 +44,23 @@ STRAY = {
     "%": "is a command for a notebook: remove it",
 }
 LONG_LINE = 70  # characters of a line of code that a report shows as a whole
+TOO_MANY = re.compile(
+    r"(\w+)\.(\w+)\(\) takes \d+ positional arguments? but \d+ (?:was|were) given"
+)
+UNINITIALISED = "uninitialized parameter"  # in what torch says of a lazy layer
 MAX_USES = 20  # of forbidden names in one source that are sent
 _CLONE, _REQUIRES_GRAD = Tensor.clone, Tensor.requires_grad_  # before anybody replaces them
+
+
+def _as_it_is(model: Any = None, **options: Any) -> Any:
+    """Return a function or module uncompiled, or a decorator that does, as `torch.compile` would.
+
+    Both compute the same. A compiler would take seconds, and write files.
+    """
+    return (lambda given: given) if model is None else model
+
+
+torch.compile = _as_it_is
 IMPORT_SYSTEM = importlib.__import__.__code__.co_filename
 
 
@@ -73,7 +89,7 @@ class Server:
         self._last_seed = 0
         self._draws_elsewhere = False  # whether the code may use other generators than torch's
         self._active: Program | None = None
-        self._watch: OperationWatch | NameWatch | None = None
+        self._watch: OperationWatch | NameWatch | NanWatch | None = None
         self._names = NameWatch()  # of all calls of this test
         self._owed: wire.Failure | None = None  # of a quiet call; the next answer
 
@@ -243,9 +259,12 @@ class Server:
             reply = self._answer(request.id, value, program, [])
         return self._with_operations(reply)
 
-    def _watching(self, watch: wire.Watch) -> OperationWatch | NameWatch:
+    def _watching(self, watch: wire.Watch) -> OperationWatch | NameWatch | NanWatch:
         """Return the context that counts the operations of a request, if it is watched."""
-        self._watch = self._names if watch == "names" else OperationWatch(watch)
+        if watch == "nan":
+            self._watch = NanWatch(self._own_texts().keys())
+        else:
+            self._watch = self._names if watch == "names" else OperationWatch(watch)
         return self._watch
 
     def _with_operations(self, reply: wire.Reply) -> wire.Reply:
@@ -304,7 +323,18 @@ class Server:
     def _failure(self, number: int, error: BaseException) -> wire.Failure:
         kind, mro = type(error).__name__[:80], [base.__name__[:80] for base in type(error).__mro__]
         message, frames = _message(error), _frames_of(error, self._own_texts())
+        message += self._without_self(message) if isinstance(error, TypeError) else ""
         return wire.Failure(number, kind, mro, message, frames, self._printed.take(), self._seen())
+
+    def _without_self(self, message: str) -> str:
+        """Say that a method lacks `self`, if it was given one argument too many for that reason."""
+        if match := TOO_MANY.match(message):
+            for module, _ in self._modules.values():
+                owner = vars(module).get(match[1])
+                method = vars(owner).get(match[2]) if type(owner) is type else None
+                if isinstance(method, FunctionType) and "self" not in method.__code__.co_varnames:
+                    return f"; is `self` missing in `def {match[2]}`?"
+        return ""
 
     def _own_texts(self) -> dict[str, str]:
         """Return the texts of the student's own files by file."""
@@ -430,6 +460,8 @@ def _message(error: BaseException) -> str:
         if isinstance(error, PermissionError | FileNotFoundError):
             return f"{error}; graded code may use no other file, process or connection"
         text = str(error)[: wire.MAX_TEXT]
+        if UNINITIALISED in text:
+            return "a layer without sizes (lazy) has no parameters yet: give it its sizes"
         if GPU.search(text):
             return f"{text}; graded code has no GPU: take the device of the inputs"
         return text

@@ -1,0 +1,113 @@
+"""Where nan begins in a student's code, and why, in words."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from grader.errors import GraderError
+from grader.grading.diagnosis.answers import nan_in, values_of
+from grader.sandbox.cells import NOTEBOOK
+from grader.sandbox.host.proxies import Student, code_of
+
+BEGINS = re.compile(r"(nan|infinity|root)\.([a-z_]+)\.\w*\.([^\n]+):(\d{1,6})")
+MAX_LINE = 70  # characters of a line of code
+NAN = {  # why nan comes out, by the word of the watch
+    "all_hidden": "a row of scores is -inf everywhere, so its softmax divides 0 by 0",
+    "infinity_by_infinity": "infinity divided by infinity is nan",
+    "infinity_less_infinity": "infinity minus infinity is nan",
+    "mean_of_nothing": "the mean of no numbers is nan",
+    "negative_logarithm": "a negative number has no logarithm",
+    "negative_root": "a negative number has no root",
+    "other": "its arguments have none",
+    "product_of_infinity": "the product multiplies 0 by infinity, or adds infinity and -infinity",
+    "variance_of_one": "the corrected variance of a single number divides 0 by 0",
+    "written": "it is written there",
+    "zero_by_zero": "0 divided by 0 is nan",
+    "zero_times_infinity": "0 times infinity is nan",
+}
+INFINITY = {  # why infinity comes out
+    "by_zero": "a number divided by 0 is infinite",
+    "exponential": "the exponential of a large number is more than a float can hold",
+    "logarithm_of_zero": "the logarithm of 0 is -infinity",
+    "other": "the result is more than a float can hold",
+}
+FROM_INFINITY = (
+    *("infinity_by_infinity", "infinity_less_infinity", "zero_times_infinity"),
+    "product_of_infinity",
+)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where something begins, and why: a word of the watch."""
+
+    why: str
+    file: str
+    line: int
+
+    def place(self, texts: Mapping[str, str]) -> str:
+        """Return the line of code, with its number in a file that has numbers."""
+        lines = texts.get(PurePath(self.file).stem, "").split("\n")
+        code = lines[self.line - 1].partition("  #")[0].strip() if self.line <= len(lines) else ""
+        if len(code) > MAX_LINE:
+            code = f"{code[: MAX_LINE - 1]}…"
+        if self.file.endswith(NOTEBOOK):
+            return f"`{code}`"
+        return f"`{code}` (line {self.line})" if code else f"line {self.line}"
+
+
+def nan_in_words(ask: Callable[[], Any], student: Student, texts: Mapping[str, str]) -> str:
+    """Return where nan begins in the calls that `ask` makes, and why; nothing if nothing is seen.
+
+    `texts` are the student's files by exercise. Nan may be in the answer, or in gradients alone.
+    """
+    try:
+        with code_of(student).watched("nan") as counts:
+            answer = values_of(ask())
+    except GraderError:
+        raise
+    except Exception:  # an error tells itself where it is raised
+        return ""
+    begins = dict(_parsed(counts.begins))
+    return _in_words(begins, texts, in_gradient_alone=not nan_in(answer))
+
+
+def _parsed(told: Iterable[str]) -> Iterable[tuple[str, Beginning]]:
+    """Yield what a worker told; a student's code may have changed it to anything."""
+    for text in itertools.islice(told, 3):
+        if match := BEGINS.fullmatch(text):
+            what, why, file, line = match.groups()
+            yield what, Beginning(why, file, int(line))
+
+
+def _in_words(
+    begins: Mapping[str, Beginning], texts: Mapping[str, str], *, in_gradient_alone: bool
+) -> str:
+    nan, infinity, root = (begins.get(what) for what in ("nan", "infinity", "root"))
+    if nan is not None:
+        why = NAN.get(nan.why, NAN["other"])
+        where = "on its way to the output, and is replaced later" if in_gradient_alone else "first"
+        says = f"nan appears {where} in {nan.place(texts)}: {why}."
+        if in_gradient_alone:
+            return f"{says} What is replaced still counts in the gradient, as 0 times nan."
+        if nan.why in FROM_INFINITY and infinity is not None and infinity.why in INFINITY:
+            here = infinity.line == nan.line
+            origin = "The infinity" if here else f"Infinity comes from {infinity.place(texts)}"
+            says += f" {origin}: {INFINITY[infinity.why]}."
+        return says
+    if not in_gradient_alone:
+        return ""
+    if root is not None:
+        return f"At 0 a root has an infinite slope, and 0 times that is nan: {root.place(texts)}."
+    if infinity is not None and infinity.why in INFINITY:
+        why = INFINITY[infinity.why]
+        return (
+            f"On its way to the output, {infinity.place(texts)} gives infinity: {why}. If it is "
+            "replaced later, it still counts in the gradient, as 0 times infinity."
+        )
+    return ""

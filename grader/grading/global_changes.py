@@ -1,0 +1,66 @@
+"""What a student's file changes for all code that runs with it, such as default dtypes.
+
+Such a line shows far from where it stands, so it is said before anything else. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from grader.sandbox.cells import CELL
+from grader.syntax_trees import syntax_tree
+
+CHANGED_BY = {  # by the last name of a function that is called
+    "set_default_dtype": "the dtype of new tensors",
+    "set_default_tensor_type": "the type of new tensors",
+    "set_default_device": "the device of new tensors",
+    "set_grad_enabled": "whether gradients are recorded",
+    "setrecursionlimit": "how deep calls may go",
+    "use_deterministic_algorithms": "which algorithms torch uses",
+    "set_flush_denormal": "how torch rounds small numbers",
+    "set_float32_matmul_precision": "how precisely torch multiplies",
+}
+MAX_LINE = 70  # characters of a line of code
+
+
+def global_change(text: str) -> str:
+    """Return the first such change in a file, in a sentence; nothing if there is none."""
+    try:
+        tree = syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    found = min(_changes(tree), default=None)
+    if found is None:
+        return ""
+    number, what = found
+    code = text.split("\n")[number - 1].strip()[:MAX_LINE]
+    where = "" if CELL in text else f" (line {number})"
+    return f"Your file changes {what} for all code that runs with it: `{code}`{where}."
+
+
+def _changes(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield the lines with changes, and what they change."""
+    modules: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules |= {(each.asname or each.name).partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+            modules |= {each.asname or each.name for each in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            function = node.value.func
+            name = getattr(function, "attr", getattr(function, "id", ""))
+            if what := CHANGED_BY.get(name):
+                yield node.lineno, what
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Attribute) and _root(target) in modules:
+                    yield node.lineno, f"`{ast.unparse(target)}`"
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
