@@ -95,6 +95,12 @@ def test_each_of_two_mistakes_needs_a_shown_test() -> None:
     assert found.exercises[0].diagnosis is None
 
 
+def test_a_mistake_that_fails_no_check_hides_no_diagnosis() -> None:
+    two = replace(DIAGNOSIS, faults=("a", "b"), tests=(("test_x",), ()))
+    found = for_student(diagnosed(outcome(), diagnosis=two), Policy(), NOW)
+    assert found.exercises[0].diagnosis == two
+
+
 def test_what_a_hidden_test_finds_of_a_training_is_in_no_view() -> None:
     what = report(outcome(visible="never"), outcome("passed", name="test_other"))
     curve = LossCurve.of("it", [(0, 3.0), (1, 1.0)], [Reached("SECRET", 0.4, 0.95)])

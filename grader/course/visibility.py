@@ -112,9 +112,13 @@ def _names(diagnosis: Diagnosis | None, charges: Collection[Charge]) -> bool:
 
 
 def _supported(explanation: E, shown: set[str]) -> E | None:
-    """Return an explanation with only its shown tests; None if a mistake has no shown test."""
+    """Return an explanation with only its shown tests; None if those of a mistake are all hidden.
+
+    A mistake that fails no test is proven by other answers, and hides nothing.
+    """
     tests = tuple(tuple(name for name in names if name in shown) for names in explanation.tests)
-    return replace(explanation, tests=tests) if all(tests) else None
+    is_hidden = any(names and not seen for names, seen in zip(explanation.tests, tests))
+    return None if is_hidden else replace(explanation, tests=tests)
 
 
 def _with_reason(test: Outcome, sentences: Mapping[str, str]) -> Outcome:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from grader.errors import Mismatch
-from grader.grading.places import OUTPUT
+from grader.grading.words import OUTPUT
 from grader.report import Difference, Excerpt, printable
 from grader.sandbox.host.proxies import ARRAY, Remote, type_name
 

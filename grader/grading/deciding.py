@@ -16,8 +16,8 @@ from grader.grading.compare import FORGOTTEN, TOLERANCE, assert_close, being, in
 from grader.grading.diagnosis.answers import NUMBERS, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import FATAL, Asked, asked
 from grader.grading.diagnosis.computed import catalogue_of
-from grader.grading.places import ANSWER, Words, list_of, words_of
 from grader.grading.told import MANY
+from grader.grading.words import ANSWER, Words, list_of, words_of
 from grader.report import UNWRITTEN, WrongCase
 from grader.sandbox.host.proxies import Student
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from grader.errors import Mismatch
 from grader.grading.compare import describe
-from grader.grading.places import pairs_of_names
+from grader.grading.words import pairs_of_names
 from grader.sandbox.host import proxies
 from grader.sandbox.host.proxies import Remote
 from grader.sandbox.worker.adopt import adopt

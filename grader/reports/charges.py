@@ -39,7 +39,8 @@ def sum_line(result: ExerciseResult) -> str:
     sums = " − ".join(map(str, [result.max_points, *(points for points, _ in items)]))
     several = len(items) > 1
     said = [f"{says} ({points})" if several else says for points, says in items]
-    if all(test.consequence for test in result.tests if test.outcome != "passed"):
+    failed = [test for test in result.tests if test.outcome != "passed"]
+    if all(test.consequence and all(case.explained for case in test.wrong) for test in failed):
         said.append(ALL_ELSE)
     return f"{sums}: {' '.join(said)}"
 

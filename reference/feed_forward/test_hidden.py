@@ -212,7 +212,7 @@ evaluation("Evaluation mode after a call in training mode.", trained, hidden=Tru
 
 
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
-argument_cases(test_argument, functools.partial(built, NET, D, F, 0.3), drawn(B, N, D))
+argument_cases(test_argument, functools.partial(network, D, F, 0.3), drawn(B, N, D))
 swapped = output(net, turned(drawn(3, N, D)))
 test_argument.case("Other axes of x are swapped.", swapped, hidden=True)
 

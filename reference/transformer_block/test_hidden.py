@@ -169,9 +169,7 @@ for order, norm_first in ORDERS:
         training(f"The extremes, {layer}, {order}.", ask)
     some, all_ = (block(norm_first=norm_first, dropout=rate) for rate in (0.4, 1.0))
     training(f"Evaluation with dropout of 0.4, {order}.", output(some, x), about="options")
-    training(
-        f"Evaluation with dropout of 1, {order}.", output(all_, x), about="options", hidden=True
-    )
+    training(f"Evaluation with dropout of 1, {order}.", output(all_, x), about="options")
 
 
 @training

@@ -19,7 +19,7 @@ from grader.grading.cases import Case
 from grader.grading.compare import FORGOTTEN, digits_apart, in_digits
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import Answers
-from grader.grading.places import OUTPUT, list_of, pairs_of_names, words_of
+from grader.grading.words import OUTPUT, list_of, pairs_of_names, words_of
 
 if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import AnyCatalogue
@@ -204,10 +204,16 @@ def _renamed(ours: Mapping[str, Leaf], theirs: Mapping[str, Leaf]) -> str:
     called = pairs_of_names(left, others)
     if any(_numbers_of(theirs, a) != _numbers_of(ours, b) for a, b in called.items()):
         return ""
-    names = {tuple(n.removesuffix(".weight") for n in pair) for pair in called.items()}
-    shown = sorted(pair for pair in names if not pair[0].endswith(".bias")) or sorted(names)
+    shown = sorted({_without_same_ends(*pair) for pair in called.items()})
     listed = "; ".join(f"`{one}` is `{other}`" for one, other in shown)
     return f"your code has other names than the exercise: {listed}."
+
+
+def _without_same_ends(one: str, other: str) -> tuple[str, str]:
+    """Return two names without the parts at their ends that are the same, such as `.weight`."""
+    while one.rpartition(".")[2] == other.rpartition(".")[2]:
+        one, other = one.rpartition(".")[0], other.rpartition(".")[0]
+    return one, other
 
 
 def _numbers_of(leaves: Mapping[str, Leaf], place: str) -> list[float]:
