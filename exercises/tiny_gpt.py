@@ -104,8 +104,10 @@ correct ones in the place of the others, and the report says which.
 The check trains a model of d_model 64 with 4 heads, 2 layers and a context of
 64 characters on 20 kB of stories for 500 steps. On stories that it has not
 seen, its loss must then be at most 1.2. (A model that knows only how frequent
-each character is has 2.9.) This takes about half a minute. The report shows
-the loss, a text that the model wrote, and what its heads attend to.
+each character is has 2.9.) At least 6 of 10 words that it writes at temperature
+0.5 must be words of the stories, and a single step of training must not be
+enough. This takes about half a minute. The report shows the loss, a text that
+the model wrote, and what its heads attend to.
 
 Example (vocab 3, d_model 2, one head, one layer, context_length 2)
 

@@ -17,7 +17,7 @@ from grader.grading.diagnosis.answers import NUMBERS, Answer, Leaf, Raised, Valu
 from grader.grading.diagnosis.asked import FATAL, Asked, asked
 from grader.grading.diagnosis.computed import catalogue_of
 from grader.grading.told import MANY
-from grader.grading.words import ANSWER, Words, list_of, words_of
+from grader.grading.words import ANSWER, Words, is_gradient, list_of, words_of
 from grader.report import UNWRITTEN, WrongCase
 from grader.sandbox.host.proxies import Student
 
@@ -103,7 +103,8 @@ def _assert_answer(
     ours = {leaf.place: leaf for leaf in expected.leaves()}
     for place, leaf in theirs.items():
         if leaf.text == "None" and place in ours and leaf != ours[place]:
-            raise Mismatch(f"{being(called(place))} None: {FORGOTTEN}")
+            why = "missing" if is_gradient(place) else f"None: {FORGOTTEN}"
+            raise Mismatch(f"{being(called(place))} {why}")
     for place, wanted in ours.items():
         got = theirs.get(place)
         is_number = wanted.dtype in NUMBERS

@@ -86,6 +86,11 @@ def _calls(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, tuple[str, ...]]]:
                     yield node.name, arguments[1:]
 
 
+def is_gradient(place: str) -> bool:
+    """Return whether a gradient stands at a place."""
+    return place.startswith(("input ", "parameter "))
+
+
 def list_of(place: str) -> str:
     """Return the place of the list that a number stands in, or its own."""
     before, _, last = place.rpartition(" ")

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from grader.grading import compare
+from grader.grading.words import is_gradient
 from grader.sandbox.host.proxies import Remote
 
 TOLERANCE = {  # dtype: (relative, absolute)
@@ -251,9 +252,8 @@ def finite_differences(answer: Answer, reference: Answer) -> int:
 def nan_in(answer: Answer, *, gradients: bool = False) -> bool:
     """Return whether an answer holds nan as an output, or as one of the `gradients`."""
     leaves = answer.leaves() if isinstance(answer, Values) else ()
-    is_gradient = re.compile(r"(input|parameter) ").match
     return any(
         leaf.value is not None and bool(leaf.value.isnan().any())
         for leaf in leaves
-        if bool(is_gradient(leaf.place)) == gradients
+        if is_gradient(leaf.place) == gradients
     )

@@ -19,7 +19,7 @@ from grader.grading.cases import Case
 from grader.grading.compare import FORGOTTEN, digits_apart, in_digits
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import Answers
-from grader.grading.words import OUTPUT, list_of, pairs_of_names, words_of
+from grader.grading.words import OUTPUT, is_gradient, list_of, pairs_of_names, words_of
 
 if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import AnyCatalogue
@@ -166,7 +166,9 @@ def _of_values(
             return
         if got.value is None or wanted.value is None:
             if got.text == "None" != wanted.text:
-                yield PLAIN, f"{what} is None: {FORGOTTEN}"
+                is_missing = is_gradient(place)
+                says = f"{what} is missing." if is_missing else f"{what} is None: {FORGOTTEN}"
+                yield (FORM if is_missing else PLAIN), says
                 return
             if says := _form(what, got, wanted):
                 yield FORM, says
