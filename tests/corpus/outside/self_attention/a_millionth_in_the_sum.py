@@ -1,4 +1,4 @@
-# mistake: added_to_sums
+# mistake: softmax_naive divides by the sum plus a millionth, so rows of small exponentials do not sum to 1
 import torch
 from torch import Tensor
 
