@@ -53,7 +53,8 @@ class Words:
         if name == "output":
             return OUTPUT
         if name == "input":
-            return f"the gradient of {self.argument(int(place.split(' ')[1]), sentence)}"
+            number = int(place.rpartition(" ")[2])
+            return f"the gradient of {self.argument(number, sentence)}"
         if words[0] == "parameter":
             return f"the gradient of `{' '.join(words[1:])}`"
         if name in SAID:
@@ -88,7 +89,7 @@ def _calls(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def is_gradient(place: str) -> bool:
     """Return whether a gradient stands at a place."""
-    return place.startswith(("input ", "parameter "))
+    return re.search(r"(^| )(input|parameter) ", place) is not None
 
 
 def list_of(place: str) -> str:
