@@ -36,6 +36,7 @@ def changed(grade: Grade, course: Course, solutions: dict[str, str]) -> Changed:
 
 def facts(result: ExerciseResult) -> tuple[str, ...]:
     assert result.diagnosis is not None
+    assert result.diagnosis.says == "Look at this first."
     return result.diagnosis.facts
 
 

@@ -25,7 +25,7 @@ from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
 from grader.grading.diagnosis.facts import MAX_FACTS
 from grader.grading.diagnosis.record import load_record, load_sayings
 from grader.grading.diagnosis.recorded import RecordedCatalogue
-from grader.grading.diagnosis.search import Diagnostician
+from grader.grading.diagnosis.search import LOOK_FIRST, UNKNOWN, Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.drawing import pictures_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
@@ -434,8 +434,9 @@ class Grader:
             student = examiner.module(catalogue.exercise, seed=0)
             ask = functools.partial(case.ask, student, catalogue.seed, catalogue.exercise.name)
             causes.append(nan_in_words(ask, student, examiner.submission.files))
-        facts = (*filter(None, causes), *diagnosis.facts)
-        return replace(diagnosis, facts=facts[:MAX_FACTS])
+        causes = [each for each in causes if each]
+        says = LOOK_FIRST if causes and diagnosis.says == UNKNOWN else diagnosis.says
+        return replace(diagnosis, says=says, facts=(*causes, *diagnosis.facts)[:MAX_FACTS])
 
     def _signature(
         self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None

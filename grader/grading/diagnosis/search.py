@@ -23,13 +23,14 @@ from grader.grading.cases import Case
 from grader.grading.diagnosis.answers import Answer, Raised, finite_differences
 from grader.grading.diagnosis.asked import Answers, ask_all
 from grader.grading.diagnosis.catalogue import MIN_NUMBERS, AnyCatalogue, Candidate
-from grader.grading.diagnosis.facts import facts_of
+from grader.grading.diagnosis.facts import Said, facts_of
 from grader.grading.failures import SELF_EXPLAINING
 from grader.grading.price import Nearest, price_of
 from grader.report import CASES_CHECK, HINT_BREAK, Diagnosis, Explanation, Outcome, WrongStep
 from grader.sandbox.host.proxies import Student
 
 UNKNOWN = "This is not one of the mistakes we know."
+LOOK_FIRST = "Look at this first."  # where a fact may be behind all that is wrong
 LEAST_OVERLAP = 0.6  # of a pattern of wrong cases with a mistake's
 MAX_EXPLANATIONS = 3  # if more fit, none is named
 MAX_MISTAKES = 4  # that are named in one exercise
@@ -171,7 +172,9 @@ class _Search:
         if not found and self._only_raises():
             return None  # the error of a test tells where it is raised, and what it is
         if not found or math.prod(map(len, found)) > MAX_EXPLANATIONS:
-            return Diagnosis((), UNKNOWN, "", **self._facts(self._wrong))
+            said = self._said(self._wrong)
+            says = LOOK_FIRST if said and said[0].is_all else UNKNOWN
+            return Diagnosis((), says, "", **self._facts(said))
         points = self._catalogue.exercise.points
         explained = [_joined(each, failed, points) for each in itertools.product(*found)]
         fits = [*itertools.chain(*found)]
@@ -187,7 +190,7 @@ class _Search:
             besides=self._besides(left),
             complete=not left and any(is_proven for _, is_proven in explained),
             explains_cases=tuple(case.name for case in (*cases, *also) if case.check),
-            **self._facts(left),
+            **self._facts(self._said(left)),
         )
 
     def _only_raises(self) -> bool:
@@ -395,13 +398,15 @@ class _Search:
         phrases = self._catalogue.phrases(left)
         return f"This comes out otherwise than asked, too: {'; '.join(phrases)}." if phrases else ""
 
-    def _facts(self, left: int) -> dict[str, Any]:
-        """Return the facts on some wrong cases, and a call that shows them, as keywords."""
-        found = facts_of(self._catalogue, self._catalogue.cases_in(left), self._answers)
-        if not found:
+    def _said(self, left: int) -> tuple[Said, ...]:
+        return facts_of(self._catalogue, self._catalogue.cases_in(left), self._answers)
+
+    def _facts(self, said: Sequence[Said]) -> dict[str, Any]:
+        """Return facts, and a call that shows the first of them, as keywords."""
+        if not said:
             return {}
-        calls = self._catalogue.reference.repeat(found[0].case)
-        return {"facts": tuple(fact.says for fact in found), "repeat": calls}
+        calls = self._catalogue.reference.repeat(said[0].case)
+        return {"facts": tuple(fact.says for fact in said), "repeat": calls}
 
     def _first_wrong_step(self, fits: Sequence[Fit]) -> WrongStep | None:
         """Return the first stage that the answers prove wrong.
