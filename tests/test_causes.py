@@ -91,7 +91,8 @@ def test_a_line_of_the_stub_above_finished_code_is_not_called_a_beginning(change
     above = "if valid_lens is None:"
     result = changed("masked_softmax", (above, f"raise NotImplementedError\n    {above}"))
     assert result.state == "to fix"
-    assert result.advice.endswith("above your code, which never runs: remove it (line 14)")
+    says = "`raise NotImplementedError` (line 14) still stands above your code, which never runs: "
+    assert result.advice == f"{says}remove it"
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,27 @@ def test_a_layer_without_sizes_is_told_to_have_some(changed: Changed) -> None:
         "additive_attention", ("nn.Linear(d_query, num_hiddens", "nn.LazyLinear(num_hiddens")
     )
     assert any("give it its sizes" in test.message for test in result.tests)
+
+
+CONTROL = "\x1b[2J"
+
+
+@pytest.mark.slow
+def test_what_is_quoted_of_a_file_holds_no_terminal_controls(changed: Changed) -> None:
+    line = f"scores = X + (~valid) * float('-inf'); mark = '{CONTROL}'"
+    says = facts(changed("masked_softmax", (HIDDEN, line)))[0]
+    assert "0 times infinity" in says
+    assert CONTROL[0] not in says
+
+
+@pytest.mark.slow
+def test_a_name_that_is_quoted_is_plain_and_short(changed: Changed) -> None:
+    name = f"'{CONTROL}\\n' + 'x' * 400"
+    made = "self.gamma = nn.Parameter(torch.ones(d_model))"
+    registered = f"self.register_parameter({name}, nn.Parameter(torch.ones(d_model)))"
+    used = OUTPUT.replace("self.gamma", f"self._parameters[{name}]")
+    (says,) = facts(changed("layer_norm", (made, registered), (OUTPUT, used)))
+    assert says.startswith("Your code has other names than the exercise: `gamma` is `")
+    assert CONTROL[0] not in says
+    assert "\n" not in says
+    assert len(says) < 200

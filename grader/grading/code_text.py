@@ -10,6 +10,10 @@ import itertools
 import tokenize
 from collections.abc import Iterator
 
+from grader.report import without_controls
+from grader.sandbox.cells import CELL
+
+MAX_LINE = 70  # characters of a line that is quoted
 STARTS_STATEMENT = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING)
 ENDS_STATEMENT = (tokenize.NEWLINE, tokenize.COMMENT, tokenize.ENDMARKER)
 NO_CODE = (tokenize.TokenError, SyntaxError, ValueError, RecursionError)
@@ -41,6 +45,15 @@ def code_tokens(text: str) -> list[str]:
     except NO_CODE:
         return [text]
     return [each.string.strip() or tokenize.tok_name[each.type] for each in found]
+
+
+def line_in_words(text: str, number: int) -> str:
+    """Return a line of a student's file as it is quoted, with its number if it has one."""
+    lines = text.split("\n")
+    code = lines[number - 1].partition("  #")[0] if 0 < number <= len(lines) else ""
+    code = " ".join(without_controls(code).split())
+    quoted = f"`{code if len(code) <= MAX_LINE else f'{code[: MAX_LINE - 1]}…'}`"
+    return quoted if CELL in text else f"{quoted} (line {number})"  # a notebook has no such numbers
 
 
 def _silent_tokens(text: str) -> Iterator[tokenize.TokenInfo]:

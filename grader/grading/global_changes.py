@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from grader.sandbox.cells import CELL
+from grader.grading.code_text import line_in_words
 from grader.syntax_trees import syntax_tree
 
 CHANGED_BY = {  # by the last name of a function that is called
@@ -21,7 +21,6 @@ CHANGED_BY = {  # by the last name of a function that is called
     "set_flush_denormal": "how torch rounds small numbers",
     "set_float32_matmul_precision": "how precisely torch multiplies",
 }
-MAX_LINE = 70  # characters of a line of code
 
 
 def global_change(text: str) -> str:
@@ -34,9 +33,8 @@ def global_change(text: str) -> str:
     if found is None:
         return ""
     number, what = found
-    code = text.split("\n")[number - 1].strip()[:MAX_LINE]
-    where = "" if CELL in text else f" (line {number})"
-    return f"Your file changes {what} for all code that runs with it: `{code}`{where}."
+    where = line_in_words(text, number)
+    return f"Your file changes {what} for all code that runs with it: {where}."
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -13,23 +13,22 @@ from typing import Protocol, TypeVar
 from grader.course.course import Course, Exercise
 from grader.course.known_mistakes import edited, load_mistakes
 from grader.course.named import Named, load_named
-from grader.course.stubs import is_untouched, line_left_above_code, make_stub
+from grader.course.stubs import UNWRITTEN, is_untouched, line_left_above_code, make_stub
 from grader.errors import GraderError, WorkerLost
-from grader.grading.beginnings import nan_in_words
+from grader.grading.causes import with_causes
+from grader.grading.code_text import line_in_words
 from grader.grading.copy_check import unasked, with_cases
 from grader.grading.dependence import Dependence, without_computing
 from grader.grading.diagnosis.answers import Values
 from grader.grading.diagnosis.asked import Answers, load_cases
 from grader.grading.diagnosis.catalogue import AnyCatalogue
 from grader.grading.diagnosis.computed import ComputedCatalogue, catalogue_of
-from grader.grading.diagnosis.facts import MAX_FACTS
 from grader.grading.diagnosis.record import load_record, load_sayings
 from grader.grading.diagnosis.recorded import RecordedCatalogue
-from grader.grading.diagnosis.search import LOOK_FIRST, UNKNOWN, Diagnostician
+from grader.grading.diagnosis.search import Diagnostician
 from grader.grading.diagnosis.signing import known_with, signature_of
 from grader.grading.drawing import pictures_of
 from grader.grading.examiner import OnTraining, SandboxExaminer
-from grader.grading.global_changes import global_change
 from grader.grading.kept_trainings import Keeps
 from grader.grading.outcomes import UNUSABLE, broken
 from grader.grading.picture import head_view
@@ -193,15 +192,15 @@ class Grader:
         outcomes = self._outcomes(exercise, examiner, only)
         if self.course.suites == "hidden":
             outcomes = tuple(self._blamed(exercise, each) for each in outcomes)
-        left = _stub_left(examiner.submission.files[exercise.name], outcomes)
+        advice = _common_problem(outcomes, examiner.submission.files[exercise.name])
         return ExerciseResult(
             name=exercise.name,
             title=exercise.title,
             points=sum(outcome.points for outcome in outcomes),
             max_points=self.suite.points_of(exercise.name),
-            advice=left or _common_problem(outcomes),
+            advice=advice,
             tests=outcomes,
-            unfinished=not left and _is_unfinished(outcomes),
+            unfinished=not advice and _is_unfinished(outcomes),
             stand_ins=examiner.stood_in.get(exercise.name, ()),
             curves=examiner.curves_of(exercise),
         )
@@ -422,21 +421,10 @@ class Grader:
         answers: Answers,
         examiner: SandboxExaminer,
     ) -> Diagnosis | None:
-        """Return a diagnosis whose facts begin with what may be behind the others.
-
-        That is what the file changes for all code, and where nan begins.
-        """
-        catalogue = diagnostician.catalogue
-        if diagnosis is None or (diagnosis.faults and not diagnosis.facts):
-            return diagnosis
-        causes = [global_change(examiner.submission.files[catalogue.exercise.name])]
-        if case := catalogue.with_nan(answers, diagnosis.explains_cases):
-            student = examiner.module(catalogue.exercise, seed=0)
-            ask = functools.partial(case.ask, student, catalogue.seed, catalogue.exercise.name)
-            causes.append(nan_in_words(ask, student, examiner.submission.files))
-        causes = [each for each in causes if each]
-        says = LOOK_FIRST if causes and diagnosis.says == UNKNOWN else diagnosis.says
-        return replace(diagnosis, says=says, facts=(*causes, *diagnosis.facts)[:MAX_FACTS])
+        """Return a diagnosis whose facts begin with what may be behind the others."""
+        catalogue, texts = diagnostician.catalogue, examiner.submission.files
+        module = functools.partial(examiner.module, catalogue.exercise, seed=0)
+        return with_causes(diagnosis, catalogue, answers, module, texts)
 
     def _signature(
         self, exercise: Exercise, seed: int, examiner: SandboxExaminer, answers: Answers | None
@@ -560,17 +548,7 @@ def _is_unfinished(outcomes: Sequence[Outcome]) -> bool:
     """Return whether every failure is the stub's own."""
     failed = [test for test in outcomes if test.outcome == "failed"]
     earned = any(test.points for test in outcomes)
-    return bool(failed) and not earned and all(t.kind == "NotImplementedError" for t in failed)
-
-
-def _stub_left(text: str, outcomes: Sequence[Outcome]) -> str:
-    """Return what to say of a stub's line that keeps a student's own code from running."""
-    if not any(test.kind == "NotImplementedError" for test in outcomes):
-        return ""
-    line = line_left_above_code(text)
-    where = "" if CELL in text else f" (line {line})"
-    says = "`raise NotImplementedError` still stands above your code, which never runs: remove it"
-    return f"{says}{where}" if line else ""
+    return bool(failed) and not earned and all(t.kind == UNWRITTEN for t in failed)
 
 
 def _cannot_be_called(result: ExerciseResult) -> bool:
@@ -579,12 +557,15 @@ def _cannot_be_called(result: ExerciseResult) -> bool:
     return "Forbidden" in kinds or bool(result.advice)
 
 
-def _common_problem(outcomes: Sequence[Outcome]) -> str:
-    """Return what to say of an exercise whose checks all fail in the same way, or nothing."""
+def _common_problem(outcomes: Sequence[Outcome], text: str) -> str:
+    """Return what to say of an exercise whose checks all fail for one reason, or nothing."""
     failed = [test for test in outcomes if test.outcome == "failed"]
+    if any(test.kind == UNWRITTEN for test in failed) and (line := line_left_above_code(text)):
+        where = line_in_words(text, line)
+        return f"{where} still stands above your code, which never runs: remove it"
     ways = {(test.kind, test.message, test.where) for test in failed}
     passed = any(test.outcome == "passed" for test in outcomes)
-    if passed or len(failed) < 2 or len(ways) > 1 or failed[0].kind == "NotImplementedError":
+    if passed or len(failed) < 2 or len(ways) > 1 or failed[0].kind == UNWRITTEN:
         return ""
     if failed[0].kind in SYNTAX:
         return "your file cannot be loaded, so every check fails in the same way"

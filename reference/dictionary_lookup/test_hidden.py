@@ -99,7 +99,7 @@ axes(
 )
 axes("Two leading axes.", output("attention", *qkv(2, 3, n_keys=6, d_key=5)))
 axes("Leading axes of 1 and 2.", output("attention", *qkv(1, 2)), hidden=True)
-axes("Three leading axes.", output("attention", *qkv(2, 1, 3)), hidden=True)
+axes("Three leading axes.", output("attention", *qkv(2, 1, 3)))
 for what, size in (
     ("query", "n_queries"),
     ("key", "n_keys"),

@@ -130,7 +130,7 @@ for name, about in (("softmax_naive", NAIVE), ("softmax_stable", STABLE)):
     tens = output(name, drawn(7, 4, times=10))
     softmax(f"Scores of tens, {name}.", tens, about=about, hidden=True)
     low = output(name, lambda rng: rng.randn(5, 3) - 20)  # exponentials of a billionth
-    softmax(f"Scores around -20, {name}.", low, about=about, hidden=True)
+    softmax(f"Scores around -20, {name}.", low, about=about)
 
 
 test_context_vectors = Check("context_vectors gives the softmax of the scores times the inputs.")

@@ -20,12 +20,14 @@ from grader.grading.compare import FORGOTTEN, digits_apart, in_digits
 from grader.grading.diagnosis.answers import TOLERANCE, Answer, Leaf, Raised, Values
 from grader.grading.diagnosis.asked import Answers
 from grader.grading.words import OUTPUT, is_gradient, list_of, pairs_of_names, words_of
+from grader.report import without_controls
 
 if TYPE_CHECKING:
     from grader.grading.diagnosis.catalogue import AnyCatalogue
 
 MAX_FACTS = 2
-MAX_LISTED = 4  # places or calls that one sentence lists
+MAX_LISTED = 4  # places, calls or names that one sentence lists
+MAX_NAME = 40  # characters of a name of the student's
 ERRORS = {  # by the subject of the error
     "by hand": "refuses this call, which is allowed",
     "in-place": "raises an error about an in-place operation",
@@ -207,8 +209,14 @@ def _renamed(ours: Mapping[str, Leaf], theirs: Mapping[str, Leaf]) -> str:
     if any(_numbers_of(theirs, a) != _numbers_of(ours, b) for a, b in called.items()):
         return ""
     shown = sorted({_without_same_ends(*pair) for pair in called.items()})
-    listed = "; ".join(f"`{one}` is `{other}`" for one, other in shown)
-    return f"your code has other names than the exercise: {listed}."
+    listed = [f"`{one}` is `{_quoted(other)}`" for one, other in shown]
+    more = "; …" if len(listed) > MAX_LISTED else "."
+    return f"your code has other names than the exercise: {'; '.join(listed[:MAX_LISTED])}{more}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name of the student's on one line, cut, and without terminal controls."""
+    return " ".join(without_controls(name).split())[:MAX_NAME]
 
 
 def _without_same_ends(one: str, other: str) -> tuple[str, str]:

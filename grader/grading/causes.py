@@ -1,21 +1,27 @@
-"""Where nan begins in a student's code, and why, in words."""
+"""What may be behind many wrong answers: where nan begins and why, and what a file changes."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from grader.errors import GraderError
+from grader.grading.code_text import line_in_words
 from grader.grading.diagnosis.answers import nan_in, values_of
-from grader.sandbox.cells import NOTEBOOK
+from grader.grading.diagnosis.asked import Answers
+from grader.grading.diagnosis.catalogue import AnyCatalogue
+from grader.grading.diagnosis.facts import MAX_FACTS
+from grader.grading.diagnosis.search import LOOK_FIRST, UNKNOWN
+from grader.grading.global_changes import global_change
+from grader.report import Diagnosis
 from grader.sandbox.host.proxies import Student, code_of
 
 BEGINS = re.compile(r"(nan|infinity|root)\.([a-z_]+)\.\w*\.([^\n]+):(\d{1,6})")
-MAX_LINE = 70  # characters of a line of code
 NAN = {  # why nan comes out, by the word of the watch
     "all_hidden": "a row of scores is -inf everywhere, so its softmax divides 0 by 0",
     "infinity_by_infinity": "infinity divided by infinity is nan",
@@ -51,14 +57,33 @@ class Beginning:
     line: int
 
     def place(self, texts: Mapping[str, str]) -> str:
-        """Return the line of code, with its number in a file that has numbers."""
-        lines = texts.get(PurePath(self.file).stem, "").split("\n")
-        code = lines[self.line - 1].partition("  #")[0].strip() if self.line <= len(lines) else ""
-        if len(code) > MAX_LINE:
-            code = f"{code[: MAX_LINE - 1]}…"
-        if self.file.endswith(NOTEBOOK):
-            return f"`{code}`"
-        return f"`{code}` (line {self.line})" if code else f"line {self.line}"
+        """Return the line of code in a student's files, by exercise."""
+        return line_in_words(texts.get(PurePath(self.file).stem, ""), self.line)
+
+
+def with_causes(
+    diagnosis: Diagnosis | None,
+    catalogue: AnyCatalogue,
+    answers: Answers,
+    module: Callable[[], Student],
+    texts: Mapping[str, str],
+) -> Diagnosis | None:
+    """Return a diagnosis whose facts begin with what may be behind the others.
+
+    That is what the file changes for all code, and where nan begins. `module` returns the student's
+    code anew, and `texts` are the files by exercise.
+    """
+    if diagnosis is None or (diagnosis.faults and not diagnosis.facts):
+        return diagnosis
+    name = catalogue.exercise.name
+    causes = [global_change(texts[name])]
+    if case := catalogue.with_nan(answers, diagnosis.explains_cases):
+        student = module()
+        ask = functools.partial(case.ask, student, catalogue.seed, name)
+        causes.append(nan_in_words(ask, student, texts))
+    causes = [*filter(None, causes)]
+    says = LOOK_FIRST if causes and diagnosis.says == UNKNOWN else diagnosis.says
+    return replace(diagnosis, says=says, facts=(*causes, *diagnosis.facts)[:MAX_FACTS])
 
 
 def nan_in_words(ask: Callable[[], Any], student: Student, texts: Mapping[str, str]) -> str:
