@@ -41,7 +41,7 @@ Requirements
   - After a call, attention_weights holds its weights, before dropout and
     detached or not: (batch, n_queries, n_keys).
   - Dropout acts on the weights, in training mode only: each weight becomes 0
-    with the probability dropout, or is divided by 1 - dropout.
+    with the probability dropout, from 0 to 1, or is divided by 1 - dropout.
   - Gradients reach the inputs and the three layers.
   - The inputs have the dtype of the module: float32, or another one after a
     call such as module.to(torch.bfloat16).

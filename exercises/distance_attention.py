@@ -39,7 +39,8 @@ first.
 
 Requirements
   - None of the three makes a tensor of n_queries * n_keys * d numbers for each
-    batch item, if d is larger than 4. Expanded views do not count.
+    batch item, if d is larger than 4, nor several tensors that are as large
+    together. Expanded views do not count.
   - n_queries, n_keys, d and d_value may differ, or be 1.
   - valid_lens says how many keys a query may attend to. What stands in the
     other keys and values has no effect, as long as it is finite and nothing
@@ -48,7 +49,7 @@ Requirements
   - After a call, attention_weights holds its weights, before dropout and
     detached or not: (batch, n_queries, n_keys).
   - Dropout acts on the weights, in training mode only: each weight becomes 0
-    with the probability dropout, or is divided by 1 - dropout.
+    with the probability dropout, from 0 to 1, or is divided by 1 - dropout.
   - Gradients reach the inputs of all three. The module has no parameters.
   - The inputs are not modified, and may be views, such as transposed tensors.
   - No Python loop runs over batch, queries or keys.

@@ -50,8 +50,8 @@ Parts of the class, where d_head = d_out / num_heads
   - out_proj is an nn.Linear layer from d_out to d_out with a bias. It is
     applied to the outputs of all heads, side by side in order. There are no
     other parameters.
-  - dropout is the rate at which weights are dropped in training; the remaining
-    weights are divided by 1 - dropout. Dropout is applied to the weights of
+  - dropout is the rate, from 0 to 1, at which weights are dropped in training;
+    the remaining weights are divided by 1 - dropout. Dropout is applied to the weights of
     every head after the softmax and to nothing else. In eval mode nothing is
     dropped.
 
@@ -59,7 +59,8 @@ Requirements
   - If num_heads does not divide d_out, or num_kv_heads does not divide
     num_heads, the constructor raises an exception such as ValueError. So does
     forward for more tokens than context_length.
-  - Changing a later token, by any amount, changes no earlier output.
+  - Changing a later token, by any amount, changes no earlier output. Scores of
+    any size give finite results.
   - Every size may be 1.
   - The outputs have the dtype of the inputs and the module, for example
     bfloat16. After a move to another device, everything works there.

@@ -43,7 +43,8 @@ order. All tokens and BOS are queries and keys.
     counts     (n, n_tokens), what the model is to say of each token, from 0
                to length
     steps      how many updates of the parameters are made, each by the mean
-               loss of some sequences or of all; 0 changes nothing
+               cross-entropy of some sequences, a few hundred at most; 0
+               changes nothing
     report     if given, call report(step, loss) after each step, with its
                number from 1 and its loss as a number
 
@@ -52,7 +53,7 @@ of 6 tokens, with vocab 5 and d_model 32, have to be enough to count 99 of 100
 tokens of new sequences right after 800 steps. Adam does that with batches of
 128 sequences, drawn at random, and a learning rate that begins at 0.01 and
 falls to 0. It takes some seconds. Now and then a right training gets stuck, so
-the check trains up to three models.
+the check trains up to three models, for one minute of processor time together.
 
     set_weights(model)
 
@@ -66,7 +67,7 @@ Requirements
   - The names and shapes of the parameters are those above.
   - Attention is written by hand; optimizers and losses of torch are fine.
   - Gradients reach all parameters. They can be trained after set_weights, too.
-  - After .to(dtype), the model has outputs of this dtype.
+  - After .to(dtype), the model has outputs of this dtype; set_weights keeps it.
   - No argument but the parameters of the model is modified.
   - No Python loop runs over batch or tokens in the model.
 

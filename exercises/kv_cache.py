@@ -43,11 +43,12 @@ Requirements
   - The module itself keeps nothing: without a cache, a new sequence begins.
     The cache that is passed in is not modified, and may be used again, for
     another continuation. The sentences of a batch are independent.
-  - Changing a later token, by any amount, changes no earlier output.
+  - Changing a later token, by any amount, changes no earlier output. Scores of
+    any size give finite results.
   - For one new token, the work grows with the number of cached tokens, not
     with its square: no tensor with n_cached^2 numbers is made.
-  - dropout is the rate at which weights are dropped in training; the remaining
-    weights are divided by 1 - dropout. Dropout is applied to the weights after
+  - dropout is the rate, from 0 to 1, at which weights are dropped in training;
+    the remaining weights are divided by 1 - dropout. Dropout is applied to the weights after
     the softmax and to nothing else. In eval mode nothing is dropped.
   - Gradients reach x and all parameters, with a cache and without, in training
     and in eval mode. The cache may be detached or not.

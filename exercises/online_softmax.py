@@ -52,9 +52,9 @@ Requirements
     follow, in the same call or in a later one.
   - Finite scores of any size, such as 1e4 and -1e4, give right numbers.
   - Any tile size works: a tile that does not divide n_keys, a tile of one key,
-    a tile larger than n_keys.
+    a tile larger than n_keys, which needs no more memory than one of n_keys.
   - Memory: beyond its inputs and its result, online_softmax never holds more
-    numbers at once than a few chunks have, however many chunks there are. With
+    numbers at once than ten chunks have, however many chunks there are. With
     the same tile, the memory of tiled_attention grows no faster than n_queries
     and n_keys, causal or not: no table of all scores, and no mask for it. A
     smaller tile needs less, as what is computed at once has tile keys. All

@@ -40,13 +40,15 @@ Write
 Requirements
   - d_model may be odd: the last column is a sine. All sizes may be 1.
   - Dropout acts in training mode only, on the sum: each number of x + encoding
-    becomes 0 with the probability dropout, or is divided by 1 - dropout.
+    becomes 0 with the probability dropout, from 0 to 1, or is divided by 1 -
+    dropout.
   - The encoding is not trained and not saved: the module has no parameters,
     and its state_dict is empty. It moves to another device with the module.
   - More tokens than context_length are refused: the module raises ValueError.
   - Gradients reach x.
   - x has the dtype of the module: float32, or another one after a call such as
-    module.to(torch.bfloat16). The output has it too.
+    module.to(torch.bfloat16). The output has it too, and is exact but for its
+    rounding: angles of large positions are not computed in half precision.
   - x may be a view, such as a transposed tensor, and is not modified.
   - No Python loop runs over positions, columns, batch or tokens.
 

@@ -41,6 +41,7 @@ Requirements
     n_tokens: both functions raise ValueError.
   - Leading axes ... may be none, one or several. All sizes may be 1, but for
     d_head.
+  - Scores of any size give finite results.
   - Gradients reach x, queries, keys and values.
   - Inputs may be views, such as transposed tensors, and are not modified.
   - No Python loop runs over any axis.

@@ -82,6 +82,7 @@ and weights that are kept to look at.
 From: Attention Is All You Need (2017)
 """
 
+import torch
 from masked_softmax import masked_softmax
 from torch import Tensor, nn
 

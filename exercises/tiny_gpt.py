@@ -25,7 +25,7 @@ Write the class
     x       = the blocks, one after the other
     logits  = norm(x) token_embedding^T
 
-The head that turns features into logits is the token embedding itself, so
+dropout is a rate from 0 to 1. The head that turns features into logits is the token embedding itself, so
 there are no other parameters. Both embeddings start with normal random numbers
 of standard deviation 0.1 (nn.init.normal_). The blocks are causal and
 pre-norm, so changing a later token changes no earlier logits. For more than
@@ -91,7 +91,8 @@ Requirements
     before a call makes it repeatable. There is no argument for a generator.
   - tokens, windows and prompt may be views. They are not modified.
   - Gradients of the loss reach all parameters.
-  - model.to(dtype) is enough to convert the model, for example to bfloat16.
+  - model.to(dtype) is enough to convert the model, for example to bfloat16; its
+    logits stay the same but for rounding.
     After a move to another device, the model works there.
   - No Python loop runs over batch, tokens or windows. Loops over blocks, over
     training steps and over the n new tokens are right here.

@@ -106,6 +106,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in {*left}]
     order = {f"test_{name}": place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: order.get(item.path.stem, len(order)))
+    for item in items:
+        if item.path.stem in order:
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)

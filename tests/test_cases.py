@@ -129,6 +129,20 @@ def test_each_case_is_asked_once(marked: Marked, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Exception", "TypeError", 'type("Negative", (Exception,), {})'])
+def test_what_code_raises_itself_refuses(marked: Marked, kind: str) -> None:
+    assert marked(('raise ValueError("a negative', f'raise {kind}("a negative')).passed
+
+
+@pytest.mark.slow
+def test_an_accident_does_not_refuse(marked: Marked) -> None:
+    result = marked(('raise ValueError("a negative factor")', "x = x.no_such_attribute"))
+    assert wrong(result) == {
+        "test_negative": [("The factor -1.", False), ("The factor -2.", False)]
+    }
+
+
+@pytest.mark.slow
 def test_the_message_is_that_of_the_first_wrong_case(marked: Marked) -> None:
     first, *_ = marked(TWICE).tests
     assert first.message.startswith("Three rows: the output is ")

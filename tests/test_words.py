@@ -29,6 +29,7 @@ WORDS = Words({"attention": ("Q", "K", "temp"), "lookup": ("entries", "K"), "Nor
         ("input 0", "", "the gradient of argument 1"),
         ("input 0", "Two queries for attention.", "the gradient of `Q`"),
         ("0 input 0", "An empty lookup.", "the gradient of `entries`"),
+        ("input 0", "The gradients of Q and K at a temp of 1.", "the gradient of `Q`"),
         ("input 5", "", "the gradient of argument 6"),
     ],
 )

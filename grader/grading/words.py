@@ -63,11 +63,17 @@ class Words:
 
     def argument(self, number: int, sentence: str = "") -> str:
         """Return the name of an argument of the call that a sentence is about, counted from 0."""
-        said = {name for name in self.arguments if name in sentence} or {*self.arguments}
+        said = {name for name in self.arguments if name in sentence} or self._taking(sentence)
         names = {
             self.arguments[each][number] for each in said if number < len(self.arguments[each])
         }
         return f"`{names.pop()}`" if len(names) == 1 else f"argument {number + 1}"
+
+    def _taking(self, sentence: str) -> set[str]:
+        """Return the calls of which a sentence names the most arguments; all if it names none."""
+        words = set(re.findall(r"\w+", sentence))
+        named = {call: len(words.intersection(given)) for call, given in self.arguments.items()}
+        return {call for call, number in named.items() if number == max(named.values())}
 
 
 @functools.lru_cache(maxsize=128)

@@ -90,7 +90,7 @@ PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
 ask = output(attention(), *inputs(n_queries=6), PER_QUERY)
 lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
 lengths(
-    "Those of three batch items.",
+    "A length for each query of three batch items.",
     output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
     about="lengths per query",
     hidden=True,
@@ -113,17 +113,15 @@ test_attention_weights = Check(
     about="training",
 )
 keeping = test_attention_weights.case
-keeping("Those of the second call in training.", weights_kept(attention, inputs))
-keeping("Those of one batch item.", kept_weights(attention(), inputs(1)), about="single")
-for sizes in ({"n_keys": 1}, {"n_queries": 1}):
-    keeping(
-        f"Those for {sizes}.",
-        kept_weights(attention(), inputs(**sizes)),
-        about="single",
-        hidden=True,
-    )
+keeping("The attention_weights of the second call in training.", weights_kept(attention, inputs))
 keeping(
-    "Those of a batch item with length 0.",
+    "The attention_weights of one batch item.", kept_weights(attention(), inputs(1)), about="single"
+)
+for size in ("n_keys", "n_queries"):
+    one = kept_weights(attention(), inputs(**{size: 1}))
+    keeping(f"The attention_weights where {size} is 1.", one, about="single", hidden=True)
+keeping(
+    "The attention_weights of a batch item with length 0.",
     kept_weights(attention(), [*inputs(3, 4), torch.tensor([0, 5, 1])]),
     about="length 0",
     hidden=True,

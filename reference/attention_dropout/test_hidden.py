@@ -301,8 +301,9 @@ def gradients(*shape, training=True, rate=0.5):
 
 
 slopes("The largest and smallest gradients over 400 draws in training.", gradients(3, 4))
-slopes("Those in evaluation.", gradients(3, 4, training=False))
-slopes("Those at rate 0.2.", gradients(2, 7, rate=0.2), hidden=True)
+slopes("The largest and smallest gradients in evaluation.", gradients(3, 4, training=False))
+sentence = "The largest and smallest gradients at rate 0.2."
+slopes(sentence, gradients(2, 7, rate=0.2), hidden=True)
 
 
 @slopes

@@ -86,7 +86,7 @@ PER_QUERY = torch.tensor([[6, 2, 3, 1, 4, 5], [2, 5, 3, 6, 1, 4]])
 ask = output(attention(), *inputs(n_queries=6), PER_QUERY)
 lengths("A length for each of as many queries as keys.", ask, about="lengths per query")
 lengths(
-    "Those of three batch items.",
+    "A length for each query of three batch items.",
     output(attention(), *inputs(3, 2, 4), torch.tensor([[1, 4], [3, 2], [2, 1]])),
     about="lengths per query",
     hidden=True,
@@ -114,13 +114,9 @@ dropout("A dropout of 1 in training.", output(attention(1.0, training=True), *in
 dropout("The attention_weights of a second call in training.", weights_kept(attention, inputs))
 one = kept_weights(attention(), inputs(1))
 dropout("The attention_weights of one batch item.", one, about="single")
-for sizes in ({"n_keys": 1}, {"n_queries": 1}):
-    dropout(
-        f"The attention_weights for {sizes}.",
-        kept_weights(attention(), inputs(**sizes)),
-        about="single",
-        hidden=True,
-    )
+for size in ("n_keys", "n_queries"):
+    one = kept_weights(attention(), inputs(**{size: 1}))
+    dropout(f"The attention_weights where {size} is 1.", one, about="single", hidden=True)
 
 
 test_gradients = Check(

@@ -78,7 +78,7 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(attention(), X))
-slopes("Those in training mode without dropout.", gradient(attention(training=True), X))
+slopes("The gradients in training mode without dropout.", gradient(attention(training=True), X))
 dropping = attention(dropout=0.39, training=True)
 slopes("What gets a gradient with dropout.", reached(dropping, drawn(8, 4, D_IN)))
 slopes("The slopes with dropout.", slopes_with_dropout(dropping, drawn(2, 4, D_IN)), tells=False)
@@ -127,7 +127,8 @@ test_parts = Check(
 )
 parts = test_parts.case
 parts("The shapes of the parameters.", parameters(CLASS, *SIZES, 0.0, layers=LAYERS))
-parts("Those of parameters with biases.", parameters(CLASS, *SIZES, 0.0, True, layers=LAYERS))
+biased = parameters(CLASS, *SIZES, 0.0, True, layers=LAYERS)
+parts("The shapes of the parameters with biases.", biased)
 parts("Layers with biases.", output(attention(True), X), about="options")
 by_name = output(attention(sizes=(4, 5, 6), qkv_bias=True), drawn(2, 4, 4))
 parts("Layers with biases, of other sizes.", by_name, about="options", hidden=True)

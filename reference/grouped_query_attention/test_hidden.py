@@ -271,6 +271,16 @@ trains(
     output(attention(dropout=1.0, training=True), X),
     hidden=True,
 )
+
+
+@trains
+def after_evaluation(student, rng):
+    """Training mode with dropout of 1, after a call in evaluation mode."""
+    made, x = attention(dropout=1.0)(student, rng), X(rng)
+    made(x)
+    return made.train()(x)
+
+
 ask = each_on_its_own(four_heads, D_IN, heads=4, values=shared_values, n_tokens=4)
 trains("Each weight on its own.", ask, tells=False, hidden=True)
 
@@ -282,7 +292,7 @@ usable = test_any_input.case
 for name in FUNCTIONS:
     for size in ("n_queries", "n_keys", "batch", "d_value"):
         ask = output(name, *operands(name, **{size: 1}))
-        usable(f"{size} is 1 in {name}.", ask, about="single")
+        usable(f"{name} where {size} is 1.", ask, about="single")
     for axes in ((2, 3), (1, 2), (0, 1)):
         views = [turned(each, *axes) for each in operands(name, n_queries=3, n_keys=5)]
         usable(

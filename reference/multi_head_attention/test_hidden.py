@@ -99,7 +99,7 @@ test_gradients = Check(
 slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(attention(), X))
 seeing = attention(causal=False, training=True)
-slopes("Those without the causal mask, in training mode.", gradient(seeing, X))
+slopes("The gradients without the causal mask, in training mode.", gradient(seeing, X))
 dropping = attention(dropout=0.39, training=True)
 slopes("What gets a gradient with dropout.", reached(dropping, drawn(8, 4, D_IN)))
 slopes("The slopes with dropout.", slopes_with_dropout(dropping, X), tells=False)
@@ -151,7 +151,7 @@ parts = test_parts.case
 parts("The shapes of the parameters.", parameters(CLASS, *SIZES, layers=LAYERS))
 for how, given, named in (("by name", (), {"qkv_bias": True}), ("by place", (True,), {})):
     shapes = parameters(CLASS, *SIZES, *given, layers=LAYERS, **named)
-    parts(f"Those of parameters with biases that are asked for {how}.", shapes)
+    parts(f"The shapes of the parameters with biases that are asked for {how}.", shapes)
 parts("Layers with biases.", output(attention(qkv_bias=True), X), about="options")
 others = output(attention(d_in=4, d_out=6, heads=2, qkv_bias=True), drawn(2, 5, 4))
 parts("Layers with biases, of other sizes.", others, about="options", hidden=True)

@@ -313,8 +313,8 @@ for rows in ((13,), (2, 3, 4)):
 single("Chunks of a single score.", running(12, 1, widths=(1, 1, 1)))
 axes("Rows of shape (3, 1, 2).", running(3, 1, 2), hidden=True)
 axes("Chunks without axes.", running(2, 3, change=lambda chunk: chunk[0, 0]), hidden=True)
-for leading in ((), (2, 3)):
-    axes(f"Tiles for the leading axes {leading}.", output(TILED, *inputs(*leading), 4))
+axes("Tiles for no leading axes.", output(TILED, *inputs(), 4))
+axes("Tiles for two leading axes.", output(TILED, *inputs(2, 3), 4))
 axes("Tiles for three, with causal=True.", output(TILED, *inputs(2, 1, 3), 3, True), hidden=True)
 axes("Tiles for none, with causal=True.", output(TILED, *inputs(), 3, True), hidden=True)
 for size in ("n_queries", "n_keys", "d_key", "d_value"):

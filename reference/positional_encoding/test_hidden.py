@@ -316,6 +316,13 @@ def converted_after_a_call(student, rng):
     return encode.to(torch.bfloat16)(x.bfloat16())
 
 
+@inputs(about="dtype", within=(2e-2, 0.0))
+def far_rows_in_bfloat16(student, rng):
+    """The last rows of a table of 600, added to zeros in bfloat16."""
+    encode = student.PositionalEncoding(D_MODEL, 600).to(torch.bfloat16)
+    return encode(torch.zeros(1, 600, D_MODEL, dtype=torch.bfloat16))[:, 590:]
+
+
 @inputs(tells=False, hidden=True)
 def growth(student, rng):
     """The work of a call does not grow with the number of sentences, tokens or columns."""

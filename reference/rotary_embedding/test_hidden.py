@@ -254,7 +254,7 @@ slopes(
     in_float32(gradient("rotary_attention", *QKV, ORDER)),
 )
 slopes(
-    "The gradients of attention without leading axes.",
+    "The gradients of rotary_attention without leading axes.",
     in_float32(gradient("rotary_attention", drawn(4, 2, 8), drawn(4, 2, 8), drawn(4, 2, 5), FOUR)),
     hidden=True,
 )

@@ -1,5 +1,6 @@
 """Reference solution: scaled dot-product attention for a batch of padded sequences."""
 
+import torch
 from masked_softmax import masked_softmax
 from torch import Tensor, nn
 
@@ -45,7 +46,10 @@ class DotProductAttention(nn.Module):
         weights = masked_softmax(scores, valid_lens)  # (batch, n_queries, n_keys)
         self.attention_weights = weights  # (batch, n_queries, n_keys)
         # 0 times nan is nan, so a weight of 0 is not enough to keep padding out of the sum.
-        unused = (weights == 0).all(dim=1).unsqueeze(-1)  # (batch, n_keys, 1)
-        values = values.masked_fill(unused, 0.0)  # (batch, n_keys, d_value)
+        if valid_lens is not None:
+            longest = valid_lens.reshape(len(keys), -1).amax(dim=1, keepdim=True)  # (batch, 1)
+            places = torch.arange(keys.shape[1], device=longest.device)  # (n_keys,)
+            unused = (places >= longest).unsqueeze(-1)  # (batch, n_keys, 1)
+            values = values.masked_fill(unused, 0.0)  # (batch, n_keys, d_value)
         return batched_product(self.dropout(weights), values)  # (batch, n_queries, d_value)
         # --- end

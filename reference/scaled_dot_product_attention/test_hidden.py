@@ -131,9 +131,14 @@ test_lengths = Check(
 lengths = test_lengths.case
 for sentence, about, sizes, lens in (
     ("A length for each batch item.", "options", (4,), [2, 4, 1, 5]),
-    ("Those of items with all sizes equal.", "options", [4] * 5, [2, 4, 1, 3]),
+    ("A length for each item, with all sizes equal.", "options", [4] * 5, [2, 4, 1, 3]),
     ("A length for each query.", "lengths per query", (), [[2, 4, 3], [5, 1, 2]]),
-    ("With all sizes equal.", "lengths per query", [3] * 5, [[1, 3, 2], [2, 1, 1], [3, 2, 1]]),
+    (
+        "A length for each query, with all sizes equal.",
+        "lengths per query",
+        [3] * 5,
+        [[1, 3, 2], [2, 1, 1], [3, 2, 1]],
+    ),
     ("Some queries with length 0.", "length 0", (), [[0, 2, 1], [3, 0, 0]]),
 ):
     lengths(sentence, output(attention(), *qkv(*sizes), torch.tensor(lens)), about=about)

@@ -175,6 +175,12 @@ def too_large(student, rng):
 
 
 @extreme
+def too_low(student, rng):
+    """Which rows get finite weights from `softmax_stable` at scores from -20 to -20,000."""
+    return student.softmax_stable(rng.randn(24, K) - LEVELS)[:, 0].isfinite()
+
+
+@extreme
 def apart(student, rng):
     """Which rows get finite weights from `softmax_stable` if each lies 200 above the last."""
     return student.softmax_stable(rng.randn(24, K) + STEPS)[:, 0].isfinite()

@@ -330,10 +330,10 @@ def number_of_losses_of_small_sizes(student, rng):
 
 @losses(about="training")
 def moved(student, rng):
-    """Which parameters a step moves."""
+    """Which parameters three steps move."""
     made, states, targets = example(student, rng)
     before = {name: p.detach().clone() for name, p in made.named_parameters()}
-    student.train_decoder(made, states, targets, 1)
+    student.train_decoder(made, states, targets, 3)
     after = made.named_parameters()
     return {name: often(not torch.equal(p, before[name])) for name, p in after if name in before}
 

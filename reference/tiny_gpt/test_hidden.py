@@ -58,6 +58,8 @@ TINY = (5, 4, 2, 1, 11)  # of models that are trained for a few steps
 # 1 / temperature, so far apart that chance does not matter; 1.4 is that of a common default, 0.7.
 STRENGTHS = torch.tensor([0.1, 0.5, 1.0, 1.4, 2.0, 4.0, 20.0], dtype=torch.float64)
 CHARACTERS = "\n ',.?abcdefghijklmnoprstuvwxy"
+# A temperature that takes the likeliest token without being a case of its own, as 0 is.
+NEARLY_0 = 1e-6
 STORIES = (len(CHARACTERS), 64, 4, 2, 64, 0.0)  # the model that is trained on the text
 N_STEPS, AT_MOST, TOO_GOOD = 500, 1.2, 2.4  # losses after training, and after a single step
 SHARE = 0.6  # of the words that are written, to be among those of the text
@@ -118,7 +120,11 @@ test_parameters = Check(
 )
 layers = test_parameters.case
 layers("The shapes of the parameters.", parameters("TinyGPT", *SIZES, 0.0))
-layers("Those of a larger model.", parameters("TinyGPT", 31, 40, 2, 3, 50, 0.0), hidden=True)
+layers(
+    "The shapes of the parameters of a larger model.",
+    parameters("TinyGPT", 31, 40, 2, 3, 50, 0.0),
+    hidden=True,
+)
 EMBEDDINGS = "token_embedding.weight", "position_embedding.weight"
 
 
@@ -213,7 +219,7 @@ def loss_of(student, rng):
 def text_of(student, rng):
     """Return the likeliest text of a model as a function of the prompt."""
     made = model(student, rng)
-    return lambda prompt: student.generate(made, prompt, 2, 0.0)
+    return lambda prompt: student.generate(made, prompt, 2, NEARLY_0)
 
 
 inputs("The tokens are a transposed view.", output(gpt(), transposed), about="views")
@@ -251,7 +257,7 @@ def converted(student, rng):
     wide, far = output_of(made, given), []
     for dtype in (torch.float32, torch.bfloat16):
         found = output_of(made.to(dtype), given)
-        far.append((found.double() - wide).abs().max() < 0.1 * wide.abs().max())
+        far.append((found.double() - wide).abs().max() < 0.2 * wide.abs().max())
     return often(*map(bool, far))
 
 
@@ -476,13 +482,14 @@ def writer(student, rng, number=0, dropout=0.0):
     return load_parameters(made, shifts)
 
 
-def texts(n_prompt, n, *options, dropout=0.0, training=False):
+def texts(n_prompt, n, *options, temperature=0.0, dropout=0.0, training=False):
     """Return a case: the likeliest texts of three models after six prompts each."""
 
     def ask(student, rng):
         prompts = [rng.randint(0, VOCAB, 6, n_prompt) for _ in range(3)]
         made = [writer(student, rng, number, dropout).train(training) for number in range(3)]
-        return [student.generate(*each, n, 0.0, *options) for each in zip(made, prompts)]
+        pairs = zip(made, prompts)
+        return [student.generate(*each, n, temperature, *options) for each in pairs]
 
     return ask
 
@@ -499,7 +506,7 @@ greedy("No more tokens than the prompt has.", texts(5, 0))
 def longer_than_the_context(student, rng):
     """Whether a text grows beyond the context."""
     made, prompt = model(student, rng), rng.randint(0, VOCAB, 1, CONTEXT)
-    one, two = (functools.partial(student.generate, made, prompt, n, 0.0) for n in (1, 2))
+    one, two = (functools.partial(student.generate, made, prompt, n) for n in (1, 2))
     return works_too(one, two)
 
 
@@ -578,7 +585,7 @@ def which_follow_each_prompt(student, rng):
 
 sampling(
     "Which tokens are drawn at a temperature of a millionth, for twelve prompts.",
-    lambda student, rng: student.generate(model(student, rng), tokens(12, 4)(rng), 1, 1e-6),
+    lambda student, rng: student.generate(model(student, rng), tokens(12, 4)(rng), 1, NEARLY_0),
 )
 
 
@@ -626,10 +633,11 @@ test_generate_options = Check(
     about="refusals",
 )
 options = test_generate_options.case
-dropping = texts(3, 6, dropout=1.0, training=True)
+dropping = texts(3, 6, temperature=NEARLY_0, dropout=1.0, training=True)
 options("The likeliest texts in training mode with dropout of 1.", dropping, about=TEXT)
+half_dropped = texts(4, 5, temperature=NEARLY_0, dropout=0.5)
 options(
-    "Those of a model with dropout of a half.", texts(4, 5, dropout=0.5), about=TEXT, hidden=True
+    "The likeliest texts of a model with dropout of a half.", half_dropped, about=TEXT, hidden=True
 )
 
 
@@ -688,7 +696,7 @@ def cross_entropy(made, windows):
 @pytest.mark.points(2)
 @pytest.mark.needs("test_logits", "test_parameters", "test_context", "test_gradients")
 @pytest.mark.needs("test_dropout", "test_loss", "test_windows", "test_training_steps")
-@pytest.mark.needs("test_greedy", "test_sampling", "test_generate_options")
+@pytest.mark.needs("test_sampling")
 @pytest.mark.needs("test_any_input", "test_no_python_loops")
 def test_stories(student, rng):
     """Trained on the stories, the model predicts the characters of others, and writes words.

@@ -82,9 +82,10 @@ def asked(ask: Callable[[], Any], *, misuse: bool = False) -> Asked:
     except Exception as failure:
         kind, message, line = type(failure).__name__, str(failure), _last_line(failure)
         error = failure
-    if misuse:  # whether the code or Python raises it says nothing
-        return Asked(Raised("refused" if kind in REFUSALS else kind, ""), error)
     by_hand = line.strip().startswith(("raise", "assert"))
+    if misuse:  # whether the code or Python raises one of REFUSALS says nothing
+        refuses = kind in REFUSALS or (by_hand and kind != "NotImplementedError")
+        return Asked(Raised("refused" if refuses else kind, ""), error)
     return Asked(failure_of(kind, message, by_hand=by_hand), error)
 
 

@@ -92,7 +92,8 @@ class Respondent:
         def ask() -> Any:
             with _collecting_stages(self._file, names, values):
                 result = self._ask(case)
-            if OUTPUT in names and isinstance(result, Tensor):
+            # Whether something holds is no stage, though a case returns it.
+            if OUTPUT in names and isinstance(result, Tensor) and result.dtype != torch.bool:
                 values["", OUTPUT] = result.detach()
             return result
 

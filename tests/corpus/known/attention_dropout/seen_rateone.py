@@ -1,0 +1,15 @@
+# mistake: nan_at_rate_one
+# seen: pytorch pull 1833 and google/flax pull 2055: at rate 1 the mask 0 is divided by 0, which gives nan instead of zeros.
+import torch
+from torch import Tensor
+
+
+def drop(weights: Tensor, rate: float, training: bool) -> Tensor:
+    if rate < 0 or rate > 1:
+        raise ValueError("rate must be between 0 and 1")
+    if not training:
+        return weights
+    survive = 1 - rate
+    mask = torch.bernoulli(torch.full(weights.shape, float(survive), device=weights.device))
+    mask = mask.to(weights.dtype) / survive
+    return weights * mask

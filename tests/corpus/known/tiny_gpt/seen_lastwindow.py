@@ -1,0 +1,108 @@
+# mistake: last_place_never_drawn
+# seen: open_lm pull 106 and ng-video-lecture issue 56: the upper bound of randint, which is exclusive, is one too small, so the last window of the text is never drawn (and a text of one window fails).
+from collections.abc import Callable
+
+import torch
+from layer_norm import LayerNorm
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformer_block import TransformerBlock
+
+
+class TinyGPT(nn.Module):
+    def __init__(
+        self,
+        vocab: int,
+        d_model: int,
+        num_heads: int,
+        num_layers: int,
+        context_length: int,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.context_length = context_length
+        self.token_embedding = nn.Embedding(vocab, d_model)
+        self.position_embedding = nn.Embedding(context_length, d_model)
+        for embedding in (self.token_embedding, self.position_embedding):
+            nn.init.normal_(embedding.weight, std=0.1)
+        self.drop = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(d_model, num_heads, 4 * d_model, context_length, dropout)
+            for _ in range(num_layers)
+        )
+        self.norm = LayerNorm(d_model)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        n = tokens.size(1)
+        if n > self.context_length:
+            raise ValueError(f"{n} tokens are more than {self.context_length}")
+        x = self.token_embedding(tokens) + self.position_embedding.weight[:n]
+        x = self.drop(x)
+        for block in self.blocks:
+            x = block(x)
+        return self.norm(x) @ self.token_embedding.weight.T
+
+
+def next_token_loss(model: TinyGPT, windows: Tensor) -> Tensor:
+    inputs, targets = windows[:, :-1], windows[:, 1:]
+    log_probs = model(inputs).log_softmax(dim=-1)
+    return -log_probs.gather(-1, targets.unsqueeze(-1)).mean()
+
+
+def random_windows(tokens: Tensor, n_windows: int, length: int) -> Tensor:
+    if length > len(tokens):
+        raise ValueError("text shorter than one window")
+    last = len(tokens) - length
+    starts = torch.randint(0, last, (n_windows,), device=tokens.device)
+    return tokens.unfold(0, length, 1)[starts]
+
+
+def train_gpt(
+    model: TinyGPT,
+    tokens: Tensor,
+    steps: int,
+    batch_size: int = 16,
+    learning_rate: float = 3e-3,
+    report: Callable[[int, float], None] | None = None,
+) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    for step in range(1, steps + 1):
+        model.train()
+        windows = random_windows(tokens, batch_size, model.context_length + 1)
+        loss = next_token_loss(model, windows)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if report is not None:
+            report(step, loss.item())
+    model.eval()
+
+
+@torch.no_grad()
+def generate(
+    model: TinyGPT,
+    prompt: Tensor,
+    n: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+) -> Tensor:
+    if temperature < 0:
+        raise ValueError(f"temperature {temperature} is negative")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k = {top_k} leaves no token")
+    was_training = model.training
+    model.eval()
+    text = prompt.clone()
+    for _ in range(n):
+        logits = model(text[:, -model.context_length :])[:, -1].float()
+        if temperature == 0:
+            token = logits.argmax(dim=-1, keepdim=True)
+        else:
+            if top_k is not None:
+                best = logits.topk(min(top_k, logits.size(-1)), dim=-1).values
+                logits = logits.masked_fill(logits < best[:, -1:], float("-inf"))
+            logits = logits - logits.amax(dim=-1, keepdim=True)
+            token = torch.multinomial(torch.softmax(logits / temperature, dim=-1), 1)
+        text = torch.cat([text, token], dim=1)
+    model.train(was_training)
+    return text
