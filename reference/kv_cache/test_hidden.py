@@ -362,7 +362,7 @@ usable(
 )
 biased = chunked(2, 2, qkv_bias=True)
 for sentence, ask, about in (
-    ("The gradients", gradient(biased, X), "gradient"),
+    ("The gradients", gradient(chunked(qkv_bias=True), X), "gradient"),
     (
         "What gets a gradient",
         reached(chunked(dropout=0.4, training=True, qkv_bias=True), X),
