@@ -6,6 +6,7 @@ A problem is a sentence that names the file to fix.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import re
 import textwrap
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from grader.commands.blanks import blanks
+from grader.commands.branches import load_reasons
 from grader.course.course import EXAMPLE, NAMED_FILE, OUTPUT, Course, Exercise
 from grader.course.known_mistakes import Edit, Mistake, edited, load_mistakes
 from grader.course.named import Named, load_named
@@ -100,6 +102,7 @@ class Prover:
         self.proof.problems += left_to_do(self.exercise)
         self._texts()
         self._cases()
+        self._branches()
         self._reference()
         self._example()
         self._stub()
@@ -168,6 +171,17 @@ class Prover:
             if not any(case.hidden and case.decides for case in check.cases):
                 says = f"{item.name} has no hidden case; give one sizes of its own: hidden=True"
                 self._problem(SUITE, says)
+
+    def _branches(self) -> None:
+        """Check that each promise is asked in every branch of an option, or has a reason not to."""
+        # Imports torch, which the other commands of this file's users do without.
+        from grader.commands.watched_calls import watch_calls  # noqa: PLC0415
+
+        reasons = load_reasons(self.exercise)
+        with contextlib.suppress(CourseError):  # which `_cases` has named
+            table = watch_calls(self.grader.suite.course, self.exercise, self.seed)
+            for file, problem in table.problems(reasons):
+                self._problem(file, problem)
 
     def _reference(self) -> None:
         first = self.grade(self.solution)

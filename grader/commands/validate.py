@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grader.commands.branches import load_reasons
 from grader.commands.build import plan_build
 from grader.commands.confined_proof import confined_proof
 from grader.commands.cores import on_all_cores
@@ -48,16 +49,24 @@ if TYPE_CHECKING:
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
 @click.option("--prices", is_flag=True, help="Print what each fault costs, too.")
+@click.option("--branches", is_flag=True, help="Print how many cases ask what in which branch.")
 @click.option("--watch", is_flag=True, help="Keep running, and prove again whatever is saved.")
 @click.option("--again", is_flag=True, help="Prove what was proven with the same files, too.")
 @OWN_COURSE
 def validate(
-    names: tuple[str, ...], seed: int, prices: bool, watch: bool, again: bool, course: Course
+    names: tuple[str, ...],
+    seed: int,
+    prices: bool,
+    branches: bool,
+    watch: bool,
+    again: bool,
+    course: Course,
 ) -> int:
     """Prove that the course's content is right.
 
     References score all points, stubs none; every fault in every form is rejected
     by its hidden suite and can be distinguished from the others; edits match once;
+    what cases ask in one branch of an option they ask in the others;
     hints, points, prices and generated files are in order; runs repeat bit for bit.
 
     A proof without a problem is not repeated on this machine as long as the files of
@@ -69,14 +78,18 @@ def validate(
     --watch proves the exercises, one by one; the course as a whole is proven without it.
     """
     chosen = [course[name].name for name in names] or list(course.names)
-    if watch and (prices or not sys.stdin.isatty()):
-        raise RequestError("--watch is for the terminal, and shows no prices", "grader validate")
+    if watch and (prices or branches or not sys.stdin.isatty()):
+        raise RequestError("--watch is for the terminal, and shows no tables", "grader validate")
     if watch:
         return 0 if _watch(course, chosen, seed) else 1
     with progress_bar(len(chosen)) as on_exercise:
         proofs = validate_course(course, chosen, seed, on_exercise, again=again or prices)
     if prices:
         click.echo("\n".join(price_table(proofs)) + "\n")
+    if branches:
+        click.echo("\n".join(branch_tables(course, chosen, seed)))
+    if reasons := sum(len(load_reasons(course[name])) for name in chosen):
+        click.echo(f"  not asked, for a reason: {reasons} pairs of a branch and a promise\n")
     click.echo(table(proofs))
     problems = [problem for proof in proofs for problem in proof.problems]
     for problem in problems:
@@ -217,6 +230,16 @@ def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
         for each in proof.prices:
             lost = "–".join(map(str, dict.fromkeys((min(each.charged), max(each.charged)))))
             yield f"  {each.fault:<{width}}  {each.checks:>6}  {each.price:>5}  {lost:>11}"
+
+
+def branch_tables(course: Course, names: Sequence[str], seed: int) -> Iterator[str]:
+    """Yield the lines of the tables of branches and promises, of all code that may run here."""
+    # Imports torch, which the command without --branches may do without.
+    from grader.commands.watched_calls import watch_calls  # noqa: PLC0415
+
+    for name in sorted({*names} - {*course.unreviewed(names)}, key=names.index):
+        yield f"  {name}"
+        yield from watch_calls(course, course[name], seed).lines(load_reasons(course[name]))
 
 
 def table(proofs: Sequence[Proof]) -> str:

@@ -53,6 +53,7 @@ PACKAGED = "students"  # in the installed package: the folder of the course that
 UNREVIEWED = "reviewed = false"  # in the `exercise.toml` of somebody else's code
 MISTAKES_FILE = "mistakes.toml"  # of an exercise; that of `reference/` has what several share
 NAMED_FILE = "named.toml"  # names of mistakes, given when everything was graded
+NOT_ASKED_FILE = "not_asked.toml"  # why cases ask some promises in some branches alone
 COURSE_FILES = (SETTINGS, f"exercises/{PUBLIC_COURSE}")  # a folder with one of them has a course
 
 # Modules of torch that nobody needs for work written by hand: its internals compute the same work
@@ -275,7 +276,7 @@ class Course:
         """Yield what decides the results of an exercise: its own files, and what it imports."""
         paths = [self.suite(name), self.text(name)]
         if self.suites == "hidden":
-            without = (*STATEMENT_FILES, NAMED_FILE)
+            without = (*STATEMENT_FILES, NAMED_FILE, NOT_ASKED_FILE)
             paths = [path for path in self._files(name) if path.name not in without]
             paths.append(self.reference / MISTAKES_FILE)
             for needed in sorted(self.needed(name)):

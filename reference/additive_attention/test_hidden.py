@@ -72,6 +72,13 @@ formula(
 formula("The shapes of the parameters.", parameters(CLASS, 4, 3, 7, 0.0), about="layers")
 large = output(scaled(attention(), w_v=1e4), *inputs())
 formula("A w_v that is multiplied by 1e4.", large, about="extreme scores")
+for lens in ([4, 2], [[6, 2, 3, 1, 4], [2, 5, 3, 6, 1]]):
+    formula(
+        f"A large w_v, lengths {lens}.",
+        output(scaled(attention(), w_v=1e4), *inputs(), torch.tensor(lens)),
+        about="extreme scores",
+        hidden=True,
+    )
 
 
 @formula(about="layers", decides=False)
@@ -143,6 +150,11 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the inputs and of the layers.", gradient(attention(), *inputs()))
+slopes(
+    "The gradients with a length for each query.",
+    gradient(attention(), *inputs(n_queries=6), PER_QUERY),
+    hidden=True,
+)
 slopes("The gradients at other sizes.", gradient(attention(), *inputs(3, 4, 7, 2)), hidden=True)
 
 
@@ -175,6 +187,27 @@ anything(
 )
 ask = output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), LENS)
 anything("Inputs in bfloat16.", ask, about="dtype", within=(6e-2, 5e-2))
+PER_FIVE = torch.tensor([[6, 2, 3, 1, 4], [2, 5, 3, 6, 1]])
+for with_, lens in (("without lengths", None), ("with lengths per query", PER_FIVE)):
+    anything(
+        f"bfloat16 {with_}.",
+        output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), lens),
+        about="dtype",
+        within=(6e-2, 5e-2),
+        hidden=True,
+    )
+    anything(
+        f"What is changed {with_}.",
+        changed(attention(), *inputs(), lens),
+        about="writes",
+        hidden=True,
+    )
+anything(
+    "One batch item with a length for each query.",
+    output(attention(), *inputs(1), PER_FIVE[:1]),
+    about="single",
+    hidden=True,
+)
 new = lambda student, rng: student.AdditiveAttention(4, 3, 7, 0.0)  # noqa: E731
 ask = only_dtype(new, *inputs(dtype=torch.float32))
 anything("The dtype of a new module in float32.", ask, about="dtype")
@@ -202,7 +235,8 @@ def growth(student, rng):
 
     def called(**sizes):
         given, module = draw(rng, **sizes), student.AdditiveAttention(4, 3, 7, 0.0).double()
-        return lambda: module(*given)
+        lens = torch.full(given[0].shape[:2], 2)
+        return lambda: [module(*given, each) for each in (None, lens[:, 0], lens)]
 
     grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
     assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})

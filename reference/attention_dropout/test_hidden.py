@@ -328,6 +328,11 @@ for name, dtype in (("bfloat16", BFLOAT16), ("float16", torch.float16)):
         change = functools.partial(torch.Tensor.to, dtype=dtype)
         tensors(f"{name}{mode}.", draws(extremes, 3, 4, change=change, training=training))
 turn = lambda weights: weights.mT.contiguous().mT  # noqa: E731
+tensors(
+    "Rows without a leading axis in bfloat16.",
+    draws(extremes, 4, change=torch.Tensor.bfloat16),
+    hidden=True,
+)
 tensors("A transposed view.", draws(extremes, 3, 4, change=turn), about="views")
 
 
@@ -346,7 +351,7 @@ def left_of_views(student, rng):
     """Which weights are right of a transposed view, one of leading axes, and an expanded one."""
     weights, found = weights_of(2, 3, 5)(rng), []
     swapped = weights.transpose(0, 1).contiguous().transpose(0, 1)
-    for view in (turn(weights), swapped, weights[:, :1].expand(2, 3, 5)):
+    for view in (turn(weights), swapped, weights[:, :1].expand(2, 3, 5), turn(weights[0])):
         for training in (True, False):
             left = student.drop(view, 0.5, training)
             found.append((left == 0) | ((left - view * (1 + training)).abs() < 1e-5))
@@ -373,6 +378,14 @@ for rate, mode, training in (
     )
 
 
+@tensors(about="writes", hidden=True)
+def two_axes_afterwards(student, rng):
+    """Which columns of a single matrix are others after a call in training."""
+    weights = weights_of(300, 4)(rng)
+    (after,) = written(student, student.drop, weights.clone(), 0.5, True)
+    return (after != weights).any(0)
+
+
 @tensors(tells=False, hidden=True)
 def growth(student, rng):
     """The work of a call does not grow with the number of batch items, queries or keys."""
@@ -380,7 +393,8 @@ def growth(student, rng):
 
         def called(batch=2, n_queries=3, n_keys=5, training=training):
             fresh = weights_of(batch, n_queries, n_keys)(rng)
-            return functools.partial(student.drop, fresh, 0.5, training)
+            given = fresh, fresh[0], fresh[:, None]
+            return lambda: [student.drop(each, 0.5, training) for each in given]
 
         grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (13, 27)}}
         assert_vectorised(student, called, {**grown, "keys": {"n_keys": (17, 35)}})

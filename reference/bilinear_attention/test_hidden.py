@@ -65,6 +65,13 @@ formula("Longer keys than queries.", longer, hidden=True)
 formula("After a call with another M.", other_weights(attention(), *inputs()), about="values")
 large = output(scaled(attention(), M=1e4), *inputs())
 formula("An M that is multiplied by 1e4.", large, about="extreme scores")
+for lens in ([4, 2], [[6, 2, 3, 1, 4], [2, 5, 3, 6, 1]]):
+    formula(
+        f"A large M, lengths {lens}.",
+        output(scaled(attention(), M=1e4), *inputs(), torch.tensor(lens)),
+        about="extreme scores",
+        hidden=True,
+    )
 
 
 @formula(about="layers")
@@ -125,6 +132,11 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the inputs and of M.", gradient(attention(), *inputs()))
+slopes(
+    "The gradients with a length for each query.",
+    gradient(attention(), *inputs(2, 2), torch.tensor([[1, 6], [4, 2]])),
+    hidden=True,
+)
 slopes("The gradients at other sizes.", gradient(attention(), *inputs(3, 4, 7, 2)), hidden=True)
 ask = gradient(attention(), *inputs(), torch.tensor([3, 5]))
 slopes("The gradients with lengths.", ask)
@@ -156,6 +168,33 @@ anything(
 )
 ask = output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), LENS)
 anything("Inputs in bfloat16.", ask, about="dtype", within=(6e-2, 5e-2))
+PER_FIVE = torch.tensor([[6, 2, 3, 1, 4], [2, 5, 3, 6, 1]])
+for with_, lens in (("without lengths", None), ("with lengths per query", PER_FIVE)):
+    anything(
+        f"bfloat16 {with_}.",
+        output(attention(dtype=BFLOAT16), *inputs(dtype=BFLOAT16), lens),
+        about="dtype",
+        within=(6e-2, 5e-2),
+        hidden=True,
+    )
+    anything(
+        f"What is changed {with_}.",
+        changed(attention(), *inputs(), lens),
+        about="writes",
+        hidden=True,
+    )
+anything(
+    "One batch item with a length for each query.",
+    output(attention(), *inputs(1), PER_FIVE[:1]),
+    about="single",
+    hidden=True,
+)
+anything(
+    "Transposed views with lengths per query.",
+    output(attention(), *map(turned, inputs()), PER_FIVE),
+    about="views",
+    hidden=True,
+)
 new = lambda student, rng: student.BilinearAttention(4, 3, 0.0)  # noqa: E731
 ask = only_dtype(new, *inputs(dtype=torch.float32))
 anything("The dtype of a new module in float32.", ask, about="dtype")
@@ -170,7 +209,8 @@ def growth(student, rng):
 
     def called(**sizes):
         given, module = draw(rng, **sizes), student.BilinearAttention(4, 3, 0.0).double()
-        return lambda: module(*given)
+        lens = torch.full(given[0].shape[:2], 2)
+        return lambda: [module(*given, each) for each in (None, lens[:, 0], lens)]
 
     grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}
     assert_vectorised(student, called, {**grown, "keys": {"n_keys": (16, 33)}})

@@ -13,11 +13,13 @@ from grader.authors import (
     assert_vectorised,
     assert_written_by_hand,
     built,
+    changed,
     drawn,
     dtype_cases,
     extremes,
     gradient,
     in_turn,
+    moved,
     only_dtype,
     other_weights,
     output,
@@ -82,6 +84,19 @@ slopes("The gradients in training mode without dropout.", gradient(attention(tra
 dropping = attention(dropout=0.39, training=True)
 slopes("What gets a gradient with dropout.", reached(dropping, drawn(8, 4, D_IN)))
 slopes("The slopes with dropout.", slopes_with_dropout(dropping, drawn(2, 4, D_IN)), tells=False)
+for rate in (0.0, 1.0):
+    slopes(
+        f"Training with biases and a dropout of {rate:g}.",
+        output(attention(True, dropout=rate, training=True), X),
+        about="training",
+        hidden=True,
+    )
+slopes(
+    "The slopes with dropout and biases.",
+    slopes_with_dropout(attention(True, dropout=0.39, training=True), X),
+    tells=False,
+    hidden=True,
+)
 with_biases = attention(True, sizes=(4, 5, 6))
 slopes("The gradients with biases.", gradient(with_biases, drawn(3, 4, 4)), hidden=True)
 
@@ -168,6 +183,14 @@ evaluation("Evaluation mode after a call in training mode.", trained, hidden=Tru
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
 argument_cases(test_argument, attention, X)
 test_argument.case("Its last axes are swapped.", output(attention(), turned(X)), hidden=True)
+test_argument.case(
+    "A large view of one sentence, with biases.",
+    output(attention(True), turned(drawn(1, 5, D_IN, times=1e3))),
+    hidden=True,
+)
+test_argument.case(
+    "x after a call with biases.", changed(attention(True), X), about="writes", hidden=True
+)
 
 
 test_moves = Check(
@@ -176,6 +199,18 @@ test_moves = Check(
 )
 dtype_cases(test_moves, attention, (2, 5, D_IN), CLASS, *SIZES, 0.5)
 half = attention(dropout=0.5, dtype=BFLOAT16, training=True)
+test_moves.case(
+    "bfloat16 with biases.",
+    output(attention(True, dtype=BFLOAT16), drawn(2, 5, D_IN, dtype=BFLOAT16)),
+    within=(0.1, 0.1),
+    hidden=True,
+)
+test_moves.case(
+    "Biases on another device.",
+    moved(CLASS, *SIZES, 0.5, True, x=drawn(2, 5, D_IN, dtype=torch.float32)),
+    about="devices",
+    hidden=True,
+)
 test_moves.case(
     "bfloat16 in training.", only_dtype(half, drawn(2, 4, D_IN, dtype=BFLOAT16)), hidden=True
 )
@@ -204,8 +239,9 @@ def growth(student, rng):
     """The work of a call does not grow with the number of sentences or tokens."""
 
     def called(batch=2, n_tokens=3, more=0):
-        module = attention(sizes=(D_IN, D_OUT, n_tokens + more))(student, rng)
-        return lambda: output_of(module, rng.randn(batch, n_tokens, D_IN))
+        sizes = D_IN, D_OUT, n_tokens + more
+        modules = [attention(bias, sizes=sizes)(student, rng) for bias in (False, True)]
+        return lambda: [output_of(each, rng.randn(batch, n_tokens, D_IN)) for each in modules]
 
     if not works(called()):  # a full context is refused, as another check will say
         called = functools.partial(called, more=1)

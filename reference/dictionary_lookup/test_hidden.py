@@ -135,6 +135,11 @@ for temp in (0.5, 1.0):
         changed("attention", *qkv(2), temp),
     )
 writes(
+    "Which numbers are others with two leading axes.",
+    changed("attention", *qkv(3, 2), 0.8),
+    hidden=True,
+)
+writes(
     "Which numbers in views are others after a call.",
     changed("attention", *map(turned, qkv(3)), 0.8),
     hidden=True,
@@ -166,6 +171,11 @@ scores(
     "Queries whose scores lie ten thousand apart.", output("attention", Q + APART, K, drawn(5, 6))
 )
 scores("Scores around minus ten thousand.", output("attention", Q + APART[2], K, drawn(5, 6)))
+scores(
+    "Scores of ten thousand, with a leading axis.",
+    output("attention", (Q * 1e4).repeat(2, 1, 1), K.repeat(2, 1, 1), drawn(2, 5, 6)),
+    hidden=True,
+)
 scores("A temp near 0.", output("attention", Q, K, drawn(5, 6), 1e-4))
 scores("Scores of -3e4.", output("attention", -3e4 * Q, K, drawn(5, 7)), hidden=True)
 
@@ -198,6 +208,12 @@ dtypes = test_dtypes.case
 for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
     inputs = qkv(2, dtype=dtype, times=0.3)
     dtypes(f"Inputs in {name}.", output("attention", *inputs), within=(6e-2, 5e-2))
+dtypes(
+    "Two leading axes in bfloat16.",
+    output("attention", *qkv(2, 3, dtype=torch.bfloat16, times=0.3)),
+    within=(6e-2, 5e-2),
+    hidden=True,
+)
 dtypes("Inputs in float64.", output("attention", *qkv(3)), hidden=True)
 dtypes("Lists of whole numbers.", looked_up({0: [2, 3], 1: [5, 7], 2: [3, 2]}, 1.0))
 
@@ -277,7 +293,11 @@ def growth(student, rng):
 
     def called(batch=2, n_queries=3, n_keys=5):
         inputs = [recipe(rng) for recipe in qkv(batch, n_queries=n_queries, n_keys=n_keys)]
-        return lambda: student.attention(*inputs, 1.0)
+        with_two_axes = [each.unsqueeze(1) for each in inputs]
+        return lambda: (
+            student.attention(*inputs, 1.0),
+            student.attention(*with_two_axes),
+        )
 
     grown = {"batch": (105, 211), "n_queries": (106, 213), "n_keys": (109, 219)}
     axes = zip(("batch items", "queries", "keys"), grown.items())

@@ -121,6 +121,15 @@ attends(
 )
 
 
+PER_FIVE = torch.tensor([[6, 2, 3, 1, 4], [2, 5, 3, 6, 1]])
+attends(
+    "Inputs that are multiplied by 1000, with a length for each query.",
+    output(module(), *sized(times=1e3), PER_FIVE),
+    about="extreme scores",
+    hidden=True,
+)
+
+
 @attends(about="layers")
 def parameters(student, rng):
     """Whether there are parameters."""
@@ -250,6 +259,32 @@ for dtype in (torch.float32, torch.bfloat16):
     for name in FUNCTIONS:
         ask = output(name, *low[:2])
         inputs(f"{name} in {shown}.", ask, about="dtype", within=(6e-2, 0.5) if within else None)
+for with_, lens in (("without lengths", None), ("with lengths per query", PER_FIVE)):
+    inputs(
+        f"bfloat16 {with_}.",
+        output(module(dtype=torch.bfloat16), *sized(dtype=torch.bfloat16), lens),
+        about="dtype",
+        within=(6e-2, 5e-2),
+        hidden=True,
+    )
+    inputs(
+        f"Which numbers have changed {with_}.",
+        changed(module(), *sized(), lens),
+        about="writes",
+        hidden=True,
+    )
+inputs(
+    "One batch item with a length for each query.",
+    output(module(), *sized(1), PER_FIVE[:1]),
+    about="single",
+    hidden=True,
+)
+inputs(
+    "Transposed views with lengths per query.",
+    output(module(), *map(turned, sized()), PER_FIVE),
+    about="views",
+    hidden=True,
+)
 for name in FUNCTIONS:
     inputs(
         f"{name} of transposed views.",
@@ -311,11 +346,11 @@ def growth(student, rng):
 
     def called(**sizes):
         queries, keys, values = made(rng, **sizes)
-        attention = module()(student, rng)
+        attention, lens = module()(student, rng), torch.full(queries.shape[:2], 2)
         return lambda: (
             student.distance_scores(queries, keys),
             student.scores_without_query_norm(queries, keys),
-            attention(queries, keys, values),
+            *(attention(queries, keys, values, each) for each in (None, lens[:, 0], lens)),
         )
 
     grown = {"batch items": {"batch": (9, 19)}, "queries": {"n_queries": (15, 31)}}

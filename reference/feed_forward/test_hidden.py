@@ -14,6 +14,7 @@ from grader.authors import (
     assert_vectorised,
     assert_written_by_hand,
     built,
+    changed,
     drawn,
     dropped_weights,
     drops_anew,
@@ -76,6 +77,12 @@ values("Five axes.", output(net, drawn(2, 1, 3, 4, D)), about="leading axes", hi
 values("Inputs of ten thousand.", output(net, drawn(B, N, D, times=1e4)), about="extreme scores")
 million = output(net, drawn(B, N, D, times=1e6))
 values("Inputs of a million.", million, about="extreme scores", hidden=True)
+values(
+    "Two axes of a million.",
+    output(net, drawn(N, D, times=1e6)),
+    about="extreme scores",
+    hidden=True,
+)
 for sentence, shape, width in (
     ("One token of one sentence.", (1, 1, 12), F),
     ("One feature.", (3, 4, 1), 3),
@@ -97,6 +104,7 @@ test_gradients = Check(
 )
 slopes = test_gradients.case
 slopes("The gradients of the input and of the parameters.", gradient(net, drawn(B, N, D)))
+slopes("The gradients with four axes.", gradient(net, drawn(2, 3, N, D)), hidden=True)
 ask = gradient(network(5, 8, training=True), drawn(3, 1, 5))
 slopes("The gradients in training mode, of one token a sentence.", ask, hidden=True)
 
@@ -184,13 +192,13 @@ UNITS = {  # with them, each of the first five outputs is a hidden unit, 1.5 for
 @test_dropout.case(tells=False, hidden=True)
 def each_unit_at_the_rate(student, rng):
     """Each hidden unit is dropped at a rate of 0.39 or multiplied by 1 / 0.61."""
-    rate, x = 0.39, torch.ones(200, 3, 8, dtype=torch.float64)
-    module = load_parameters(student.FeedForward(8, 5, rate), UNITS)
-    seen = output_of(module.train(), x)[..., :5]
-    dropped = seen < 0.75
-    kept = torch.full_like(seen, 1.5 / (1 - rate)).masked_fill(dropped, 0.0)
-    assert_close(seen, kept, "what is left of hidden units of 1.5 at a rate of 0.39")
-    assert_dropped(dropped, rate, "hidden units")
+    rate, module = 0.39, load_parameters(student.FeedForward(8, 5, 0.39), UNITS)
+    for shape in ((200, 3, 8), (600, 8)):
+        seen = output_of(module.train(), torch.ones(shape, dtype=torch.float64))[..., :5]
+        dropped = seen < 0.75
+        kept = torch.full_like(seen, 1.5 / (1 - rate)).masked_fill(dropped, 0.0)
+        assert_close(seen, kept, "what is left of hidden units of 1.5 at a rate of 0.39")
+        assert_dropped(dropped, rate, "hidden units")
 
 
 @test_dropout.case(hidden=True)
@@ -215,6 +223,13 @@ test_argument = Check("x may be a transposed view, and is not modified.", about=
 argument_cases(test_argument, functools.partial(network, D, F, 0.3), drawn(B, N, D))
 swapped = output(net, turned(drawn(3, N, D)))
 test_argument.case("Other axes of x are swapped.", swapped, hidden=True)
+test_argument.case("Two axes, swapped.", output(net, turned(drawn(N, D))), hidden=True)
+test_argument.case(
+    "Which of two axes are others after a call.",
+    changed(net, drawn(N, D)),
+    about="writes",
+    hidden=True,
+)
 
 
 test_dtype = Check(
@@ -233,6 +248,15 @@ for name, dtype, within in (
         output(network(D, F, 1.0, dtype=dtype, training=True), x),
         hidden=True,
     )
+
+
+low = torch.bfloat16
+test_dtype.case(
+    "Two axes in bfloat16.",
+    output(network(D, F, dtype=low), drawn(N, D, dtype=low)),
+    within=(0.1, 0.3),
+    hidden=True,
+)
 
 
 @test_dtype.case
@@ -268,7 +292,7 @@ def growth(student, rng):
 
     def called(batch=2, n_tokens=3, d_model=4, d_ff=6):
         x, module = rng.randn(batch, n_tokens, d_model), student.FeedForward(d_model, d_ff)
-        return lambda: output_of(module, x.float())
+        return lambda: [output_of(module, each.float()) for each in (x, x[0], x[:, None])]
 
     grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}
     grown |= {"features": {"d_model": (110, 222)}, "hidden units": {"d_ff": (113, 227)}}

@@ -20,6 +20,7 @@ from grader.authors import (
     dtype_cases,
     gradient,
     in_turn,
+    moved,
     often,
     only_dtype,
     output,
@@ -352,6 +353,39 @@ for dtype in (FLOAT32, BFLOAT16):
         return [torch.zeros_like(each) for each in (found, *cache)]
 
     usable(f"The dtypes in {dtype}, with a cache.", dtypes, about="dtype")
+usable(
+    "bfloat16 after a given cache.",
+    output(going_on(dtype=BFLOAT16), drawn(2, 2, D_IN, dtype=BFLOAT16), *pair(dtype=BFLOAT16)),
+    about="dtype",
+    within=(0.1, 0.1),
+    hidden=True,
+)
+biased = chunked(2, 2, qkv_bias=True)
+for sentence, ask, about in (
+    ("The gradients", gradient(chunked(qkv_bias=True), X), "gradient"),
+    (
+        "What gets a gradient",
+        reached(chunked(dropout=0.4, training=True, qkv_bias=True), X),
+        "gradient",
+    ),
+    ("Dropout of 1", output(chunked(dropout=1.0, training=True, qkv_bias=True), X), "training"),
+    ("A large sentence", output(biased, drawn(1, 4, D_IN, times=1e3)), "extreme scores"),
+    ("Which numbers of x have changed", changed(chunked(qkv_bias=True), X), "writes"),
+):
+    usable(f"{sentence}, with biases.", ask, about=about, hidden=True)
+usable(
+    "bfloat16 with biases.",
+    output(chunked(2, 2, qkv_bias=True, dtype=BFLOAT16), drawn(2, 4, D_IN, dtype=BFLOAT16)),
+    about="dtype",
+    within=(0.1, 0.1),
+    hidden=True,
+)
+usable(
+    "On another device, with biases.",
+    moved(MODULE, D_IN, D_OUT, CONTEXT, 0.5, HEADS, True, x=drawn(2, 4, D_IN, dtype=FLOAT32)),
+    about="devices",
+    hidden=True,
+)
 half = chunked(3, 1, dropout=0.5, dtype=BFLOAT16, training=True)
 usable(
     "bfloat16 in training, in two chunks.",
@@ -394,12 +428,15 @@ def growth(student, rng):
         return x, cache_of(batch, n_cached, heads, 12 // heads, dtype=FLOAT32)(rng)
 
     def step(batch=2, n_tokens=3, n_cached=4, heads=2):
-        module = student.CachedAttention(D_IN, 12, n_tokens + n_cached + 1, 0.0, heads)
-        return functools.partial(output_of, module, *given(batch, n_tokens, n_cached, heads))
+        sizes = D_IN, 12, n_tokens + n_cached + 1, 0.0, heads
+        modules = [student.CachedAttention(*sizes, qkv_bias) for qkv_bias in (False, True)]
+        x, cache = given(batch, n_tokens, n_cached, heads)
+        return lambda: [output_of(each, x, kept) for each in modules for kept in (cache, None)]
 
-    module = student.CachedAttention(D_IN, 12, 900, 0.0, 2)
-    one_token = lambda n_cached: output_of(module, *given(1, 1, n_cached, 2))  # noqa: E731
-    assert_linear_memory(student, one_token, 200, "cached tokens")
+    for qkv_bias in (False, True):
+        module = student.CachedAttention(D_IN, 12, 900, 0.0, 2, qkv_bias)
+        one_token = lambda n, module=module: output_of(module, *given(1, 1, n, 2))  # noqa: E731
+        assert_linear_memory(student, one_token, 200, "cached tokens")
     grown = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (12, 26)}}
     grown |= {"cached tokens": {"n_cached": (14, 29)}, "heads": {"heads": (6, 12)}}
     assert_vectorised(student, step, grown)

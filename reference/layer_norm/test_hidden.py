@@ -71,6 +71,11 @@ values = test_formula.case
 values(
     "Three axes and an eps that shows.", output(layer, lambda rng: drawn(B, N, D)(rng) * 0.3 + 1)
 )
+values(
+    "Two axes, of features around 50, in hundreds.",
+    output(norm(7), lambda rng: rng.randn(4, 7) * 100 + 50),
+    hidden=True,
+)
 values("Two axes.", output(norm(7, eps=0.5), lambda rng: rng.randn(4, 7) + 1))
 values(
     "Features around 50, in hundreds.",
@@ -191,6 +196,13 @@ equal("Zeros.", output(norm(3), torch.zeros(4, 3, dtype=torch.float64)), hidden=
 test_argument = Check("x may be a transposed view, and is not modified.", about="views")
 views = test_argument.case
 views("x is a transposed view.", output(layer, turned(drawn(B, N, D), 0, 2)))
+views("Two axes that are swapped.", output(layer, turned(drawn(N, D))), hidden=True)
+views(
+    "Which numbers of four axes are others after a call.",
+    changed(layer, drawn(2, 3, 4, D)),
+    about="writes",
+    hidden=True,
+)
 views("Other axes of x are swapped.", output(layer, turned(drawn(3, 4, D))), hidden=True)
 
 
@@ -215,6 +227,13 @@ test_dtype = Check(
 )
 new = only_dtype(lambda student, rng: student.LayerNorm(D), drawn(B, N, D, dtype=torch.float32))
 test_dtype.case("The dtype that a new layer makes of x in float32.", new)
+low = torch.bfloat16
+test_dtype.case(
+    "Two axes in bfloat16.",
+    output(norm(D, 0.1, dtype=low), drawn(N, D, dtype=low)),
+    within=(0.1, 0.1),
+    hidden=True,
+)
 for name, dtype, within in (
     ("float32", torch.float32, (1e-3, 1e-4)),
     ("bfloat16", torch.bfloat16, (0.1, 0.1)),
@@ -234,7 +253,7 @@ def growth(student, rng):
     def called(batch=2, n_tokens=3, d_model=D):
         x, gamma, beta = rng.randn(batch, n_tokens, d_model), rng.randn(d_model), rng.randn(d_model)
         module = load_parameters(student.LayerNorm(d_model), {"gamma": gamma, "beta": beta})
-        return lambda: output_of(module, x)
+        return lambda: [output_of(module, each) for each in (x, x[0], x[:, None])]
 
     grown = {
         "sentences": {"batch": (105, 211)},

@@ -143,6 +143,11 @@ falling = output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 4.0 * torch.arange(K)
 scores("Scores that fall by 4 from key to key.", falling, within=(1e-2, 1e-12))
 scores("Scores around -30.", output(SOFTMAX, lambda rng: rng.randn(B, Q, K) - 30, LENS))
 scores("Rows from -1e7 to 1e4.", output(SOFTMAX, lambda rng: whole(rng) + FAR, LENS), hidden=True)
+scores(
+    "Such rows, lengths per query.",
+    output(SOFTMAX, lambda rng: whole(rng)[:2] + FAR, PER_QUERY),
+    hidden=True,
+)
 scores("Such rows, no lengths.", output(SOFTMAX, lambda rng: whole(rng) + FAR, None), hidden=True)
 for size in (1e12, -1e12):
     # The tolerance is what a logarithm of their sum rounds away.
@@ -204,6 +209,12 @@ for sentence, about, lens in (
 slopes("The gradient of X without lengths.", gradient(SOFTMAX, drawn(2, Q, K), None))
 ask = gradient(SOFTMAX, drawn(2, Q, K), PER_QUERY)
 slopes("The gradient with a length for each query.", ask, hidden=True)
+for with_, lens in (("with lengths per query", PER_QUERY), ("without lengths", None)):
+    slopes(
+        f"The gradient of scores around ten thousand, {with_}.",
+        gradient(SOFTMAX, lambda rng: whole(rng)[:2] + 1e4, lens),
+        hidden=True,
+    )
 
 
 def finite_gradients(student, X, other, lens, lens_of_other):
@@ -292,6 +303,19 @@ for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
     for with_, lens in ((", with lengths", torch.tensor([2, 4])), (", without lengths", None)):
         X = drawn(2, Q, K, dtype=dtype)
         dtypes(f"X in {name}{with_}.", output(SOFTMAX, X, lens), within=(6e-2, 5e-2))
+dtypes(
+    "X in bfloat16, with lengths per query.",
+    output(SOFTMAX, drawn(2, Q, K, dtype=torch.bfloat16), PER_QUERY),
+    within=(6e-2, 5e-2),
+    hidden=True,
+)
+for with_, lens in (("lengths", LENS[:2]), ("lengths per query", PER_QUERY), ("no lengths", None)):
+    dtypes(
+        f"Hundreds in bfloat16, with {with_}.",
+        output(SOFTMAX, lambda rng: (100 * whole(rng)[:2]).bfloat16(), lens),
+        within=(6e-2, 5e-2),
+        hidden=True,
+    )
 dtypes("X in float64.", output(SOFTMAX, drawn(2, Q, K), PER_QUERY), hidden=True)
 
 

@@ -13,11 +13,13 @@ from grader.authors import (
     assert_vectorised,
     assert_written_by_hand,
     built,
+    changed,
     drawn,
     dtype_cases,
     extremes,
     gradient,
     in_turn,
+    moved,
     only_dtype,
     other_weights,
     output,
@@ -223,6 +225,51 @@ dtype_cases(test_moves, attention, (2, 4, D_IN), CLASS, D_IN, D_OUT, CONTEXT, 0.
 x = drawn(2, 4, D_IN, dtype=BFLOAT16)
 seeing = output(attention(dtype=BFLOAT16, causal=False), x)
 test_moves.case("bfloat16, without the causal mask.", seeing, within=(0.1, 0.1))
+test_moves.case(
+    "bfloat16 with biases.",
+    output(attention(dtype=BFLOAT16, qkv_bias=True), x),
+    within=(0.1, 0.1),
+    hidden=True,
+)
+for shown, options in (
+    ("with biases", {"qkv_bias": True}),
+    ("without the mask", {"causal": False}),
+):
+    test_moves.case(
+        f"On another device {shown}.",
+        moved(
+            CLASS,
+            D_IN,
+            D_OUT,
+            CONTEXT,
+            0.5,
+            HEADS,
+            x=drawn(2, 4, D_IN, dtype=torch.float32),
+            **options,
+        ),
+        about="devices",
+        hidden=True,
+    )
+    test_argument.case(
+        f"A large view of one sentence {shown}.",
+        output(attention(**options), turned(drawn(1, 4, D_IN, times=1e3))),
+        hidden=True,
+    )
+    test_argument.case(
+        f"x after a call {shown}.", changed(attention(**options), X), about="writes", hidden=True
+    )
+    for rate in (0.0, 1.0):
+        test_dropout.case(
+            f"Training with a dropout of {rate:g}, {shown}.",
+            output(attention(dropout=rate, training=True, **options), X),
+            hidden=True,
+        )
+    slopes(
+        f"The slopes with dropout {shown}.",
+        slopes_with_dropout(attention(dropout=0.39, training=True, **options), X),
+        tells=False,
+        hidden=True,
+    )
 half = attention(dropout=0.5, dtype=BFLOAT16, training=True)
 test_moves.case("bfloat16 in training.", only_dtype(half, x), hidden=True)
 
@@ -256,8 +303,10 @@ def growth(student, rng):
     """The work of a call does not grow with the number of sentences, tokens or heads."""
 
     def called(batch=2, n_tokens=4, heads=3, more=0):
-        module = attention(heads=heads, context=n_tokens + more)(student, rng)
-        return lambda: output_of(module, rng.randn(batch, n_tokens, D_IN))
+        sizes = {"heads": heads, "context": n_tokens + more}
+        options = {}, {"qkv_bias": True}, {"causal": False}
+        modules = [attention(**sizes, **each)(student, rng) for each in options]
+        return lambda: [output_of(each, rng.randn(batch, n_tokens, D_IN)) for each in modules]
 
     if not works(called()):  # a full context is refused, as another check will say
         called = functools.partial(called, more=1)

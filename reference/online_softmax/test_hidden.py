@@ -238,6 +238,16 @@ upwards = spread(1, 1, 1, causal=True, rising=1e3)
 large("Keys whose scores rise, with causal=True.", upwards, tells=False)
 downwards = spread(1, 1, 1, causal=True, rising=-1e3)
 large("Keys whose scores fall, with causal=True.", downwards, tells=False)
+large(
+    "Q and K times 100, without leading axes.",
+    output(TILED, drawn(5, 8, times=100), drawn(6, 8, times=100), drawn(6, 7), 2),
+    hidden=True,
+)
+large(
+    "Whole numbers around 1e4, in three calls.",
+    running(cuts=(1, 2), change=lambda chunk: chunk.round() + 1e4),
+    hidden=True,
+)
 large("Large K and V.", spread(-100, 100, 100), tells=False, hidden=True)
 large("Tiny Q, huge K and V.", spread(1e-3, 1e5, 1e5), tells=False, hidden=True)
 
@@ -267,6 +277,11 @@ test_gradients = Check(
 slopes = test_gradients.case
 slopes("The gradients of Q, K and V.", gradient(TILED, *inputs(2), 4))
 slopes("The gradients of Q, K and V with causal=True.", gradient(TILED, *inputs(2), 4, True))
+slopes(
+    "The gradients of Q, K and V with two leading axes.",
+    gradient(TILED, *inputs(2, 3), 4, True),
+    hidden=True,
+)
 more = gradient(TILED, *inputs(2, n_queries=7), 2, True)
 slopes("The gradients of Q, K and V, with more queries and tiles of two.", more, hidden=True)
 
@@ -368,6 +383,22 @@ writes("Which numbers of the chunks have changed.", changed(with_list(0), *CHUNK
 of_state = changed(with_list(2), *STATE, *CHUNKS)
 writes("Which numbers of the state have changed.", of_state)
 writes("Which have changed without gradients.", without_gradients(of_state))
+writes("Which have changed with more axes.", changed(TILED, *inputs(2, 3), 4), hidden=True)
+usable(
+    "Views with more axes and causal=True.",
+    output(TILED, *map(turned, inputs(2, 3)), 4, True),
+    about="views",
+    hidden=True,
+)
+usable("Views in two calls.", running(change=turn, cuts=(1,)), about="views", hidden=True)
+for leading, causal_too in (((2, 3), False), ((2,), True)):
+    usable(
+        f"Tiles in bfloat16, with the leading axes {leading}.",
+        output(TILED, *inputs(*leading, dtype=torch.bfloat16), 4, causal_too),
+        about="dtype",
+        within=(0.1, 0.1),
+        hidden=True,
+    )
 for tile in (0, -1, -2):
     usable(f"A tile of {tile} keys.", refused(TILED, *inputs(2), tile), about="refusals")
 
@@ -403,6 +434,13 @@ def more_than_a_few(student, rng):
         "wide tile": (lambda: student.tiled_attention(*few, 10**5), 8 * 10**5),
     }
     return {name: often(float(peak(student, call) > most)) for name, (call, most) in calls.items()}
+
+
+@memory(tells=False, hidden=True)
+def from_a_state(student, rng):
+    """Whether a call that goes on from a state needs more at once than a few chunks."""
+    chunks, state = [rng.randn(8, 50) for _ in range(40)], (rng.randn(8), rng.rand(8) + 1)
+    return peak(student, lambda: student.online_softmax(chunks, state)) > 10 * 8 * 8 * 50
 
 
 @memory(decides=False)
@@ -453,7 +491,7 @@ def no_loops(student, rng):
 
     def online(rows=(2, 5), widths=FOUR):
         chunks = chunks_of(rng, *rows, widths=widths)
-        return lambda: student.online_softmax(chunks)
+        return lambda: (student.online_softmax(chunks), in_parts(student, chunks, 2))
 
     grown = {"rows": {"rows": ((2, 15), (2, 31))}, "batch items": {"rows": ((9, 5), (19, 5))}}
     grown["scores in a chunk"] = {"widths": ((13, 11, 14, 12), (27, 23, 29, 25))}
@@ -461,7 +499,12 @@ def no_loops(student, rng):
 
     def tiled(batch=2, heads=3, **sizes):
         given = draw(rng, batch, heads, **sizes)
-        return lambda: student.tiled_attention(*given, 64, causal=True)
+        first = [each[0] for each in given]
+        return lambda: [
+            student.tiled_attention(*each, 64, causal=causal)
+            for each in (given, first)
+            for causal in (True, False)
+        ]
 
     grown = {"batch items": {"batch": (9, 19)}, "heads": {"heads": (11, 23)}}
     larger = {"n_queries": (15, 31), "n_keys": (16, 33), "d_key": (14, 29), "d_value": (17, 35)}

@@ -15,6 +15,7 @@ from grader.authors import (
     often,
     output,
     refused,
+    turned,
     works,
 )
 
@@ -152,6 +153,12 @@ for layout, options in (("", {}), (", with interleaved=False", {"interleaved": F
         output("rotate", drawn(2, 5, 3, 2, dtype=torch.bfloat16), FAR, **options),
         within=(0, 0.06),
     )
+places(
+    "Positions of thousands in bfloat16, with two leading axes.",
+    output("rotate", drawn(2, 2, 5, 3, 2, dtype=torch.bfloat16), FAR),
+    hidden=True,
+    within=(0, 0.06),
+)
 
 
 @places
@@ -179,6 +186,14 @@ attention(
     "Scores of some thousands.",
     attended(drawn(2, 5, 3, 6, times=3e3), X, X, ORDER),
     about="extreme scores",
+    within=(0, 0.05),
+)
+TWO_AXES = drawn(2, 2, 5, 3, 6)
+attention(
+    "Scores of some thousands, with two leading axes.",
+    attended(drawn(2, 2, 5, 3, 6, times=3e3), TWO_AXES, TWO_AXES, ORDER),
+    about="extreme scores",
+    hidden=True,
     within=(0, 0.05),
 )
 for sentence, shape, d_value, positions in (
@@ -250,6 +265,11 @@ slopes(
     in_float32(gradient("rotate", X, ORDER, 4.0, False)),
 )
 slopes(
+    "The gradient of x with two leading axes.",
+    in_float32(gradient("rotate", drawn(2, 2, 5, 3, 6), ORDER, 4.0)),
+    hidden=True,
+)
+slopes(
     "The gradients of queries, keys and values.",
     in_float32(gradient("rotary_attention", *QKV, ORDER)),
 )
@@ -304,6 +324,31 @@ for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
     inputs(f"The shape and the dtype of attention in {name}.", shape_and_dtype, about="dtype")
 
 
+inputs(
+    "Two leading axes in bfloat16.",
+    output("rotate", drawn(2, 2, 5, 3, 6, dtype=torch.bfloat16), ORDER, 4.0),
+    about="dtype",
+    within=(6e-2, 5e-2),
+    hidden=True,
+)
+inputs(
+    "Attention with two leading axes that were swapped.",
+    attended(*(turned(drawn(2, 2, 5, 3, d), 0, 1) for d in (6, 6, 4)), ORDER),
+    about="views",
+    hidden=True,
+)
+inputs(
+    "Which numbers are others with two leading axes.",
+    changed("rotate", drawn(2, 2, 5, 3, 6), ORDER, 4.0),
+    about="writes",
+    hidden=True,
+)
+inputs(
+    "Which numbers are others after attention without leading axes.",
+    changed("rotary_attention", drawn(5, 3, 6), drawn(5, 3, 6), drawn(5, 3, 4), ORDER),
+    about="writes",
+    hidden=True,
+)
 inputs("Which numbers are others after a call.", changed("rotate", X, ORDER, 4.0), about="writes")
 inputs(
     "Which numbers are others after a call with interleaved=False.",
@@ -327,6 +372,8 @@ def growth(student, rng):
             student.rotate(x, positions),
             student.rotate(x, positions, interleaved=False),
             student.rotary_attention(x, x, x, positions),
+            student.rotate(x[:, None], positions),
+            student.rotary_attention(x[:, None], x[:, None], x[:, None], positions),
         )
 
     grown = {

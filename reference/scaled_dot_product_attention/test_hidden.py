@@ -146,6 +146,21 @@ item = output(attention(), *qkv(4), torch.tensor([0, 3, 5, 1]))
 lengths("A batch item with length 0.", item, about="length 0", hidden=True)
 more = output(attention(), *qkv(1, 6, 4), torch.tensor([[3, 1, 2, 4, 1, 0]]))
 lengths("More queries than keys, one of length 0.", more, about="lengths per query", hidden=True)
+lengths(
+    "A length for the only batch item.",
+    output(attention(), *qkv(1), torch.tensor([3])),
+    about="single",
+    hidden=True,
+)
+
+
+@lengths(about="extreme scores", hidden=True)
+def far_with_lengths(student, rng):
+    """Scores of ten thousand, with a length for each query."""
+    queries, keys = (rng.randint(-2, 3, 2, n, 4).double() for n in (3, 5))
+    return attention()(student, rng)(queries * 1e4, keys, rng.randn(2, 5, 6), PER_QUERY)
+
+
 for sentence, lens in (
     ("A length greater than n_keys.", [2, 6]),
     ("A length greater than n_keys for one query.", [[2, 4, 3], [5, 6, 2]]),
@@ -280,6 +295,13 @@ of_product = gradient(PRODUCT, drawn(2, 3, 4), drawn(2, 4, 5))
 slopes("The gradients of both factors of a product.", of_product, about=PRODUCTS)
 dropped = slopes_with_dropout(attention(0.3, training=True), *qkv(), PER_ITEM)
 slopes("The slopes with dropout.", dropped, tells=False)
+for with_, lens in (("without lengths", None), ("with lengths per query", PER_QUERY)):
+    slopes(
+        f"The slopes with dropout, {with_}.",
+        slopes_with_dropout(attention(0.3, training=True), *qkv(), lens),
+        tells=False,
+        hidden=True,
+    )
 per_query = gradient(attention(), *qkv(), PER_QUERY)
 slopes("The gradients with a length for each query.", per_query, hidden=True)
 

@@ -157,6 +157,15 @@ for sentence, scores in (
 ):
     extreme(sentence, output("softmax_stable", scores))
 extreme("Rows ten thousand apart.", output("softmax_stable", whole(rows=FAR)), hidden=True)
+for name, recipe in (
+    ("normalise", with_sums(2.0, -2.0, 4.0, size=1e4)),
+    ("softmax_stable", whole(rows=FAR)),
+):
+    extreme(
+        f"A batch of large numbers for `{name}`.",
+        output(name, lambda rng, recipe=recipe: torch.stack([recipe(rng) for _ in range(2)])),
+        hidden=True,
+    )
 extreme("Scores down to -1e5.", output("softmax_stable", whole(-1e4)), hidden=True)
 extreme(
     "Equal scores of a hundred million in float32.",
@@ -198,6 +207,11 @@ def hundreds(rng):
     return (rng.permutation(20).view(5, 4).double() - 9) * 30
 
 
+extreme(
+    "The context vectors of two items of a few hundred.",
+    output("context_vectors", lambda rng: torch.stack([hundreds(rng), hundreds(rng)])),
+    hidden=True,
+)
 extreme("The context vectors of inputs of a few hundred.", output("context_vectors", hundreds))
 
 
@@ -262,6 +276,12 @@ for name in EVERY:
         continue
     swapped = output(name, turned(argument(name, 3, 2), 0, 1))
     given(f"Leading axes swapped for `{name}`.", swapped, about="views", hidden=True)
+    given(
+        f"A batch in bfloat16 for `{name}`.",
+        output(name, argument(name, 2, dtype=torch.bfloat16)),
+        within=(0.05, 0.05),
+        hidden=True,
+    )
     given(f"Others of a batch after `{name}`.", changed(name, argument(name, 2)), about="writes")
 for name in ON_SCORES:
     given(
@@ -300,7 +320,8 @@ def growth(student, rng):
     for name in (*ON_TOKENS, *ON_SCORES):
 
         def called(batch=2, name=name, **options):
-            return functools.partial(getattr(student, name), argument(name, batch, **options)(rng))
+            call, x = getattr(student, name), argument(name, batch, **options)(rng)
+            return lambda: (call(x), call(x[0]))
 
         rows, columns = ("q", "k") if name in ON_SCORES else ("n", "d")
         grown = {"batch items": {"batch": (7, 19)}, "rows": {rows: (11, 23)}}

@@ -236,6 +236,18 @@ for sentence, sizes in (
     ("Sizes of one.", {"batch": 1, "n_source": 1, "n_target": 1, "sizes": (3, 1, 1, 1, 1)}),
 ):
     inputs(sentence, decoded(**sizes), about="single")
+inputs(
+    "One batch item with a length, without teacher forcing.",
+    decoded(torch.tensor([5]), False, 3.0, batch=1),
+    about="single",
+    hidden=True,
+)
+inputs(
+    "A step of one batch item with a length.",
+    stepped(torch.tensor([5]), batch=1),
+    about="single",
+    hidden=True,
+)
 
 
 @inputs(about="views")
@@ -256,6 +268,22 @@ def dtypes(student, rng):
     return [*(often(each.dtype == torch.bfloat16) for each in found), often(all(kept))]
 
 
+@inputs(about="views", hidden=True)
+def views_without_teacher_forcing(student, rng):
+    """The logits for transposed views, in training mode and without teacher forcing."""
+    targets, state, source = draw(rng)
+    strided = targets.T.contiguous().T, state.T.contiguous().T, source.mT.contiguous().mT * 3
+    return decoder(student, rng).train()(*strided, None, False)[0]
+
+
+@inputs(about="dtype", hidden=True)
+def dtypes_without_teacher_forcing(student, rng):
+    """Whether logits and alignment are in bfloat16 without lengths and teacher forcing."""
+    made, (targets, *states) = student.AttentionDecoder(*SIZES).to(torch.bfloat16), draw(rng)
+    found = made(targets, *(each.bfloat16() for each in states), teacher_forcing=False)
+    return [often(each.dtype == torch.bfloat16) for each in found]
+
+
 @inputs(about="dtype")
 def single_precision(student, rng):
     """The logits in float32."""
@@ -266,7 +294,22 @@ def single_precision(student, rng):
 GIVEN = tokens(3, 5), drawn(3, 4), drawn(3, 8, 5)  # targets, a state and encoder states
 ask = changed(decoder, *GIVEN, torch.tensor([4, 2, 8]))
 inputs("Which arguments of the decoder are others after a call.", ask, about="writes")
+inputs(
+    "Which are others without lengths and teacher forcing.",
+    changed(
+        lambda student, rng: functools.partial(decoder(student, rng), teacher_forcing=False),
+        *GIVEN,
+    ),
+    about="writes",
+    hidden=True,
+)
 step = lambda student, rng: decoder(student, rng).step  # noqa: E731
+inputs(
+    "Which are others after a step without lengths.",
+    changed(step, tokens(3), *GIVEN[1:]),
+    about="writes",
+    hidden=True,
+)
 inputs(
     "Which arguments are others after a step.",
     changed(step, tokens(3), *GIVEN[1:], torch.tensor([4, 0, 8])),
@@ -280,8 +323,9 @@ def growth(student, rng):
     """The work of a call does not grow with the number of batch items or places."""
 
     def called(**sizes):
-        fresh = draw(rng, **sizes)
-        return lambda: student.AttentionDecoder(*SIZES).to(torch.float64)(*fresh)
+        fresh, made = draw(rng, **sizes), student.AttentionDecoder(*SIZES).to(torch.float64)
+        lens = torch.full(fresh[0].shape[:1], 2)
+        return lambda: (made(*fresh), made(*fresh, lens, False))
 
     grown = {"batch items": {"batch": (9, 20)}, "places of the source": {"n_source": (19, 40)}}
     assert_vectorised(student, called, grown)

@@ -100,6 +100,11 @@ for sentence, scores, temperature in (
     ("A temperature of a hundred million.", whole(), 1e8),
 ):
     limits(sentence, output("tempered_softmax", scores, temperature))
+limits(
+    "Scores of ten thousand with two leading axes.",
+    output("tempered_softmax", lambda rng: whole(1e4)(rng).view(2, 3, 4), 1.0),
+    hidden=True,
+)
 limits("Scores of -1e5.", output("tempered_softmax", whole(-1e4), 0.5), hidden=True)
 
 
@@ -202,6 +207,11 @@ VARIANCE = "variance_of_products"
 variance("The variance of five products, twelve times.", output(VARIANCE, *vectors(3, 4, 5, 6)))
 variance("As many products as vectors have numbers.", output(VARIANCE, *vectors(12, 4, 4)))
 variance("Vectors of one number.", output(VARIANCE, *vectors(12, 5, 1)), about="single")
+variance(
+    "The variance of products of some millions.",
+    output(VARIANCE, *[drawn(2, 3, 5, 4, times=1e3)] * 2),
+    hidden=True,
+)
 variance("The variance at other sizes.", output(VARIANCE, *vectors(2, 7, 3)), hidden=True)
 
 
@@ -243,6 +253,8 @@ for sentence, shape, d_key in (
     scaled(sentence, output("scale", drawn(*shape), d_key))
 scaled("A d_key of 1.", output("scale", drawn(3, 4), 1), about="single")
 scaled("Scores of any size.", output("scale", drawn(3, 1, 6, times=1e3), 9), hidden=True)
+ask = output("scale", drawn(3, 6, times=1e3), 9)
+scaled("A table of scores of any size.", ask, hidden=True)
 scaled("A single score in float32.", output("scale", torch.tensor(3.0), 7), about="dtype")
 
 
@@ -255,6 +267,18 @@ slopes("The gradient at temperature 0.5.", gradient("tempered_softmax", drawn(2,
 slopes("The gradient of the entropy.", gradient("entropy", weights_of(2, 3, 5)), about=ENTROPY)
 slopes("The gradients of queries and keys.", gradient(VARIANCE, *vectors(2, 5, 4)), about=PRODUCTS)
 slopes("The gradient of scaled scores.", gradient("scale", drawn(2, 3, 5), 7), about=SCALE)
+for sentence, ask, about in (
+    ("The gradient of the entropy of a table.", gradient("entropy", weights_of(3, 5)), ENTROPY),
+    ("The gradient of a scaled table.", gradient("scale", drawn(3, 5), 7), SCALE),
+    ("The gradients of more axes.", gradient(VARIANCE, *vectors(2, 3, 5, 4)), PRODUCTS),
+):
+    slopes(sentence, ask, about=about, hidden=True)
+slopes(
+    "The gradient for hundreds with two leading axes.",
+    gradient("tempered_softmax", lambda rng: whole(100.0)(rng).view(2, 3, 4), 2.0),
+    about="extreme scores",
+    hidden=True,
+)
 slopes(
     "The gradient for scores of some hundreds.",
     gradient("tempered_softmax", whole(100.0), 2.0),
@@ -300,6 +324,53 @@ for sentence, axes in (("Transposed views.", (-2, -1)), ("Swapped leading axes."
         ),
         about="views",
     )
+
+
+def with_one_axis(change):
+    """Return a case: what the functions make of changed arguments with one leading axis."""
+
+    def ask(student, rng):
+        given = arguments(rng, 4).items()
+        return {
+            name: getattr(student, name)(
+                *(change(each) if torch.is_tensor(each) else each for each in inputs)
+            )
+            for name, inputs in given
+        }
+
+    return ask
+
+
+tensors(
+    "One leading axis in bfloat16.",
+    with_one_axis(torch.Tensor.bfloat16),
+    about="dtype",
+    within=(0.1, 0.1),
+    hidden=True,
+)
+tensors(
+    "Transposed views with one leading axis.",
+    with_one_axis(lambda each: turned(each)(None)),
+    about="views",
+    hidden=True,
+)
+tensors(
+    "A leading axis of one.",
+    lambda student, rng: results(student, arguments(rng, 1)),
+    about="single",
+    hidden=True,
+)
+for name, inputs in {
+    "tempered_softmax": (drawn(2, 3, 5), 0.5),
+    "entropy": (weights_of(2, 3, 5),),
+    "variance_of_products": vectors(2, 3, 4, 5),
+    "scale": (drawn(2, 3, 5), 7),
+}.items():
+    tensors(
+        f"Which numbers of more axes are others after `{name}`.",
+        changed(name, *inputs),
+        hidden=True,
+    )
 for name, inputs in {
     "tempered_softmax": (drawn(3, 5), 0.5),
     "entropy": (weights_of(3, 5),),
@@ -322,8 +393,9 @@ def growth(student, rng):
     for name in arguments(rng, 2, 3):
 
         def called(batch=2, n_queries=3, name=name, **sizes):
-            given = arguments(rng, batch, n_queries, **sizes)[name]
-            return functools.partial(getattr(student, name), *given)
+            call, leading = getattr(student, name), ((batch, n_queries), (n_queries,))
+            given = [arguments(rng, *each, **sizes)[name] for each in leading]
+            return lambda: [call(*each) for each in given]
 
         named = {f"{axis} (`{name}`)": sizes for axis, sizes in grown.items()}
         assert_vectorised(student, called, named)

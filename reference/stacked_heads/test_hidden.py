@@ -15,6 +15,7 @@ from grader.authors import (
     assert_vectorised,
     assert_written_by_hand,
     built,
+    changed,
     drawn,
     expect,
     gradient,
@@ -25,6 +26,7 @@ from grader.authors import (
     reached,
     refused,
     seeded,
+    slopes_with_dropout,
     turned,
     twins,
     works_as_well,
@@ -239,6 +241,35 @@ inputs("One feature and heads of size 1.", output(stacked(d_in=1, d_out=1), draw
 inputs("One of each.", output(stacked(d_out=1, heads=1), drawn(1, 1, D_IN)), hidden=True)
 argument_cases(test_any_input, stacked, X)
 inputs("The last axes of x are swapped.", output(stacked(), turned(X)), about="views", hidden=True)
+inputs(
+    "A large view of one sentence, with biases.",
+    output(stacked(qkv_bias=True), turned(drawn(1, 6, D_IN, times=1e3))),
+    about="views",
+    hidden=True,
+)
+inputs(
+    "x after a call with biases.", changed(stacked(qkv_bias=True), X), about="writes", hidden=True
+)
+inputs(
+    "bfloat16 with biases.",
+    output(stacked(qkv_bias=True, dtype=torch.bfloat16), drawn(2, 6, D_IN, dtype=torch.bfloat16)),
+    about="dtype",
+    within=ROUGH,
+    hidden=True,
+)
+inputs(
+    "Training with biases and a dropout of 1.",
+    output(stacked(dropout=1.0, qkv_bias=True, training=True), X),
+    about="training",
+    hidden=True,
+)
+inputs(
+    "The slopes with dropout and biases.",
+    slopes_with_dropout(stacked(dropout=0.39, qkv_bias=True, training=True), X),
+    about="gradient",
+    tells=False,
+    hidden=True,
+)
 
 
 @inputs(about="dtype", within=ROUGH)
@@ -269,7 +300,8 @@ def growth(student, rng):
 
     def called(batch=2, n_tokens=3):
         x = rng.randn(batch, n_tokens, D_IN, dtype=torch.float32)
-        return lambda: output_of(student.StackedHeads(D_IN, D_OUT, n_tokens + 1, 0.0, HEADS), x)
+        sizes = D_IN, D_OUT, n_tokens + 1, 0.0, HEADS
+        return lambda: [output_of(student.StackedHeads(*sizes, b), x) for b in (False, True)]
 
     grown = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (14, 31)}}
     assert_vectorised(student, called, grown)

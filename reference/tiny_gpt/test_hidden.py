@@ -222,6 +222,20 @@ def text_of(student, rng):
     return lambda prompt: student.generate(made, prompt, 2, NEARLY_0)
 
 
+def text_of_few(student, rng):
+    """Return the text of a model in training mode, with a top_k, as a function of the prompt."""
+    made = model(student, rng).train()
+    return lambda prompt: student.generate(made, prompt, 2, 0.0, 3)
+
+
+inputs("A view as a prompt, with top_k.", output(text_of_few, transposed), hidden=True)
+inputs("One prompt with top_k.", output(text_of_few, tokens(1, 3)), hidden=True)
+inputs(
+    "Which tokens are others after a text with top_k.",
+    changed(text_of_few, tokens(3, 5)),
+    about="writes",
+    hidden=True,
+)
 inputs("The tokens are a transposed view.", output(gpt(), transposed), about="views")
 inputs("The windows of a loss are a view.", output(loss_of, transposed), about="views", hidden=True)
 inputs("A prompt is a transposed view.", output(text_of, transposed), about="views", hidden=True)
@@ -286,7 +300,7 @@ def growth(student, rng):
 
     def generated(batch=2):
         prompts = rng.randint(0, VOCAB, batch, 2)
-        return lambda: student.generate(made, prompts, 2, 0.7, 4)
+        return lambda: [student.generate(made, prompts, 2, 0.7, top_k) for top_k in (4, None)]
 
     for call in (read, lost):
         grown = {"sentences": {"batch": (9, 19)}, "tokens": {"n_tokens": (14, 31)}}

@@ -144,6 +144,27 @@ for version, about in ((V1, "values"), (V2, LINEAR)):
     for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
         ask = output(made(version, dtype=dtype), drawn(N, D_IN, dtype=dtype, times=0.5))
         inputs(f"{name}, {v}.", ask, about="dtype", within=(0.1, 0.1))
+    inputs(
+        f"A batch in bfloat16, {v}.",
+        output(
+            made(version, dtype=torch.bfloat16), drawn(2, N, D_IN, dtype=torch.bfloat16, times=0.5)
+        ),
+        about="dtype",
+        within=(0.1, 0.1),
+        hidden=True,
+    )
+    inputs(
+        f"A large batch in training, {v}.",
+        output(made(version, training=True), drawn(2, N, D_IN, times=1e3)),
+        about="extreme scores",
+        hidden=True,
+    )
+    inputs(
+        f"Which numbers of a batch are others, {v}.",
+        changed(module, drawn(2, N, D_IN)),
+        about="writes",
+        hidden=True,
+    )
     inputs(f"Which numbers of x are others after {v}.", changed(module, x), about="writes")
     ask = torch.no_grad()(changed(module, x))
     inputs(f"Which are others after {v} without gradients.", ask, about="writes")
@@ -169,6 +190,33 @@ parts("The shapes of the parameters of V1.", parameters(V1, D_IN, D_OUT))
 parts("The shapes of the parameters of V2.", parameters(V2, D_IN, D_OUT))
 parts("The shapes with biases.", parameters(V2, 4, 5, qkv_bias=True), hidden=True)
 parts("V2 with biases.", output(made(V2, D_IN, D_OUT, True), x), about="options")
+
+
+WITH_BIASES = made(V2, D_IN, D_OUT, True)
+slopes(
+    "The gradients with biases, in training mode.",
+    gradient(made(V2, D_IN, D_OUT, True, training=True), x),
+    hidden=True,
+)
+inputs(
+    "bfloat16 with biases.",
+    output(made(V2, D_IN, D_OUT, True, dtype=torch.bfloat16), drawn(N, D_IN, dtype=torch.bfloat16)),
+    about="dtype",
+    within=(0.1, 0.1),
+    hidden=True,
+)
+inputs(
+    "A large view of one sentence, with biases.",
+    output(WITH_BIASES, turned(drawn(1, N, D_IN, times=1e3))),
+    about="views",
+    hidden=True,
+)
+inputs(
+    "Which numbers of x are others, with biases.",
+    changed(WITH_BIASES, x),
+    about="writes",
+    hidden=True,
+)
 
 
 @parts
@@ -339,11 +387,11 @@ test_no_python_loops = Check("No Python loop runs over leading axes or tokens.")
 @test_no_python_loops.case(tells=False, hidden=True)
 def growth(student, rng):
     """The work of a call does not grow with the number of tokens or sentences."""
-    for version in (V1, V2):
+    for version, *bias in ((V1,), (V2,), (V2, True)):
 
-        def called(leading=(), n_tokens=3, version=version):
+        def called(leading=(), n_tokens=3, version=version, bias=bias):
             tokens = rng.randn(*leading, n_tokens, D_IN).float()
-            return lambda: output_of(getattr(student, version)(D_IN, D_OUT), tokens)
+            return lambda: output_of(getattr(student, version)(D_IN, D_OUT, *bias), tokens)
 
         grown = {"tokens": {"n_tokens": (14, 31)}, "sentences": {"leading": ((6,), (13,))}}
         assert_vectorised(student, called, grown)

@@ -210,6 +210,22 @@ for order, norm_first in ORDERS:
     seeing, causal = (block(norm_first=norm_first, causal=each) for each in (False, True))
     test_causal.case(f"Without the causal mask, {order}.", output(seeing, x))
     test_causal.case(f"With causal=True, {order}.", output(causal, x), hidden=True)
+without_mask = block(causal=False)
+for sentence, ask, about in (
+    ("The gradients", gradient(without_mask, x), "gradient"),
+    ("A large view", output(without_mask, turned(drawn(1, N, D, times=1e6))), "views"),
+    ("x after a call", changed(without_mask, x), "writes"),
+    ("Dropout of 1", output(block(causal=False, dropout=1.0, training=True), x), "training"),
+    ("New draws", next_call(block(causal=False, dropout=0.5, training=True)), "training"),
+):
+    test_causal.case(f"{sentence} without the causal mask.", ask, about=about, hidden=True)
+test_causal.case(
+    "bfloat16 without the causal mask.",
+    output(block(causal=False, dtype=torch.bfloat16), drawn(B, N, D, dtype=torch.bfloat16)),
+    about="dtype",
+    within=(0.1, 0.3),
+    hidden=True,
+)
 
 
 test_context_length = Check("Up to context_length tokens are accepted; more are refused.")
@@ -276,11 +292,11 @@ test_no_python_loops = Check(
 @test_no_python_loops.case(tells=False, hidden=True)
 def growth(student, rng):
     """The work of a call does not grow with the number of sentences or tokens."""
-    for _, norm_first in ORDERS:
+    for options in ({}, {"norm_first": False}, {"causal": False}):
 
-        def called(batch=2, n_tokens=3, norm_first=norm_first):
+        def called(batch=2, n_tokens=3, options=options):
             sizes = D, HEADS, n_tokens + 2, n_tokens + 1
-            module = student.TransformerBlock(*sizes, norm_first=norm_first)
+            module = student.TransformerBlock(*sizes, **options)
             return lambda: output_of(module, rng.randn(batch, n_tokens, D).float())
 
         grown = {"sentences": {"batch": (105, 211)}, "tokens": {"n_tokens": (108, 217)}}

@@ -235,6 +235,16 @@ arguments(
 )
 
 
+flat = turned(drawn(6, N_CLASSES, dtype=torch.bfloat16)), TARGETS.flatten()
+arguments("A view of two axes in bfloat16.", output(LOSS, *flat), within=(5e-2, 5e-2), hidden=True)
+arguments(
+    "Which numbers of two axes are others after a call.",
+    changed(LOSS, drawn(6, N_CLASSES), TARGETS.flatten()),
+    about="writes",
+    hidden=True,
+)
+
+
 test_no_python_loops = Check("No Python loop runs over positions or classes.", points=0)
 
 
@@ -244,7 +254,8 @@ def growth(student, rng):
 
     def called(batch=2, n_tokens=3, n_classes=5):
         logits, targets = next(batches(rng, batch, n_tokens, n_classes, index=IGNORED))
-        return lambda: student.cross_entropy(logits, targets)
+        flat = logits.flatten(0, 1), targets.flatten()
+        return lambda: (student.cross_entropy(logits, targets), student.cross_entropy(*flat))
 
     grown = {"batch items": {"batch": (7, 15)}, "tokens": {"n_tokens": (10, 21)}}
     assert_vectorised(student, called, {**grown, "classes": {"n_classes": (16, 33)}})

@@ -169,6 +169,11 @@ test_gradients.case(
 )
 
 
+test_gradients.case(
+    "The gradient with three axes.", gradient_of_kept(rows(2, 3), 0.73), hidden=True
+)
+
+
 test_arguments = Check(
     "logits may be a view and is not modified, and the output has its dtype.", about="views"
 )
@@ -184,6 +189,29 @@ arguments(
 )
 
 
+arguments(
+    "Which logits of three axes are others.",
+    changed(NUCLEUS, rows(2, 3), 0.73),
+    about="writes",
+    hidden=True,
+)
+arguments(
+    "Three axes in bfloat16.",
+    filtered(whole(2, 3, 6, dtype=torch.bfloat16, times=2.0), 0.97),
+    about="dtype",
+    hidden=True,
+)
+arguments(
+    "Three axes of large logits.",
+    filtered(whole(2, 3, 4, times=30.0), 1.0),
+    about="extreme scores",
+    hidden=True,
+)
+arguments(
+    "One row in each item of three axes.", filtered(rows(2, 1), 0.73), about="single", hidden=True
+)
+
+
 test_no_python_loops = Check("No Python loop runs over rows or tokens.", points=0)
 
 
@@ -193,7 +221,7 @@ def growth(student, rng):
 
     def called(count=2, n_vocab=5):
         logits = rng.randn(count, n_vocab)
-        return lambda: student.nucleus(logits, 0.6)
+        return lambda: [student.nucleus(each, 0.6) for each in (logits, logits[0], logits[:, None])]
 
     grown = {"rows": {"count": (9, 19)}, "tokens": {"n_vocab": (17, 35)}}
     assert_vectorised(student, called, grown)

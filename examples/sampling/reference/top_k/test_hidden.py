@@ -143,6 +143,11 @@ test_gradients.case(
 )
 
 
+test_gradients.case(
+    "The gradient with three axes.", gradient_of_kept(spread(2, 3, 7), 3), hidden=True
+)
+
+
 test_arguments = Check(
     "logits may be a view and is not modified, and the output has its dtype.", about="views"
 )
@@ -154,6 +159,29 @@ for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
     arguments(f"Logits in {name}.", filtered(spread(5, 7, dtype=dtype), 3), about="dtype")
 
 
+arguments(
+    "Which logits of three axes are others.",
+    changed(TOP_K, spread(2, 3, 7), 3),
+    about="writes",
+    hidden=True,
+)
+arguments(
+    "Three axes in bfloat16.",
+    filtered(spread(2, 3, 7, dtype=torch.bfloat16), 3),
+    about="dtype",
+    hidden=True,
+)
+arguments(
+    "Three axes of large logits.",
+    filtered(spread(2, 3, 7, times=1e6), 3),
+    about="extreme scores",
+    hidden=True,
+)
+arguments(
+    "One row in each item of three axes.", filtered(spread(2, 1, 7), 3), about="single", hidden=True
+)
+
+
 test_no_python_loops = Check("No Python loop runs over rows or tokens.", points=0)
 
 
@@ -163,7 +191,7 @@ def growth(student, rng):
 
     def called(rows=2, n_vocab=5):
         logits = spread(rows, n_vocab)(rng)
-        return lambda: student.top_k(logits, 3)
+        return lambda: [student.top_k(each, 3) for each in (logits, logits[0], logits[:, None])]
 
     grown = {"rows": {"rows": (9, 19)}, "tokens": {"n_vocab": (17, 35)}}
     assert_vectorised(student, called, grown)
