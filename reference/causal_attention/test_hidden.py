@@ -84,13 +84,21 @@ slopes("The gradients in training mode without dropout.", gradient(attention(tra
 dropping = attention(dropout=0.39, training=True)
 slopes("What gets a gradient with dropout.", reached(dropping, drawn(8, 4, D_IN)))
 slopes("The slopes with dropout.", slopes_with_dropout(dropping, drawn(2, 4, D_IN)), tells=False)
-for rate in (0.0, 1.0):
-    slopes(
-        f"Training with biases and a dropout of {rate:g}.",
-        output(attention(True, dropout=rate, training=True), X),
-        about="training",
-        hidden=True,
-    )
+slopes(
+    "Training with biases and without dropout.",
+    output(attention(True, training=True), X),
+    about="training",
+    hidden=True,
+)
+
+
+@slopes(about="training", hidden=True)
+def extremes_with_biases(student, rng):
+    """The largest and smallest outputs of a token alone, with biases and a dropout of 0.3."""
+    module = attention(True, dropout=0.3, training=True)(student, rng)
+    return extremes(student, module, rng.randn(1, 1, D_IN))
+
+
 slopes(
     "The slopes with dropout and biases.",
     slopes_with_dropout(attention(True, dropout=0.39, training=True), X),

@@ -18,6 +18,7 @@ from grader.authors import (
     changed,
     drawn,
     dtype_cases,
+    extremes,
     gradient,
     in_turn,
     moved,
@@ -360,6 +361,15 @@ usable(
     within=(0.1, 0.1),
     hidden=True,
 )
+
+
+@usable(about="training", hidden=True)
+def extremes_with_biases(student, rng):
+    """The largest and smallest outputs of a token alone, with biases and a dropout of 0.3."""
+    module = chunked(dropout=0.3, training=True, qkv_bias=True)(student, rng)
+    return extremes(student, module, rng.randn(1, 1, D_IN))
+
+
 biased = chunked(2, 2, qkv_bias=True)
 for sentence, ask, about in (
     ("The gradients", gradient(chunked(qkv_bias=True), X), "gradient"),

@@ -258,12 +258,17 @@ for shown, options in (
     test_argument.case(
         f"x after a call {shown}.", changed(attention(**options), X), about="writes", hidden=True
     )
-    for rate in (0.0, 1.0):
-        test_dropout.case(
-            f"Training with a dropout of {rate:g}, {shown}.",
-            output(attention(dropout=rate, training=True, **options), X),
-            hidden=True,
-        )
+    test_dropout.case(
+        f"Training without dropout {shown}.",
+        output(attention(training=True, **options), X),
+        hidden=True,
+    )
+
+    @test_dropout.case(f"The extremes of the outputs of a token alone {shown}.", hidden=True)
+    def alone(student, rng, options=options):
+        module = attention(dropout=0.3, training=True, **options)(student, rng)
+        return extremes(student, module, rng.randn(1, 1, D_IN))
+
     slopes(
         f"The slopes with dropout {shown}.",
         slopes_with_dropout(attention(dropout=0.39, training=True, **options), X),

@@ -18,6 +18,7 @@ from grader.authors import (
     changed,
     drawn,
     expect,
+    extremes,
     gradient,
     often,
     output,
@@ -257,12 +258,15 @@ inputs(
     within=ROUGH,
     hidden=True,
 )
-inputs(
-    "Training with biases and a dropout of 1.",
-    output(stacked(dropout=1.0, qkv_bias=True, training=True), X),
-    about="training",
-    hidden=True,
-)
+
+
+@inputs(about="training", hidden=True)
+def extremes_with_biases(student, rng):
+    """The largest and smallest outputs of a token alone, with biases and a dropout of 0.3."""
+    module = stacked(dropout=0.3, qkv_bias=True, training=True)(student, rng)
+    return extremes(student, module, rng.randn(1, 1, D_IN))
+
+
 inputs(
     "The slopes with dropout and biases.",
     slopes_with_dropout(stacked(dropout=0.39, qkv_bias=True, training=True), X),
