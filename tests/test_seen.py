@@ -23,7 +23,7 @@ COLUMNS = "encoding[:, 1::2] = angles.cos()[:, : d_model // 2]"
 ATTENDED = "x = x + self.dropout(self.attention(self.norm1(x)))"
 MASKED = "scores = X.masked_fill(~valid, -torch.inf)"
 LAST = "return weights.masked_fill(~valid, 0.0)"
-LONGEST = """            longest = valid_lens.reshape(len(keys), -1).amax(dim=1, keepdim=True)  # (batch, 1)
+LONGEST = """longest = valid_lens.reshape(len(keys), -1).amax(dim=1, keepdim=True)  # (batch, 1)
             places = torch.arange(keys.shape[1], device=longest.device)  # (n_keys,)
             unused = (places >= longest).unsqueeze(-1)  # (batch, n_keys, 1)
 """
@@ -34,7 +34,7 @@ SEEN: list[tuple[str, str, str, Edits]] = [
     ),
     (
         *("scaled_dot_product_attention", "padding known by its weights", RIGHT),
-        [(LONGEST, "            unused = (weights == 0).all(dim=1).unsqueeze(-1)\n")],
+        [(LONGEST, "unused = (weights == 0).all(dim=1).unsqueeze(-1)\n")],
     ),
     ("seq2seq_attention", "a slower rate", RIGHT, [("lr=0.01", "lr=0.003")]),
     (

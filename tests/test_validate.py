@@ -74,7 +74,7 @@ BREAKAGES = [
         "test_hidden.py",
         "student.scale(x, 3.0), reference",
         "reference.scale(x, 3.0), reference",
-        "test_hidden.py: the fault factor_capped earns all points",
+        "test_hidden.py: the mistake factor_capped earns all points",
     ),
     (
         "test_hidden.py",
@@ -106,7 +106,7 @@ BREAKAGES = [
         "edits = [" + 5 * '["x * self", "x + self"], ' + "]",
         "mistakes.toml: weight_ignored: 5 edits, where 4 are the most; make two mistakes of it",
     ),
-    ("mistakes.toml", "min(factor, 2.0)", "(factor)", "the fault factor_capped earns all points"),
+    ("mistakes.toml", "min(factor, 2.0)", "(factor)", "the mistake factor_capped earns all points"),
     ("mistakes.toml", 'hint = "Use an operator."', 'hint = " "', "torch_multiplies: its `hint` is"),
     ("mistakes.toml", 'hint = "Use an operator."', "", "torch_multiplies: missing key `hint`"),
     ("exercise.toml", '"x times factor."', '" "', "exercise.toml: needs 3 hints, none empty"),
@@ -251,7 +251,7 @@ def test_what_each_fault_costs_is_printed(cli: Cli, tiny_copy: Path) -> None:
     said = cli("validate", "--prices", "--course", tiny_copy)
     assert said.code == 0, said.out
     rows = [line.split() for line in said.out.splitlines()]
-    assert ["fault", "checks", "price", "points", "lost"] in rows
+    assert ["mistake", "checks", "price", "points", "lost"] in rows
     assert ["factor_capped", "2", "3", "2"] in rows
     assert ["weight_ignored", "3", "3", "3"] in rows
     assert "factor_capped" not in cli("validate", "--course", tiny_copy).out

@@ -1,4 +1,4 @@
-"""Proving one exercise: reference, stub, stand-in, every fault in every form, each hidden test.
+"""Proving one exercise: reference, stub, stand-in, every mistake in every form, each hidden test.
 
 A problem is a sentence that names the file to fix.
 """
@@ -42,7 +42,7 @@ BLANK_SHARE = 10  # and so does code that computes nothing
 
 @dataclass(frozen=True)
 class Price:
-    """What a fault costs: its failed checks, its price, and all points lost in each form of it."""
+    """What a mistake costs: its failed checks, its price, and all points lost in each form of it."""
 
     fault: str
     checks: int
@@ -261,11 +261,15 @@ class Prover:
                 self._problem("mistakes.toml", f"{fault.name}: {problem}")
 
     def _fault(self, fault: Mistake) -> str:
-        """Grade the solution with a fault; return what is wrong with the fault's own keys."""
+        """Grade the solution with a mistake; return what is wrong with its own keys."""
         main, *forms = fault.programs()
         report = self.grade(edited(self.solution, main) or self.solution)
         if report.points == report.max_points:
-            self._problem("test_hidden.py", f"the fault {fault.name} earns all points")
+            says = (
+                f"the mistake {fault.name} earns all points; ask a case that it gets wrong, or, if "
+                "only several edits at once are the mistake, write them in forms"
+            )
+            self._problem("test_hidden.py", says)
             return ""
         self.proof.caught += 1
         self._note_needed(fault, report)
@@ -276,7 +280,7 @@ class Prover:
         )
 
     def _misnamed(self, fault: Mistake, form: Sequence[Edit], diagnosis: Diagnosis | None) -> str:
-        """Return what the diagnosis names instead of this fault alone, or nothing."""
+        """Return what the diagnosis names instead of this mistake alone, or nothing."""
         if diagnosis is None:  # its message says what it is
             return ""
         named = _named(diagnosis)
@@ -287,21 +291,24 @@ class Prover:
         if not named:
             return "the diagnosis does not name it"
         others = ", ".join(sorted(named - {fault.name}))
-        return f"the diagnosis cannot distinguish it from {others}"
+        return (
+            f"the diagnosis cannot distinguish it from {others}; ask a case at which they differ, "
+            "or, if they answer everything alike, write one as a form of the other"
+        )
 
     def _note_needed(self, fault: Mistake, report: Report) -> None:
-        """Note the case that alone rejects a form of a fault."""
+        """Note the case that alone rejects a form of a mistake."""
         wrong = [case.name for test in wrong_tests(report) for case in test.wrong]
         if len(wrong) == 1 and fault.name not in self.proof.needed.setdefault(wrong[0], []):
             self.proof.needed[wrong[0]].append(fault.name)
 
     def _mispriced(self, fault: Mistake) -> str:
-        """Return what is wrong with the price of a fault, or nothing."""
+        """Return what is wrong with the price of a mistake, or nothing."""
         most, price = self.exercise.points, price_of(fault, self.exercise.points)
         return f"it costs {price} points, and the exercise is worth {most}" if price > most else ""
 
     def _forms(self, fault: Mistake, forms: Sequence[tuple[Edit, ...]], main: Report) -> str:
-        """Grade the other forms of a fault; return what is wrong with the first that is wrong."""
+        """Grade the other forms of a mistake; return what is wrong with the first that is wrong."""
         reports = [main]
         for form in forms:
             text = edited(self.solution, form) or self.solution
@@ -318,7 +325,7 @@ class Prover:
         return ""
 
     def _form_problem(self, fault: Mistake, form: Sequence[Edit], text: str, report: Report) -> str:
-        """Return why a form of a fault is not proven; a tie with another mistake is no problem."""
+        """Return why a form of a mistake is not proven; a tie with another mistake is no problem."""
         if report.points == report.max_points:
             return "it earns all points"
         diagnosis = report.exercises[0].diagnosis

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Draw the random inputs from seed N; N + 1 is tried too.",
 )
-@click.option("--prices", is_flag=True, help="Print what each fault costs, too.")
+@click.option("--prices", is_flag=True, help="Print what each mistake costs, too.")
 @click.option("--branches", is_flag=True, help="Print how many cases ask what in which branch.")
 @click.option("--watch", is_flag=True, help="Keep running, and prove again whatever is saved.")
 @click.option("--again", is_flag=True, help="Prove what was proven with the same files, too.")
@@ -64,7 +64,7 @@ def validate(
 ) -> int:
     """Prove that the course's content is right.
 
-    References score all points, stubs none; every fault in every form is rejected
+    References score all points, stubs none; every mistake in every form is rejected
     by its hidden suite and can be distinguished from the others; edits match once;
     what cases ask in one branch of an option they ask in the others;
     hints, points, prices and generated files are in order; runs repeat bit for bit.
@@ -222,9 +222,9 @@ def defined_twice(course: Course) -> Iterator[str]:
 
 
 def price_table(proofs: Sequence[Proof]) -> Iterator[str]:
-    """Yield the lines of a table of what each fault costs."""
+    """Yield the lines of a table of what each mistake costs."""
     width = max(len(price.fault) for proof in proofs for price in (*proof.prices, NO_PRICE))
-    yield f"  {'fault':<{width}}  checks  price  points lost"
+    yield f"  {'mistake':<{width}}  checks  price  points lost"
     for proof in proofs:
         yield f"  {proof.exercise.name}, {proof.exercise.points} points"
         for each in proof.prices:
@@ -251,8 +251,8 @@ def table(proofs: Sequence[Proof]) -> str:
     ]
     names = [proof.exercise.name for proof in proofs]
     rows = [*zip(names, counts), ("total", tuple(map(sum, zip(*counts))))]
-    lines = [f"  {'exercise':<{width}}  points  tests  faults  rejected  needed cases  problems"]
+    lines = [f"  {'exercise':<{width}}  points  tests  mistakes  rejected  needed cases  problems"]
     for name, (points, tests, faults, caught, needed, problems) in rows:
-        line = f"  {name:<{width}}  {points:>6}  {tests:>5}  {faults:>6}  {caught:>8}"
+        line = f"  {name:<{width}}  {points:>6}  {tests:>5}  {faults:>8}  {caught:>8}"
         lines.append(f"{line}  {needed:>12}  {problems:>8}")
     return "\n".join(lines)
