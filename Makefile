@@ -23,7 +23,7 @@ help:
 	@echo "make lint      ruff, mypy --strict, import layers"
 	@echo "make bench     how fast, as ratios measured in one run"
 	@echo "make bench-peers  against otter-grader, nbgrader and others, on growing classes; an hour"
-	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/security.md"
+	@echo "make attacks   attack the grader and plain pytest, and keep the table in docs/attacks.md"
 	@echo "make mutants   mutate the references, and see whether the suites notice; half an hour"
 	@echo "make margins   train each reference that trains with twenty seeds; twenty minutes"
 	@echo "make seeds     whether a verdict or a name depends on the seed; over an hour"

@@ -81,7 +81,7 @@ def test_an_attack_wins_nothing(attack: Attack, evidence: dict[str, Evidence]) -
     if attack.family != REMAINS:
         assert found.wins == []
         return
-    # Known to be possible, and told in docs/security.md: no more than is told there.
+    # A known risk: it gets no further than docs/security.md says.
     assert found.traces == found.harm == []
     assert all(loot.startswith("told the inputs") for loot in found.loot)
 

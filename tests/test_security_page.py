@@ -23,8 +23,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 def security_row(start: str) -> str:
     """Return the row of the tables of limits in docs/security.md that starts so."""
     page = (ROOT / "docs" / "security.md").read_text("utf-8")
-    limits = page.partition("| family |")[0]
-    (row,) = [line for line in limits.splitlines() if line.startswith(f"| {start}")]
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| {start}")]
     return row
 
 
@@ -77,12 +76,12 @@ FIGURES: dict[str, tuple[tuple[float, str], ...]] = {
         (commits.MAX_BLOBS / MIB, "files of {:g} MiB"),
         (commits.MAX_TEXT / MIB, "refs of {:g} MiB"),
     ),
-    "what Gradescope tells": ((on_platform.MAX_METADATA_BYTES / MIB, "| {:g} MiB |"),),
+    "`submission_metadata.json`": ((on_platform.MAX_METADATA_BYTES / MIB, "| {:g} MiB |"),),
     "rosters": (
         (csv_files.MAX_BYTES / MIB, "{:g} MiB for a roster"),
         (published.MAX_GRADEBOOK_BYTES / MIB, "{:g} MiB for a gradebook"),
     ),
-    "trees that others may change": (
+    "folders that others may change": (
         (bringing.MAX_FILE / MIB, "a file of {:g} MiB"),
         (bringing.MAX_LIST / MIB, "handed out {:g} MiB"),
         (memory.MAX_BYTES / MIB, "last results {:g} MiB"),

@@ -100,7 +100,7 @@ SPELLED: dict[str, str | tuple[str, ...]] = {
         "try:\n    import torch.nn.functional as F\nexcept ImportError:\n    F = None\n",
     ),
 }
-UNSEEN = {"script"}  # the search reads no TorchScript; told in docs/security.md
+UNSEEN = {"script"}  # the search reads no TorchScript, as docs/security.md says
 PLAIN_FILE = "import torch\nfrom torch import nn\n\n{before}{blend}\n{after}\n"
 
 

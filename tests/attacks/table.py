@@ -3,7 +3,7 @@
     python tests/attacks/table.py [--ours] [--every N] [--write]
 
 `--ours` leaves plain pytest out; `--every N` tries each N-th attack; `--write` keeps the table in
-docs/security.md. The exit code is 1 if an attack won against this grader, or kept others from
+docs/attacks.md. The exit code is 1 if an attack won against this grader, or kept others from
 being graded.
 """
 
@@ -28,8 +28,8 @@ from pages import keep  # noqa: E402
 
 from grader.submissions.reader.host import readers  # noqa: E402
 
-PAGE = HERE.parent.parent / "docs" / "security.md"
-REMAINS = "remains"  # the family of what is known to be possible, told in the page
+PAGE = HERE.parent.parent / "docs" / "attacks.md"
+REMAINS = "remains"  # the family of known risks, which docs/security.md describes
 
 
 def rows(
