@@ -42,7 +42,7 @@ BLANK_SHARE = 10  # and so does code that computes nothing
 
 @dataclass(frozen=True)
 class Price:
-    """What a mistake costs: its failed checks, its price, and all points lost in each form of it."""
+    """What a mistake costs: its failed checks, its price, and the points lost in each form."""
 
     fault: str
     checks: int
@@ -325,7 +325,7 @@ class Prover:
         return ""
 
     def _form_problem(self, fault: Mistake, form: Sequence[Edit], text: str, report: Report) -> str:
-        """Return why a form of a mistake is not proven; a tie with another mistake is no problem."""
+        """Return why a form of a mistake is not proven; a tie with another one is no problem."""
         if report.points == report.max_points:
             return "it earns all points"
         diagnosis = report.exercises[0].diagnosis
