@@ -173,7 +173,12 @@ scores(
 scores("Scores around minus ten thousand.", output("attention", Q + APART[2], K, drawn(5, 6)))
 scores(
     "Scores of ten thousand, with a leading axis.",
-    output("attention", (Q * 1e4).repeat(2, 1, 1), K.repeat(2, 1, 1), drawn(2, 5, 6)),
+    output(
+        "attention",
+        lambda rng: rng.permutation(24).double().view(2, 4, 3) * 1e3,
+        lambda rng: rng.permutation(30).double().view(2, 5, 3),
+        drawn(2, 5, 6),
+    ),
     hidden=True,
 )
 scores("A temp near 0.", output("attention", Q, K, drawn(5, 6), 1e-4))

@@ -24,13 +24,14 @@ Parts
   - The mask is no parameter, and follows the module to another dtype or
     device. One way is a buffer (register_buffer) of shape (context_length,
     context_length); another is to make the mask in forward, where x is.
-  - dropout is the rate at which weights are dropped in training; the remaining
-    weights are divided by 1 - dropout. Dropout is applied to the weights after
+  - dropout is the rate, from 0 to 1, at which weights are dropped in training;
+    the remaining weights are divided by 1 - dropout. Dropout is applied to the weights after
     the softmax and to nothing else. In eval mode nothing is dropped.
 
 Requirements
   - n_tokens may be anything from 1 to context_length. For more tokens, forward
-    raises an exception such as ValueError. The batch may have any size.
+    raises an exception such as ValueError, also if context_length is 1, where
+    a mask of one number would be broadcast. The batch may have any size.
   - The first token attends only to itself: its output is its own value.
   - Changing a later token, by any amount, changes no earlier output. Scores of
     any size give finite results.

@@ -29,8 +29,8 @@ Parts
     d_out^2 + d_out numbers without qkv_bias.
   - The mask is no parameter, and follows the module to another dtype or
     device: it is a buffer (register_buffer), or it is made in forward, where x is.
-  - dropout is the rate at which weights are dropped in training; the remaining
-    weights are divided by 1 - dropout. Dropout is applied to the weights of
+  - dropout is the rate, from 0 to 1, at which weights are dropped in training;
+    the remaining weights are divided by 1 - dropout. Dropout is applied to the weights of
     every head after the softmax and to nothing else. In eval mode nothing is
     dropped.
 
@@ -38,10 +38,10 @@ Requirements
   - If num_heads does not divide d_out, the constructor raises an exception
     such as ValueError.
   - n_tokens may be anything from 1 to context_length. For more tokens, forward
-    raises an exception such as ValueError. The batch may have any size, and
-    there may be a single head.
+    raises an exception such as ValueError, also if context_length is 1. The
+    batch may have any size, and there may be a single head.
   - With causal=True, changing a later token, by any amount, changes no earlier
-    output.
+    output. Scores of any size give finite results.
   - If the module and x have the same dtype, the output has it too, for example
     bfloat16. module.to(dtype) is enough to convert the module.
   - x may be a view, such as a transposed tensor, and is not modified.

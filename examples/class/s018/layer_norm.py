@@ -26,7 +26,7 @@ Write
                                       that of the layer
     returns  (..., d_model)           the same dtype
 
-The layer has no other parameters.
+The layer has no other parameters, and its state_dict holds these two.
 
 Requirements
   - A token whose features are all equal has variance 0. Its output is beta
