@@ -7,11 +7,15 @@ Each file SET/<exercise>/*.py is a student's solution; its first line says what 
     right    right, in unusual styles; three authors wrote every exercise
     public   right, in the styles of public implementations, some with other conventions
     broken   right but for one promise of the statement
+
+`seen.toml` has mistakes that were seen in public reports, as edits of programs of the set right.
 """
 
 from __future__ import annotations
 
 import ast
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +47,10 @@ class Program:
 
 def load(*sets: str) -> list[Program]:
     """Return the programs of some sets, or of all, sorted by set, exercise and name."""
-    return [
-        _program(path) for each in sets or SETS for path in sorted((HERE / each).glob("*/*.py"))
-    ]
+    chosen = sets or SETS
+    found = [_program(path) for each in chosen for path in (HERE / each).glob("*/*.py")]
+    found += [program for program in _seen() if program.set in chosen]
+    return sorted(found, key=lambda p: (chosen.index(p.set), p.exercise, p.name))
 
 
 def styled(style: str) -> dict[str, str]:
@@ -77,6 +82,19 @@ class _InFloat32(ast.NodeTransformer):
         node.keywords.append(ast.keyword("dtype", ast.parse("torch.float32", mode="eval").body))
         dtype = ast.Attribute(scores, "dtype", ast.Load())
         return ast.Call(ast.Attribute(node, "to", ast.Load()), [dtype], [])
+
+
+def _seen() -> Iterator[Program]:
+    """Yield the mistakes of public reports, each made in a program of the set right."""
+    exercises = tomllib.loads((HERE / "seen.toml").read_text("utf-8"))
+    for exercise, name in ((e, n) for e, names in exercises.items() for n in names):
+        found = exercises[exercise][name]
+        text = (HERE / "right" / exercise / f"seen_{found.get('of', name)}.py").read_text("utf-8")
+        for before, after in found["edits"]:
+            assert text.count(before) == 1, (exercise, name, before)
+            text = text.replace(before, after)
+        each, label = ("known", "mistake") if "mistake" in found else ("outside", "outside")
+        yield Program(each, exercise, f"seen_{name}", found[label], text)
 
 
 def _program(path: Path) -> Program:
