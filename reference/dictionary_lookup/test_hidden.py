@@ -5,7 +5,6 @@ import torch
 
 from grader.authors import (
     Check,
-    assert_refused,
     assert_vectorised,
     assert_written_by_hand,
     changed,
@@ -247,19 +246,6 @@ misuses("A temp of -0.25.", refused("attention", *qkv(), -0.25), hidden=True)
 for key in (8, 39, -1):
     misuses(f"The key {key}, which is not there.", refused("lookup", ANY_KEYS, key))
 misuses("A key that is not there, beside a single entry.", refused("lookup", ONE_ENTRY, 0))
-
-
-@misuses(about="options")
-def kind_of_error(student, rng):
-    """Whether twelve keys that are not there each raise a KeyError."""
-    found = []
-    for key in range(100, 112):
-        try:
-            assert_refused(student, lambda key=key: student.lookup(ANY_KEYS, key), "it", "KeyError")
-            found.append(1.0)
-        except Exception:  # another error, or none
-            found.append(0.0)
-    return found
 
 
 test_lookup = Check(

@@ -51,6 +51,8 @@ SUBJECTS = (
     ("shape", r"shape|size|dimension|broadcast|expand|mat1|batch1|subscript"),
 )
 REFUSALS = ("ValueError", "AssertionError", "RuntimeError", "IndexError")
+# Raised by hand, these say something else than that a call is refused.
+NO_REFUSALS = ("KeyError", "NotImplementedError")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,14 @@ from grader.course.course import Exercise
 from grader.course.suite_text import SUITE, has_cases, shipped_cases
 from grader.errors import CheckFailure, CourseError, StudentFailure
 from grader.grading.cases import Case, cases_of
-from grader.grading.diagnosis.answers import REFUSALS, Answer, Raised, failure_of, values_of
+from grader.grading.diagnosis.answers import (
+    NO_REFUSALS,
+    REFUSALS,
+    Answer,
+    Raised,
+    failure_of,
+    values_of,
+)
 from grader.report import UNWRITTEN
 from grader.sandbox.host.proxies import Student
 from grader.sandbox.program import Program
@@ -84,7 +91,7 @@ def asked(ask: Callable[[], Any], *, misuse: bool = False) -> Asked:
         error = failure
     by_hand = line.strip().startswith(("raise", "assert"))
     if misuse:  # whether the code or Python raises one of REFUSALS says nothing
-        refuses = kind in REFUSALS or (by_hand and kind != "NotImplementedError")
+        refuses = kind in REFUSALS or (by_hand and kind not in NO_REFUSALS)
         return Asked(Raised("refused" if refuses else kind, ""), error)
     return Asked(failure_of(kind, message, by_hand=by_hand), error)
 
