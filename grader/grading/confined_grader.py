@@ -234,7 +234,7 @@ class ConfinedGrader:
             message: messages.FromProcess = messages.decode_message(body)
         except (EOFError, OSError):
             raise self._broken("ended") from None
-        except channel.TooLarge:
+        except channel.MessageTooLarge:
             raise self._broken("sent too much") from None
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise self._broken("sent what is no message") from None

@@ -14,7 +14,7 @@ PIECE = 1 << 20  # bytes to read at once
 MOST = 1 << 31  # bytes of a message from a process that is trusted
 
 
-class TooLarge(Exception):
+class MessageTooLarge(Exception):
     """A message announces more bytes than it may have."""
 
 
@@ -38,7 +38,7 @@ def receive(
     """Return the next message, of at most `most` bytes, and read nothing of what comes after it.
 
     `read` is that of a stream or `recv` of a socket. `wait` is called before each piece is read;
-    it may raise. Raises `EOFError` if the other end closes first, and `TooLarge`.
+    it may raise. Raises `EOFError` if the other end closes first, and `MessageTooLarge`.
     """
     return _body(_exactly(HEADER.size, read, wait), read, most, wait)
 
@@ -60,7 +60,7 @@ def _body(
 ) -> bytes:
     (length,) = HEADER.unpack(header)
     if length > most:
-        raise TooLarge(f"a message of {length} bytes; at most {most} may be sent")
+        raise MessageTooLarge(f"a message of {length} bytes; at most {most} may be sent")
     return _exactly(length, read, wait)
 
 

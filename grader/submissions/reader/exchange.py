@@ -115,7 +115,7 @@ def answer_body(connection: socket.socket, limits: ReadingLimits) -> bytes | Non
     deadline = time.monotonic() + limits.seconds
     try:
         return _receive(connection, limits.answer, deadline)
-    except channel.TooLarge:
+    except channel.MessageTooLarge:
         raise ReadingFailed(f"what was read exceeds {limits.answer // MIB} MiB") from None
     except TimeoutError:
         if time.monotonic() - deadline > OVERSLEPT:
@@ -172,12 +172,12 @@ def _hello(connection: socket.socket) -> bytes:
     """Return a message that a reader sends before it has read its job."""
     try:
         return _receive(connection, MAX_HELLO, time.monotonic() + START_SECONDS)
-    except channel.TooLarge:
+    except channel.MessageTooLarge:
         raise EOFError("the process that should read says too much at its start") from None
 
 
 def _receive(connection: socket.socket, most: int, deadline: float) -> bytes:
-    """Return the next message. Raises `EOFError`, `TimeoutError` and `channel.TooLarge`."""
+    """Return the next message. Raises `EOFError`, `TimeoutError` and `channel.MessageTooLarge`."""
 
     def wait() -> None:
         left = deadline - time.monotonic()
