@@ -331,6 +331,27 @@ def test_what_grows_with_the_length_alone_is_linear(
         assert_linear_memory(student, lambda n: student.f(x[:n]), 200)
 
 
+LEAVES_GARBAGE = """
+import torch
+
+class Node: pass
+
+def f(x):
+    many = [[] for _ in range(200_000)]  # Python looks for garbage now and then
+    node = Node()
+    node.itself, node.table = node, torch.ones(len(x), 50)
+    return node.table.sum()
+"""
+
+
+def test_garbage_of_earlier_calls_is_no_memory_given_back(connection: WorkerConnection) -> None:
+    student, x = student_at(connection, LEAVES_GARBAGE), doubles(4000, 3)
+    with torch.no_grad():
+        with watched(student, memory=True):
+            student.f(x)
+        assert_linear_memory(student, lambda n: student.f(x[:n]), 200)
+
+
 def test_too_much_memory_is_told_with_the_largest_tensor(connection: WorkerConnection) -> None:
     student = student_at(connection, "def f(x): return (x[:, None] - x).square().sum(-1)\n")
     x = doubles(60, 40)

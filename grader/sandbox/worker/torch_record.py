@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import operator
 import secrets
@@ -52,6 +53,7 @@ class TorchRecord:
         self.peak = 0  # bytes of tensors, the most at once beyond those from before
         self._end = MARK(self.marks.end)  # entered, and never left within the record
         self._memory, self._names, self._is_on = memory, list[str](), False
+        self._collects_garbage = memory and gc.isenabled()
 
     def start(self) -> bool:
         """Return False if somebody else records already."""
@@ -60,6 +62,8 @@ class TorchRecord:
         except RuntimeError:
             return False
         self._is_on = True
+        if self._collects_garbage:  # else tensors of earlier calls are freed, as if of this one
+            gc.disable()
         return True
 
     def end(self) -> None:
@@ -70,6 +74,8 @@ class TorchRecord:
         """Return whether there is a record to read."""
         if not self._is_on:
             return False
+        if self._collects_garbage:
+            gc.enable()
         try:
             events = list(itertools.chain.from_iterable(_DISABLE()))
         except RuntimeError:
