@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import click
 
-from grader.commands.assignments import Imported, NewExercise, exercises_of, nbgrader, otter
+from grader.commands.assignments.exercises import Imported, NewExercise, exercises_of
+from grader.commands.assignments.formats import FORMATS
 from grader.commands.assignments.question import cleaned
 from grader.commands.bringing import templates
 from grader.commands.new import (
@@ -29,7 +29,6 @@ from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_cells
 
-FORMATS: Mapping[str, ModuleType] = {"nbgrader": nbgrader, "otter": otter}
 MAX_TEXT = 512 * 1024  # characters of all cells
 UNREVIEWED_LINES = f"""\
 # Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
@@ -66,9 +65,10 @@ def import_(
         refuse_name(name, f"--name {EXAMPLE}")
     cells = _read(notebook)
     _check_format(cells, format_, notebook)
-    imported = exercises_of(FORMATS[format_].parse(cells), can_name_module, only, name)
+    imported = exercises_of(FORMATS[format_].read(cells), can_name_module, only, name)
     if not imported.exercises:
-        problem = f"{notebook}: no answer defines a function or a class, which an exercise needs"
+        needed = "a function or a class, or a variable that a test reads"
+        problem = f"{notebook}: no answer defines {needed}, which an exercise needs"
         raise RequestError(problem, "write the answer as a function, and import it again")
     place = find_place(root)
     _check_names(imported.exercises, place, notebook)
@@ -99,11 +99,11 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
 
 def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -> None:
     """Raise `RequestError` if a notebook has no marks of a format; it may have another's."""
-    if FORMATS[format_].is_marked(cells):
+    if any(map(FORMATS[format_].is_marked, cells)):
         return
     problem = f"{notebook} has no cell that is marked for {format_}"
-    for other, module in FORMATS.items():
-        if module.is_marked(cells):
+    for other, reader in FORMATS.items():
+        if any(map(reader.is_marked, cells)):
             remedy = f"grader import {other} {notebook}"
             raise RequestError(f"{problem}; it looks like one for {other}", remedy)
     for cell in cells:
