@@ -369,6 +369,14 @@ def test_a_test_of_a_variable_grades_what_students_write(
     assert said.code == 0, said.out + said.err
 
 
+def test_a_notebook_of_r_is_named_as_such(cli: Cli, tmp_path: Path) -> None:
+    kernel = {"display_name": "R", "language": "R", "name": "ir"}
+    cells = [answer("squares <- function(n) (1:n)^2", "squares")]
+    path = written(tmp_path / "notebook.ipynb", *cells, kernelspec=kernel)
+    said = cli("import", "nbgrader", path, "--course", tmp_path)
+    assert (said.code, "is for a kernel of R" in said.err) == (2, True)
+
+
 def test_students_are_shown_no_hidden_test(imported: Callable[..., Course]) -> None:
     case = "assert squares(1) == [0]\n### BEGIN HIDDEN TESTS\nassert squares(3)[2] == 4\n"
     course = imported("nbgrader", *one_nbgrader(f"{case}### END HIDDEN TESTS\nassert squares(2)"))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -87,6 +89,9 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
             limit = f"{MAX_NOTEBOOK_BYTES >> 20} MiB"
             raise RequestError(f"{notebook} has more than {limit}", "take the pictures out")
         cells = [replace(cell, source=cleaned(cell.source)) for cell in read_cells(data)]
+        if _language(data) == "R":
+            problem = f"{notebook} is for a kernel of R, and exercises are written in Python"
+            raise RequestError(problem, "write the questions in Python, and import it again")
         if sum(len(cell.source) for cell in cells) > MAX_TEXT:
             limit = f"{MAX_TEXT >> 10} KiB"
             raise RequestError(f"{notebook} holds more than {limit} of text", "split it in two")
@@ -95,6 +100,14 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
         raise RequestError(f"cannot read {notebook}: {error.strerror}", "chmod +r") from None
     except UnreadableNotebook as error:
         raise RequestError(f"{notebook} {error}", "give an .ipynb file") from None
+
+
+def _language(data: bytes) -> Any:
+    """Return the language of a notebook's kernel, if it says one."""
+    found = json.loads(data.decode("utf-8-sig"))
+    for key in ("metadata", "kernelspec", "language"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
 
 
 def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -> None:
