@@ -196,7 +196,7 @@ def _nbgraders_parts(cells: Sequence[NotebookCell]) -> Iterator[Part]:
             yield "SOLUTION", cell, {}
             yield "END", cell, {}
         else:
-            yield "TESTS" if marks.get("grade") else "", cell, {}
+            yield "TESTS" if marks.get("grade") and cell.kind == "code" else "", cell, {}
 
 
 def _chosen_name(grade_id: str) -> str:
