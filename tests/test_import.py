@@ -170,9 +170,22 @@ def test_an_answer_without_marks_leaves_signatures_and_docstrings(
     course = imported("nbgrader", *one_nbgrader(solution=solution))
     stub = make_stub(course["squares"])
     assert course["squares"].implements == ("Counter",)
-    assert '"""Return one more."""\n        raise NotImplementedError' in stub
+    assert (
+        "def up(self):\n        '''Return one more.'''\n        raise NotImplementedError" in stub
+    )
+    assert "def __init__(self):\n        raise NotImplementedError" in stub
     assert "START = 0" in stub
     assert "self.n" not in stub
+
+
+def test_a_marked_method_of_one_line_keeps_its_signature(imported: Callable[..., Course]) -> None:
+    method = "    ### BEGIN SOLUTION\n    def up(self): return 1  # more\n    ### END SOLUTION\n"
+    solution = f"class Counter:\n    START = 0\n{method}    def down(self): return START\n"
+    course = imported("nbgrader", *one_nbgrader(solution=solution))
+    stub = make_stub(course["squares"])
+    assert "    def up(self):\n        raise NotImplementedError" in stub
+    assert "    def down(self):\n        return START\n" in stub
+    assert "# more" not in stub
 
 
 @pytest.mark.parametrize(
@@ -283,6 +296,85 @@ def test_what_cannot_be_a_test_is_kept_as_a_comment_to_do(
     assert "def test_case" not in suite
     for original in case.splitlines():
         assert f"#   {original}" in suite or original.startswith("%")
+
+
+def test_a_helper_of_a_test_may_catch_exceptions_of_its_own(
+    imported: Callable[..., Course],
+) -> None:
+    helper = (
+        "def number(x):\n    try:\n        return int(x)\n    except ValueError:\n        return 0"
+    )
+    course = imported("nbgrader", *one_nbgrader(f"{helper}\n\nassert squares(number('x')) == []"))
+    suite = course["squares"].read("test_hidden.py")
+    assert "            return int(x)\n        except ValueError:" in suite
+    assert "expect(student.squares(number('x')) == []," in suite
+
+
+def test_a_test_keeps_its_comments_and_strings(imported: Callable[..., Course]) -> None:
+    loop = "for n in (1, 2):\n    # each size\n    assert squares(n) != [\n"
+    case = f"{loop}        'é',  # no\n    ]  # done"
+    course = imported("nbgrader", *one_nbgrader(f"{case}\nassert squares(len('''\na\n'''))"))
+    suite = course["squares"].read("test_hidden.py")
+    assert (
+        "    for n in (1, 2):\n        # each size\n        expect(student.squares(n) != [\n"
+        in suite
+    )
+    assert "            'é',  # no\n" in suite
+    assert "  # done\n" in suite
+    assert "expect(student.squares(len('''\na\n'''))," in suite
+
+
+@pytest.mark.parametrize("format_", MAKERS)
+def test_an_answer_that_is_a_variable_becomes_a_function_without_arguments(
+    format_: str, imported: Callable[..., Course]
+) -> None:
+    solution = "base = 3\nnine = base**2 # SOLUTION"
+    made = {
+        "nbgrader": one_nbgrader(
+            "assert nine == 9",
+            solution="base = 3\n### BEGIN SOLUTION\nnine = base**2\n### END SOLUTION",
+        ),
+        "otter": one_otter(code("nine", "9"), solution=solution),
+    }
+    exercise = imported(format_, *made[format_])["squares"]
+    assert exercise.implements == ("nine",)
+    assert "expect(student.nine() == 9, " in exercise.read("test_hidden.py")
+    stub = make_stub(exercise)
+    assert "def nine():\n" in stub
+    assert "    base = 3\n    raise NotImplementedError" in stub
+    assert stub.endswith("    return nine\n")
+    found: dict[str, Any] = {}
+    exec(exercise.read("solution.py"), found)
+    assert found["nine"]() == 9
+
+
+def test_a_later_question_may_use_the_variable_of_an_earlier_one(
+    imported: Callable[..., Course],
+) -> None:
+    cells = [
+        *(answer("nine = 9", "first"), checks("assert nine == 9", "a", 1)),
+        *(answer("def double():\n    return 2 * nine", "second"), checks("double()", "b", 1)),
+    ]
+    second = imported("nbgrader", *cells)["second"]
+    assert second.requires == ("first",)
+    assert "from first import nine\n\n\nnine = nine()\n" in second.read("solution.py")
+
+
+def test_a_test_of_a_variable_grades_what_students_write(
+    cli: Cli, imported: Callable[..., Course], tmp_path: Path
+) -> None:
+    course = imported("nbgrader", answer("nine = 9", "nine"), checks("assert nine == 9", "a", 1))
+    hand_in(tmp_path, {"work/nine.py": "def nine():\n    nine = 3**2\n    return nine\n"})
+    said = cli("check", tmp_path / "work", "--course", course.root)
+    assert said.code == 0, said.out + said.err
+
+
+def test_a_notebook_of_r_is_named_as_such(cli: Cli, tmp_path: Path) -> None:
+    kernel = {"display_name": "R", "language": "R", "name": "ir"}
+    cells = [answer("squares <- function(n) (1:n)^2", "squares")]
+    path = written(tmp_path / "notebook.ipynb", *cells, kernelspec=kernel)
+    said = cli("import", "nbgrader", path, "--course", tmp_path)
+    assert (said.code, "is for a kernel of R" in said.err) == (2, True)
 
 
 def test_students_are_shown_no_hidden_test(imported: Callable[..., Course]) -> None:
@@ -438,6 +530,16 @@ ONE = answer("def f():\n    return 1", "f")
         ("otter", one_otter(settings="name: [q1"), "cell 1: the settings are no valid YAML"),
         ("otter", one_otter(settings="q1"), "cell 1: the settings are no `key: value` lines"),
         ("otter", one_otter(code('""" # BEGIN TEST CONFIG\nx')), 'cell 7: `""" # BEGIN TEST CON'),
+        (
+            "otter",
+            one_otter(solution="# BEGIN IGNORE\n1"),
+            "cell 4: `# BEGIN IGNORE` is not closed",
+        ),
+        (
+            "otter",
+            [raw("# BEGIN TESTS"), *one_otter()],
+            "cell 1: `# BEGIN TESTS` stands in no ques",
+        ),
     ],
 )
 def test_a_broken_notebook_is_refused_with_the_number_of_the_cell(
@@ -532,13 +634,16 @@ def test_names_and_settings_of_strangers_stay_in_their_place(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", ["\n", "x = x\n", '""" # BEGIN PROMPT\n', "# BEGIN IGNORE\n"])
-def test_a_long_cell_is_read_in_linear_time(
-    unit: str, imported: Callable[..., Course], cli: Cli
-) -> None:
+@pytest.mark.parametrize(
+    ("unit", "code"),
+    [("\n", 0), ("x = x\n", 0), ('""" # BEGIN PROMPT\n', 2), ("# BEGIN IGNORE\n", 2)],
+)
+def test_a_long_cell_is_read_in_linear_time(unit: str, code: int, cli: Cli, tmp_path: Path) -> None:
     long = unit * (60_000 // len(unit))
+    cells = [*one_otter(solution=f"{SQUARES}\n\nTEXT = '''\n{long}'''"), text(long)]
+    path = written(tmp_path / "notebook.ipynb", *cells)
     started = time.process_time()
-    imported("otter", *one_otter(solution=f"{SQUARES}\n\nTEXT = '''\n{long}'''"), text(long))
+    assert cli("import", "otter", path, "--course", tmp_path / "course").code == code
     assert time.process_time() - started < 5
 
 

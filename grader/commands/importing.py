@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import click
 
-from grader.commands.assignments import Imported, NewExercise, exercises_of, nbgrader, otter
+from grader.commands.assignments.exercises import Imported, NewExercise, exercises_of
+from grader.commands.assignments.formats import FORMATS
 from grader.commands.assignments.question import cleaned
 from grader.commands.bringing import templates
 from grader.commands.new import (
@@ -29,7 +31,6 @@ from grader.errors import RequestError
 from grader.submissions.code_files import MAX_NOTEBOOK_BYTES
 from grader.submissions.notebook import NotebookCell, UnreadableNotebook, read_cells
 
-FORMATS: Mapping[str, ModuleType] = {"nbgrader": nbgrader, "otter": otter}
 MAX_TEXT = 512 * 1024  # characters of all cells
 UNREVIEWED_LINES = f"""\
 # Its code came with a notebook. It runs confined until `grader trust` has shown it to you.
@@ -66,9 +67,10 @@ def import_(
         refuse_name(name, f"--name {EXAMPLE}")
     cells = _read(notebook)
     _check_format(cells, format_, notebook)
-    imported = exercises_of(FORMATS[format_].parse(cells), can_name_module, only, name)
+    imported = exercises_of(FORMATS[format_].read(cells), can_name_module, only, name)
     if not imported.exercises:
-        problem = f"{notebook}: no answer defines a function or a class, which an exercise needs"
+        needed = "a function or a class, or a variable that a test reads"
+        problem = f"{notebook}: no answer defines {needed}, which an exercise needs"
         raise RequestError(problem, "write the answer as a function, and import it again")
     place = find_place(root)
     _check_names(imported.exercises, place, notebook)
@@ -87,6 +89,9 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
             limit = f"{MAX_NOTEBOOK_BYTES >> 20} MiB"
             raise RequestError(f"{notebook} has more than {limit}", "take the pictures out")
         cells = [replace(cell, source=cleaned(cell.source)) for cell in read_cells(data)]
+        if _language(data) == "R":
+            problem = f"{notebook} is for a kernel of R, and exercises are written in Python"
+            raise RequestError(problem, "write the questions in Python, and import it again")
         if sum(len(cell.source) for cell in cells) > MAX_TEXT:
             limit = f"{MAX_TEXT >> 10} KiB"
             raise RequestError(f"{notebook} holds more than {limit} of text", "split it in two")
@@ -97,13 +102,21 @@ def _read(notebook: Path) -> tuple[NotebookCell, ...]:
         raise RequestError(f"{notebook} {error}", "give an .ipynb file") from None
 
 
+def _language(data: bytes) -> Any:
+    """Return the language of a notebook's kernel, if it says one."""
+    found = json.loads(data.decode("utf-8-sig"))
+    for key in ("metadata", "kernelspec", "language"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
 def _check_format(cells: Sequence[NotebookCell], format_: str, notebook: Path) -> None:
     """Raise `RequestError` if a notebook has no marks of a format; it may have another's."""
-    if FORMATS[format_].is_marked(cells):
+    if any(map(FORMATS[format_].is_marked, cells)):
         return
     problem = f"{notebook} has no cell that is marked for {format_}"
-    for other, module in FORMATS.items():
-        if module.is_marked(cells):
+    for other, reader in FORMATS.items():
+        if any(map(reader.is_marked, cells)):
             remedy = f"grader import {other} {notebook}"
             raise RequestError(f"{problem}; it looks like one for {other}", remedy)
     for cell in cells:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib.machinery
-import os
 import symtable
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,74 +16,74 @@ from grader.commands.assignments.question import CodeCell
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 GIVEN = frozenset(dir(builtins)) | {"__name__", "__file__", "get_ipython", "display"}
 NOSE = "nose"  # no Python of today runs it; `checks` says the same without it
-DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-IMPORT = (ast.Import, ast.ImportFrom)
+NOTHING = frozenset[str]()
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
     """One statement at the top level of a cell, with the names that it binds and needs."""
 
-    cell: int
-    text: str
+    source: CodeCell
     node: ast.stmt
+    kind: str  # "import", "not installed", "definition", "constant", "text" or "computed"
+    text: str
     binds: frozenset[str]
     needs: frozenset[str]
-
-    @property
-    def is_import(self) -> bool:
-        """Whether it imports."""
-        return isinstance(self.node, IMPORT)
-
-    @property
-    def is_definition(self) -> bool:
-        """Whether it defines a function or a class."""
-        return isinstance(self.node, DEFINITION)
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether it gives a name a value without computing anything."""
-        value = getattr(self.node, "value", None)
-        if not isinstance(self.node, ast.Assign | ast.AnnAssign) or value is None:
-            return False
-        try:
-            ast.literal_eval(value)
-        except UNREADABLE:
-            return False
-        return not self.needs
+    exercise: str = ""  # that asks students for what this defines
 
 
-def statements_of(cell: CodeCell) -> list[Statement]:
+def statements_of(source: CodeCell) -> list[Statement]:
     """Return the statements of a cell; none if it does not parse."""
+    lines, found = source.code.encode().split(b"\n"), list[Statement]()
     try:
-        nodes = ast.parse(cell.code).body
-        return [_statement(cell, node) for node in nodes]
+        for node in ast.parse(source.code).body:
+            kind, numbers = _kind(node), lines_of(node)
+            text = b"\n".join(lines[numbers.start - 1 : numbers.stop - 1])
+            if kind != "definition":  # it may share its lines with others
+                after = len(lines[numbers.stop - 2]) - (node.end_col_offset or 0)
+                text = text[node.col_offset : len(text) - after]
+            found.append(Statement(source, node, kind, text.decode(), *names_in(text.decode())))
     except UNREADABLE:
         return []
+    return found
 
 
-def defined_in(code: str) -> list[str]:
-    """Return the functions and classes that code defines at its top level."""
-    nodes = (statement.node for statement in statements_of(CodeCell(0, code)))
-    return [node.name for node in nodes if isinstance(node, DEFINITION)]
+def _kind(node: ast.stmt) -> str:
+    match node:
+        case ast.Import(names=names):
+            return "import" if all(_is_installed(each.name) for each in names) else "not installed"
+        case ast.ImportFrom(module=module, level=level):
+            return "import" if not level and _is_installed(module or "") else "not installed"
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return "definition"
+        case ast.Expr(value=ast.Constant()):
+            return "text"
+        case ast.Assign(value=value) | ast.AnnAssign(value=value) if is_literal(value):
+            return "constant"
+    return "computed"
 
 
-def source_of(code: str, node: ast.stmt) -> str:
-    """Return the lines of a statement, with its decorators."""
-    return "\n".join(code.split("\n")[first_line_of(node) - 1 : node.end_lineno])
+def has_statements(code: str) -> bool:
+    """Return whether code does more than to describe itself; what does not parse may do more."""
+    try:
+        return any(_kind(node) != "text" for node in ast.parse(code).body)
+    except UNREADABLE:
+        return True
 
 
-def first_line_of(node: ast.stmt) -> int:
-    """Return the first line of a statement; of a function, that of its first decorator."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
+def is_literal(value: ast.expr | str | None) -> bool:
+    """Return whether an expression is a plain value."""
+    try:
+        ast.literal_eval(value or "")
+    except UNREADABLE:
+        return False
+    return True
 
 
-def _statement(cell: CodeCell, node: ast.stmt) -> Statement:
-    segment = ast.get_source_segment(cell.code, node) or ""
-    text = source_of(cell.code, node) if isinstance(node, DEFINITION) else segment
-    binds, needs = names_in(text)
-    return Statement(cell.cell, text, node, binds, needs)
+def lines_of(node: ast.stmt) -> range:
+    """Return the numbers of a statement's lines, with those of its decorators."""
+    first = (getattr(node, "decorator_list", None) or [node])[0].lineno
+    return range(first, (node.end_lineno or first) + 1)
 
 
 def names_in(code: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -96,117 +94,80 @@ def names_in(code: str) -> tuple[frozenset[str], frozenset[str]]:
         for symbol in top.get_symbols()
         if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
     }
-    return frozenset(bound), frozenset(_referred(top, is_top=True)) - GIVEN
+    return frozenset(bound), frozenset(_referred(top)) - GIVEN
 
 
-def _referred(table: symtable.SymbolTable, *, is_top: bool = False) -> Iterator[str]:
+def _referred(table: symtable.SymbolTable) -> Iterator[str]:
     for symbol in table.get_symbols():
-        if symbol.is_referenced() and (is_top or symbol.is_global()):
+        if symbol.is_referenced() and (symbol.is_global() or table.get_type() == "module"):
             yield symbol.get_name()
     for child in table.get_children():
         yield from _referred(child)
 
 
 @dataclass
-class Carried:
-    """The statements of other cells that some code needs, and the names that were not found."""
+class Code:
+    """The code of a notebook, in order, and the cells of which a file uses something."""
 
-    imports: list[Statement] = field(default_factory=list)
-    others: list[Statement] = field(default_factory=list)
-    earlier: dict[str, str] = field(default_factory=dict)  # names that earlier exercises define
-    unknown: set[str] = field(default_factory=set)
+    statements: Sequence[Statement]
+    used: set[CodeCell] = field(default_factory=set)
 
+    def needed(
+        self, names: Iterable[str], cell: int, part: str, given: Iterable[str] = (), own: str = ""
+    ) -> tuple[list[Statement], set[str]]:
+        """Return the statements before a cell that bind names, and the names that none binds.
 
-class Definitions:
-    """The statements of a whole notebook, in order; finds what code of a later cell needs."""
-
-    def __init__(
-        self, cells: Iterable[CodeCell], exercises: Sequence[tuple[int, str, str]]
-    ) -> None:
-        """`exercises` has the cell, the name and the exercise of each function to be written."""
-        ordered = sorted(cells, key=lambda cell: cell.cell)
-        self._statements = [each for cell in ordered for each in statements_of(cell)]
-        self._places = defaultdict[str, list[int]](list)  # of the statements that bind a name
-        for place, each in enumerate(self._statements):
-            for name in each.binds:
-                self._places[name].append(place)
-        self._exercises = exercises
-        self.used: set[int] = set()  # cells of which something was carried over
-
-    def carried(self, names: Iterable[str], cell: int, own: Iterable[str] = ()) -> Carried:
-        """Return what code of a cell needs for `names`; `own` names are there already."""
-        found, queue, seen = Carried(), [(name, cell) for name in sorted(names)], {*own, *GIVEN}
-        chosen: dict[int, Statement] = {}
-        while queue:
-            name, before = queue.pop()
-            if name in seen:
-                continue
-            seen.add(name)
-            defines = [one for one in self._exercises if one[1] == name and one[0] < before]
-            places = self._binding(name, before)
-            if defines and (not places or self._statements[places[0]].cell <= defines[-1][0]):
-                found.earlier[name] = defines[-1][2]
-                continue
-            if not places:
-                found.unknown.add(name)
-            for place in places:
-                chosen[place] = self._statements[place]
-                needs = sorted(self._statements[place].needs)
-                queue += [(needed, cell) for needed in needs]
-        if found.unknown and (stars := self._stars(cell)):
-            chosen, found.unknown = chosen | stars, set()  # they may come from there
-        return self._sorted(chosen, found)
-
-    def _stars(self, before: int) -> dict[int, Statement]:
-        return {
-            place: each
-            for place, each in enumerate(self._statements)
-            if each.cell < before and each.text.endswith("import *") and is_importable(each)
-        }
-
-    def _binding(self, name: str, before: int) -> list[int]:
-        """Return the places of what gives a name its value: the last statement that does not
-        change its old value, and those after it.
+        They are in plain cells, in those of `part`, or asked for by an exercise. Nothing is needed
+        for names that are `given`, nor by answers except those of exercise `own`.
         """
-        places = []
-        for place in reversed(self._places[name]):
-            each = self._statements[place]
-            if each.cell < before and is_importable(each):
-                places.append(place)
-                if name not in each.needs or each.is_definition:
-                    return places[::-1]
-        return []
+        before = [
+            each
+            for each in self.statements
+            if each.source.cell < cell and (each.exercise or each.source.part in ("plain", part))
+        ]
+        wanted, chosen, size = {*names}, set[Statement](), -1
+        while len(chosen) > size:  # a function may need names that are bound below it
+            size, missing = len(chosen), wanted - {*given}
+            for each in reversed(before):
+                if each.binds & missing and each.kind != "not installed":
+                    chosen.add(each)
+                    needs = each.needs - {*given} if each.exercise in ("", own) else NOTHING
+                    if each.kind == "definition":
+                        wanted |= needs
+                        needs -= each.binds
+                    missing -= NOTHING if each.binds & needs else each.binds
+                    missing |= needs
+        stars = {s for s in before if s.text.endswith("import *") and s.kind == "import"}
+        if missing and stars:
+            chosen, missing = chosen | stars, set()  # they may come from there
+        drawn = {each.source for each in chosen if each.kind == "computed"}
+        seeds = {each for each in before if each.text.startswith("torch.manual_seed(")}
+        chosen |= {seed for seed in seeds if seed.source in drawn}
+        self.used |= {each.source for each in chosen}
+        return [each for each in before if each in chosen], missing
 
-    def _sorted(self, chosen: dict[int, Statement], found: Carried) -> Carried:
-        self.used |= {each.cell for each in chosen.values()}
-        values = [each for each in chosen.values() if not each.is_import and not each.is_definition]
-        seeded = {each.cell for each in values if not each.is_constant}
-        seeds = {
-            place: each
-            for place, each in enumerate(self._statements if seeded else [])
-            if each.cell in seeded and each.text.startswith("torch.manual_seed(")
-        }
-        every = [each for _, each in sorted((chosen | seeds).items())]
-        found.imports = [each for each in every if each.is_import]
-        found.others = [each for each in every if not each.is_import]
-        return found
 
-
-def is_importable(statement: Statement) -> bool:
-    """Return whether an import finds its package here; any other statement works."""
-    node = statement.node
-    if isinstance(node, ast.ImportFrom):
-        return not node.level and _is_installed(node.module or "")
-    return not isinstance(node, ast.Import) or all(_is_installed(one.name) for one in node.names)
+def indented(code: str) -> str:
+    """Return code one step to the right; the lines of its strings stay where they are."""
+    inside = {
+        line
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Constant | ast.JoinedStr)
+        for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
+    }
+    lines = enumerate(code.split("\n"), start=1)
+    return "\n".join(text if n in inside or not text else f"    {text}" for n, text in lines)
 
 
 def grouped(imports: Iterable[str]) -> str:
     """Return imports in the order of Python's style guide: first those of Python itself."""
-    ours, theirs = list[str](), list[str]()
-    for text in sorted(set(imports), key=lambda text: (text.startswith("from"), text)):
-        is_own = text.split()[1].partition(".")[0] in sys.stdlib_module_names
-        (ours if is_own else theirs).append(text)
-    return "\n\n".join("\n".join(group) for group in (ours, theirs) if group)
+    ordered = sorted(set(imports), key=lambda text: (text.startswith("from"), text))
+    groups = [[text for text in ordered if _is_pythons(text.split()[1]) == own] for own in (1, 0)]
+    return "\n\n".join("\n".join(group) for group in groups if group)
+
+
+def _is_pythons(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
 
 
 def _is_installed(module: str) -> bool:
@@ -214,11 +175,7 @@ def _is_installed(module: str) -> bool:
 
     What lies in the current folder does not count: no exercise finds it later.
     """
-    top = module.partition(".")[0]
-    if top == NOSE:
-        return False
-    if top in sys.stdlib_module_names:
-        return True
-    here = {"", str(Path.cwd())}
-    folders = [folder for folder in sys.path if os.path.abspath(folder) not in here and folder]
-    return importlib.machinery.PathFinder.find_spec(top, folders) is not None
+    top, here = module.partition(".")[0], Path.cwd()
+    folders = [folder for folder in sys.path if folder and Path(folder).absolute() != here]
+    is_found = top != NOSE and importlib.machinery.PathFinder.find_spec(top, folders)
+    return bool(_is_pythons(module) or is_found)

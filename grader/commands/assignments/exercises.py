@@ -4,70 +4,50 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from grader.commands.assignments.definitions import Definitions
-from grader.commands.assignments.prose import pictures_in, statement_of_cells, title_of
-from grader.commands.assignments.question import Assignment, MarkedTest, Question, first_line
-from grader.commands.assignments.solutions import Solution, solution_of, to_implement
-from grader.commands.assignments.suites import (
-    cells_of_cases,
-    has_statements,
-    suite_of,
+from grader.commands.assignments.definitions import Code, has_statements, statements_of
+from grader.commands.assignments.prose import PICTURE, statement_of
+from grader.commands.assignments.question import (
+    Assignment,
+    CodeCell,
+    MarkedTest,
+    Question,
+    first_line,
 )
+from grader.commands.assignments.solutions import prepare, solution_of
+from grader.commands.assignments.suites import suite_of
 from grader.errors import RequestError, did_you_mean
 
 FINEST_SCALE = 120  # points are multiplied by no more than that to become whole
 ROUNDED_SCALE = 100
+UNTOLD = re.compile(r"^\s*(?:import |from |#|get_ipython\(\)).*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@dataclass
 class NewExercise:
     """An exercise made of a question, with its files except `exercise.toml`."""
 
-    name: str
+    name: str  # empty if nothing in the question can name a module
     question: Question
-    title: str
-    points: int
-    implements: tuple[str, ...]
-    requires: tuple[str, ...]
-    texts: dict[str, str]
-    tests: int  # of the hidden suite
-    to_do: int  # cells that could not be turned into tests
+    implements: list[str]
+    values: list[str]  # of these, the functions that stand for variables
+    title: str = ""
+    points: int = 0
+    requires: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    tests: int = 0  # of the hidden suite
+    to_do: int = 0  # cells that could not be turned into tests
 
 
 @dataclass(frozen=True)
 class Imported:
     """The exercises of a notebook, what is left out, and what points were multiplied by."""
 
-    exercises: tuple[NewExercise, ...]
-    left: tuple[str, ...]
+    exercises: Sequence[NewExercise]
+    left: Sequence[str]
     scale: int
-
-
-@dataclass(frozen=True)
-class _Code:
-    """The code of a whole notebook, as each of the files may use it."""
-
-    solutions: Definitions
-    shown: Definitions
-    hidden: Definitions
-
-    @property
-    def used(self) -> set[int]:
-        """The cells of which something is in a file."""
-        return self.solutions.used | self.shown.used | self.hidden.used
-
-
-@dataclass
-class _Named:
-    """A question with what students write in it, and the name of its exercise."""
-
-    question: Question
-    implements: list[str]
-    name: str  # empty if nothing in the question can name a module
 
 
 def exercises_of(
@@ -81,34 +61,39 @@ def exercises_of(
     `only` names questions or their exercises; without it all are taken. `name` replaces the name of
     the only exercise.
     """
-    left, named = list(assignment.left), list[_Named]()
+    left, every = list(assignment.left), list[NewExercise]()
     for question in assignment.questions:
-        if implements := to_implement(question):
-            named.append(_Named(question, implements, _name(question, implements, can_be_name)))
+        implements, variables = prepare(question)
+        if implements:
+            called = _name((question.name, implements[0]), can_be_name)
+            every.append(NewExercise(called, question, implements, variables))
         else:
-            left.append(f"{_called(question)}: its answer defines no function or class")
-    wanted = _chosen(named, only, name)
-    code = _code(assignment, named)
-    scale = _scale([points for one in named for _, points in worth(one.question)])
-    made = []
+            called = f" `{question.name}`" if question.name else ""
+            says = "its answer defines no function or class, nor a variable that a test reads"
+            left.append(f"cell {question.cell}{called}: {says}")
+    wanted = _chosen(every, only, name)
+    scale = math.lcm(
+        1, *(worth.denominator for one in every for worth in one.question.share_points())
+    )
+    scale = scale if scale <= FINEST_SCALE else ROUNDED_SCALE
+    code = _code_of(assignment, every)
+    values = {each for one in every for each in one.values}
     for one in wanted:
-        solution = solution_of(one.question, code.solutions)
-        made.append(_exercise(one.question, one.name, solution, code, scale))
-        left += solution.left
-        left += [f"the picture {each[:60]}" for each in pictures_in(one.question.prose)]
-    unused = [cell for cell in assignment.plain if cell.cell not in code.used and not only]
-    left += [f"cell {c.cell}, `{first_line(c.code)}`" for c in unused if not _only_imports(c.code)]
-    return Imported(tuple(made), tuple(left), scale)
+        left += _fill(one, code, values, scale)
+    for cell in () if only else assignment.plain:
+        if cell not in code.used and UNTOLD.sub("", cell.code).strip():
+            left.append(f"cell {cell.cell}, `{first_line(cell.code)}`")
+    return Imported(wanted, left, scale)
 
 
-def _chosen(named: Sequence[_Named], only: Sequence[str], name: str) -> list[_Named]:
-    """Return the questions that are wanted, the only one under its new name."""
-    known = [text for one in named for text in dict.fromkeys((one.question.name, one.name)) if text]
+def _chosen(every: Sequence[NewExercise], only: Sequence[str], name: str) -> list[NewExercise]:
+    """Return the exercises that are wanted, the only one under its new name."""
+    known = [text for one in every for text in dict.fromkeys((one.question.name, one.name)) if text]
     for each in only:
         if each not in known:
             problem = f"there is no question `{each}`{did_you_mean(each, known)}"
             raise RequestError(problem, f"--only {known[0]}" if known else "")
-    wanted = [one for one in named if not only or {one.question.name, one.name} & set(only)]
+    wanted = [one for one in every if not only or {one.question.name, one.name} & set(only)]
     if name and len(wanted) > 1:
         names = ", ".join(one.name or one.question.name for one in wanted)
         problem = f"--name is for one exercise, and there are {len(wanted)}: {names}"
@@ -122,90 +107,59 @@ def _chosen(named: Sequence[_Named], only: Sequence[str], name: str) -> list[_Na
     return wanted
 
 
-def _name(question: Question, implements: Sequence[str], can_be_name: Callable[[str], bool]) -> str:
-    """Return a name made of the question's own or of its first function's; nothing if none fits."""
-    for candidate in (question.name, implements[0]):
-        snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", candidate).lower()
-        cleaned = re.sub(r"\W+", "_", snake).strip("_")
-        if can_be_name(cleaned):
-            return cleaned
-    return ""
+def _name(candidates: Iterable[str], can_be_name: Callable[[str], bool]) -> str:
+    """Return the first that can name a module when it is in snake case; nothing if none can."""
+    snakes = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", each).lower() for each in candidates)
+    names = (re.sub(r"\W+", "_", each).strip("_") for each in snakes)
+    return next(filter(can_be_name, names), "")
 
 
-def _called(question: Question) -> str:
-    return f"cell {question.cell}" + (f" `{question.name}`" if question.name else "")
-
-
-def _code(assignment: Assignment, named: Sequence[_Named]) -> _Code:
-    asked = [
-        (one.question.answers[-1].cell, each, one.name) for one in named for each in one.implements
-    ]
-    questions, plain = assignment.questions, assignment.plain
-    answers = [answer for question in questions for answer in question.answers]
-    cases = [case for question in questions for case in question.cases]
-    return _Code(
-        Definitions([*plain, *answers], asked),
-        Definitions([*plain, *cells_of_cases(cases, hidden=False)], asked),
-        Definitions([*plain, *cells_of_cases(cases, hidden=True)], asked),
-    )
-
-
-def worth(question: Question) -> list[tuple[MarkedTest, Fraction]]:
-    """Return the cases with their points: what a question leaves is shared by those without."""
-    given = sum((case.points for case in question.cases if case.points is not None), Fraction(0))
-    without = [case for case in question.cases if case.points is None]
-    total = question.points
-    if total is None:
-        total = given if len(without) < len(question.cases) else Fraction(1)
-    share = max(total - given, Fraction(0)) / max(len(without), 1)
-    return [(case, share if case.points is None else case.points) for case in question.cases]
-
-
-def _scale(points: Sequence[Fraction]) -> int:
-    """Return what makes all points whole numbers, within reason."""
-    scale = math.lcm(1, *(each.denominator for each in points))
-    return scale if scale <= FINEST_SCALE else ROUNDED_SCALE
-
-
-def _exercise(
-    question: Question, name: str, solution: Solution, code: _Code, scale: int
-) -> NewExercise:
-    cases = [(case, round(points * scale)) for case, points in worth(question)]
-    total, own = sum(points for _, points in cases), solution.implements
-    shown = _shared_out(total, cases)
-    public = suite_of(name, shown, code.shown, own, hidden=False)
-    hidden = suite_of(name, cases, code.hidden, own, hidden=True)
-    title = title_of(question.prose)
-    texts = {
-        "statement.md": statement_of_cells(question.prose, title),
-        "solution.py": solution.text,
-        "test_public.py": public.text,
-        "test_hidden.py": hidden.text,
+def _code_of(assignment: Assignment, every: Sequence[NewExercise]) -> Code:
+    """Return the code of a notebook; of answers it is known which exercise asks for what."""
+    asked = {
+        (answer, name): one.name or one.implements[0]
+        for one in every
+        for answer in one.question.answers
+        for name in one.implements
     }
-    return NewExercise(
-        *(name, question, title, total, tuple(own), tuple(solution.requires), texts),
-        *(hidden.tests, hidden.to_do),
+    cells = list(assignment.plain)
+    for question in assignment.questions:
+        cells += question.answers
+        cells += [CodeCell(case.cell, case.shown, part="shown") for case in question.cases]
+        cells += [CodeCell(case.cell, case.code, part="hidden") for case in question.cases]
+    return Code(
+        [
+            replace(each, exercise=asked.get((cell, min(each.binds, default="")), ""))
+            for cell in sorted(cells, key=lambda cell: cell.cell)
+            for each in statements_of(cell)
+        ]
     )
 
 
-def _shared_out(
-    total: int, cases: Sequence[tuple[MarkedTest, int]]
-) -> list[tuple[MarkedTest, int]]:
+def _fill(one: NewExercise, code: Code, values: Collection[str], scale: int) -> list[str]:
+    """Write the files of an exercise; return what is left out."""
+    question = one.question
+    cases = [replace(case, points=round((case.points or 0) * scale)) for case in question.cases]
+    one.points = sum(int(case.points or 0) for case in cases)
+    own = {name: f"student.{name}{'()' * (name in one.values)}" for name in one.implements}
+    solution, one.requires, left = solution_of(question, one.name, code, values)
+    one.title, statement = statement_of(question.prose)
+    shown, *_ = suite_of(one.name, _shared_out(one.points, cases), own, code, hidden=False)
+    hidden, one.tests, one.to_do = suite_of(one.name, cases, own, code, hidden=True)
+    one.texts = {
+        "statement.md": statement,
+        "solution.py": solution,
+        "test_public.py": shown,
+        "test_hidden.py": hidden,
+    }
+    pictures = (each[0] for text in question.prose for each in PICTURE.finditer(text))
+    return left + [f"the picture {each[:60]}" for each in pictures]
+
+
+def _shared_out(total: int, cases: Sequence[MarkedTest]) -> list[MarkedTest]:
     """Return the cases that students see, with all points of the exercise shared among them."""
-    seen = [(case, points) for case, points in cases if has_statements(case.shown)]
-    weights = sum(points for _, points in seen)
-    shared, given, sofar = [], 0, 0
-    for number, (case, points) in enumerate(seen, start=1):
-        sofar += points
-        upto = total * sofar // weights if weights else total * number // len(seen)
-        shared.append((case, upto - given))
-        given = upto
-    return shared
-
-
-def _only_imports(code: str) -> bool:
-    """Return whether each line of a cell imports, is a comment, or speaks to IPython."""
-    return all(
-        not line.strip() or line.lstrip().startswith(("import ", "from ", "#", "get_ipython()"))
-        for line in code.splitlines()
-    )
+    seen = [case for case in cases if has_statements(case.shown)]
+    weights = [int(case.points or 0) for case in seen]
+    weights = weights if any(weights) else [1] * len(seen)
+    ends = [total * sum(weights[:n]) // (sum(weights) or 1) for n in range(len(seen) + 1)]
+    return [replace(case, points=ends[n + 1] - ends[n]) for n, case in enumerate(seen)]

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from grader.course.stubs import END, START
 from grader.errors import RequestError
 
 FINEST = 60  # the largest denominator of points: 0.33 is a third
-
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
 class CodeCell:
-    """The code of a cell, with the number of the cell."""
+    """The code of a cell without marks, and the lines that were marked, counted from 1."""
 
     cell: int
     code: str
+    marked: frozenset[int] = frozenset()
+    part: str = "plain"  # or "answer", or of a test "shown" or "hidden", which is all of it
 
 
 @dataclass(frozen=True)
@@ -31,20 +30,15 @@ class MarkedTest:
     name: str
     code: str
     shown: str
-    points: Fraction | None = None  # None: what the question leaves for it
+    points: Fraction | int | None = None  # None: what the question leaves for it
     message: str = ""  # what students read if it fails
     problem: str = ""  # why it cannot be turned into a test
     original: str = ""  # the text of the cell, if the code is made of it
 
-    @property
-    def is_hidden(self) -> bool:
-        """Whether students see less than the whole."""
-        return self.code != self.shown
-
 
 @dataclass
 class Question:
-    """One question: what it asks, the answer with its marks, and the tests."""
+    """One question: what it asks, the answer, and the tests."""
 
     cell: int
     name: str
@@ -52,6 +46,16 @@ class Question:
     answers: list[CodeCell] = field(default_factory=list)
     cases: list[MarkedTest] = field(default_factory=list)
     points: Fraction | None = None  # of all cases together; None: their sum
+
+    def share_points(self) -> list[Fraction]:
+        """Give cases without points what is left for them; return the points of all."""
+        given = [Fraction(case.points) for case in self.cases if case.points is not None]
+        total = Fraction(not given) if self.points is None else self.points
+        left = max(total - sum(given), Fraction(0))
+        share = left / max(len(self.cases) - len(given), 1)
+        worth = [share if case.points is None else Fraction(case.points) for case in self.cases]
+        self.cases = [replace(case, points=points) for case, points in zip(self.cases, worth)]
+        return worth
 
 
 @dataclass
@@ -74,47 +78,6 @@ def points_in(value: object, cell: int) -> Fraction | None:
     if isinstance(value, bool) or not 0 <= points <= 10_000:
         raise RequestError(f"cell {cell}: {value!r} are no points", "write a number there")
     return points
-
-
-def with_marks(code: str, begin: re.Pattern[str], end: re.Pattern[str], cell: int) -> str:
-    """Return code whose lines that begin and end a solution are replaced by the course's marks."""
-    return "\n".join(_marked(code.split("\n"), begin, end, cell))
-
-
-def _marked(
-    lines: Sequence[str], begin: re.Pattern[str], end: re.Pattern[str], cell: int
-) -> Iterator[str]:
-    opened = ""
-    for line in lines:
-        indent = line[: len(line) - len(line.lstrip())]
-        if end.search(line):
-            if not opened:
-                raise unopened(cell, line)
-            opened = ""
-            yield indent + END
-        elif begin.search(line):
-            if opened:
-                raise unclosed(cell, opened)
-            opened = line
-            yield indent + START
-        else:
-            yield line
-    if opened:
-        raise unclosed(cell, opened)
-
-
-def unclosed(cell: int, mark: str) -> RequestError:
-    """Return the error about a mark that nothing closes."""
-    shown = " ".join(mark.split())
-    remedy = f"add `{shown.replace('BEGIN', 'END')}` after it"
-    return RequestError(f"cell {cell}: `{shown}` is not closed", remedy)
-
-
-def unopened(cell: int, mark: str) -> RequestError:
-    """Return the error about a mark that closes nothing."""
-    shown = " ".join(mark.split())
-    remedy = f"add `{shown.replace('END', 'BEGIN')}` before it, or remove it"
-    return RequestError(f"cell {cell}: `{shown}` closes nothing", remedy)
 
 
 def cleaned(text: str) -> str:

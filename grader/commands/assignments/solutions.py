@@ -1,230 +1,156 @@
 """The answer of a question → `solution.py`, with the student's parts between the course's marks.
 
-Only functions and classes can be left to students. An answer without marks is left to them as a
-whole: the body of each function and method is theirs, its signature and docstring are given.
+Students write functions and classes: the body of each function and method, below its signature and
+docstring, or the part of it that is marked in the notebook.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from itertools import groupby
 
 from grader.commands.assignments.definitions import (
-    DEFINITION,
     UNREADABLE,
-    Definitions,
+    Code,
     Statement,
-    first_line_of,
     grouped,
+    indented,
+    lines_of,
+    names_in,
     statements_of,
 )
 from grader.commands.assignments.question import CodeCell, Question
 from grader.course.stubs import END, START
 from grader.errors import RequestError
 
+OUTSIDE = "it is in no function or class"
 FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
-Lines = tuple[int, int]  # the first and the last line of a part, counted from 1
 
 
-@dataclass
-class Solution:
-    """What an answer comes to: the text of `solution.py`, and what stands in it."""
+def prepare(question: Question) -> tuple[list[str], list[str]]:
+    """Return the functions and classes that students write, and those that stand for variables.
 
-    text: str = ""
-    implements: list[str] = field(default_factory=list)
-    requires: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """An answer cell without its marks, and the lines that were between them."""
-
-    cell: CodeCell
-    parts: list[Lines]
-
-
-def to_implement(question: Question) -> list[str]:
-    """Return the functions and classes that students write. Raises `RequestError`."""
-    return [each.name for answer in _answers(question) for each in _written(answer)]
-
-
-def solution_of(question: Question, definitions: Definitions) -> Solution:
-    """Return the solution of a question. Raises `RequestError` that names the cell."""
-    answers = _answers(question)
-    written = {id(node): node for answer in answers for node in _written(answer)}
-    statements = [each for answer in answers for each in statements_of(answer.cell)]
-    solution = Solution(implements=[node.name for node in written.values()])
-    kept = _kept(statements, solution)
-    own = {name for each in kept for name in each.binds}
-    needs = {name for each in kept for name in each.needs} - own
-    carried = definitions.carried(needs, question.cell, own)
-    solution.requires = sorted(set(carried.earlier.values()))
-    imports = [each.text for each in (*carried.imports, *kept) if each.is_import]
-    earlier = [f"from {exercise} import {name}" for name, exercise in carried.earlier.items()]
-    body = [each.text for each in carried.others]
-    body += [_text(each, answers) for each in kept if not each.is_import]
-    missing = sorted(carried.unknown)
-    solution.text = _file([*imports, *earlier], body, missing)
-    return solution
+    Has every line of an answer marked that has no marks. Raises `RequestError`.
+    """
+    question.answers = [_parsable(answer) for answer in question.answers]
+    asked = [
+        name
+        for answer in question.answers
+        for each in statements_of(answer)
+        if each.kind == "definition" and answer.marked.intersection(lines_of(each.node))
+        for name in each.binds
+    ]
+    if asked:
+        return asked, []
+    tests = [each for case in question.cases for each in statements_of(CodeCell(0, case.code))]
+    variables = [
+        (name, answer)
+        for answer in question.answers
+        for name in sorted(names_in(answer.code)[0])
+        if any(name in each.needs for each in tests)
+    ]
+    question.answers = [_as_function(*each) for each in variables] or question.answers
+    names = [name for name, _ in variables]
+    return names, names
 
 
-def _answers(question: Question) -> list[_Answer]:
-    return [_unmarked(answer) for answer in question.answers]
-
-
-def _unmarked(answer: CodeCell) -> _Answer:
-    """Return an answer without its marks. Raises `RequestError` if it does not parse."""
-    lines, parts = list[str](), list[Lines]()
-    start = 0
-    for line in answer.code.split("\n"):
-        if line.strip() == START:
-            start = len(lines) + 1
-        elif line.strip() == END:
-            parts.append((start, len(lines)))
-        else:
-            lines.append(line)
-    plain = CodeCell(answer.cell, _unfolded("\n".join(lines)) if not parts else "\n".join(lines))
+def _parsable(answer: CodeCell) -> CodeCell:
+    """Return an answer with marks. Raises `RequestError` if it does not parse."""
     try:
-        ast.parse(plain.code)
+        tree = ast.parse(answer.code)
     except UNREADABLE as error:
         reason = getattr(error, "msg", None) or str(error)
         problem = f"cell {answer.cell}: the answer is no valid Python ({reason})"
         raise RequestError(problem, "run the notebook, and import it again") from None
-    return _Answer(plain, [(first, last) for first, last in parts if first <= last])
-
-
-def _unfolded(code: str) -> str:
-    """Return code in which no body stands on the line of its `def`, where no mark has a place."""
-    try:
-        tree = ast.parse(code)
-    except UNREADABLE:
-        return code
+    code, marked = answer.code.encode().split(b"\n"), {*answer.marked}
+    marked = marked or {*range(1, len(code) + 1)}
     functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTION))
-    return ast.unparse(tree) if any(n.body[0].lineno == n.lineno for n in functions) else code
+    for node in sorted(functions, key=lambda node: node.lineno, reverse=True):
+        number, start = node.lineno, node.body[0].col_offset
+        if node.body[0].lineno == number:  # a body on the line of its `def` has no place for marks
+            head, body = code[number - 1][:start].rstrip(), code[number - 1][start:]
+            code[number - 1 : number] = [head, b" " * (node.col_offset + 4) + body]
+            marked = {m for m in marked if m <= number} | {m + 1 for m in marked if m >= number}
+    return replace(answer, code=b"\n".join(code).decode(), marked=frozenset(marked))
 
 
-def _written(answer: _Answer) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Return the functions and classes of an answer with a part for students to write."""
-    nodes = [node for node in ast.parse(answer.cell.code).body if isinstance(node, DEFINITION)]
-    if not answer.parts:
-        return nodes
-    return [
-        node
-        for node in nodes
-        if any(first <= _last(node) and first_line_of(node) <= last for first, last in answer.parts)
-    ]
+def _as_function(name: str, answer: CodeCell) -> CodeCell:
+    """Return the answer that gives a variable a value as a function that returns the value."""
+    code = f'def {name}():\n    """Return `{name}`."""\n{indented(answer.code)}\n    return {name}'
+    return replace(answer, code=code, marked=frozenset(line + 2 for line in answer.marked))
 
 
-def _kept(statements: Sequence[Statement], solution: Solution) -> list[Statement]:
-    """Return the statements that `solution.py` needs; the others are told of."""
-    needed = {name for each in statements if each.is_definition for name in each.needs}
-    kept = []
-    for each in statements:
-        if each.is_import or each.is_definition or each.binds & needed:
-            kept.append(each)
-        elif not isinstance(each.node, ast.Expr) or not isinstance(each.node.value, ast.Constant):
-            line = " ".join(each.text.split())[:60]
-            solution.left.append(f"cell {each.cell}, `{line}`: it is in no function or class")
-    return kept
+def solution_of(
+    question: Question, exercise: str, code: Code, values: Collection[str]
+) -> tuple[str, list[str], list[str]]:
+    """Return the text of `solution.py`, the exercises that it requires, and what is left out.
 
-
-def _text(statement: Statement, answers: Iterable[_Answer]) -> str:
-    """Return the text of a statement of the answer, with marks if students write a part of it."""
-    if not statement.is_definition:
-        return statement.text
-    answer = next(one for one in answers if one.cell.cell == statement.cell)
-    node = statement.node
-    parts = [
-        (max(first, first_line_of(node)), min(last, _last(node)))
-        for first, last in answer.parts
-        if first <= _last(node) and first_line_of(node) <= last
-    ]
-    if answer.parts:
-        chosen = [lines for part in parts for lines in _within(node, part)]
-    else:
-        chosen = list(_bodies(node))
-    lines = answer.cell.code.split("\n")
-    return "\n".join(_with_marks(lines, first_line_of(node), _last(node), _joined(chosen)))
-
-
-def _within(node: ast.stmt, part: Lines) -> Iterator[Lines]:
-    """Yield the lines of a part, as whole statements; of a function in it only the body.
-
-    A class whose methods are missing, or a module without its functions, could not be loaded.
+    `values` are the names that stand for variables.
     """
-    if first_line_of(node) >= part[0] or not isinstance(node, DEFINITION):
-        yield from _bodies(node)
-        return
-    blocks = [each for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
-    inner = [each for each in blocks if first_line_of(each) <= part[1] and _last(each) >= part[0]]
-    for each in inner:
-        if (
-            isinstance(each, DEFINITION)
-            and first_line_of(each) < part[0]
-            and part[1] <= _last(each)
-        ):
-            yield from _within(each, part)
-            return
-    functions = [each for each in inner if isinstance(each, FUNCTION)]
-    if isinstance(node, ast.ClassDef):
-        for each in functions:
-            yield from _bodies(each)
-        return
-    simple = [each for each in inner if not hasattr(each, "body") or first_line_of(each) >= part[0]]
-    yield (
-        min([part[0], *(first_line_of(each) for each in simple)]),
-        max([part[1], *(_last(each) for each in simple)]),
-    )
-
-
-def _bodies(node: ast.stmt) -> Iterator[Lines]:
-    """Yield the lines of a function's body below its docstring; of a class, of its methods."""
-    if isinstance(node, ast.ClassDef):
-        for each in node.body:
-            yield from _bodies(each)
-    elif isinstance(node, FUNCTION):
-        body = node.body[1:] if ast.get_docstring(node) is not None else node.body
-        if body:
-            yield first_line_of(body[0]), _last(body[-1])
-
-
-def _last(node: ast.stmt) -> int:
-    return node.end_lineno or node.lineno
-
-
-def _joined(parts: Iterable[Lines]) -> list[Lines]:
-    """Return parts in order, those that touch as one."""
-    joined: list[Lines] = []
-    for first, last in sorted(set(parts)):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = joined[-1][0], max(last, joined[-1][1])
-        else:
-            joined.append((first, last))
-    return joined
-
-
-def _with_marks(lines: Sequence[str], first: int, last: int, parts: list[Lines]) -> Iterator[str]:
-    starts, ends = {start for start, _ in parts}, {end for _, end in parts}
-    indent = ""
-    for number in range(first, last + 1):
-        line = lines[number - 1]
-        if number in starts:
-            indent = line[: len(line) - len(line.lstrip())]
-            yield indent + START
-        yield line
-        if number in ends:
-            yield indent + END
-
-
-def _file(imports: Sequence[str], body: Sequence[str], missing: Sequence[str]) -> str:
-    blocks = ['"""Reference solution: TODO: what it is."""']
-    if imports:
-        blocks.append(f"\n{grouped(imports)}")
+    answers = [each for each in code.statements if each.source in question.answers]
+    names = {name for each in answers if each.kind == "definition" for name in each.binds}
+    chosen, missing = code.needed(names, question.answers[-1].cell + 1, "answer", own=exercise)
+    others = {
+        name: each.exercise
+        for each in chosen
+        if each.exercise not in ("", exercise)
+        for name in each.binds
+    }
+    imports = [each.text for each in chosen if each.kind == "import"]
+    imports += [f"from {other} import {name}" for name, other in others.items()]
+    blocks = ['"""Reference solution: TODO: what it is."""', grouped(imports)]
     if missing:
-        names = ", ".join(missing)
-        blocks.append(
-            f"\n# TODO: {names}: the notebook uses this here and defines it nowhere before"
+        says = f"TODO: {', '.join(sorted(missing))}: the notebook uses this here and defines it"
+        blocks.append(f"# {says} nowhere before")
+    blocks += [f"\n{name} = {name}()" for name in others if name in values]
+    blocks += [
+        f"\n{_with_marks(each) if each.source in question.answers else each.text}"
+        for each in chosen
+        if each.kind != "import" and not each.binds & others.keys()
+    ]
+    left = [
+        f"cell {each.source.cell}, `{' '.join(each.text.split())[:60]}`: {OUTSIDE}"
+        for each in answers
+        if each not in chosen and each.kind in ("computed", "constant")
+    ]
+    return "\n\n".join(filter(None, blocks)) + "\n", sorted({*others.values()}), left
+
+
+def _with_marks(statement: Statement) -> str:
+    """Return a statement of an answer with marks around what students write."""
+    theirs = _theirs(statement.node, statement.source.marked)
+    lines, text = statement.source.code.split("\n"), list[str]()
+    if not theirs:
+        return statement.text
+    for is_theirs, numbers in groupby(lines_of(statement.node), theirs.__contains__):
+        part = "\n".join(lines[number - 1] for number in numbers)
+        indent = re.search(r"^[ \t]*(?=\S)", part, re.MULTILINE)
+        text.append(
+            f"{indent[0]}{START}\n{part}\n{indent[0]}{END}" if is_theirs and indent else part
         )
-    return "\n".join([*blocks, *(f"\n\n{each}" for each in body), ""])
+    return "\n".join(text)
+
+
+def _theirs(node: ast.stmt, marked: Collection[int]) -> set[int]:
+    """Return the lines of a definition that students write, as whole statements.
+
+    Signatures and docstrings are given: without its methods, a class could not be loaded.
+    """
+    if isinstance(node, ast.ClassDef):
+        return {line for each in node.body for line in _theirs(each, marked)}
+    if not isinstance(node, FUNCTION):
+        return set()
+    described = ast.get_docstring(node) is not None
+    body = node.body[described:]
+    if node.lineno in marked:
+        return {*range(lines_of(body[0])[0], lines_of(body[-1])[-1] + 1)} if body else set()
+    given = node.body[0].end_lineno or 0 if described else node.lineno
+    theirs = {line for line in marked if given < line <= (node.end_lineno or 0)}
+    for each in (each for part in body for each in ast.walk(part) if isinstance(each, ast.stmt)):
+        is_whole = not hasattr(each, "body") or each.lineno in theirs
+        if is_whole and theirs.intersection(lines_of(each)):
+            theirs |= {*lines_of(each)}
+    return theirs
