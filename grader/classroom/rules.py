@@ -12,7 +12,7 @@ from grader.course.policy import Policy
 RULES = "rules"  # the setting with the parts of the rules under which marks were published
 SOMETHING = "the course, its rules or the grader"
 MAX_NAMED = 4  # parts in a sentence
-NO_RULE = {"show", "missing"}  # of a policy; they decide no submission's mark
+NO_RULE = {"show", "missing", "zone"}  # of a policy; they decide no submission's mark
 POLICY = {
     "due": "the due date",
     "grace": "the grace period",

@@ -26,15 +26,15 @@ from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
 from grader.reports.platforms.grades import NothingHandedIn
-from grader.submissions.notes import as_reason, needs_review
+from grader.submissions.notes import as_reason, folded, needs_review
 from grader.submissions.submission import Submission
 
 ASSUMED_DELAY = 1.0  # days, if something is late and the platform does not say by how much
 UNKNOWN_EXTENSION = (
     "late with an extension, and the platform does not say by how much: nothing was taken off"
 )
-NO_TIME = "no time of submission is known, so lateness was not counted"
 UNKNOWN_DELAY = "late, and the platform does not say by how much: counted as one day"
+MAX_NAMED = 5  # students in a sentence
 LATER = "later"  # the setting with the exercises that are left for a later run
 NOT_YET = "left for later, and not graded yet"
 MISSING = re.compile(r"No module named '([^']+)'")
@@ -178,16 +178,31 @@ class Standings:
             elif student in damaged or student in ledger.review.reasons:
                 yield self._report_of_damage(student), {}
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is to be said of the class as a whole, rather than of each student."""
+        students = self.ledger.students()
+        unknown = self.ledger.without_time() if self.course.policy.costs_lateness else []
+        who = folded([self.ledger.named(student) for student in unknown], MAX_NAMED)
+        of = f"{len(unknown)} of {len(students)} students"
+        says = f"no time of submission is known for {of}, so their lateness was not counted: {who}"
+        return (says,) if unknown else ()
+
     def missing(self) -> list[NothingHandedIn]:
-        """Return the students of the roster who handed in nothing, in order."""
+        """Return the students of the roster who handed in nothing, in order.
+
+        One whose line may be that of a hand-in gets no points for that.
+        """
         policy, handed_in = self.course.policy, set(self.ledger.students())
         nothing = [not_run(exercise, "") for exercise in self.course.exercises]
         most = policy.mark(nothing, 0.0).max_points
-        return [
-            NothingHandedIn(student, person, policy.missing, most)
-            for student, person in sorted(self.ledger.missing(), key=lambda row: row[0])
-            if student not in handed_in
-        ]
+        found = []
+        for student, person in sorted(self.ledger.missing(), key=lambda row: row[0]):
+            if student not in handed_in:
+                flags = self.ledger.flags(student)
+                points = None if flags else policy.missing
+                found.append(NothingHandedIn(student, person, points, most, flags))
+        return found
 
     def with_missing(self, reports: Iterable[Report]) -> Iterator[Report | NothingHandedIn]:
         """Yield the reports, which are in order, and those who handed in nothing among them."""
@@ -248,10 +263,8 @@ class Standings:
             for result in _results(self.course, submission, known)
         ]
         days, vague = policy.days_late(row.submitted, row.due), ""
-        if row.submitted is None and policy.costs_lateness:
-            vague = NO_TIME
-            if row.late:
-                vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
+        if row.submitted is None and row.late and policy.costs_lateness:
+            vague = UNKNOWN_EXTENSION if row.due else UNKNOWN_DELAY
         under = [stored.confinement for stored in known.values() if stored.confinement]
         confinement = [layer for layer in (under or [()])[0] if all(layer in k for k in under)]
         report = self._reporter.report(submission, adjusted, self.seed, confinement)

@@ -39,6 +39,7 @@ from grader.commands.graded import (
     echo_review,
     engine_for,
     list_in,
+    seed_in_words,
     verdict_line,
     with_list,
 )
@@ -234,7 +235,7 @@ def batch(
         if course.chosen:
             ledger.put(LIST, course.chosen)
         publisher = Publisher(standings, place, why or "graded again")
-        return _grade(publisher, engine, log, quiet)
+        return _grade(publisher, engine, log, quiet, seed)
 
 
 def _left_for_later(course: Course, only: Sequence[str], without: Sequence[str]) -> list[str]:
@@ -273,7 +274,9 @@ def _completed(choices: Mapping[str, Any], kept: Kept, *, no_roster: bool) -> di
     }
 
 
-def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) -> int:
+def _grade(
+    publisher: Publisher, engine: Engine, log: Path | None, quiet: bool, seed: int | None
+) -> int:
     standings, out = publisher.standings, publisher.out
     start, worst = time.perf_counter(), 0
     students = len(standings.ledger.students())
@@ -295,7 +298,9 @@ def _grade(publisher: Publisher, engine: Engine, log: Path | None, quiet: bool) 
             raise
     spent = time.perf_counter() - start
     done = f"{display.done} submissions graded in {spent:.1f} seconds"
-    click.echo(f"\n  {done}, seed {standings.seed}")
+    click.echo(f"\n  {done}, {seed_in_words(standings.seed, seed)}")
+    for remark in standings.remarks:
+        click.echo(f"  ! {remark}")
     if standings.later:
         names = ", ".join(name for name in standings.course.names if name in standings.later)
         how = f"grader batch --resume --out {short_path(out)}"

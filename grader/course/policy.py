@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from grader.course.settings import Amount, Count, Percent, convert
+from grader.course.zones import in_zone, load_zone
 from grader.errors import CourseError, did_you_mean
 from grader.report import Adjustment, ExerciseResult, Mark, MarkStep
 
@@ -76,7 +77,8 @@ class CourseSettings(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     points: Count | None = None
     lists: dict[str, CourseList] = {}
-    due: Annotated[datetime, Meta(tz=True)] | None = None
+    due: datetime | None = None
+    zone: str = ""
     late: Late = Late()
     extra_credit: tuple[str, ...] = ()
     weights: dict[str, Any] = {}  # values are converted one by one: an error names the exercise
@@ -108,6 +110,7 @@ class Policy:
     show: Mapping[str, When] = field(default_factory=dict)
     carry_forward: bool = True
     missing: int | None = field(default=None, repr=False)  # it decides the mark of no submission
+    zone: tzinfo | None = field(default=None, repr=False)  # that of `due`, unless `zone` is given
 
     def days_late(self, submitted: datetime | None, due: datetime | None = None) -> float:
         """Return the delay in days; `due` is an extension. Returns 0 within the grace period."""
@@ -115,11 +118,6 @@ class Policy:
         if submitted is None or due is None or submitted <= due + self.grace:
             return 0.0
         return (submitted - due) / timedelta(days=1)
-
-    @property
-    def zone(self) -> tzinfo | None:
-        """The time zone of the course: that of its due date."""
-        return self.due.tzinfo if self.due else None
 
     @property
     def costs_lateness(self) -> bool:
@@ -266,10 +264,13 @@ def make_policy(settings: CourseSettings, names: Collection[str], where: str) ->
         raise CourseError(f"{where}: late has both `per_day` and `steps`; keep one of them")
     if late != Late() and settings.due is None:
         raise CourseError(f"{where}: late has no effect without a due date; add `due`")
+    zone = load_zone(settings.zone, where) if settings.zone else None
+    due = _due(settings.due, zone, where)
     check_names(settings.extra_credit, names, f"{where}: extra_credit")
     check_names(settings.weights, names, f"{where}: weights")
     return Policy(
-        due=settings.due,
+        due=due,
+        zone=zone or (due.tzinfo if due else None),
         grace=timedelta(minutes=late.grace_minutes),
         per_day=late.per_day or 0.0,
         steps=tuple(sorted(late.steps or (), key=lambda step: step.days)),
@@ -283,6 +284,15 @@ def make_policy(settings: CourseSettings, names: Collection[str], where: str) ->
         carry_forward=settings.marking.carry_forward,
         missing=settings.missing,
     )
+
+
+def _due(due: datetime | None, zone: tzinfo | None, where: str) -> datetime | None:
+    """Return the due date in the zone of the course; raise `CourseError` if it has none."""
+    if due is None or (zone is None and due.tzinfo is not None):
+        return due
+    if zone is None:
+        raise CourseError(f'{where}: due: in which time zone? Add such as zone = "Europe/Berlin"')
+    return in_zone(due, zone, f"{where}: due")
 
 
 def check_names(listed: Iterable[str], names: Collection[str], where: str) -> None:

@@ -184,7 +184,8 @@ class Summary:
     their maximum. `spread` is None if no student was graded. `mistakes` begins with those that cost
     the most points. `missing` are the students of the roster who submitted nothing, by their ids.
     `sections` is empty unless there are several. `circumstances` are the conditions of the grading,
-    such as the seed: by name, each value with its number of students.
+    such as the seed: by name, each value with its number of students. `remarks` need review for
+    the class as a whole.
     """
 
     title: str
@@ -199,3 +200,4 @@ class Summary:
     sections: tuple[Section, ...]
     wrong: Wrong
     circumstances: Mapping[str, Sequence[tuple[str, int]]]
+    remarks: tuple[str, ...] = ()
