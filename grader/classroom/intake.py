@@ -242,6 +242,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
         roster = replace(read, rows=tuple(row.doubted(course.policy.due) for row in read.rows))
     chosen = read_groups(request.groups, zone) if request.groups else request.kept.groups
     groups = chosen if chosen.rows else groups_of(roster)
+    timed = replace(roster, rows=tuple(row.with_extra(course.policy) for row in roster.rows))
     unopened: list[LeftOut] = []
     notes: dict[Path, tuple[str, ...]] = {}
     with (
@@ -249,7 +250,7 @@ def open_intake(request: IntakeRequest, course: Course, out: Path | None) -> Ite
         open_submissions(request.submissions, unopened, notes) as folder,
     ):
         found = find_attempts(folder, course, request.layout, out, notes)
-        members = find_members(found.attempts, roster)
+        members = find_members(found.attempts, timed)
         shared = share(members, groups, chosen=bool(chosen.rows))
         check_roster(shared, roster)
         here = [one for one in shared.members if _is_in_shard(one.student, request.shard)]

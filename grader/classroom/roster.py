@@ -23,6 +23,7 @@ from grader.classroom.times import (
     has_twelve_hours,
     read_time,
 )
+from grader.course.policy import Policy
 from grader.course.zones import change_of_clock, offset
 from grader.errors import RequestError
 from grader.report import Person
@@ -47,6 +48,7 @@ COLUMNS = {
     "section": "section, sections, group, groups, gruppe, groupe, grupo, gruppo, groep, grupa",
     "group": "group, groups, team",
     "due": "due, due at, due date, extension, extended due, extended due date",
+    "extra": "extra time, time extension",
     "submitted": "submitted, submitted at, submission time",
     "status": "status, statut, estado, stato",
     "modified": "last modified (submission), zuletzt geändert (abgabe), "
@@ -57,7 +59,7 @@ COLUMNS = {
 }
 IDENTIFYING = ("id", "login", "email", "number", "name")
 # What a worksheet of Moodle has no column for; whatever has one is a teacher's own roster.
-OWN_COLUMNS = ("login", "due", "submitted")
+OWN_COLUMNS = ("login", "due", "extra", "submitted")
 MOODLES_FEWEST = 6  # columns of a worksheet
 # Moodle writes an id as "Participant 12", in the language of the teacher.
 PARTICIPANT = re.compile(
@@ -67,6 +69,8 @@ PARTICIPANT = re.compile(
 )
 NO_TIME = ("", "-", "–", "—")
 YEAR = re.compile(r"\b20[0-9]{2}\b")
+EXTRA = re.compile(r"([0-9]+(?:[.,][0-9]+)?)\s*(%|h|hours?|d|days?|weeks?)", re.IGNORECASE)
+HOURS = {"h": 1, "d": 24, "w": 7 * 24}  # by the first letter of the unit
 EXPECTED = "a roster has a line of column names, such as id,name,email,due"
 
 
@@ -75,7 +79,8 @@ class RosterRow:
     """One student, with their own due date and the time when they handed in, if given.
 
     `group` is the group that hands in together. `unread` says which time cannot be read, or only by
-    a clock that may be wrong; nobody is on time because of that.
+    a clock that may be wrong; nobody is on time because of that. Extra time counts from the due
+    date of the course, in hours or in percent of the time that everybody has.
     """
 
     student: str
@@ -84,6 +89,8 @@ class RosterRow:
     submitted: datetime | None = None
     group: str = ""
     unread: str = ""
+    extra_hours: float = 0.0
+    extra_percent: float = 0.0
     line: int = dataclasses.field(default=0, compare=False)
 
     def is_named_by(self, attempt: Attempt) -> bool:
@@ -98,6 +105,26 @@ class RosterRow:
         digits = {_key("digits", value)[1] for value in theirs} - {""}
         same = [value for value in sorted(ours - theirs) if _key("digits", value)[1] in digits]
         return "" if ours & theirs or not same else same[0]
+
+    @property
+    def extra(self) -> str:
+        """The extra time in words; nothing without any."""
+        percent = f"{self.extra_percent:g} %" if self.extra_percent else ""
+        return percent or (f"{self.extra_hours:g} hours" if self.extra_hours else "")
+
+    def with_extra(self, policy: Policy) -> RosterRow:
+        """Return the row with the later of its own due date and the course's with extra time."""
+        if not self.extra:
+            return self
+        extended = policy.extended(self.extra_hours, self.extra_percent)
+        if extended is None:
+            lacks = "`start`" if policy.due else "`due`"
+            raise RequestError(
+                f"line {self.line} of the roster gives {self.extra} of extra time, and course.toml "
+                f"has no {lacks} to count from",
+                f"add {lacks}, such as {lacks.strip('`')} = 2026-10-06T08:00:00",
+            )
+        return dataclasses.replace(self, due=max(extended, self.due or extended))
 
     def doubted(self, course_due: datetime | None) -> RosterRow:
         """Return the row, with a remark if a time without a zone is read by the wrong clock.
@@ -351,7 +378,20 @@ class _RowReader:
             unread = unread or why
         fields = ("name", "email", "login", "number", "section")
         person = Person(**{name: values[name] for name in fields})
-        return RosterRow(student, person, due, submitted, values["group"], unread, line)
+        extra = self._extra(line, values["extra"])
+        return RosterRow(student, person, due, submitted, values["group"], unread, *extra, line)
+
+    def _extra(self, line: int, text: str) -> tuple[float, float]:
+        """Return extra time in hours and in percent, one of which is 0."""
+        found = EXTRA.fullmatch(text)
+        if text and not found:
+            raise RequestError(
+                f"{self._path}:{line}: extra time is `{text}`",
+                "write it as 24 hours, 2 days or 25 %",
+            )
+        number = float(found[1].replace(",", ".")) if found else 0.0
+        unit = found[2][0].casefold() if found else "%"
+        return (0.0, number) if unit == "%" else (HOURS[unit] * number, 0.0)
 
     def _time(self, line: int, name: str, text: str, zone: tzinfo | None) -> datetime | None:
         if not text:

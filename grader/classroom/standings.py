@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
-from grader.classroom.intake import Which, remembered_in
+from grader.classroom.intake import ROSTER, Which, remembered_in
 from grader.classroom.ledger import Ledger
+from grader.classroom.roster import Roster, RosterRow
 from grader.classroom.rules import RULES, changed_parts, parts_of, rules_of
 from grader.classroom.stored.marks import FINAL, PublishedMark
 from grader.classroom.stored.results import ResultKey, StoredResult
+from grader.classroom.stored.settings import FREE_DAYS_USED
 from grader.classroom.stored.submissions import AttemptRow
 from grader.classroom.workers.messages import decode_result
 from grader.course.course import Course
@@ -26,6 +28,7 @@ from grader.grading.reporter import Reporter, not_run, problem_of, versions
 from grader.grading.seeds import public_seed, secret_from
 from grader.report import Adjustment, ExerciseResult, Outcome, Report
 from grader.reports.platforms.grades import NothingHandedIn
+from grader.submissions.layouts import Attempt
 from grader.submissions.notes import as_reason, folded, needs_review
 from grader.submissions.submission import Submission
 
@@ -90,6 +93,26 @@ class Standings:
     def later(self) -> frozenset[str]:
         """The exercises that are left for a later run: the others make reports until then."""
         return frozenset((self.ledger.get(LATER) or "").split())
+
+    @cached_property
+    def _roster(self) -> Roster:
+        return Roster.from_setting(self.ledger.get(ROSTER))
+
+    @cached_property
+    def _free_days_used(self) -> Mapping[str, float]:
+        """The free late days that each student has used in other assignments."""
+        return self.ledger.get(FREE_DAYS_USED) or {}
+
+    def listed(self, row: AttemptRow) -> RosterRow | None:
+        """Return the line of the roster on which an attempt's student is."""
+        return self._roster.find(Attempt(row.student, (), person=row.person))
+
+    def with_extra(self, row: AttemptRow) -> AttemptRow:
+        """Return an attempt with extra time counted from the due date that the course has now."""
+        listed = self.listed(row)
+        if listed is None or not listed.extra:
+            return row
+        return replace(row, due=listed.with_extra(self.course.policy).due)
 
     @cached_property
     def which(self) -> Which:
@@ -221,7 +244,8 @@ class Standings:
         flags = self.ledger.flags(student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
-        for row in self.ledger.attempts(student):
+        free = max(0.0, self.course.policy.budget - self._free_days_used.get(student, 0.0))
+        for row in map(self.with_extra, self.ledger.attempts(student)):
             known = self._known(row)
             submission = self.ledger.submission(row)
             if self._ungraded(submission, known):
@@ -229,9 +253,10 @@ class Standings:
             for stored in known.values():
                 digest.update(stored.result)
             past_due = is_past_due(self.course.policy, own=row.due)
-            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due))
+            budget = [free] if self.course.policy.budget else []
+            about = repr((row, adjustments, flags, self.ledger.damage(student), past_due, *budget))
             digest.update(about.encode("utf-8", "backslashreplace"))
-            report = self._report(row, submission, known, adjustments)
+            report = self._report(row, submission, known, adjustments, free)
             digest.update(_named_in(report).encode("utf-8", "backslashreplace"))
             graded.append((report, submission))
         if not graded:
@@ -253,6 +278,7 @@ class Standings:
         submission: Submission,
         known: Known,
         adjustments: Mapping[str, Adjustment],
+        free: float,
     ) -> Report:
         policy = self.course.policy
         adjusted = [
@@ -284,6 +310,7 @@ class Standings:
                 adjusted,
                 ASSUMED_DELAY if vague == UNKNOWN_DELAY else days,
                 adjustments.get(FINAL),
+                free,
             ),
         )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, get_args
 
@@ -22,6 +23,7 @@ from grader.classroom.intake import (
     open_intake,
     remembered,
 )
+from grader.classroom.late_budget import count_used
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 from grader.classroom.replaced_marks import Replacement, published_attempts, replacements
@@ -144,6 +146,14 @@ class ShardType(click.ParamType[tuple[int, int]]):
     metavar="NAME",
     help="Leave this exercise for later, such as one that trains; may be given several times.",
 )
+@click.option(
+    "--earlier",
+    type=FOLDER,
+    multiple=True,
+    metavar="DIR",
+    help="The results of an earlier assignment, whose free late days count against the budget of "
+    "the course; may be given several times. Remembered for the folder in --out.",
+)
 @JOBS
 @click.option("--resume", is_flag=True, help="Continue in DIR with what was handed in then.")
 @CLUSTER
@@ -177,6 +187,7 @@ def batch(
     cluster: str | None,
     only: tuple[str, ...],
     without: tuple[str, ...],
+    earlier: tuple[Path, ...],
     **choices: Any,
 ) -> int:
     """Grade a class: a folder or a zip of submissions, from any platform.
@@ -230,7 +241,11 @@ def batch(
         standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
         if request is None:
             standings.refuse_changed_rules()
-        why = "" if request is None else _take_in(intake, request, standings, replaces)
+            count_used(ledger, place, earlier)
+            why = ""
+        else:
+            on_taken = partial(count_used, ledger, place, earlier)
+            why = _take_in(intake, request, standings, replaces, on_taken)
         ledger.put(SECRET, standings.secret.hex())
         if course.chosen:
             ledger.put(LIST, course.chosen)
@@ -317,10 +332,17 @@ def _open_log(path: Path) -> IO[str]:
         raise RequestError(f"cannot write {path}: {error.strerror}", "--log FILE") from None
 
 
-def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, replaces: bool) -> str:
+def _take_in(
+    intake: Intake,
+    request: IntakeRequest,
+    standings: Standings,
+    replaces: bool,
+    on_taken: Callable[[], None],
+) -> str:
     """Store what was handed in, all or nothing; return why marks of the same files may change.
 
     Raise `RequestError` if published marks change or go, unless the teacher `replaces` them.
+    `on_taken` is called when everybody is known.
     """
     ledger = standings.ledger
     with progress_bar(len(intake.selected)) as on_student, ledger.writing():
@@ -328,6 +350,7 @@ def _take_in(intake: Intake, request: IntakeRequest, standings: Standings, repla
         before, lists = published_attempts(ledger), [ledger.get(key) for key in (ROSTER, GROUPS)]
         intake.store(ledger, standings.course, on_student)
         _admit_erased(ledger, replaces)
+        on_taken()
         before_due = {"before_due": "yes"} if request.before_due else {}
         ledger.put("request", {"attempt": request.attempt, **before_due})
         why = ""

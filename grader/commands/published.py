@@ -40,7 +40,7 @@ def published_standings(
     unknown = ledger.damage("") if standings.is_as_published else ()
     for student in students:
         standing, old = standings.spared(student), ledger.published(student)
-        if standing and old and not _differ(old, standing.published(standings.rules)):
+        if standing and old and not differs(old, standing.published(standings.rules)):
             yield standing
         elif damage := ledger.damage(student) or unknown:
             ledger.review.add(student, f"{damage[0]}, and the mark is not exported")
@@ -60,7 +60,8 @@ def published_standings(
         raise RequestError("nobody was graded here", "grader batch SUBMISSIONS --out DIR")
 
 
-def _differ(old: PublishedMark, new: PublishedMark) -> bool:
+def differs(old: PublishedMark, new: PublishedMark) -> bool:
+    """Whether a mark is another one than the published, or made under other rules."""
     return (old.rules, old.seed, old.points) != (new.rules, new.seed, new.points)
 
 

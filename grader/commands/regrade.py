@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from grader.classroom.late_budget import count_used
 from grader.classroom.publishing import Publisher
 from grader.classroom.run import Run
 from grader.classroom.standings import Standings
@@ -65,6 +66,7 @@ def regrade(
     published before you have seen what changes.
     """
     with graded_class(course, folder, seed) as standings, contextlib.ExitStack() as stack:
+        count_used(standings.ledger, folder)
         students = [known_student(standings, name) for name in again]
         engine = engine_for(standings.course, isolation, jobs, cluster)
         stack.callback(engine.close)
