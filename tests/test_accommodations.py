@@ -175,7 +175,13 @@ def test_earlier_folders_are_remembered_and_read_again(
     assert report_of(first / "out", "s001")["mark"]["free_days"] == 2
     place = ("--in", second / "out", "--course", tiny_copy)
     assert "s001       2 → 4      of 8" in cli("regrade", *place).out
+    resume = ("batch", "--resume", "--out", second / "out", "--course", tiny_copy)
+    assert cli(*resume).code == 0
     assert marks(second / "out")["s001"] == points(3)
+    said = cli(*resume, "--earlier", first / "out")
+    assert (said.code, "takes no other submissions" in said.err) == (2, True)
+    said = homework(cli, second, tiny_copy, late)
+    assert (said.code, "s001: 2 → 4 of 8 points" in said.err) == (2, True)
     assert cli("regrade", *place, "--publish").code == 0
     assert marks(second / "out")["s001"] == points(2)
 

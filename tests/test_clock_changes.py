@@ -9,6 +9,8 @@ from class_lists import batch, flags
 from classroom import TINY, Instant, hand_in, marks, report_of
 from commandline import Cli
 
+from grader.classroom.stored import history as stored_history
+
 HEAD = 'title = "A tiny course"\npoints = 8\n'
 LATE = "[late]\nper_day = 10\n"
 ROSTER = "id,due,submitted\ns001,2026-10-27 23:59,2026-10-27 23:30\ns002,,2026-10-21 10:00\n"
@@ -45,6 +47,17 @@ def test_a_time_with_its_own_offset_is_told_in_the_hour_of_its_day(
     said = cli("explain", "s001", "--in", tmp_path / "out", "--course", tiny_copy).out
     assert "handed in   27 Oct 2026, 23:30\n" in said
     assert "27 Oct 2026, 23:59 (an extension); in time" in said
+
+
+def test_the_history_tells_the_hour_of_its_day(
+    cli: Cli, instant: Instant, tmp_path: Path, tiny_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings(tiny_copy, 'zone = "Europe/Berlin"', "due = 2026-10-20T23:59:00")
+    hand_in(tmp_path / "class", {"s001/scale.py": "# 8 points"})
+    monkeypatch.setattr(stored_history, "now", lambda: "2026-10-27T22:30:00.000+00:00")
+    batch(cli, tmp_path, tiny_copy)
+    said = cli("history", "s001", "--in", tmp_path / "out", "--course", tiny_copy).out
+    assert "27 Oct 2026, 23:30  s001  new → 8 of 8" in said
 
 
 def test_a_fixed_offset_beyond_a_change_of_the_clock_is_said(

@@ -203,3 +203,11 @@ def test_an_email_in_moodle_beats_a_namesake_without_one() -> None:
     filled = fill_moodle(before, [TWO[1], known], skip_unmatched=True)
     assert (filled.data, filled.written) == (after, 1)
     assert filled.unmatched == ("x (Same Name): line 2 also matches s (Same Name)",)
+
+
+def test_a_number_that_lost_its_zeros_is_found_in_a_gradebook_and_said() -> None:
+    before, after = both(
+        "Student,ID,SIS User ID,A (1)\nPoints Possible,,,8\nOne,71,0012345,[[|8]]\nTwo,72,345,\n"
+    )
+    filled = fill_canvas(before, [StudentMark("12345", Person("One A"), 8, 8)])
+    assert (filled.data, filled.guessed) == (after, ("12345 (One A): line 3",))

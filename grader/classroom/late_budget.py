@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,27 +29,32 @@ class _Result:
     mark: Mark | None
 
 
-def count_used(ledger: Ledger, out: Path, earlier: Sequence[Path] = ()) -> None:
-    """Store how many free late days each student has used in the results folders `earlier`.
-
-    Without any, those that were named before count, as they are now.
-    """
+def remember_earlier(ledger: Ledger, out: Path, earlier: Sequence[Path]) -> None:
+    """Store which results folders count; without any, those that were named before do."""
+    own = out.resolve()
+    if own in {folder.resolve() for folder in earlier}:
+        raise RequestError(f"{out} is no earlier assignment, but this one", "leave it out")
     if earlier:
-        own = out.resolve()
-        if own in {folder.resolve() for folder in earlier}:
-            raise RequestError(f"{out} is no earlier assignment, but this one", "leave it out")
         ledger.put(EARLIER, [os.path.relpath(folder.resolve(), own) for folder in earlier])
-    folders = [out / name for name in ledger.get(EARLIER) or ()]
-    classes = [_read(folder) for folder in folders]
+
+
+def free_days_used(ledger: Ledger, out: Path) -> dict[str, float]:
+    """Return how many free late days each student has used in the earlier results folders."""
+    classes = [_read(out / name) for name in ledger.get(EARLIER) or ()]
     used: dict[str, float] = {}
-    for student in ledger.students():
+    for student in ledger.students() if classes else ():
         own_name = Attempt(student, (), person=ledger.person(student))
         for listed, days in classes:
             row = listed.find(own_name)
             if row is not None and days[row.student]:
                 used[student] = used.get(student, 0.0) + days[row.student]
+    return used
+
+
+def store_used(ledger: Ledger, used: Mapping[str, float]) -> None:
+    """Store the free late days that count from now on."""
     if used != (ledger.get(FREE_DAYS_USED) or {}):
-        ledger.put(FREE_DAYS_USED, used)
+        ledger.put(FREE_DAYS_USED, dict(used))
 
 
 def _read(folder: Path) -> tuple[Roster, dict[str, float]]:

@@ -63,11 +63,16 @@ class Standing:
 
 @dataclass(frozen=True)
 class Standings:
-    """The standings of all students in a ledger, for a course and the secret of a class."""
+    """The standings of all students in a ledger, for a course and the secret of a class.
+
+    `free_days` are the free late days that students have used elsewhere, if the ledger does not
+    know them yet.
+    """
 
     course: Course
     ledger: Ledger
     secret: bytes
+    free_days: Mapping[str, float] | None = None
 
     @cached_property
     def seed(self) -> int:
@@ -99,9 +104,10 @@ class Standings:
         return Roster.from_setting(self.ledger.get(ROSTER))
 
     @cached_property
-    def _free_days_used(self) -> Mapping[str, float]:
+    def free_days_used(self) -> Mapping[str, float]:
         """The free late days that each student has used in other assignments."""
-        return self.ledger.get(FREE_DAYS_USED) or {}
+        stored: Mapping[str, float] = self.ledger.get(FREE_DAYS_USED) or {}
+        return stored if self.free_days is None else self.free_days
 
     def listed(self, row: AttemptRow) -> RosterRow | None:
         """Return the line of the roster on which an attempt's student is."""
@@ -244,7 +250,7 @@ class Standings:
         flags = self.ledger.flags(student)
         digest = hashlib.sha256(self._context.encode())
         graded = []
-        free = max(0.0, self.course.policy.budget - self._free_days_used.get(student, 0.0))
+        free = max(0.0, self.course.policy.budget - self.free_days_used.get(student, 0.0))
         for row in map(self.with_extra, self.ledger.attempts(student)):
             known = self._known(row)
             submission = self.ledger.submission(row)

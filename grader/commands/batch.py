@@ -23,7 +23,7 @@ from grader.classroom.intake import (
     open_intake,
     remembered,
 )
-from grader.classroom.late_budget import count_used
+from grader.classroom.late_budget import free_days_used, remember_earlier, store_used
 from grader.classroom.ledger import Ledger, open_ledger
 from grader.classroom.publishing import DASHBOARD, GRADES, REPORTS, Publisher
 from grader.classroom.replaced_marks import Replacement, published_attempts, replacements
@@ -205,7 +205,8 @@ def batch(
     stops it, the same command continues where it was: nothing is graded twice.
     Other people's code is run confined, or not at all.
     """
-    _refuse_contradictions(submissions, choices, resume=resume, no_roster=no_roster)
+    given = {**choices, "earlier": earlier or None}
+    _refuse_contradictions(submissions, given, resume=resume, no_roster=no_roster)
     place = out if out is None or shard is None else out / shard_folder(*shard)
     course = with_list(course, None if place is None else list_in(place))
     later = _left_for_later(course, only, without)
@@ -241,10 +242,9 @@ def batch(
         standings = Standings(course, ledger, class_secret(ledger, seed) or fresh_secret())
         if request is None:
             standings.refuse_changed_rules()
-            count_used(ledger, place, earlier)
             why = ""
         else:
-            on_taken = partial(count_used, ledger, place, earlier)
+            on_taken = partial(_count_free_days, ledger, place, earlier)
             why = _take_in(intake, request, standings, replaces, on_taken)
         ledger.put(SECRET, standings.secret.hex())
         if course.chosen:
@@ -271,7 +271,7 @@ def _refuse_contradictions(
     if resume and any(value is not None for value in given):
         raise RequestError(
             "--resume continues with what was handed in then, and takes no other submissions, "
-            "roster, groups, layout or attempt",
+            "roster, groups, layout, attempt or earlier results",
             "grader batch --resume --out DIR, or leave out --resume",
         )
     if no_roster and (choices["roster"] or choices["groups"]):
@@ -370,6 +370,11 @@ def _take_in(
         return why
 
 
+def _count_free_days(ledger: Ledger, out: Path, earlier: Sequence[Path]) -> None:
+    remember_earlier(ledger, out, earlier)
+    store_used(ledger, free_days_used(ledger, out))
+
+
 def _admit_erased(ledger: Ledger, replaces: bool) -> None:
     """Raise `RequestError` if a student who was erased is among those handed in or listed."""
     students = come_back(ledger)
@@ -428,7 +433,8 @@ def _echo_attempts(intake: Intake, course: Course) -> None:
         days = course.policy.days_late(row.submitted, row.due)
         words = [f"{len(submission.files)} of {len(course.names)} exercises"]
         if row.submitted:
-            words.append(f"handed in {row.submitted:%Y-%m-%d %H:%M %Z}".rstrip())
+            zone = course.policy.zone or row.submitted.tzinfo
+            words.append(f"handed in {row.submitted.astimezone(zone):%Y-%m-%d %H:%M %Z}".rstrip())
         if days or row.late:
             words.append(delay_in_words(days) if days else "late")
         if not selected.graded:

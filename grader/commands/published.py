@@ -154,6 +154,7 @@ def write_filled(filled: Filled, output: Path, gradebook: Path, folder: Path) ->
         ("excused, and left as they were", filled.excused),
         ("with a comment already, which was left as it was", filled.commented),
         ("in no row of the gradebook, and left out", filled.unmatched),
+        ("found by a number without the 0 at its start", filled.guessed),
     ):
         if students:
             yield f"{what}, {len(students)}: {folded(students, MAX_LISTED)}"

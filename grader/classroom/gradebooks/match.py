@@ -80,11 +80,13 @@ def keys(**texts: Sequence[str]) -> frozenset[Key]:
 class Matches:
     """The mark of each row that has one, by the index of the row, and who has no row of their own.
 
-    `without_row` says of each of these students which rows match.
+    `without_row` says of each of these students which rows match, and `guessed` whose row was found
+    by a number without the 0 at its start.
     """
 
     found: Mapping[int, StudentMark]
     without_row: tuple[str, ...]
+    guessed: tuple[str, ...] = ()
 
     def require_all(self) -> None:
         """Raise `RequestError` unless each student has a row of their own."""
@@ -110,6 +112,7 @@ def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Ma
     by_key = _index(rows)
     claims: dict[int, list[tuple[int, StudentMark]]] = defaultdict(list)  # by row, with the way
     wrong: list[str] = []
+    guessed: list[str] = []
     for mark in marks:
         ways = ((way, _matches(by_key, own)) for way, own in enumerate(_ways(mark)))
         way, matches = next(((way, found) for way, found in ways if found), (0, set()))
@@ -123,11 +126,16 @@ def match_rows(marks: Sequence[StudentMark], rows: Sequence[GradebookRow]) -> Ma
         first = [mark for way, mark in claiming if way == surest]
         if len(first) == 1:
             found[index] = first[0]
+            if surest == BY_DIGITS:
+                guessed.append(f"{first[0].who}: line {rows[index].line}")
         for _, mark in claiming:
             if mark is not found.get(index):
                 others = ", ".join(other.who for _, other in claiming if other is not mark)
                 wrong.append(f"{mark.who}: line {rows[index].line} also matches {others}")
-    return Matches(found, tuple(wrong))
+    return Matches(found, tuple(wrong), tuple(guessed))
+
+
+BY_DIGITS = 2  # the way, of those below, that a number is found without the 0 at its start
 
 
 def _ways(mark: StudentMark) -> Iterator[frozenset[Key]]:
