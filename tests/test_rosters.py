@@ -165,6 +165,9 @@ def test_a_hand_in_that_fits_two_lines_is_asked_and_gives_nobody_0(
     listed = "id,name\ns001,Same Name\ns002,Same Name\ns003,Three\ns004,Four\n"
     said = batch(cli, tmp_path, zeros, roster=listed)
     assert f"Same Name {SEVERAL}: line 2 (s001); line 3 (s002)" in said.err
+    asked = "a hand-in that was not used fits the line of the roster: s001 (Same Name); s002 (Same"
+    assert asked in said.out
+    assert asked in (tmp_path / "out" / "index.html").read_text()
     found = lines(tmp_path)
     points = {name: (line["state"], line["points"]) for name, line in found.items()}
     assert points == {

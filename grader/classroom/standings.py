@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -210,12 +210,18 @@ class Standings:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is to be said of the class as a whole, rather than of each student."""
-        students = self.ledger.students()
         unknown = self.ledger.without_time() if self.course.policy.costs_lateness else []
-        who = folded([self.ledger.named(student) for student in unknown], MAX_NAMED)
-        of = f"{len(unknown)} of {len(students)} students"
-        says = f"no time of submission is known for {of}, so their lateness was not counted: {who}"
-        return (says,) if unknown else ()
+        doubtful = [one.submission for one in self.missing() if one.flags]
+        of = f"{len(unknown)} of {len(self.ledger.students())} students"
+        says = {
+            f"no time of submission is known for {of}, so their lateness was not counted": unknown,
+            "no points for handing in nothing, because a hand-in that was not used fits the line "
+            "of the roster": doubtful,
+        }
+        return tuple(f"{why}: {self._list_names(who)}" for why, who in says.items() if who)
+
+    def _list_names(self, students: Sequence[str]) -> str:
+        return folded([self.ledger.named(student) for student in students], MAX_NAMED)
 
     def missing(self) -> list[NothingHandedIn]:
         """Return the students of the roster who handed in nothing, in order.
