@@ -99,3 +99,14 @@ def test_the_page_of_a_graded_class_parts_wrong_from_not_handed_in(
     assert says in said
     assert "Scale : who does not pass 0 % 100 % 0 %" in said
     assert "Shift : who does not pass 50 % 0 % 50 %" in said
+
+
+def test_an_exercise_that_is_left_for_later_is_not_graded_rather_than_not_begun(
+    cli: Cli, instant: Instant, tmp_path: Path, pair: Path
+) -> None:
+    texts = {"s001/scale.py": "# 8 points", "s001/shift.py": "# 2 points"}
+    hand_in(tmp_path / "class", texts)
+    batch(cli, tmp_path, pair, "--without", "shift")
+    said = words((tmp_path / "out" / "index.html").read_text())
+    assert "Scale : who does not pass 100 % 0 % 0 %" in said
+    assert "Shift : who does not pass not graded" in said

@@ -145,7 +145,8 @@ def test_a_number_that_lost_its_zeros_is_found_and_said(
 ) -> None:
     hand_in(tmp_path / "class", {f"{folder}/scale.py": "# 6 points", "s002/scale.py": ""})
     said = batch(cli, tmp_path, zeros, roster=f"id,name\n{listed},Student One\ns002,\n")
-    assert f"{folder} (Student One) is taken for {listed}, line 2 of the roster\n" in said.err
+    says = f"1 found by a number without the 0 at its start: {folder} (Student One) is {listed}\n"
+    assert says in said.err
     found = lines(tmp_path)
     assert (list(found), found[folder]["points"]) == ([folder, "s002"], "6")
     # Excel dropped the zeros of one of the files; the gradebook has them.

@@ -279,7 +279,7 @@ def check_roster(shared: Shared, roster: Roster) -> None:
     """Flag, and name for the console, whom the roster does not tell apart or does not know."""
     handed_in = [member for member in shared.members if member.attempts]
     taken = {member.row.student for member in handed_in if member.row}
-    unknown = []
+    unknown, renumbered = [], []
     for member in handed_in:
         fitting = [] if member.row else roster.matching(member.attempts[-1])
         why = member.claims or (SEVERAL if fitting else "")
@@ -291,22 +291,20 @@ def check_roster(shared: Shared, roster: Roster) -> None:
             unknown.append(member.who)
             shared.flags[member.student].append("on no line of the roster")
         elif member.row:
-            _check_row(member, member.row, shared)
+            if number := member.row.number_of(member.attempts[-1]):
+                renumbered.append(f"{member.who} is {number}")
+            if member.row.unread:
+                shared.said.append(f"{member.who}: {member.row.unread}")
+                shared.flags[member.student].append(member.row.unread)
         for row in fitting:  # who may have handed in gets no points for handing in nothing
             if row.student not in taken:
                 shared.flags[row.student] = [MAY_HAVE]
         _check_name(member, roster, shared)
     if unknown:
         shared.said.append(f"{len(unknown)} on no line of the roster: {folded(unknown)}")
-
-
-def _check_row(member: Member, row: RosterRow, shared: Shared) -> None:
-    """Say by which number a student was found, and flag a time that cannot be read."""
-    if number := row.number_of(member.attempts[-1]):
-        shared.said.append(f"{member.who} is taken for {number}, line {row.line} of the roster")
-    if row.unread:
-        shared.said.append(f"{member.who}: {row.unread}")
-        shared.flags[member.student].append(row.unread)
+    if renumbered:
+        found = f"{len(renumbered)} found by a number without the 0 at its start"
+        shared.said.append(f"{found}: {folded(renumbered, MAX_NAMED)}")
 
 
 def _lines_of(rows: Sequence[RosterRow]) -> str:
